@@ -14,24 +14,6 @@ from skillup.schema.patterns import kept_group
 from skillup.schema.record import TurnRecord, Usage
 
 
-def turn_view(turn: TurnRecord) -> dict[str, Any]:
-    """The turn as JSONPath sees it.
-
-    ``{response, response_json?, transcript: {tool_calls, tool_results}, usage}``.
-    """
-    view: dict[str, Any] = {"response": turn.response}
-    is_json, value = answer_json(turn.response)
-    if is_json:
-        view["response_json"] = value
-    call, result = {"id", "name", "kind", "arguments"}, {"call_id", "status", "content"}
-    view["transcript"] = {
-        "tool_calls": [one.model_dump(include=call) for one in turn.tool_calls],
-        "tool_results": [one.model_dump(include=result) for one in turn.tool_results],
-    }
-    view["usage"] = {name: getattr(turn.usage, name, None) for name in Usage.model_fields}
-    return view
-
-
 @dataclass(frozen=True, slots=True)
 class CaptureMiss:
     """A capture that found nothing to keep."""
@@ -64,17 +46,21 @@ def capture(rules: Sequence[Capture], turn: TurnRecord) -> Captured:
     for rule in rules:
         try:
             value = _value(rule, turn)
-        except CannotEvaluateError as trouble:
-            # A default stands for what the agent did not say, not for a rule that cannot be used.
-            return Captured(values, CaptureMiss(rule.variable, str(trouble), _where(rule, turn)))
-        if value is not None and value.strip():
-            values[rule.variable] = value
-        elif rule.default is not None:
-            values[rule.variable] = rule.default
-        else:
             sought = f"/{rule.pattern}/" if rule.pattern is not None else rule.jsonpath
             why = f"{sought} " + ("found nothing" if value is None else "found an empty value")
-            return Captured(values, CaptureMiss(rule.variable, why, _where(rule, turn)))
+            default = rule.default
+        except CannotEvaluateError as trouble:
+            # A default stands for what the agent did not say, not for a rule that cannot be used.
+            value, why, default = None, str(trouble), None
+        kept = value if value is not None and value.strip() else default
+        if kept is None:
+            where = f'the answer "{beginning(turn.response)}"' if turn.response.strip() else ""
+            if rule.jsonpath is not None and turn.transcript:
+                calls, results = len(turn.tool_calls), len(turn.tool_results)
+                where = f"turn {turn.turn_number}: its answer, {calls} tool calls and "
+                where += f"{results} results"
+            return Captured(values, CaptureMiss(rule.variable, why, where))
+        values[rule.variable] = kept
     return Captured(values)
 
 
@@ -88,14 +74,21 @@ def _value(rule: Capture, turn: TurnRecord) -> str | None:
         group = kept_group(pattern)
     except ValueError as trouble:
         raise CannotEvaluateError(str(trouble)) from None
-    if match is None:
-        return None
-    found: str | None = match[group]
+    found: str | None = None if match is None else match[group]
     return found
 
 
-def _where(rule: Capture, turn: TurnRecord) -> str:
-    if rule.jsonpath is None or not turn.transcript:
-        return f'the answer "{beginning(turn.response)}"' if turn.response.strip() else ""
-    calls, results = len(turn.tool_calls), len(turn.tool_results)
-    return f"turn {turn.turn_number}: its answer, {calls} tool calls and {results} results"
+def turn_view(turn: TurnRecord) -> dict[str, Any]:
+    """The turn as JSONPath sees it.
+
+    ``{response, response_json?, transcript: {tool_calls, tool_results}, usage}``.
+    """
+    is_json, value = answer_json(turn.response)
+    call, result = {"id", "name", "kind", "arguments"}, {"call_id", "status", "content"}
+    transcript = {
+        "tool_calls": [one.model_dump(include=call) for one in turn.tool_calls],
+        "tool_results": [one.model_dump(include=result) for one in turn.tool_results],
+    }
+    usage = {name: getattr(turn.usage, name, None) for name in Usage.model_fields}
+    view = {"response": turn.response, "transcript": transcript, "usage": usage}
+    return view | ({"response_json": value} if is_json else {})

@@ -133,6 +133,10 @@ class CannotEvaluateError(Exception):
     """The check cannot be evaluated; never leaves this package, where it becomes a `broken`."""
 
 
+class NotAssertableError(Exception):
+    """There is nothing to look at; never leaves this package: it becomes a `not_assertable`."""
+
+
 # Comparing text as people mean it: one Unicode form, one kind of line end, case folded.
 
 # With what stands before it, as accents are composed with their letter. In pieces, because the time

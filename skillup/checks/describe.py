@@ -66,20 +66,12 @@ def _texts(texts: Sequence[str]) -> str:
     return listed(map(quoted, texts))
 
 
-def _slashed(patterns: Sequence[str]) -> str:
-    return listed(f"/{pattern}/" for pattern in patterns)
-
-
 def _text_set(spec: TextSet, show: Callable[[Sequence[str]], str] = _texts) -> str:
     single = show is _texts and len(spec.any or ()) == 1
     parts = [show(spec.all)] if spec.all else []
     parts += [show(spec.any) if single else f"any of {show(spec.any)}"] if spec.any else []
     parts += [f"none of {show(spec.none)}"] if spec.none else []
     return "; ".join(parts)
-
-
-def _patterns(spec: TextSet) -> str:
-    return _text_set(spec, _slashed)
 
 
 def _tool_count(spec: ToolCount) -> str:
@@ -105,9 +97,11 @@ def _turn_contains(spec: Any) -> str:
     return f"turn {spec.turn}: {_text_set(texts)}"
 
 
-def _file(spec: Any) -> str:
-    what = quoted(spec.content) if spec.content is not None else f"~ /{spec.matches}/"
-    return f"{spec.path} {what}"
+def _files(spec: Any) -> str:
+    return "; ".join(
+        f"{one.path} {quoted(one.content) if one.content is not None else f'~ /{one.matches}/'}"
+        for one in spec
+    )
 
 
 def _none_of(items: Sequence[str], show: Callable[[Sequence[str]], str] = _texts) -> str:
@@ -120,7 +114,10 @@ def _check_list(spec: Sequence[Check]) -> str:
 
 _ARGUMENTS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("contains", "output_contains"), _text_set),
-    **dict.fromkeys(("matches", "output_matches"), _patterns),
+    **dict.fromkeys(
+        ("matches", "output_matches"),
+        lambda s: _text_set(s, lambda patterns: listed(f"/{one}/" for one in patterns)),
+    ),
     **dict.fromkeys(("not_contains", "glob", "not_glob", "must_not_contain"), _texts),
     **dict.fromkeys(("must_contain", "must_contain_all", "must_contain_any"), _texts),
     **dict.fromkeys(("any_of", "all_of", "none_of"), _check_list),
@@ -130,7 +127,7 @@ _ARGUMENTS: dict[str, Callable[[Any], str]] = {
     "tool_called": _tool_count,
     "tool_not_called": show_match,
     "tool_sequence": lambda s: f"{s.mode}: {listed(map(show_match, s.calls))}",
-    "file_contains": lambda s: "; ".join(map(_file, s)),
+    "file_contains": _files,
     "golden_file": lambda s: f"{s.file or 'the answer'} = {s.path}",
     "max_cost_usd": lambda s: f"${s:g}",
     "max_duration_seconds": lambda s: f"{s:g} s",

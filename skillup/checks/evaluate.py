@@ -11,6 +11,7 @@ from skillup.checks.context import (
     CheckContext,
     CheckSubject,
     Finding,
+    NotAssertableError,
     broken,
     listed,
     not_assertable,
@@ -258,6 +259,8 @@ def _evaluate(
             finding = look(key, check.spec, subject, negated=mode.negated)
         except CannotEvaluateError as trouble:
             finding = broken(str(trouble))
+        except NotAssertableError as nothing:
+            finding = not_assertable(str(nothing))
     elif key in JUDGED and context.withheld is not None:
         finding = Finding(False, context.withheld, assertable=False, evaluated=False)
     elif key in JUDGED and context.ask is not None:

@@ -33,24 +33,38 @@ def violation(schema: Any, value: Any) -> str | None:
 
     Raises CannotEvaluateError for a reference that leads nowhere, and a regex that takes too long.
     """
-    from jsonschema.exceptions import best_match
+    from jsonschema.exceptions import ValidationError, best_match
     from jsonschema.validators import Draft202012Validator, extend, validator_for
     from referencing.jsonschema import EMPTY_REGISTRY
 
+    # The keywords with patterns, which jsonschema would hand to `re`: that has no time limit.
+    def pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Any]:
+        if isinstance(value, str) and not _matches(pattern, value):
+            yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+    def pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
+        items = value.items() if isinstance(value, dict) else ()
+        for one, wanted in patterns.items():
+            for key, item in items:
+                if _matches(one, key):
+                    yield from validator.descend(item, wanted, path=key, schema_path=one)
+
+    def additional(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
+        known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+        for key, item in value.items() if isinstance(value, dict) else ():
+            if key in known or any(_matches(one, key) for one in patterns):
+                continue
+            if wanted is False:
+                yield ValidationError(f"{key!r} is not one of the properties")
+            else:
+                yield from validator.descend(item, wanted, path=key)
+
     base = validator_for(schema, default=Draft202012Validator)
-    own: Any = extend(  # type: ignore[no-untyped-call]
-        base,
-        {
-            "pattern": _pattern,
-            "patternProperties": _pattern_properties,
-            "additionalProperties": _additional_properties,
-        },
-    )
+    keywords = {"pattern": pattern, "patternProperties": pattern_properties}
+    own: Any = extend(base, {**keywords, "additionalProperties": additional})  # type: ignore[no-untyped-call]
     try:
-        errors = own(
-            schema, registry=EMPTY_REGISTRY, format_checker=base.FORMAT_CHECKER
-        ).iter_errors(value)
-        worst = best_match(errors)
+        check = own(schema, registry=EMPTY_REGISTRY, format_checker=base.FORMAT_CHECKER)
+        worst = best_match(check.iter_errors(value))
     except CannotEvaluateError:
         raise
     except Exception as trouble:  # noqa: BLE001 - references, recursion: a schema has many ways
@@ -70,37 +84,6 @@ def _matches(pattern: str, text: str) -> bool:
     except TimeoutError:
         message = f"the pattern /{pattern}/ of the JSON Schema took too long"
         raise CannotEvaluateError(message) from None
-
-
-# The keywords with patterns, which jsonschema would hand to `re`: that has no time limit.
-
-
-def _pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
-    if isinstance(value, str) and not _matches(pattern, value):
-        yield ValidationError(f"{value!r} does not match {pattern!r}")
-
-
-def _pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        for pattern, wanted in patterns.items():
-            for key, item in value.items():
-                if _matches(pattern, key):
-                    yield from validator.descend(item, wanted, path=key, schema_path=pattern)
-
-
-def _additional_properties(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    for key, item in value.items() if isinstance(value, dict) else ():
-        if key in known or any(_matches(pattern, key) for pattern in patterns):
-            continue
-        if wanted is False:
-            yield ValidationError(f"{key!r} is not one of the properties")
-        else:
-            yield from validator.descend(item, wanted, path=key)
 
 
 # The JSON in an answer: agents wrap it in words and fences.
@@ -123,16 +106,18 @@ def answer_json(answer: str) -> tuple[bool, Any]:
     return False, None
 
 
-def whole_json(answer: str) -> tuple[bool, Any]:
-    """The same, of an answer that is JSON and nothing else."""
+def root_of(spec: JsonMatch, answer: str) -> tuple[bool, Any]:
+    """Whether the answer holds JSON as `spec` wants it, and its value."""
+    if not spec.whole:
+        return answer_json(answer)
+
+    def refuse(constant: str) -> Any:
+        raise ValueError(f"{constant} is no JSON")
+
     try:
-        return True, json.loads(answer, parse_constant=_refuse)
+        return True, json.loads(answer, parse_constant=refuse)
     except (ValueError, RecursionError):
         return False, None
-
-
-def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
 
 
 def _candidates(answer: str) -> Iterator[str]:
@@ -212,11 +197,6 @@ def find_values(path: str, root: Any) -> list[Any]:
     except Exception as trouble:  # noqa: BLE001 - jsonpath-ng fails in many ways on odd data
         what = f"{type(trouble).__name__}: {trouble}"
         raise CannotEvaluateError(f"the JSONPath {path} could not be followed: {what}") from None
-
-
-def root_of(spec: JsonMatch, answer: str) -> tuple[bool, Any]:
-    """Whether the answer holds JSON as `spec` wants it, and its value."""
-    return (whole_json if spec.whole else answer_json)(answer)
 
 
 def json_value(spec: JsonMatch, subject: CheckSubject) -> Finding:

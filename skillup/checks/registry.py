@@ -5,12 +5,15 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from skillup.checks import files, json_values, skills, text, tools
 from skillup.checks.context import CheckSubject, Finding, not_assertable
 from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount
 from skillup.schema.record import TurnRecord
+
+Within = Callable[[float, float], bool]
 
 
 def _text_set(spec: TextSet, subject: CheckSubject) -> Finding:
@@ -25,33 +28,22 @@ def _none(spec: Sequence[str], subject: CheckSubject) -> Finding:
     return text.contains(subject, none_of=spec)
 
 
-_AMOUNTS: dict[str, tuple[Callable[[TurnRecord], float | None], str, str]] = {
-    "output_tokens": (
-        lambda turn: None if turn.usage is None else turn.usage.output_tokens,
-        "{:g} output tokens",
-        "the engine did not report its output tokens",
-    ),
-    "cost_usd": (lambda turn: turn.cost_usd, "${:.6g}", "the engine did not report its cost"),
-    "seconds": (lambda turn: turn.duration_ms / 1000, "{:.3f} s", ""),
-}
-"""An amount of a turn, as it is shown, and why it may not be known."""
-
-
 def _limit(
-    name: str, within: Callable[[float, float], bool]
-) -> Callable[[Any, CheckSubject], Finding]:
-    """A check of the sum of an amount over the turns."""
-    amount, shown, unknown = _AMOUNTS[name]
-
-    def limit(spec: float, subject: CheckSubject) -> Finding:
-        values = [value for turn in subject.turns if (value := amount(turn)) is not None]
-        if len(values) < len(subject.turns):
-            return not_assertable(unknown)
-        # Sums of cents are not exact in binary: 0.1 + 0.2 must still be within 0.3.
-        total = round(sum(values), 9)
-        return Finding(within(total, spec), shown.format(total))
-
-    return limit
+    spec: float,
+    subject: CheckSubject,
+    *,
+    amount: Callable[[TurnRecord], float | None],
+    within: Within,
+    shown: str,
+    unknown: str = "",
+) -> Finding:
+    """The sum of an amount over the turns; `unknown`: why it may not be known."""
+    values = [value for turn in subject.turns if (value := amount(turn)) is not None]
+    if len(values) < len(subject.turns):
+        return not_assertable(unknown)
+    # Sums of cents are not exact in binary: 0.1 + 0.2 must still be within 0.3.
+    total = round(sum(values), 9)
+    return Finding(within(total, spec), shown.format(total))
 
 
 def _exit_code(spec: int, subject: CheckSubject) -> Finding:
@@ -63,28 +55,44 @@ def _exit_code(spec: int, subject: CheckSubject) -> Finding:
     return Finding(process.exit_code == spec, f"exit code {process.exit_code}")
 
 
+_tokens = partial(
+    _limit,
+    amount=lambda turn: None if turn.usage is None else turn.usage.output_tokens,
+    shown="{:g} output tokens",
+    unknown="the engine did not report its output tokens",
+)
+_cost = partial(
+    _limit,
+    amount=lambda turn: turn.cost_usd,
+    within=operator.le,
+    shown="${:.6g}",
+    unknown="the engine did not report its cost",
+)
+_duration = partial(
+    _limit, amount=lambda turn: turn.duration_ms / 1000, within=operator.le, shown="{:.3f} s"
+)
 DETERMINISTIC: dict[str, Callable[[Any, CheckSubject], Finding]] = {
     "contains": _text_set,
     "not_contains": _none,
     "matches": text.matches,
     "glob": text.glob,
-    "not_glob": text.not_glob,
+    "not_glob": partial(text.glob, wanted=False),
     "equals": text.equals,
-    "min_tokens": _limit("output_tokens", operator.ge),
-    "max_tokens": _limit("output_tokens", operator.le),
+    "min_tokens": partial(_tokens, within=operator.ge),
+    "max_tokens": partial(_tokens, within=operator.le),
     "json": json_values.json_value,
     "tool_called": tools.tool_called,
-    "tool_not_called": tools.tool_not_called,
+    "tool_not_called": partial(tools.tool_called, wanted=False),
     "tool_sequence": tools.tool_sequence,
     "skill_used": skills.skill_used,
-    "skill_not_used": skills.skill_not_used,
+    "skill_not_used": partial(skills.skill_used, wanted=False),
     "files_exist": files.files_exist,
     "files_not_exist": files.files_not_exist,
     "file_contains": files.file_contains,
     "golden_file": files.golden_file,
     "exit_code": _exit_code,
-    "max_cost_usd": _limit("cost_usd", operator.le),
-    "max_duration_seconds": _limit("seconds", operator.le),
+    "max_cost_usd": _cost,
+    "max_duration_seconds": _duration,
     "must_contain": _all,
     "must_contain_all": _all,
     "must_contain_any": lambda spec, subject: text.contains(subject, any_of=spec),
@@ -96,25 +104,22 @@ DETERMINISTIC: dict[str, Callable[[Any, CheckSubject], Finding]] = {
     ),
     "turn_response_not_contains": lambda spec, subject: _none(spec.not_contains, subject),
     "tool_called_in_turn": tools.tool_called,
-    "tool_not_called_in_turn": tools.tool_not_called,
+    "tool_not_called_in_turn": partial(tools.tool_called, wanted=False),
 }
 """Checks that look at the record themselves: what they are asked, and of what."""
 
-OF_ANSWERS = frozenset(
-    {
-        *("contains", "not_contains", "matches", "glob", "not_glob", "equals", "json"),
-        *("golden_file", "must_contain", "must_contain_all", "must_contain_any"),
-        *("must_not_contain", "output_contains", "output_matches"),
-        *("turn_response_contains", "turn_response_not_contains"),
-    }
+_FORBIDDING_ANSWERS = frozenset(
+    {"not_contains", "not_glob", "must_not_contain", "turn_response_not_contains"}
 )
+OF_ANSWERS = _FORBIDDING_ANSWERS | {
+    *("contains", "matches", "glob", "equals", "json", "golden_file", "must_contain"),
+    *("must_contain_all", "must_contain_any", "output_contains", "output_matches"),
+    "turn_response_contains",
+}
 """Checks of what was said: where there are several answers, :func:`look` chooses among them."""
-_FORBIDDING = frozenset(
-    {
-        *("not_contains", "not_glob", "must_not_contain", "turn_response_not_contains"),
-        *("tool_not_called", "tool_not_called_in_turn", "skill_not_used", "files_not_exist"),
-    }
-)
+_FORBIDDING = _FORBIDDING_ANSWERS | {
+    *("tool_not_called", "tool_not_called_in_turn", "skill_not_used", "files_not_exist")
+}
 NAMES_ITS_TURN = frozenset(
     {
         *("turn_response_contains", "turn_response_not_contains"),
@@ -138,12 +143,23 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
     ask = DETERMINISTIC[key]
     if key not in OF_ANSWERS:
         found = ask(spec, subject)
-        nothing = _forbids(key, spec) != negated and found.passed != negated
-        unknown = _nothing_done(subject) if nothing else None
+        unknown = None
+        if _forbids(key, spec) != negated and found.passed != negated:
+            # That something was left alone says nothing of an agent that did not even answer.
+            idle = _without(subject, lambda turn: bool(turn.response.strip() or turn.tool_calls))
+            unknown = (
+                None if idle is None else f"the agent neither answered nor called a tool{idle}"
+            )
         unknown = unknown or _unread(key, spec, subject, found)
         return found if unknown is None else not_assertable(unknown)
     findings = []
-    for part, forbids in _parts(key, spec):
+    parts = [(spec, _forbids(key, spec))]
+    """What the check looks for, and what it forbids (True), each as a check of its own."""
+    if isinstance(spec, TextSet) and spec.none:
+        forbidden = spec.model_copy(update={"any": None, "all": None})
+        wanted = spec.model_copy(update={"none": None})
+        parts = [*([(wanted, False)] if spec.any or spec.all else []), (forbidden, True)]
+    for part, forbids in parts:
         answers = subject.turns if forbids != negated else subject.turns[-1:]
         if isinstance(spec, JsonMatch):  # one in words has no value that could be forbidden
             with_json = (turn for turn in answers if json_values.root_of(spec, turn.response)[0])
@@ -160,12 +176,6 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
             found = replace(found, found=f"turn {turn.turn_number}: {found.found}")
         findings.append(found)
     return next((found for found in findings if not found.passed), findings[0])
-
-
-def _nothing_done(subject: CheckSubject) -> str | None:
-    """That something was left alone says nothing of an agent that did not even answer."""
-    idle = _without(subject, lambda turn: bool(turn.response.strip() or turn.tool_calls))
-    return None if idle is None else f"the agent neither answered nor called a tool{idle}"
 
 
 def _without(subject: CheckSubject, has_some: Callable[[TurnRecord], bool]) -> str | None:
@@ -188,16 +198,6 @@ def _unread(key: str, spec: Any, subject: CheckSubject, found: Finding) -> str |
     if lines == 0:
         return None
     return f"lines of the engine's output that could not be read: {lines}; a call may be in them"
-
-
-def _parts(key: str, spec: Any) -> list[tuple[Any, bool]]:
-    """What the check looks for, and what it forbids (True), each as a check of its own."""
-    if isinstance(spec, TextSet) and spec.none:
-        forbidden = spec.model_copy(update={"any": None, "all": None})
-        if not (spec.any or spec.all):
-            return [(forbidden, True)]
-        return [(spec.model_copy(update={"none": None}), False), (forbidden, True)]
-    return [(spec, _forbids(key, spec))]
 
 
 def _forbids(key: str, spec: Any) -> bool:

@@ -22,17 +22,8 @@ _FEWEST_LETTERS_OF_ALL = 16
 _LEFT_OUT = (" characters left out …", "truncated")
 
 
-def skill_used(spec: str, subject: CheckSubject) -> Finding:
-    """The skill was loaded, or its SKILL.md was read."""
-    return _find(spec, subject, wanted=True)
-
-
-def skill_not_used(spec: str, subject: CheckSubject) -> Finding:
-    """The skill was neither loaded nor its SKILL.md read."""
-    return _find(spec, subject, wanted=False)
-
-
-def _find(spec: str, subject: CheckSubject, *, wanted: bool) -> Finding:
+def skill_used(spec: str, subject: CheckSubject, *, wanted: bool = True) -> Finding:
+    """The skill was loaded, or its SKILL.md was read; or, if not `wanted`, neither."""
     skill = _Skill(spec, subject)
     doubtful: ToolCall | None = None
     others: list[str] = []

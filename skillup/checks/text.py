@@ -25,6 +25,11 @@ from skillup.schema.patterns import compiled_pattern
 if TYPE_CHECKING:
     import regex
 
+_PER_SEARCH, _PER_CHECK = 1.0, 2.0
+"""Seconds that patterns of case files may take."""
+_MOST_SPANS = 50
+"""Of a piece that an answer is full of, so many places are named."""
+
 
 def folded(text: str, *, case_sensitive: bool) -> str:
     """`text`, plain, and without case unless it matters."""
@@ -54,22 +59,13 @@ class TextSearch:
         start = self._folded.find(wanted)
         while start >= 0:
             end = start + len(wanted)
-            yield self._unfolded(start, end)
+            if len(self._folded) == len(self.text) or start == end:
+                yield start, end
+            else:  # folding can lengthen (ß → ss)
+                if self._origins is None:  # of each folded character, its place in `text`
+                    self._origins = [i for i, one in enumerate(self.text) for _ in one.casefold()]
+                yield self._origins[start], self._origins[end - 1] + 1
             start = self._folded.find(wanted, end) if wanted else -1
-
-    def _unfolded(self, start: int, end: int) -> Span:
-        """A place in the folded text, as a place in `text`: folding can lengthen (ß → ss)."""
-        if len(self._folded) == len(self.text) or start == end:
-            return start, end
-        if self._origins is None:  # of each character of the folded text, its place in `text`
-            self._origins = [i for i, one in enumerate(self.text) for _ in one.casefold()]
-        return self._origins[start], self._origins[end - 1] + 1
-
-
-# Regexes of case files, searched for with a time limit.
-
-_PER_SEARCH = 1.0
-_PER_CHECK = 2.0
 
 
 class Searcher:
@@ -85,31 +81,28 @@ class Searcher:
 
     def search(self, pattern: str, text: str) -> regex.Match[str] | None:
         """The first match. Raises CannotEvaluateError: no regex, or it took too long."""
-        try:
-            compiled = compiled_pattern(pattern, False)
-        except ValueError as trouble:
-            raise CannotEvaluateError(str(trouble)) from None
         started = time.monotonic()
         try:
+            compiled = compiled_pattern(pattern, False)
             return compiled.search(text, timeout=min(_PER_SEARCH, self._left))
+        except ValueError as trouble:
+            raise CannotEvaluateError(str(trouble)) from None
         except TimeoutError:
             message = f"the pattern /{pattern}/ took too long; write it without nested repetition"
             raise CannotEvaluateError(message) from None
         finally:
             self._left = max(0.001, self._left - (time.monotonic() - started))
 
-
-Find = Callable[[str], Span | None]
-FindAll = Callable[[str], Iterable[Span]]
-
-_MOST_SPANS = 50
-"""Of a piece that an answer is full of, so many places are told."""
+    def find(self, pattern: str, text: str) -> Span | None:
+        """Where it matches first."""
+        match = self.search(pattern, text)
+        return None if match is None else match.span()
 
 
 def look(
     subject: CheckSubject,
     text: str,
-    find_all: FindAll,
+    find_all: Callable[[str], Iterable[Span]],
     *,
     all_of: Sequence[str] | None = None,
     any_of: Sequence[str] | None = None,
@@ -146,17 +139,6 @@ def look(
     return Finding(True, found, excerpt, spans=subject.in_answer(*hits))
 
 
-def searching(text: str) -> tuple[str, Find]:
-    """A text, and how to find where a pattern matches in it."""
-    searcher, text = Searcher(), plain(text)
-
-    def find(pattern: str) -> Span | None:
-        match = searcher.search(pattern, text)
-        return None if match is None else match.span()
-
-    return text, find
-
-
 def contains(subject: CheckSubject, **wanted: Any) -> Finding:
     """The answer contains texts: `all_of`, `any_of` and `none_of` as in :func:`look`."""
     search = TextSearch(subject.answer, case_sensitive=subject.case_sensitive)
@@ -165,57 +147,46 @@ def contains(subject: CheckSubject, **wanted: Any) -> Finding:
 
 def matches(spec: TextSet, subject: CheckSubject) -> Finding:
     """The answer matches regexes, which tell upper and lower case apart."""
-    text, find = searching(subject.answer)
-    return look(
-        subject,
-        text,
-        lambda pattern: [span for span in [find(pattern)] if span is not None],
-        all_of=spec.all,
-        any_of=spec.any,
-        none_of=spec.none,
-        show="/{}/".format,
-    )
+    searcher, text = Searcher(), plain(subject.answer)
+
+    def find(pattern: str) -> list[Span]:
+        span = searcher.find(pattern, text)
+        return [] if span is None else [span]
+
+    sets: dict[str, Any] = {"all_of": spec.all, "any_of": spec.any, "none_of": spec.none}
+    return look(subject, text, find, **sets, show="/{}/".format)
 
 
 def equals(spec: str, subject: CheckSubject) -> Finding:
     """The answer is this text; white space at the ends does not matter."""
     wanted = folded(spec, case_sensitive=subject.case_sensitive).strip()
     actual = folded(subject.answer, case_sensitive=subject.case_sensitive).strip()
+    start = beginning(subject.answer)
     if wanted == actual:
-        return Finding(True, "the answer is the same text", beginning(subject.answer))
-    return Finding(False, _first_difference(wanted, actual), beginning(subject.answer))
-
-
-def _first_difference(wanted: str, actual: str) -> str:
+        return Finding(True, "the answer is the same text", start)
     if not actual:
-        return "the answer is empty"
-    at = next(
-        (i for i, (a, b) in enumerate(zip(wanted, actual, strict=False)) if a != b),
-        min(len(wanted), len(actual)),
-    )
-    here = actual[at : at + 20]
-    return f"differs from character {at + 1} on: " + (quoted(here) if here else "it ends there")
+        return Finding(False, "the answer is empty", start)
+    at = first_difference(wanted, actual)
+    here = quoted(actual[at : at + 20]) if actual[at:] else "it ends there"
+    return Finding(False, f"differs from character {at + 1} on: {here}", start)
 
 
-def glob(spec: Sequence[str], subject: CheckSubject) -> Finding:
-    """The whole answer matches every glob; ``*`` stands for newlines too."""
-    missed = [pattern for pattern in spec if not _whole(pattern, subject)]
-    start = beginning(subject.answer)
-    if missed:
-        return Finding(False, f"the answer does not match {listed(map(quoted, missed))}", start)
-    return Finding(True, "the answer matches", start)
+def first_difference(one: Sequence[str], other: Sequence[str]) -> int:
+    """The first place at which the two differ."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def not_glob(spec: Sequence[str], subject: CheckSubject) -> Finding:
-    """The whole answer matches none of the globs."""
-    hit = next((pattern for pattern in spec if _whole(pattern, subject)), None)
-    start = beginning(subject.answer)
-    if hit is not None:
-        return Finding(False, f"the answer matches {quoted(hit)}", start)
-    return Finding(True, "the answer matches none of them", start)
-
-
-def _whole(pattern: str, subject: CheckSubject) -> bool:
-    answer = folded(subject.answer, case_sensitive=subject.case_sensitive).strip()
-    wanted = folded(pattern, case_sensitive=subject.case_sensitive).strip()
-    return fnmatch.fnmatchcase(answer, wanted)
+def glob(spec: Sequence[str], subject: CheckSubject, *, wanted: bool = True) -> Finding:
+    """The whole answer matches every glob, or none; ``*`` stands for newlines too."""
+    fold = {"case_sensitive": subject.case_sensitive}
+    answer, start = folded(subject.answer, **fold).strip(), beginning(subject.answer)
+    wrong = [
+        pattern
+        for pattern in spec
+        if fnmatch.fnmatchcase(answer, folded(pattern, **fold).strip()) is not wanted
+    ]
+    if not wrong:
+        return Finding(True, f"the answer matches{'' if wanted else ' none of them'}", start)
+    how, which = ("does not match", wrong) if wanted else ("matches", wrong[:1])
+    return Finding(False, f"the answer {how} {listed(map(quoted, which))}", start)

@@ -196,27 +196,20 @@ def show_calls(calls: Iterable[ToolCall]) -> str:
     return listed((show_call(call) for call in calls), nothing="no tool was called")
 
 
-def tool_called(spec: ToolCount, subject: CheckSubject) -> Finding:
+def tool_called(spec: ToolMatch, subject: CheckSubject, *, wanted: bool = True) -> Finding:
     """A tool was called, as often as wanted: at least once, unless the check says otherwise."""
     matcher, calls = CallMatcher(subject), subject.calls
     hits = [call for call in calls if matcher.matches(spec, call)]
-    least = spec.min if spec.min is not None else int(spec.max != 0)
-    passed = least <= len(hits) and (spec.max is None or len(hits) <= spec.max)
+    passed = not hits
+    if wanted and isinstance(spec, ToolCount):
+        least = spec.min if spec.min is not None else int(spec.max != 0)
+        passed = least <= len(hits) and (spec.max is None or len(hits) <= spec.max)
     if hits:
         return matcher.finding(passed, spec, hits)
     similar = [call for call in calls if matcher.is_named(spec, call)]
-    if similar and spec.args:
+    if wanted and similar and spec.args:
         return Finding(passed, "called, but with other arguments", show_calls(similar))
     return Finding(passed, "not called", show_calls(calls))
-
-
-def tool_not_called(spec: ToolMatch, subject: CheckSubject) -> Finding:
-    """No such call was made."""
-    matcher, calls = CallMatcher(subject), subject.calls
-    hits = [call for call in calls if matcher.matches(spec, call)]
-    if hits:
-        return matcher.finding(False, spec, hits)
-    return Finding(True, "not called", show_calls(calls))
 
 
 Wanted = TypeVar("Wanted")
@@ -263,12 +256,11 @@ def unpaired(
 
     def place(index: int, tried: set[int]) -> bool:
         for candidate in fitting[index]:
-            if candidate in tried:
-                continue
-            tried.add(candidate)
-            if candidate not in taken_by or place(taken_by[candidate], tried):
-                taken_by[candidate] = index
-                return True
+            if candidate not in tried:
+                tried.add(candidate)
+                if candidate not in taken_by or place(taken_by[candidate], tried):
+                    taken_by[candidate] = index
+                    return True
         return False
 
     return [index for index in range(len(wanted)) if not place(index, set())]
