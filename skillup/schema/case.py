@@ -165,7 +165,7 @@ class HistoryToolCall(Model):
     """A call of a tool that the assistant made earlier."""
 
     id: NonEmptyText | None = optional("Default: one is made up.")
-    name: NonEmptyText | None = optional("The engine's own name of the tool; or.")
+    name: NonEmptyText | None = optional("The engine's own name of the tool.")
     kind: ToolKind | None = optional("A portable kind instead of a name.")
     arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
 

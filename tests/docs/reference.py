@@ -112,7 +112,7 @@ def written(page: Path) -> str:
             if names and not lines[number + 1].startswith("|--"):
                 cells[1] = f" {generated(names, models)} ".replace("  ", " ")
                 lines[number] = f"|{'|'.join(cells)}|"
-        elif line.strip():
+        elif line.strip() or (number and lines[number - 1].startswith("|")):
             models = []
     return "\n".join(lines) + "\n"
 
