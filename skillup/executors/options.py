@@ -7,20 +7,22 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from skillup.errors import SkillupError
 from skillup.executors.budgets import StopPolicy
-from skillup.executors.early_stopping import EarlyStopping
 from skillup.executors.orphans import default_register_dir
-from skillup.judges.evaluate import Judge
 from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
-from skillup.simulator import SimulatorFactory
 from skillup.trial import TrialEvent
+
+if TYPE_CHECKING:
+    from skillup.executors.early_stopping import EarlyStopping
+    from skillup.judges.evaluate import Judge
+    from skillup.simulator import SimulatorFactory
 
 
 @dataclass(frozen=True, slots=True)

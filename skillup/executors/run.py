@@ -6,7 +6,7 @@ import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
 import anyio.to_thread
@@ -17,17 +17,16 @@ from skillup.errors import UsageError
 from skillup.executors.options import RunObserver, RunOptions, SafeObserver
 from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
-from skillup.judges import grade, grade_record
-from skillup.judges.evaluate import TurnJudge
-from skillup.judges.usage import UsageTracker
 from skillup.plan import Job, Plan
 from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record, TurnError
-from skillup.simulator.factory import USER, SimulatorPlace
 from skillup.store import RunDirectory, TrialPlace
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns
 from skillup.trial.artifacts import keep_references, reference_paths
 from skillup.workspace.failures import refuse_without_room
+
+if TYPE_CHECKING:
+    from skillup.judges.evaluate import TurnJudge
 
 NOT_JUDGED = "run, but not judged: --resume has it judged"
 """What is shown of a trial whose judges could not be asked any more."""
@@ -239,6 +238,8 @@ class Run:
         seed = zlib.crc32((f"{job.id}\n{options.seed}" if options.seed else job.id).encode())
         simulator = None
         if simulators is not None:
+            from skillup.simulator.factory import USER, SimulatorPlace
+
             scratch, raw = place.scratch / USER, place.raw / USER
             simulator = simulators.player(job, SimulatorPlace(scratch, raw, attempt.number, seed))
 
@@ -267,12 +268,20 @@ class Run:
             attempt=attempt.number,
             seed=seed,
             engine_version=available.version,
-            judge=TurnJudge(options.reader) if options.reader is not None else None,
+            judge=self.turn_judge(),
             simulator=simulator,
             throttle=throttle,
             checkpoint=write,
             notify=self.observer.trial_event,
         )
+
+    def turn_judge(self) -> TurnJudge | None:
+        """Who is asked while a conversation goes on; None: nobody can be."""
+        if self.options.reader is None:
+            return None
+        from skillup.judges.evaluate import TurnJudge
+
+        return TurnJudge(self.options.reader)
 
     def problem(self, job: Job) -> TurnError | None:
         """What keeps the trial from running, or from being judged once it ran."""
@@ -335,6 +344,10 @@ class Run:
         return stop is not None and stop.kind == "quota" and refused and whole
 
     async def _grade(self, record: Record, *, resumed: bool) -> Grade:
+        # Not needed before the first agent has ended.
+        from skillup.judges import grade, grade_record
+        from skillup.judges.usage import UsageTracker
+
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
             return await anyio.to_thread.run_sync(grade_record, record, read_file)

@@ -13,7 +13,6 @@ from skillup.executors.attempts import run_attempts
 from skillup.executors.budgets import shared_costs
 from skillup.executors.retries import Attempt, Retry, retry_of, with_note
 from skillup.executors.run import Run
-from skillup.judges.evaluate import TurnJudge
 from skillup.plan import Job, Relative
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, joined
@@ -334,9 +333,7 @@ class _SharedAttempt:
 
         scratch = own.scratch / f"shared-{node.count}"
         scratch.mkdir(mode=0o700)
-        reader = self.run.options.reader
-        judge = TurnJudge(reader) if reader is not None else None
-        return replace(own, scratch=scratch, judge=judge, notify=notify)
+        return replace(own, scratch=scratch, judge=self.run.turn_judge(), notify=notify)
 
     def _remove_scratch(self, job: Job) -> None:
         if job.id in self._requests and not self.run.options.keep_scratch:

@@ -15,7 +15,6 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup.checks.describe import beside_found, in_words
-from skillup.judges.rejudge.changes import is_read
 from skillup.reports.advice import ADVICE
 from skillup.reports.terminal.layout import folded, make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds
@@ -147,6 +146,8 @@ def text_lines(text: str, most: int | None) -> list[str]:
 
 
 def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Iterator[Line]:
+    from skillup.judges.rejudge.changes import is_read
+
     name, indent, style = one_line(check.name, 160), "  " * depth, _DIM
     fields: list[tuple[str, str]] = []
     if check.passed:

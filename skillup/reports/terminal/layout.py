@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -13,8 +13,10 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
-from skillup.reports.sheet import Sheet
 from skillup.reports.text import plain
+
+if TYPE_CHECKING:
+    from skillup.reports.sheet import Sheet
 
 Part = str | Text | tuple[str, str]  # A text; a tuple has a style, too. Strings may be anybody's
 _LOG_WIDTH = 200
