@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import array
 import atexit
+import gc
 import json
 import os
+import pkgutil
 import signal
 import socket
 import subprocess
@@ -24,24 +26,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import skillup
+
 FRESH = ("PYTHON", "LC_", "LANG", "TERM", "COLUMNS", "LINES", "FORCE_", "NO_COLOR", "TZ", "TMPDIR")
 """Variables that begin so need an interpreter of their own."""
 
-# What most commands come to import.
-_IMPORTED = (
-    "anyio._backends._asyncio",
-    "rich.table",
-    "skillup.cli.main",
-    "skillup.app.rejudge.judging",
-    "skillup.app.run_session",
-    "skillup.app.shown_trials",
-    "skillup.app.validation",
-    "skillup.engines.scripted.engine",
-    "skillup.judges.router",
-    "skillup.reports.terminal.conversation",
-    "skillup.reports.terminal.layout",
-    "skillup.history.series",
-    "skillup.history.index",
+_NOT_IMPORTED = (
+    "skillup.executors.cluster",
+    "skillup.pytest_plugin",
+    "skillup.engines.scripted_agent",
 )
 _SERVE = "import sys; from tests.support.forked import serve; serve(int(sys.argv[1]))"
 
@@ -110,8 +103,7 @@ FORKS = Forks()
 
 def serve(descriptor: int) -> None:
     """Fork for each request that comes there, until nobody asks any more."""
-    for module in _IMPORTED:
-        import_module(module)
+    _import_everything()
     with socket.socket(fileno=descriptor) as line:
         while (received := _receive(line))[0]:
             request, files = received
@@ -124,6 +116,23 @@ def serve(descriptor: int) -> None:
             _send(line, {"pid": pid})
             _, status = os.waitpid(pid, 0)
             _send(line, {"code": os.waitstatus_to_exitcode(status)})
+
+
+def _import_everything() -> None:
+    """Whatever a command may come to import, and the models, which are built when first used."""
+    import anyio._backends._asyncio  # noqa: F401
+    import rich.table  # noqa: F401
+    from pydantic import BaseModel
+
+    for module in pkgutil.walk_packages(skillup.__path__, "skillup."):
+        if not module.name.startswith(_NOT_IMPORTED) and not module.name.endswith("__main__"):
+            import_module(module.name)
+    models = BaseModel.__subclasses__()
+    for model in models:
+        models.extend(model.__subclasses__())
+        if model.__module__.startswith("skillup.schema."):
+            model.model_rebuild()
+    gc.freeze()  # a fork's collections leave these pages as they are, shared
 
 
 def _become(request: Mapping[str, Any], files: Sequence[int]) -> None:
