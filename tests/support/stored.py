@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-from skillup.schema.grade import Grade, RunResult, Summary
-from skillup.schema.record import (
-    Checkpoint,
-    EngineInfo,
-    Record,
-    SessionFingerprint,
-    TurnError,
-    TurnRecord,
-)
+from typing import Any
+
+from skillup.schema.grade import Grade, RunResult
+from skillup.schema.record import Checkpoint, Record, SessionFingerprint, TurnError
+from tests.support import graded
+from tests.support.records import make_record, make_turn
 
 
 def a_record(
     case_id: str = "case", *, trial: int = 1, response: str = "done", error: TurnError | None = None
 ) -> Record:
     """A record of one turn."""
-    return Record(
-        run_id="run",
-        suite="suite",
-        case_id=case_id,
-        case={"id": case_id},
-        engine=EngineInfo(profile="scripted", adapter="scripted"),
-        trial=trial,
-        started_at="2026-01-01T00:00:00.000Z",
+    turn = make_turn(
+        response,
+        content="go on",
+        status="error" if error else "completed",
+        error=error,
         duration_ms=1,
-        turns=[
-            TurnRecord(
-                turn_number=1,
-                status="error" if error else "completed",
-                content="go on",
-                response=response,
-                error=error,
-            )
-        ],
     )
+    return make_record(turn, case_id=case_id, case={"id": case_id}, trial=trial).record
 
 
 def a_checkpoint(**update: object) -> Checkpoint:
@@ -59,37 +45,10 @@ def a_checkpoint(**update: object) -> Checkpoint:
 
 def a_grade(case_id: str = "case", *, reason: str = "all checks passed") -> Grade:
     """A passing grade."""
-    return Grade(
-        suite="suite",
-        case_id=case_id,
-        engine="scripted",
-        variant="with_skill",
-        trial=1,
-        status="PASS",
-        score=1.0,
-        reason=reason,
-        execution_mode="multi_turn",
-        session_id=None,
-        duration_ms=1,
-    )
+    own: dict[str, Any] = {"suite": "suite", "engine": "scripted", "turns": [], "duration_ms": 1}
+    return graded.a_grade(case_id, reason=reason, **own)
 
 
 def a_result(*, finished: bool = True) -> RunResult:
     """The result of a run of one case."""
-    return RunResult(
-        run_id="run",
-        started_at="2026-01-01T00:00:00.000Z",
-        finished=finished,
-        summary=Summary(
-            **{"pass": 1},
-            total=1,
-            fail=0,
-            error=0,
-            skip=0,
-            pass_rate=1.0,
-            duration_ms=1,
-            cost_usd=None,
-            usage={},
-        ),
-        cases=[a_grade()],
-    )
+    return graded.a_result([a_grade()], not_run=() if finished else ["other"])
