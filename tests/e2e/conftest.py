@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.clis import NO_NPM, CliName, find_cli
-from tests.support.held_turns import Conversation
+from tests.support.engine_turns import Conversation
 from tests.support.lab_engines import claude_conversation, codex_conversation
 from tests.support.lab_profiles import ENGINES, profiles_at
 from tests.support.model_server import ModelServer, Script

@@ -14,7 +14,7 @@ import pytest
 
 from skillup.engines.base import SessionRef, TurnRequest
 from tests.e2e.conftest import Begin, Serve
-from tests.support.held_turns import Conversation, error_kind
+from tests.support.engine_turns import Conversation, error_kind
 from tests.support.lab_engines import file_of, state_of, with_variables
 from tests.support.lab_profiles import KEYS
 from tests.support.model_server import (

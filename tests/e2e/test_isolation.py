@@ -18,7 +18,7 @@ from skillup.engines.base import Engine, EngineTurn
 from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.codex.engine import Codex
 from skillup.schema.profile import Profile
-from tests.support.held_turns import (
+from tests.support.engine_turns import (
     Conversation,
     error_kind,
     make_trial,

@@ -14,7 +14,7 @@ from skillup.engines.codex.engine import Codex
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from tests.engines.test_logins import all_at_once, write_login
-from tests.support.held_turns import error_kind
+from tests.support.engine_turns import error_kind
 from tests.support.model_server import ModelServer, Text
 from tests.support.token_server import TokenServer, codex_login
 

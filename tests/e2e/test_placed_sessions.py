@@ -17,7 +17,7 @@ from skillup.engines.base import SessionForker
 from skillup.engines.claude_code.session import CLOSING, OPENING
 from skillup.sessions.readers import SessionTranscript
 from tests.e2e.conftest import Begin, Serve
-from tests.support.held_turns import Conversation, calls, error_kind
+from tests.support.engine_turns import Conversation, calls, error_kind
 from tests.support.lab_engines import file_of, state_of
 from tests.support.model_server import ModelRequest, Reply, Shell, Text, ToolCall
 from tests.support.pasts import assistant, call, result, user

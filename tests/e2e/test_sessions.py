@@ -12,7 +12,7 @@ from skillup.sessions.readers import detect_format
 from skillup.sessions.record import read_session, record_of_session
 from skillup.trial.history import past_of
 from tests.e2e.conftest import Begin, Serve
-from tests.support.held_turns import Conversation
+from tests.support.engine_turns import Conversation
 from tests.support.lab_engines import file_of, state_of
 from tests.support.model_server import Answer, Reply, Rule, Shell, Text, WriteFile, by_rules
 from tests.support.placed_sessions import seed

@@ -16,7 +16,7 @@ from skillup.schema.checks import Check
 from skillup.schema.profile import Price
 from tests.e2e.conftest import Begin, Serve
 from tests.support.children import is_alive
-from tests.support.held_turns import calls, error_kind, write_skill
+from tests.support.engine_turns import calls, error_kind, write_skill
 from tests.support.lab_engines import state_of, with_variables
 from tests.support.model_server import (
     Answer,

@@ -20,7 +20,7 @@ from skillup.engines.registry import get_engine, remove_logins
 from skillup.errors import UsageError
 from skillup.schema.profile import Price, Profile
 from skillup.schema.record import Usage
-from tests.support.held_turns import make_trial, write_files
+from tests.support.engine_turns import make_trial, write_files
 
 HOME = EngineHome("LAB_HOME", ".lab", "login.json", marks=frozenset({"CLAUDECODE"}))
 USERS_OWN = {

@@ -23,7 +23,7 @@ from skillup.engines.claude_code.engine import HOME, ClaudeCode
 from skillup.engines.login import renewed_once
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
-from tests.support.held_turns import error_kind, make_trial
+from tests.support.engine_turns import error_kind, make_trial
 from tests.support.token_server import TokenServer, claude_login
 
 CLAUDE = """

@@ -13,7 +13,7 @@ import pytest
 from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.codex.engine import Codex
 from skillup.schema.profile import Profile
-from tests.support.held_turns import Conversation, error_kind, make_trial
+from tests.support.engine_turns import Conversation, error_kind, make_trial
 
 RESULT = (
     '{"type": "result", "subtype": "success", "is_error": false, "result": "Done.", '

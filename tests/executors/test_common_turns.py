@@ -15,7 +15,7 @@ from skillup.executors.shared_prefix import (
 )
 from skillup.schema.grade import Judging
 from skillup.schema.record import TurnRecord
-from tests.support.families import jobs_of
+from tests.support.plans import jobs_of
 from tests.support.records import make_record
 
 CASE = """

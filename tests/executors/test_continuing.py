@@ -16,9 +16,8 @@ from skillup.executors.run import LEFT
 from skillup.ratelimit import RateLimiter
 from skillup.trial import TrialEvent
 from tests.support.moody import set_mood
-from tests.support.plans import a_plan
+from tests.support.plans import Quiet, a_plan, run_plan
 from tests.support.project import GUARD_SECONDS, Project
-from tests.support.run_plans import Quiet, run_plan
 
 JOB = "a/moody/with_skill/1"
 CASE = """

@@ -13,9 +13,8 @@ import pytest
 from skillup.executors.retries import take_back, trials_to_retry
 from skillup.store import RunDirectory
 from tests.support.moody import set_mood
-from tests.support.plans import a_plan
+from tests.support.plans import a_plan, run_plan
 from tests.support.project import GUARD_SECONDS, Outcome, Project
-from tests.support.run_plans import run_plan
 
 CASE = """
     input: {turns: [one, two]}

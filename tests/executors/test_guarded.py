@@ -15,8 +15,7 @@ import pytest
 from skillup.errors import SkillupError
 from skillup.executors import Stepwise
 from skillup.store import RunDirectory
-from tests.support.plans import a_plan
-from tests.support.run_plans import Quiet, options_at, run_plan
+from tests.support.plans import Quiet, a_plan, options_at, run_plan
 
 QUICK = {"scripted": [{"say": "hi"}], "assertions": [{"contains": "hi"}]}
 ENDLESS = {"scripted": [{"say": "hi", "steps": [{"run": "true"}], "misbehave": {"hang": True}}]}

@@ -13,9 +13,8 @@ from skillup.executors.retries import MOST_RESTARTS
 from skillup.ratelimit import RateLimiter
 from skillup.store import RunDirectory
 from tests.support.moody import set_mood
-from tests.support.plans import a_plan
+from tests.support.plans import a_plan, run_plan
 from tests.support.project import Project
-from tests.support.run_plans import run_plan
 
 CASE = """
     input: {turns: [one, two, three]}

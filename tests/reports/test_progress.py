@@ -16,8 +16,8 @@ from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
 from skillup.trial import TrialEvent
-from tests.support.families import jobs_of
 from tests.support.graded import a_grade, a_turn
+from tests.support.plans import jobs_of
 
 JOB = "a/p/with_skill/1"
 

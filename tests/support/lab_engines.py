@@ -11,7 +11,7 @@ from skillup.engines.claude_code.session import session_file as claude_session_f
 from skillup.engines.codex.engine import Codex
 from skillup.engines.codex.rollout import session_file as codex_session_file
 from skillup.schema.profile import Profile
-from tests.support.held_turns import Conversation, make_trial
+from tests.support.engine_turns import Conversation, make_trial
 
 KEY = "sk-lab-0123456789"
 

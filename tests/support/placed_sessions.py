@@ -12,7 +12,7 @@ import anyio
 
 from skillup.engines.base import CreatedSession, EngineTurn, HistorySeeder, SessionForker
 from skillup.schema.record import HistoryItem
-from tests.support.held_turns import Conversation
+from tests.support.engine_turns import Conversation
 from tests.support.model_server import ModelRequest, Reply, Shell, Text, WriteFile
 from tests.support.pasts import SOUP, assistant, call, result, user
 

@@ -1,26 +1,22 @@
-"""Holds turns through the scripted engine, as a trial does."""
+"""Turns through the scripted engine, as a trial has them."""
 
 from __future__ import annotations
 
 import os
-import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from skillup.engines.base import (
-    EngineTurn,
-    SessionRef,
-    TrialContext,
-    TurnRequest,
-)
+from skillup.engines.base import EngineTurn, SessionRef, TurnRequest
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.process import TRIAL_VARIABLE
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint
 from skillup.schema.scripted import Script
+from tests.support.engine_turns import make_trial
 
 
 class ScriptedTrial:
@@ -39,37 +35,28 @@ class ScriptedTrial:
     ) -> None:
         self.engine = ScriptedEngine()
         self.progress: list[str] = []
-        (base / "workspace").mkdir(parents=True)
-        self.context = TrialContext(
-            profile=Profile(engine="scripted", **profile),
-            workspace=base / "workspace",
+        self.context = make_trial(
+            base,
+            Profile(engine="scripted", **profile),
             home=base / "home",
-            raw_dir=base / "raw",
             environment=os.environ if environment is None else environment,
             extra_env=extra_env or {},
-            marker=f"test-{uuid.uuid4()}",
-            session_id=str(uuid.uuid4()),
             version="1.0",
             script=None if replies is None else Script.model_validate(replies),
             attempt=attempt,
             seed=seed,
             progress=self.progress.append,
         )
+        self.workspace = self.context.workspace
         self._number = 0
         self._session: SessionRef | None = None
         self._previous: SessionFingerprint | None = None
 
     @property
-    def workspace(self) -> Path:
-        """Where the agent works."""
-        return self.context.workspace
-
-    @property
     def session_path(self) -> Path:
         """The session file of the trial."""
-        return (
-            self.context.home / "scripted-agent" / "sessions" / f"{self.context.session_id}.jsonl"
-        )
+        sessions = self.context.home / "scripted-agent" / "sessions"
+        return sessions / f"{self.context.session_id}.jsonl"
 
     async def turn(self, prompt: str, **request: Any) -> EngineTurn:
         """The next turn: the first starts the session, later ones resume it."""
@@ -84,16 +71,9 @@ class ScriptedTrial:
 
     def processes(self) -> list[str]:
         """The living processes that this trial started."""
-        assignment = (TRIAL_VARIABLE, self.context.marker)
-        return [
-            f"{process.pid} {process.name()}"
-            for process in psutil.process_iter()
-            if assignment in _environment(process).items()
-        ]
-
-
-def _environment(process: psutil.Process) -> dict[str, str]:
-    try:
-        return process.environ()
-    except (psutil.Error, OSError):
-        return {}
+        found = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):
+                if process.environ().get(TRIAL_VARIABLE) == self.context.marker:
+                    found.append(f"{process.pid} {process.name()}")
+        return found

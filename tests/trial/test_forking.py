@@ -12,7 +12,7 @@ from skillup.schema.record import Record
 from skillup.trial import run_trial
 from skillup.trial.setup import OpenTrial
 from skillup.trial.shared_prefix import fork_problem_of, run_shared_prefix
-from tests.support.families import jobs_of, request_of
+from tests.support.plans import jobs_of, request_of
 
 pytestmark = pytest.mark.anyio
 

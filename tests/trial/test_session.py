@@ -25,7 +25,7 @@ from skillup.trial.session import (
     session_files,
     workspace_signature,
 )
-from tests.support.families import jobs_of, request_of
+from tests.support.plans import jobs_of, request_of
 
 SESSION = "home/.claude/projects/x/s-1.jsonl"
 

@@ -1,4 +1,4 @@
-"""Holds conversations through an engine's adapter, as a trial does."""
+"""Conversations through an engine's adapter, as a trial has them."""
 
 from __future__ import annotations
 
