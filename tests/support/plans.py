@@ -75,7 +75,11 @@ class Quiet:
     def _nothing(self, *_: object) -> None:
         """Nothing."""
 
-    trial_started = trial_event = trial_finished = trial_retried = trial_lost = _nothing
+    trial_started: Any = _nothing
+    trial_event: Any = _nothing
+    trial_finished: Any = _nothing
+    trial_retried: Any = _nothing
+    trial_lost: Any = _nothing
 
 
 def options_at(path: Path, **options: Any) -> RunOptions:
