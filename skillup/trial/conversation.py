@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,7 +21,6 @@ from skillup.checks.evaluate import (
     weighted_mean,
 )
 from skillup.engines.base import TurnRequest
-from skillup.ratelimit import ANSWERED, REFUSALS
 from skillup.schema import templates
 from skillup.schema.case import Turn
 from skillup.schema.checks import Check
@@ -32,21 +30,13 @@ from skillup.schema.record import (
     SimulatedEnd,
     TurnError,
     TurnRecord,
-    Usage,
     joined,
     total_cost,
-    total_usage,
 )
 from skillup.schema.suite import Lead, lead_of
-from skillup.trial.artifacts import set_aside
-from skillup.trial.request import (
-    THE_RUNS_END,
-    Interruption,
-    SimulatorMessage,
-    TrialEvent,
-)
+from skillup.trial.request import THE_RUNS_END, Interruption, SimulatorMessage, TrialEvent
 from skillup.trial.resume import write_checkpoint
-from skillup.trial.session import not_sent
+from skillup.trial.session import not_sent, send_until_accepted
 from skillup.trial.setup import OpenTrial, system_of
 from skillup.trial.simulated_user import next_message, unwritten
 
@@ -158,34 +148,36 @@ class Conversation:
         `message` is what is sent, if the simulated user has written it already.
         """
         number = len(self.turns) + 1
-        content = turn.content or ""
-        written: str | TurnRecord = content
+        result: TurnRecord | None = None
+        text = turn.content or ""
         if message is None and turn.respond is not None:
             instruction = templates.escape(turn.respond) if turn.literal else turn.respond
             message = await self._write(instruction=instruction)
             if message.error is not None or message.text is None:
-                written = unwritten(number, message, turn.respond)
+                result = unwritten(number, message, turn.respond)
         elif message is None:
-            written = self._filled_in(content, number, literal=turn.literal)
-        if message is not None and isinstance(written, str):
-            written = message.text or ""
-        shown = written if message is not None and isinstance(written, str) else ""
-        self._notify("turn_started", number, of, shown)
-        if isinstance(written, str):
-            written = await self._run_turn(turn, written, number, message)
-        self.turns.append(written)
-        messages = list(written.executed())
+            filled_in = self._filled_in(text, number, literal=turn.literal)
+            if isinstance(filled_in, TurnRecord):
+                result = filled_in
+            else:
+                text = filled_in
+        if message is not None:
+            text = message.text or ""
+        self._notify("turn_started", number, of, text if message is not None else "")
+        result = result or await self._run_turn(turn, text, number, message)
+        self.turns.append(result)
+        messages = list(result.executed())
         self._notify(
             "turn_ended",
             number,
             of,
-            written.status,
+            result.status,
             tokens=total_cost(one.usage.tokens() for one in messages if one.usage is not None),
             cost_usd=total_cost(one.cost_usd for one in messages),
         )
-        self._stop = _why_stop(written)
+        self._stop = _why_stop(result)
         if self._stop is None and self.case.on_turn_failure == "stop":
-            self._stop = await self._stop_for_assertions(written, turn)
+            self._stop = await self._stop_for_assertions(result, turn)
 
     async def _write(self, **how: Any) -> SimulatorMessage:
         """The next message of the simulated user's."""
@@ -220,8 +212,7 @@ class Conversation:
         # Its checks and follow-ups may use what it captures; follow-ups may mend a miss.
         captured = await self._capture(result, turn)
         result = result if captured.error is not None else captured
-        if any(check.prompt is not None for check in turn.checks()):
-            result = await self._follow_up(turn.checks(), result, turn, [result])
+        result = await self._follow_up(turn.checks(), result, turn, [result])
         if result.status != "completed" or (result.captures and not result.follow_ups):
             return result
         return await self._capture(result, turn)
@@ -296,47 +287,18 @@ class Conversation:
         stem: str,
         written: SimulatorMessage | None = None,
     ) -> TurnRecord:
-        """Send one message, if there is time left for it; again, where the provider refused it.
+        """Send one message, if there is time left for it; again, where the provider refused it."""
 
-        Neither waiting nor what was refused counts against the conversation's time limit. What
-        refused messages used is in the turn's usage and cost.
-        """
+        async def once(sending: int) -> TurnRecord:
+            return await self._send_once(turn, text, number, stem, written, sending)
+
+        def discount(seconds: float) -> None:
+            self.waited += seconds
+
         throttle = self.request.throttle
-        refused: list[TurnRecord] = []
-        waits = 0.0
-        while True:
-            if throttle is not None:
-                pause = await throttle.ready()
-                if pause is None:
-                    self.interruption = Interruption("run_ended")
-                    why = "the run ended before the message was sent"
-                    error = TurnError(kind="cancelled", message=why)
-                    return not_sent(number, text, why, error=error)
-                self.waited += pause
-                waits += pause
-                backup = await self.session.backup()
-            began = time.monotonic()
-            result = await self._send_once(turn, text, number, stem, written, len(refused) + 1)
-            kind = result.error.kind if result.error is not None else None
-            if throttle is None:
-                break
-            if result.error is None or kind not in REFUSALS:
-                if kind in ANSWERED:
-                    throttle.accepted()
-                break
-            if throttle.refused(result.error) is not None:
-                if throttle.closed:
-                    self.interruption = Interruption("run_ended")
-                break
-            problem = await self.session.restore(backup)
-            if problem is not None:
-                self.interruption = Interruption("restart", problem)
-                break
-            refused.append(result)
-            raw_dir = self.session.context.raw_dir
-            await anyio.to_thread.run_sync(set_aside, raw_dir, stem, "refused")
-            self.waited += time.monotonic() - began
-        result = _with_refusals(result, refused, waits)
+        sent = await send_until_accepted(self.session, throttle, stem, once, discount)
+        self.interruption = sent.interruption or self.interruption
+        result = sent.turn or not_sent(number, text, sent.why, error=sent.error)
         if written is None:
             return result
         update = {"source": "simulator", "simulator": written.info}
@@ -506,24 +468,3 @@ def _why_stop(turn: TurnRecord) -> str | None:
     if turn.post_condition_passed is False:
         return f"turn {turn.turn_number}: {turn.reason}"
     return None
-
-
-def _with_refusals(sent: TurnRecord, refused: Sequence[TurnRecord], waited: float) -> TurnRecord:
-    """`sent`, with what was refused before."""
-    seconds = f"{math.ceil(waited)} s"
-    if not refused:
-        if waited < 1:
-            return sent
-        note = f"the message was sent after {seconds}: the provider had refused others"
-        return sent.model_copy(update={"notes": [*sent.notes, note]})
-    kinds = ", ".join(dict.fromkeys(turn.error.kind for turn in refused if turn.error))
-    times = "once" if len(refused) == 1 else f"{len(refused)} times"
-    note = f"the provider refused the message {times} ({kinds}); it was sent again after {seconds}"
-    tries = [*refused, sent]
-    usage = total_usage(turn.usage for turn in tries)
-    update = {
-        "notes": [*sent.notes, note],
-        "usage": Usage(**usage) if usage else None,
-        "cost_usd": total_cost(turn.cost_usd for turn in tries),
-    }
-    return sent.model_copy(update=update)

@@ -1,8 +1,7 @@
-"""Refusals in a run: waited out, held anew where they must be, and never for ever."""
+"""Refusals in a run: waited out, begun anew where they must be, and never for ever."""
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from skillup.executors.retries import MOST_RESTARTS
 from skillup.ratelimit import RateLimiter
+from skillup.schema.record import Record
 from skillup.store import RunDirectory
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan, run_plan
@@ -24,112 +24,94 @@ CASE = """
       - {turn: 2, say: fine, steps: STEPS, misbehave: {error: KIND, times: TIMES}}
       - {turn: 3, say: "{{turns.1.user}}, {{turns.2.user}}"}
     """
-ASKS = 'error: rate_limit, message: "try again in 4 s"'
-WRITE = "[{write: {path: x.txt, content: x}}]"
+ASKS = 'error: rate_limit, message: "try again in 1 s"'
 
 
-def held(
-    project: Project, kind: str, *, times: int, steps: str = "[]", more: str = ""
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The grade and the record."""
-    case = CASE.replace("STEPS", steps).replace("KIND", kind).replace("TIMES", str(times))
-    project.write({"eval.yaml": "name: d\n", "a.yaml": case + more})
-    grade = project.run_json(".")["cases"][0]
-    return grade, project.record("a/scripted/with_skill/1")
-
-
-@pytest.mark.parametrize("kind", ["rate_limit", "overloaded"])
-def test_a_refusal_in_the_middle_is_waited_out_in_the_same_session(
-    project: Project, kind: str
-) -> None:
-    grade, record = held(project, kind, times=2)
-    assert (grade["status"], record["attempt"]) == ("PASS", 1)
-    assert f"refused the message 2 times ({kind})" in record["turns"][1]["notes"][0]
-    refused = [event for event in project.journal() if event["event"] == "message_refused"]
-    assert [(event["error"], event["times"]) for event in refused] == [(kind, 1), (kind, 2)]
-
-
-def test_a_trial_whose_workspace_was_touched_is_held_anew_and_no_policy_counts_that(
-    project: Project,
-) -> None:
-    more = "retry_policy: {max_retries: 0}\n"
-    grade, record = held(project, "rate_limit", times=1, steps=WRITE, more=more)
-    assert (grade["status"], record["attempt"]) == ("PASS", 2)
-    (note,) = record["notes"]
-    assert note.startswith("attempt 1 was refused by the provider and could not go on: the agent")
-    path = project.latest_run() / "trials/a/scripted/with_skill/1/attempt-1.json"
-    first = json.loads(path.read_text(encoding="utf-8"))
-    assert [turn["status"] for turn in first["turns"]] == ["completed", "error", "skipped"]
-
-
-SHARING = """
-    input: {turns: [one, two, three]}
-    assertions: [{contains: fine}]
-    scripted:
-      - {turn: 1, say: fine, steps: STEPS, misbehave: {error: overloaded, times: 1}}
-      - {turn: 3, say: fine, misbehave: THIRD}
-      - {say: fine}
-    """
-
-
-def shared(project: Project, third: str, more: str = "") -> list[str]:
-    """The statuses of two trials that share two turns; the first is refused once, touched."""
-    case = SHARING.replace("STEPS", WRITE).replace("THIRD", third)
-    project.write({"eval.yaml": "name: d\n", "a.yaml": case + more})
-    result = project.run_json(".", "--trials", "2", "--trials-from-turn", "3")
-    return [case["status"] for case in result["cases"]]
-
-
-def test_paths_of_a_family_are_held_anew_too(project: Project) -> None:
-    assert shared(project, "{error: rate_limit, times: 2}") == ["PASS", "PASS"]
-    notes = [project.record(f"a/scripted/with_skill/{n}")["notes"] for n in (1, 2)]
-    anew = "attempt 1 ended in the shared turns (overloaded): they ran again"
-    assert notes == [[anew], [anew]]
-
-
-def test_attempts_after_a_refusal_count_for_no_policy_in_a_family_either(project: Project) -> None:
-    policy = "retry_policy: {max_retries: 1, retry_on: [crash]}\n"
-    assert shared(project, "{exit_code: 1, times: 2}", policy) == ["PASS", "PASS"]
-    retried = [e for e in project.journal() if e["event"] == "trial_retried"]
-    told = {(e["job"][-1], e["attempt"], e["error"]) for e in retried}
-    assert told == {(n, k, e) for n in "12" for k, e in ((1, "overloaded"), (2, "crash"))}
-    assert project.record("a/scripted/with_skill/1")["attempt"] == 3
-
-
-REFUSED_FOR_EVER = {
-    "input": {"turns": ["one", "two", "three"]},
-    "scripted": [
-        {"turn": 2, "say": "fine", "steps": [{"run": "echo >> x"}], "misbehave": {"error": "KIND"}},
-        {"say": "fine"},
-    ],
-}
-
-
-@pytest.mark.parametrize("from_turn", [None, 3])
-@pytest.mark.parametrize("kind", ["rate_limit", "overloaded"])
-def test_what_is_refused_for_ever_is_held_anew_five_times_and_then_an_error(
-    tmp_path: Path, kind: str, from_turn: int | None
-) -> None:
-    case = json.loads(json.dumps(REFUSED_FOR_EVER).replace("KIND", kind))
-    plan = a_plan(tmp_path, {"a": case}, trials=2, trials_from_turn=from_turn)
+def run_refused(
+    tmp_path: Path,
+    scripted: list[dict[str, Any]],
+    *,
+    trials: int = 1,
+    shared: int | None = None,
+    **more: Any,
+) -> tuple[list[Record], RunDirectory]:
+    """The records of trials of three turns, with waits that take no time; and the run."""
     now = 0.0
 
     async def sleep(seconds: float) -> None:
         nonlocal now
         now += seconds
 
-    grades = run_plan(
-        plan,
-        tmp_path / "run",
-        rate_limiter=RateLimiter(3600, clock=lambda: now, sleep=sleep),
-    )
+    case = {"input": {"turns": ["one", "two", "three"]}, "scripted": scripted, **more}
+    plan = a_plan(tmp_path, {"a": case}, trials=trials, trials_from_turn=shared)
+    limiter = RateLimiter(3600, clock=lambda: now, sleep=sleep)
+    run_plan(plan, tmp_path / "run", rate_limiter=limiter)
     run = RunDirectory.open(tmp_path / "run")
-    for job in plan.jobs:
-        assert grades[job.id].status == "ERROR"
-        record = run.read_record(job.id)
+    return [run.read_record(job.id) for job in plan.jobs], run
+
+
+def second(kind: str, times: int, *steps: dict[str, Any]) -> dict[str, Any]:
+    """The agent's second turn: refused so often, after `steps`."""
+    fault = {"error": kind, "times": times}
+    return {"turn": 2, "say": "fine", "steps": list(steps), "misbehave": fault}
+
+
+FINE: dict[str, Any] = {"say": "fine"}
+TOUCH: dict[str, Any] = {"run": "echo >> x"}
+
+
+@pytest.mark.parametrize("kind", ["rate_limit", "overloaded"])
+def test_a_refusal_in_the_middle_is_waited_out_in_the_same_session(
+    tmp_path: Path, kind: str
+) -> None:
+    (record,), run = run_refused(tmp_path, [second(kind, 2), FINE])
+    assert (record.first_error(), record.attempt) == (None, 1)
+    assert len({turn.session_id for turn in record.turns}) == 1
+    assert f"refused the message 2 times ({kind})" in record.turns[1].notes[0]
+    refused = [event for event in run.events() if event["event"] == "message_refused"]
+    assert [(event["error"], event["times"]) for event in refused] == [(kind, 1), (kind, 2)]
+
+
+def test_a_trial_whose_workspace_was_touched_begins_anew_and_no_policy_counts_that(
+    tmp_path: Path,
+) -> None:
+    policy: dict[str, Any] = {"retry_policy": {"max_retries": 0}}
+    (record,), run = run_refused(tmp_path, [second("rate_limit", 1, TOUCH), FINE], **policy)
+    assert (record.first_error(), record.attempt) == (None, 2)
+    (note,) = record.notes
+    assert note.startswith("attempt 1 was refused by the provider and could not go on: the agent")
+    (first,) = run.attempts("a/p/with_skill/1")
+    assert [turn.status for turn in first.turns] == ["completed", "error", "skipped"]
+
+
+def test_trials_that_share_turns_begin_anew_together_and_count_for_no_policy_either(
+    tmp_path: Path,
+) -> None:
+    policy: dict[str, Any] = {"retry_policy": {"max_retries": 1, "retry_on": ["crash"]}}
+    crash = {"turn": 3, "say": "fine", "misbehave": {"exit_code": 1, "times": 2}}
+    script = [second("overloaded", 1, TOUCH), crash, FINE]
+    records, run = run_refused(tmp_path, script, trials=2, shared=3, **policy)
+    assert [(record.first_error(), record.attempt) for record in records] == [(None, 3)] * 2
+    retried = [event for event in run.events() if event["event"] == "trial_retried"]
+    found = {(e["job"][-1], e["attempt"], e["error"]) for e in retried}
+    assert found == {(n, k, e) for n in "12" for k, e in ((1, "overloaded"), (2, "crash"))}
+    (tmp_path / "again").mkdir()
+    records, _ = run_refused(tmp_path / "again", [script[0], FINE], trials=2, shared=3)
+    note = "attempt 1 ended in the shared turns (overloaded): they ran again"
+    assert [record.notes for record in records] == [[note], [note]]
+
+
+@pytest.mark.parametrize(("kind", "shared"), [("rate_limit", None), ("overloaded", 3)])
+def test_what_is_refused_for_ever_begins_anew_five_times_and_is_an_error_then(
+    tmp_path: Path, kind: str, shared: int | None
+) -> None:
+    script = [second(kind, 99, TOUCH), FINE]
+    records, run = run_refused(tmp_path, script, trials=2, shared=shared)
+    for number, record in enumerate(records, start=1):
         assert [turn.error and turn.error.kind for turn in record.turns] == [None, kind, None]
         assert record.attempt == 1 + MOST_RESTARTS
-        assert [kept.attempt for kept in run.attempts(job.id)] == [1, 2, 3, 4, 5]
+        kept = run.attempts(f"a/p/with_skill/{number}")
+        assert [one.attempt for one in kept] == [1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(("turn", "begun"), [(1, "1"), (3, "123")])
@@ -158,11 +140,11 @@ def test_when_nothing_is_accepted_for_so_long_the_run_ends(project: Project) -> 
     assert outcome.exit_code not in (0, 2)
 
 
-@pytest.mark.parametrize("shared", [(), ("--trials", "2", "--trials-from-turn", "3")])
 def test_waiting_takes_nothing_of_the_conversations_time_nor_of_the_trials(
-    project: Project, shared: tuple[str, ...]
+    project: Project,
 ) -> None:
-    case = CASE.replace("STEPS", "[]").replace("error: KIND", ASKS).replace("TIMES", "3")
+    shared = ("--trials", "2", "--trials-from-turn", "3")
+    case = CASE.replace("STEPS", "[]").replace("error: KIND", ASKS).replace("TIMES", "2")
     project.write({"eval.yaml": "name: d\n", "a.yaml": case + "timeout_seconds: 60\n"})
     began = time.monotonic()
     grades = project.run_json(".", *shared)["cases"]
@@ -170,9 +152,9 @@ def test_waiting_takes_nothing_of_the_conversations_time_nor_of_the_trials(
     for number, grade in enumerate(grades, 1):
         assert grade["status"] == "PASS"
         record = project.record(f"a/scripted/with_skill/{number}")
-        held_ms = sum(turn["duration_ms"] for turn in record["turns"])
-        # Each of the three refusals was waited out for four seconds.
-        assert held_ms <= record["duration_ms"] <= whole_ms - 12_000
+        turns_ms = sum(turn["duration_ms"] for turn in record["turns"])
+        # Each of the two refusals was waited out for a second.
+        assert turns_ms <= record["duration_ms"] <= whole_ms - 2_000
 
 
 def test_a_judge_and_a_user_on_the_trials_own_account_are_waited_for_as_its_messages_are(
@@ -231,8 +213,8 @@ def test_a_judge_whose_allowance_is_used_up_ends_the_run_and_is_asked_when_it_go
     stopped = project.run("run", ".", "-j", "1", "--out", "out", "--json").data
     assert (stopped["cases"], stopped["stopped"]["kind"]) == ([], "quota")
     first = project.root / "out/trials/a/scripted/with_skill/1/record.json"
-    held_before = first.read_bytes()
+    before = first.read_bytes()
     set_mood(project)
     result = project.run_json("--resume", "out")
     assert [case["status"] for case in result["cases"]] == ["PASS", "PASS"]
-    assert first.read_bytes() == held_before
+    assert first.read_bytes() == before

@@ -1,98 +1,81 @@
-"""Which trials are held again, and what is told of it."""
+"""Which trials run again, by the suite's policy, and what is kept of them."""
 
 from __future__ import annotations
 
-import json
+from typing import Any
 
 import pytest
 
+from skillup.executors.retries import Attempt, retry_of, retry_reason
+from skillup.schema.case import RetryPolicy
+from skillup.schema.record import ErrorKind, Record, TurnError
+from skillup.trial.request import Interruption, TrialOutcome
 from tests.support.project import Project
+from tests.support.records import make_record, make_turn
 
 
-def case(misbehave: str, *, times: int, retries: int, on: str = "[crash, overloaded]") -> str:
-    return f"""
-        input: {{prompt: hi}}
-        assertions: [{{contains: fine}}]
-        retry_policy: {{max_retries: {retries}, retry_on: {on}}}
-        scripted: [{{say: fine, misbehave: {{{misbehave}, times: {times}}}}}]
-        """
-
-
-def held(project: Project, text: str) -> tuple[dict[str, object], int]:
-    """The grade, and the attempt whose record was kept."""
-    project.write({"eval.yaml": "name: d\n", "c.yaml": text})
-    grade = project.run_json(".", "--rate-limit-wait", "0")["cases"][0]
-    return grade, project.record("c/scripted/with_skill/1")["attempt"]
-
-
-def test_a_trial_that_recovers_passes_and_the_first_attempts_are_kept(project: Project) -> None:
-    grade, attempt = held(project, case("exit_code: 1", times=2, retries=3))
-    assert (grade["status"], attempt) == ("PASS", 3)
-    trial = project.latest_run() / "trials/c/scripted/with_skill/1"
-    kept = sorted(path.name for path in trial.iterdir())
-    assert [name for name in kept if "attempt" in name]
-    journal = (project.latest_run() / "events.jsonl").read_text(encoding="utf-8")
-    assert journal.count('"attempt"') >= 2
+def a_record(kind: ErrorKind | None, attempt: int = 1, *, gate: bool | None = None) -> Record:
+    error = TurnError(kind=kind, message="so it is") if kind is not None else None
+    turn = make_turn().model_copy(update={"error": error, "post_condition_passed": gate})
+    return make_record(turn).record.model_copy(update={"attempt": attempt})
 
 
 @pytest.mark.parametrize(
-    ("misbehave", "times", "retries", "on", "attempts"),
+    ("kind", "retry_on", "retries", "attempt", "uncounted", "runs_again"),
     [
-        ("exit_code: 1", 9, 2, "[crash]", 3),
-        ("exit_code: 1", 9, 0, "[crash]", 1),
-        ("exit_code: 1", 9, 2, "[timeout]", 1),
-        ("error: overloaded", 9, 1, "overloaded", 2),
-        ("error: auth", 9, 1, "[error]", 2),
-        ("exit_code: 1", 9, 1, "[error]", 2),
-        ("exit_code: 1", 9, 1, "[turn_precondition_fail]", 1),
+        ("crash", ["crash"], 2, 2, 0, True),
+        ("crash", ["crash"], 2, 3, 0, False),
+        ("crash", ["crash"], 0, 1, 0, False),
+        ("crash", ["timeout"], 2, 1, 0, False),
+        ("crash", ["turn_precondition_fail"], 2, 1, 0, False),
+        ("crash", ["crash"], 1, 3, 2, True),  # two of the attempts were refused
+        ("auth", ["error"], 1, 1, 0, True),
+        ("setup", ["setup"], 1, 1, 0, True),
+        # What comes back every time is retried only by its name.
+        *((kind, ["error"], 5, 1, 0, False) for kind in ("setup", "template", "quota", "internal")),
+        (None, ["error", "crash"], 3, 1, 0, False),  # a failed check
     ],
 )
 def test_an_error_is_retried_as_often_and_for_what_the_policy_says(
-    project: Project, misbehave: str, times: int, retries: int, on: str, attempts: int
+    kind: Any, retry_on: list[str], retries: int, attempt: int, uncounted: int, runs_again: bool
 ) -> None:
-    grade, attempt = held(project, case(misbehave, times=times, retries=retries, on=on))
-    assert (grade["status"], attempt) == ("ERROR", attempts)
+    policy = RetryPolicy.model_validate({"max_retries": retries, "retry_on": retry_on})
+    reason = retry_reason(a_record(kind, attempt), policy, uncounted)
+    assert reason == (kind if runs_again else None)
+    assert retry_reason(a_record(kind, attempt), None) is None
 
 
-def test_a_failed_check_is_not_retried(project: Project) -> None:
-    text = case("exit_code: 1", times=1, retries=0, on="[error]").replace("say: fine", "say: bad")
-    grade, attempt = held(project, text.replace("max_retries: 0", "max_retries: 3"))
-    assert (grade["status"], attempt) == ("FAIL", 2)
+def test_a_gate_that_fails_is_retried_if_the_policy_says_so() -> None:
+    policy = RetryPolicy.model_validate({"max_retries": 1, "retry_on": ["turn_precondition_fail"]})
+    assert retry_reason(a_record(None, gate=False), policy) == "turn_precondition_fail"
+    assert retry_reason(a_record(None, gate=True), policy) is None
 
 
-def test_a_gate_that_fails_is_retried_if_the_policy_says_so(project: Project) -> None:
-    text = """
-        input: {turns: [{content: hi, post_condition: {must_contain: [fine]}}]}
-        retry_policy: {max_retries: 2, retry_on: [turn_precondition_fail]}
-        scripted: [{say: bad}]
-        """
-    grade, attempt = held(project, text)
-    assert (grade["status"], attempt) == ("FAIL", 3)
+def test_a_restart_counts_for_no_policy_and_its_note_stays() -> None:
+    policy = RetryPolicy.model_validate({"max_retries": 1, "retry_on": ["crash"]})
+    refused = TrialOutcome(a_record("rate_limit"), Interruption("restart", "it was touched"))
+    first = retry_of(refused, policy, Attempt())
+    assert first is not None
+    assert (first.reason, first.attempt.number, first.attempt.uncounted) == ("rate_limit", 2, 1)
+    then = retry_of(TrialOutcome(a_record("crash", 2)), policy, first.attempt)
+    assert then is not None
+    assert (then.attempt.number, then.attempt.uncounted) == (3, 1)
+    assert then.attempt.note == first.attempt.note
+    assert retry_of(TrialOutcome(a_record("crash", 3)), policy, then.attempt) is None
+    assert retry_of(refused, policy, Attempt(6, 5)) is None
 
 
-def test_an_error_that_comes_back_every_time_is_not_retried_as_any_error(project: Project) -> None:
+def test_a_trial_that_recovers_passes_and_the_first_attempts_are_kept(project: Project) -> None:
     text = """
         input: {prompt: hi}
-        context: {fixture: gone}
-        assertions: [{contains: x}]
-        retry_policy: {max_retries: 5, retry_on: [error]}
-        scripted: [{say: x}]
+        assertions: [{contains: fine}]
+        scripted: [{say: fine, misbehave: {exit_code: 1, times: 2}}]
         """
-    grade, attempt = held(project, text)
-    assert (grade["status"], attempt) == ("ERROR", 1)
-
-
-def test_the_suites_policy_holds_for_its_cases(project: Project) -> None:
-    project.write(
-        {
-            "eval.yaml": "cases: {retry_policy: {max_retries: 1, retry_on: crash}}\n",
-            "c.yaml": """
-                input: {prompt: hi}
-                assertions: [{contains: fine}]
-                scripted: [{say: fine, misbehave: {exit_code: 1, times: 1}}]
-                """,
-        }
-    )
-    outcome = project.run("run", ".", "--json")
-    assert outcome.exit_code == 0
-    assert json.loads(outcome.stdout)["summary"]["pass"] == 1
+    suite = "cases: {retry_policy: {max_retries: 3, retry_on: crash}}\n"
+    project.write({"eval.yaml": suite, "c.yaml": text})
+    (grade,) = project.run_json(".")["cases"]
+    assert (grade["status"], project.record("c/scripted/with_skill/1")["attempt"]) == ("PASS", 3)
+    trial = project.latest_run() / "trials/c/scripted/with_skill/1"
+    assert {path.name for path in trial.glob("attempt-*")} == {"attempt-1.json", "attempt-2.json"}
+    retried = [event for event in project.journal() if event["event"] == "trial_retried"]
+    assert [event["attempt"] for event in retried] == [1, 2]

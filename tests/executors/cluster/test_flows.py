@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.dask_cluster import DaskCluster
 from tests.support.moody import set_mood
 from tests.support.project import Outcome, Project
@@ -19,11 +21,13 @@ PRICED = "engine: scripted\nprices: {input: 1000, output: 1000}\n"  # 0.12 USD a
 FILES = {
     "elsewhere/skills/near/SKILL.md": "---\nname: near\ndescription: Near.\n---\nDo it.\n",
     "elsewhere/logs/data/one.log": "one\n",
+    "elsewhere/answer.txt": "fine",
     "work/suite/eval.yaml": """
         name: demo
         skills: [{path: skills/own}]
         distractors: [../../elsewhere/skills/near]
         judge: {model: "scripted:judge.yaml"}
+        environment: {env: {SEEN: "${LAB_TOKEN}"}}
         cases:
           retry_policy: {max_retries: 1, retry_on: [crash]}
         """,
@@ -57,7 +61,10 @@ FILES = {
           - skill_used: own
           - script: {path: scripts/check.sh}
         scripted:
-          - steps: [{skill: own}, {write: {path: made.txt, content: "x"}}]
+          - steps:
+              - {skill: own}
+              - {write: {path: made.txt, content: "x"}}
+              - {run: 'echo "it is $SEEN"'}
             say: 3 made
           - say: "yes please"
         """,
@@ -79,7 +86,7 @@ FILES = {
         """,
     "work/suite/cases/refused.yaml": """
         input: {turns: [one, two]}
-        assertions: [{contains: fine}]
+        assertions: [{golden_file: ../../elsewhere/answer.txt}]
         scripted: [{turn: 1, say: fine, misbehave: {error: overloaded, times: 1}}, {say: fine}]
         """,
     "work/suite/cases/parts.yaml": """
@@ -154,11 +161,14 @@ def there(workers: DaskCluster) -> tuple[str, ...]:
 def test_records_grades_files_and_answers_are_those_of_a_local_run(
     project: Project, workers: DaskCluster
 ) -> None:
+    """S10: a worker refused what leads out of the suite's own folder; secrets stay masked."""
     project.write(FILES)
     (project.root / "work/suite/scripts/check.sh").chmod(0o755)
 
-    here = project.run("run", "work/suite", "--out", "here", "--json")
-    away = project.run("run", "work/suite", "--out", "away", "--json", *there(workers))
+    env = {"LAB_TOKEN": "sk-of-the-client"}
+    here = project.run("run", "work/suite", "--out", "here", "--json", env=env)
+    command = ("run", "work/suite", "--out", "away", "--json", "-v", *there(workers))
+    away = project.run(*command, env=env)
 
     assert (away.exit_code, here.exit_code) == (3, 3), away.stderr + here.stderr
     assert lasting(away.data) == lasting(here.data)
@@ -181,6 +191,12 @@ def test_records_grades_files_and_answers_are_those_of_a_local_run(
     assert str(workers.root) not in (project.root / "away" / "result.json").read_text()
     # Nothing stays behind at the workers.
     assert [p for p in (workers.root / "tmp").iterdir() if p.name.startswith("skillup")] == []
+    files = [f.read_bytes() for f in (project.root / "away").rglob("*") if f.is_file()]
+    assert any(b"it is ***LAB_TOKEN***" in content for content in files)
+    logs = "".join(workers.log(name) for name in ("one", "two", "scheduler"))
+    for secret in ("sk-of-the-worker", "sk-of-the-client"):
+        assert not any(secret.encode() in content for content in files)
+        assert secret not in away.stderr + logs
     again = project.run("judge", "away", "--json").data
     assert not [case for case in again["cases"] if case.get("changed")]
 
@@ -188,7 +204,7 @@ def test_records_grades_files_and_answers_are_those_of_a_local_run(
     trial = project.root / "here/trials/parts/right/scripted/with_skill/1"
     for name in ("record.json", "grading.json"):
         (trial / name).unlink()
-    rest = project.run("run", "--resume", "here", "--json", *there(workers))
+    rest = project.run("run", "--resume", "here", "--json", *there(workers), env=env)
     shared = {c["case_id"]: c["turns"][0]["held_by"] for c in rest.data["cases"] if c["turns"]}
     assert shared["parts/right"] == "parts/left/scripted/with_skill/1", rest.stderr
     assert lasting(rest.data) == lasting(away.data)
@@ -212,6 +228,7 @@ def test_a_spent_budget_starts_no_more_trials_and_the_run_goes_on_here_or_there(
     assert (more.exit_code, more.data["summary"]["pass"]) == (0, 6), more.stderr
 
 
+@pytest.mark.slow
 def test_other_limits_and_decisions_are_the_clients(project: Project, workers: DaskCluster) -> None:
     project.write({"eval.yaml": "name: d\n", "never.yaml": FAIL})
 
@@ -246,6 +263,7 @@ FAMILY = """
     """
 
 
+@pytest.mark.slow
 def test_trials_with_an_error_run_again_on_workers_and_others_do_not(
     project: Project, workers: DaskCluster
 ) -> None:
@@ -275,6 +293,7 @@ SHARING = """
     """
 
 
+@pytest.mark.slow
 def test_shared_turns_count_once_in_budgets_when_the_trials_have_ended(
     project: Project, workers: DaskCluster
 ) -> None:
@@ -289,31 +308,3 @@ def test_shared_turns_count_once_in_budgets_when_the_trials_have_ended(
     assert "0.36" in outcome.data["stopped"]["message"]
     (noted,) = [event for event in project.journal() if event["event"] == "turns_shared"]
     assert (len(noted["jobs"]), [turn["turn_number"] for turn in noted["turns"]]) == (2, [1])
-
-
-def test_secrets_are_masked_and_files_of_the_repository_travel(
-    project: Project, workers: DaskCluster
-) -> None:
-    """S10: a worker has no `.git`, and refused what leads out of the suite's own folder."""
-    project.write(
-        {
-            ".git/HEAD": "",
-            "shared/answer.txt": "ok",
-            "skills/a/eval.yaml": 'name: x\nenvironment: {env: {SEEN: "${LAB_TOKEN}"}}\n',
-            "skills/a/a.yaml": """
-                input: {prompt: go}
-                judge: {type: rule_based, success: [{golden_file: ../../shared/answer.txt}]}
-                scripted: [{steps: [{run: 'echo "it is $SEEN"'}], say: ok}]
-                """,
-        }
-    )
-    env = {"LAB_TOKEN": "sk-of-the-client"}
-    command = ("run", ".", "--out", "../../out", *there(workers), "-v")
-    outcome = project.run(*command, env=env, cwd="skills/a")
-    assert outcome.exit_code == 0, outcome.stderr
-    written = [f.read_bytes() for f in (project.root / "out").rglob("*") if f.is_file()]
-    assert any(b"it is ***LAB_TOKEN***" in content for content in written)
-    logs = "".join(workers.log(name) for name in ("one", "two", "scheduler"))
-    for secret in ("sk-of-the-worker", "sk-of-the-client"):
-        assert not any(secret.encode() in content for content in written)
-        assert secret not in outcome.stderr + logs

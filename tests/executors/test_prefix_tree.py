@@ -97,7 +97,7 @@ def test_whoever_has_finished_with_turns_of_another_is_not_their_owner(tmp_path:
     assert unable.owner(1, {jobs[0].id}) == jobs[1].id
 
 
-def test_turns_that_were_skipped_are_of_whoever_holds_them_later(tmp_path: Path) -> None:
+def test_turns_that_were_skipped_are_of_whoever_runs_them_later(tmp_path: Path) -> None:
     began = "2026-01-01T00:00:00.000Z"
     failed = TurnRecord(turn_number=1, status="failed", content="x", started_at=began)
     skipped = [TurnRecord(turn_number=n, status="skipped", content="x") for n in (2, 3)]
@@ -111,7 +111,7 @@ def test_turns_that_were_skipped_are_of_whoever_holds_them_later(tmp_path: Path)
     assert [node.owner(1), node.owner(2)] == [first.id, others[0].id]
 
 
-def test_what_was_never_held_is_no_relative(tmp_path: Path) -> None:
+def test_what_never_ran_is_no_relative(tmp_path: Path) -> None:
     skipped = make_record(TurnRecord(turn_number=1, status="skipped", content="x")).record
     assert counted_turns(skipped) is None
     jobs = jobs_of(tmp_path, CASE)

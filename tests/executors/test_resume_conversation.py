@@ -98,6 +98,15 @@ def killed_in_turn(project: Project, turn: int, number: int = signal.SIGKILL) ->
     return run
 
 
+def plain(record: dict[str, Any]) -> Any:
+    """Without notes, processes, places, and the digest of a session with its id and path."""
+    del record["notes"]
+    for turn in record["turns"]:
+        turn["process"] = turn["workspace"] = turn["session"]["prefix_sha256"] = None
+        turn["session"]["prefix_bytes"] = None
+    return without_times(record)
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_ended_in_turn_3_it_goes_on_with_turn_3(
     project: Project, calm: dict[str, Any], number: int
@@ -108,8 +117,8 @@ def test_ended_in_turn_3_it_goes_on_with_turn_3(
     outcome = project.run("run", "--resume", "out", "--json")
     assert outcome.exit_code == 0, outcome.stderr
     assert without_times(outcome.data["cases"]) == without_times(calm["cases"])
-    told = [e for e in events(run) if e["event"] == "trial_continued"]
-    assert [(e["job"], e["after_turn"]) for e in told] == [(JOB, 2)]
+    found = [e for e in events(run) if e["event"] == "trial_continued"]
+    assert [(e["job"], e["after_turn"]) for e in found] == [(JOB, 2)]
     raw = run / "trials" / JOB / "raw"
     assert {p.name: p.read_bytes() for p in raw.glob("turn-0[12].*")} == kept
     assert (raw / "turn-03.cut-1.stdout.jsonl").exists()
@@ -121,26 +130,7 @@ def test_ended_in_turn_3_it_goes_on_with_turn_3(
     assert len({turn["session_id"] for turn in record["turns"]}) == 1
     assert not (run / "trials" / JOB / "checkpoint.json").exists()
     assert not (run / "scratch").exists()
-
-
-def test_where_nothing_was_disturbed_records_are_the_same_but_for_the_note(
-    project: Project, calm: dict[str, Any]
-) -> None:
-    assert calm["summary"]["pass"] == 1
-    run = killed_in_turn(project, 2)
-    assert project.run("run", "--resume", "out").exit_code == 0
-    continued, undisturbed = (record_of(path) for path in (run, project.root / "calm"))
-    assert continued.pop("notes")
-    assert undisturbed.pop("notes") == []
-
-    def plain(record: dict[str, Any]) -> Any:
-        for turn in record["turns"]:
-            # Times, processes, places, and the digest of a session with its id and path.
-            turn["process"] = turn["workspace"] = turn["session"]["prefix_sha256"] = None
-            turn["session"]["prefix_bytes"] = None
-        return without_times(record)
-
-    assert plain(continued) == plain(undisturbed)
+    assert plain(record) == plain(record_of(project.root / "calm"))
 
 
 def changed_workspace(run: Path, project: Project) -> None:
@@ -192,7 +182,11 @@ def other_case(run: Path, project: Project) -> None:
 def test_if_anything_is_not_as_it_was_it_begins_anew_and_says_why(
     project: Project, disturb: Any, why: str | None
 ) -> None:
-    run = killed_in_turn(project, 3)
+    suite(project)
+    set_mood(project, 3, error="quota")
+    project.run("run", ".", "-e", "moody", "--out", "out")
+    set_mood(project)
+    run = project.root / "out"
     disturb(run, project)
     project.run("run", "--resume", "out")
     record = record_of(run)
@@ -257,7 +251,7 @@ def test_after_a_quota_nothing_new_starts_and_what_runs_is_left(project: Project
     assert project.run_json("--resume", "out")["summary"]["pass"] == 5
 
 
-def test_where_a_variable_holds_a_secret_nothing_is_noted_down(project: Project) -> None:
+def test_where_a_variable_holds_a_secret_there_is_no_checkpoint(project: Project) -> None:
     suite(project)
     set_mood(project, 3, error="quota")
     given = ["-e", "moody", "--var", "other=walrus-0123456789", "--out", "out"]
@@ -296,7 +290,7 @@ def test_nor_have_those_of_users_that_an_agent_plays(project: Project) -> None:
     assert sorted(p.name for p in user_scratch.iterdir()) == ["home", "workspace"]
 
 
-def test_a_trial_whose_user_finds_no_allowance_is_left_and_held_when_there_is_some(
+def test_a_trial_whose_user_finds_no_allowance_is_left_and_runs_when_there_is_some(
     project: Project,
 ) -> None:
     user = """
@@ -345,8 +339,8 @@ def test_what_a_trial_took_before_it_was_begun_anew_counts_for_budgets_and_once(
     again = project.run_json("--resume", "out", *budget)
     for result in (first, again):
         assert [case["case_id"] for case in result["cases"]] == ["a"]
-        told = f"the budget of {spent} tokens is used up ({spent})"
-        assert result["stopped"] == {"kind": "max_tokens", "message": told}
+        text = f"the budget of {spent} tokens is used up ({spent})"
+        assert result["stopped"] == {"kind": "max_tokens", "message": text}
     more = project.run_json("--resume", "out", "--max-tokens", str(spent + 1), "-j", "1")
     assert [case["status"] for case in more["cases"]] == ["PASS", "PASS"]
 
@@ -357,7 +351,7 @@ def test_what_a_trial_took_before_it_was_gone_on_with_counts_once(project: Proje
     assert [case["status"] for case in result["cases"]] == ["PASS", "PASS"]
 
 
-def test_it_counts_too_where_the_trial_cannot_be_held_any_more(project: Project) -> None:
+def test_it_counts_too_where_the_trial_cannot_run_any_more(project: Project) -> None:
     left_by_a_quota(project)
     profile = project.root / "engines" / "moody.yaml"
     profile.write_text("engine: scripted\ncommand: [/no/such/agent]\n", encoding="utf-8")
@@ -366,14 +360,14 @@ def test_it_counts_too_where_the_trial_cannot_be_held_any_more(project: Project)
     assert result["stopped"]["message"].endswith(f"({2 * TURN})")
 
 
-def test_of_a_trial_that_is_left_the_observer_hears(tmp_path: Path) -> None:
-    said: list[str] = []
+def test_an_observer_sees_that_a_trial_is_left(tmp_path: Path) -> None:
+    texts: list[str] = []
 
     class Listening(Quiet):
         def trial_event(self, event: TrialEvent) -> None:
-            said.append(event.text)
+            texts.append(event.text)
 
     spent = {"scripted": [{"say": "hi", "misbehave": {"error": "quota"}}]}
     limiter = RateLimiter(end=lambda _: None)
     run_plan(a_plan(tmp_path, {"a": spent}), tmp_path / "run", Listening(), rate_limiter=limiter)
-    assert said[-1] == LEFT
+    assert texts[-1] == LEFT

@@ -38,15 +38,14 @@ def children() -> set[int]:
     return {child.pid for child in psutil.Process().children(recursive=True)}
 
 
-@pytest.mark.parametrize("failure", [PIPE, FULL, ValueError("a defect"), SystemExit(1)])
 @pytest.mark.parametrize(
-    ("method", "kind"),
+    ("method", "kind", "failure"),
     [
-        ("trial_started", ""),
-        ("trial_event", "preparing"),
-        ("trial_event", "item"),
-        ("trial_event", "turn_ended"),
-        ("trial_finished", ""),
+        ("trial_started", "", PIPE),
+        ("trial_event", "preparing", FULL),
+        ("trial_event", "item", SystemExit(1)),
+        ("trial_event", "turn_ended", ValueError("a defect")),
+        ("trial_finished", "", FULL),
     ],
 )
 def test_the_run_ends_with_an_error_that_says_where(
@@ -65,10 +64,10 @@ def test_the_run_ends_with_an_error_that_says_where(
     assert {record.case_id for record in records.values()} <= {"c"}
     assert all(record.first_error() is None for record in records.values())
     if method == "trial_finished":
-        assert records  # it is on the disk before anybody hears of it
+        assert records  # it is on the disk before anybody sees it
 
 
-def test_what_had_finished_is_kept_and_the_rest_is_held_when_the_run_is_resumed(
+def test_what_had_finished_is_kept_and_the_rest_runs_when_the_run_is_resumed(
     tmp_path: Path,
 ) -> None:
     plan = a_plan(tmp_path, {"a": QUICK, "b": QUICK, "c": QUICK})
@@ -88,9 +87,7 @@ BRANCHES = [{"name": "x", "turns": ["x"]}, {"name": "y", "turns": ["y"]}]
 SHARING = {"input": {"turns": [{"content": "hi", "branches": BRANCHES}]}, **QUICK}
 
 
-@pytest.mark.parametrize(
-    ("method", "kind"), [("trial_started", ""), ("trial_event", "item"), ("trial_finished", "")]
-)
+@pytest.mark.parametrize(("method", "kind"), [("trial_event", "item"), ("trial_finished", "")])
 def test_trials_that_share_turns_end_in_the_same_way(
     tmp_path: Path, method: str, kind: str
 ) -> None:
@@ -104,11 +101,11 @@ def test_trials_that_share_turns_end_in_the_same_way(
     assert [grade.status for grade in grades.values()] == ["PASS"] * 4
 
 
-def test_where_trials_are_asked_for_one_by_one_the_one_that_is_held_ends(tmp_path: Path) -> None:
+def test_where_trials_are_asked_for_one_by_one_the_one_that_runs_ends(tmp_path: Path) -> None:
     plan = a_plan(tmp_path, {"a": ENDLESS, "b": QUICK})
     failing = Failing("trial_event", ValueError("a defect"), "item")
 
-    async def hold(directory: RunDirectory) -> None:
+    async def run(directory: RunDirectory) -> None:
         steps = Stepwise(plan, directory, options_at(tmp_path / "run"), failing, {})
         await steps.open()
         for job in plan.jobs:
@@ -117,6 +114,6 @@ def test_where_trials_are_asked_for_one_by_one_the_one_that_is_held_ends(tmp_pat
 
     before = children()
     with RunDirectory.create(tmp_path / "run", {}) as directory:
-        anyio.run(hold, directory)
+        anyio.run(run, directory)
         assert directory.finished_jobs() == set()
     assert children() <= before

@@ -1,4 +1,4 @@
-"""Branches, and trials that share their first turns: held once, then forked."""
+"""Branches, and trials that share their first turns: these run once, then they fork."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def branched(tmp_path: Path) -> str:
     return BRANCHED.replace("LOG", str(tmp_path / "log.txt"))
 
 
-def held_prefixes(tmp_path: Path) -> list[str]:
+def shared_turns(tmp_path: Path) -> list[str]:
     """What the turns before the fork left outside of every workspace."""
     log = tmp_path / "log.txt"
     return log.read_text(encoding="utf-8").split() if log.exists() else []
@@ -64,23 +64,42 @@ def without(turn: dict[str, Any], *keys: str) -> dict[str, Any]:
     return {key: value for key, value in turn.items() if key not in keys}
 
 
-@pytest.mark.parametrize("places", ["1", "4"])
-def test_the_turns_before_a_fork_are_held_once_and_each_branch_goes_on_from_them(
-    project: Project, tmp_path: Path, places: str
+def test_the_turns_before_a_fork_run_once_and_each_branch_goes_on_from_them(
+    project: Project, tmp_path: Path
 ) -> None:
     project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
-    outcome = run(project, "-j", places)
+    outcome = run(project, "-j", "4")
     assert statuses(outcome) == dict.fromkeys(JOBS, "PASS"), outcome.data
-    assert held_prefixes(tmp_path) == ["1", "2"]
+    assert shared_turns(tmp_path) == ["1", "2"]
     records = [record(project, case) for case in JOBS]
     shared = [[without(turn, "held_by") for turn in one["turns"][:2]] for one in records]
     assert shared[0] == shared[1] == shared[2]
-    holders = [[turn["held_by"] for turn in one["turns"]] for one in records]
+    owners = [[turn["held_by"] for turn in one["turns"]] for one in records]
     job = "c/scripted/with_skill/1"
-    assert holders == [[None, None, None], [job, job, None], [job, job, None]]
+    assert owners == [[None, None, None], [job, job, None], [job, job, None]]
     assert {one["branch_of"] for one in records} == {"c"}
     assert len({one["session_id"] for one in records}) == 3
     assert all(one["turns"][2]["session_verified"] for one in records)
+
+    # Each has its own copy of the workspace.
+    _, refused, agreed = records
+    assert refused["turns"][2]["changes"]["deleted"] == []
+    assert agreed["turns"][2]["changes"]["deleted"] == ["a.log"]
+    assert agreed["turns"][2]["changes"]["added"] == ["b.txt"]
+    assert refused["initial_files"] == agreed["initial_files"] == {}
+
+    # A path of the workspace means that copy, and the session knows no other.
+    before, after = refused["turns"][1]["captures"]["where"], refused["variables"]["where"]
+    assert before != after
+    assert refused["turns"][2]["content"] == f"no, keep {after}"
+    assert refused["turns"][2]["response"] == f"kept sure? in {after}"
+    assert any("<<where>>" in note for note in refused["notes"])
+
+    # What is shared counts once: 2 shared turns and 3.
+    assert outcome.data["summary"]["usage"]["input_tokens"] == 500
+    grades = outcome.data["cases"]
+    assert [grade["usage"]["input_tokens"] for grade in grades] == [300, 100, 100]
+    assert all(turn["usage"]["input_tokens"] == 100 for g in grades for turn in g["turns"])
 
 
 def test_the_first_path_of_the_plan_counts_what_is_shared_even_if_it_ends_last(
@@ -107,44 +126,9 @@ def test_a_first_path_that_is_tried_again_counts_the_shared_turns_still(
     project.write({"eval.yaml": SUITE, "c.yaml": RETRY + text})
     outcome = run(project, "-j", "1")
     assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
-    assert held_prefixes(tmp_path) == ["1", "2", "1", "2"]
+    assert shared_turns(tmp_path) == ["1", "2", "1", "2"]
     assert [grade["usage"]["input_tokens"] for grade in outcome.data["cases"]] == [300, 100, 100]
     assert record(project, "c")["attempt"] == 2
-
-
-def test_a_branch_sees_its_own_copy_of_the_workspace(project: Project, tmp_path: Path) -> None:
-    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
-    run(project)
-    refused, agreed = record(project, "c/refuse"), record(project, "c/agree")
-    assert refused["turns"][2]["changes"]["deleted"] == []
-    assert agreed["turns"][2]["changes"]["deleted"] == ["a.log"]
-    assert agreed["turns"][2]["changes"]["added"] == ["b.txt"]
-    changed = [turn["files_changed"] for turn in refused["turns"]]
-    assert sorted({path for files in changed for path in files}) == ["a.log"]
-    assert refused["initial_files"] == agreed["initial_files"] == {}
-
-
-def test_a_path_of_the_workspace_means_the_forks_own_copy(project: Project, tmp_path: Path) -> None:
-    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
-    run(project)
-    one = record(project, "c/refuse")
-    before = one["turns"][1]["captures"]["where"]
-    after = one["variables"]["where"]
-    assert before != after
-    assert one["turns"][2]["content"] == f"no, keep {after}"
-    # The session knows the new place only.
-    assert one["turns"][2]["response"] == f"kept sure? in {after}"
-    assert any("<<where>>" in note for note in one["notes"])
-
-
-def test_what_is_shared_counts_once(project: Project, tmp_path: Path) -> None:
-    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
-    outcome = run(project)
-    assert outcome.data["summary"]["usage"]["input_tokens"] == 500  # 2 shared turns and 3
-    grades = outcome.data["cases"]
-    assert [grade["usage"]["input_tokens"] for grade in grades] == [300, 100, 100]
-    assert all(turn["usage"]["input_tokens"] == 100 for g in grades for turn in g["turns"])
-    assert sum(g["turns"][0]["held_by"] is None for g in grades) == 1
 
 
 def test_a_single_branch_is_a_plain_case(project: Project, tmp_path: Path) -> None:
@@ -183,7 +167,7 @@ def test_branches_may_branch_again(project: Project, tmp_path: Path) -> None:
     )
     outcome = run(project)
     assert statuses(outcome) == dict.fromkeys(["c/a/x", "c/a/y", "c/b"], "PASS")
-    assert sorted(held_prefixes(tmp_path)) == sorted(["one", "two", "two", "b", "four", "y"])
+    assert sorted(shared_turns(tmp_path)) == sorted(["one", "two", "two", "b", "four", "y"])
     turns = record(project, "c/a/y")["turns"]
     assert [turn["content"] for turn in turns] == ["one", "two", "three y", "four y"]
     assert turns[2]["response"] == "ok one two three y"
@@ -198,7 +182,7 @@ def test_an_error_before_the_fork_is_an_error_of_every_branch(
     outcome = run(project)
     assert outcome.exit_code == 3
     assert statuses(outcome) == dict.fromkeys(JOBS, "ERROR")
-    assert held_prefixes(tmp_path) == ["1"]
+    assert shared_turns(tmp_path) == ["1"]
     for case in JOBS:
         turns = record(project, case)["turns"]
         assert [turn["status"] for turn in turns] == ["error", "skipped", "skipped"]
@@ -212,20 +196,20 @@ def test_a_gate_before_the_fork_skips_every_branch(project: Project, tmp_path: P
     )
     project.write({"eval.yaml": SUITE, "c.yaml": text.replace("<<where>>", "it")})
     assert statuses(run(project)) == dict.fromkeys(JOBS, "SKIP")
-    assert held_prefixes(tmp_path) == ["1", "2"]
+    assert shared_turns(tmp_path) == ["1", "2"]
 
 
 RETRY = "    retry_policy: {max_retries: 2, retry_on: [crash]}\n"
 
 
-def test_a_branch_that_is_tried_again_is_held_by_itself(project: Project, tmp_path: Path) -> None:
+def test_a_branch_that_is_tried_again_runs_by_itself(project: Project, tmp_path: Path) -> None:
     text = branched(tmp_path).replace(
         '{{turn}}"}', '{{turn}}", misbehave: {exit_code: 1, times: 1}}'
     )
     project.write({"eval.yaml": SUITE, "c.yaml": RETRY + text})
     outcome = run(project)
     assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
-    assert held_prefixes(tmp_path) == ["1", "2", "1", "2"]
+    assert shared_turns(tmp_path) == ["1", "2", "1", "2"]
     one = record(project, "c/agree")
     assert one["attempt"] == 2
     assert [turn["held_by"] for turn in one["turns"]] == [None, None, None]
@@ -243,12 +227,12 @@ def test_shared_turns_that_are_tried_again_are_shared_again(
     project.write({"eval.yaml": SUITE, "c.yaml": RETRY + text})
     outcome = run(project)
     assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
-    assert held_prefixes(tmp_path) == ["1", "1", "2"]
+    assert shared_turns(tmp_path) == ["1", "1", "2"]
     assert {record(project, case)["attempt"] for case in JOBS} == {2}
     assert outcome.data["summary"]["usage"]["input_tokens"] == 500
 
 
-def test_a_resumed_run_holds_what_is_left_with_its_shared_turns_once(
+def test_a_resumed_run_runs_what_is_left_with_its_shared_turns_once(
     project: Project, tmp_path: Path
 ) -> None:
     project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
@@ -260,13 +244,13 @@ def test_a_resumed_run_holds_what_is_left_with_its_shared_turns_once(
         (folder / "grading.json").unlink()
     outcome = project.run("run", "--resume", "out", "--json")
     assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
-    assert held_prefixes(tmp_path) == ["1", "2", "1", "2"]
+    assert shared_turns(tmp_path) == ["1", "2", "1", "2"]
     assert record(project, "c/refuse") == kept
     sessions = {record(project, case)["turns"][0]["session_id"] for case in ("c", "c/agree")}
     assert len(sessions) == 1
 
 
-def test_an_interrupted_branch_leaves_no_record_and_is_held_later(
+def test_an_interrupted_branch_leaves_no_record_and_runs_later(
     project: Project, tmp_path: Path
 ) -> None:
     flag = tmp_path / "go-on"
@@ -354,22 +338,10 @@ def test_trials_share_the_turns_before_the_one_they_begin_with(
     outcome = run(project, "--trials", "3", "--trials-from-turn", "3")
     assert [case["trial"] for case in outcome.data["cases"]] == [1, 2, 3]
     assert outcome.data["summary"]["pass"] == 3
-    assert held_prefixes(tmp_path) == ["one", "two", "three", "three", "three"]
+    assert shared_turns(tmp_path) == ["one", "two", "three", "three", "three"]
     assert outcome.data["summary"]["usage"]["input_tokens"] == 500
     owners = [record(project, "c", n)["turns"][1]["held_by"] for n in (1, 2, 3)]
     assert owners == [None, "c/scripted/with_skill/1", "c/scripted/with_skill/1"]
-
-
-def test_a_resumed_run_still_shares_them(project: Project, tmp_path: Path) -> None:
-    project.write({"eval.yaml": SUITE, "c.yaml": COUNTED.format(log=tmp_path / "log.txt")})
-    run(project, "--trials", "3", "--trials-from-turn", "2")
-    for trial in (1, 3):
-        (project.root / f"out/trials/c/scripted/with_skill/{trial}/record.json").unlink()
-        (project.root / f"out/trials/c/scripted/with_skill/{trial}/grading.json").unlink()
-    (tmp_path / "log.txt").unlink()
-    outcome = project.run("run", "--resume", "out", "--json")
-    assert outcome.data["summary"]["pass"] == 3
-    assert sorted(held_prefixes(tmp_path)) == sorted(["one", "two", "three", "two", "three"])
 
 
 def test_trials_of_branches_share_what_both_allow(project: Project, tmp_path: Path) -> None:
@@ -377,14 +349,7 @@ def test_trials_of_branches_share_what_both_allow(project: Project, tmp_path: Pa
     outcome = run(project, "--trials", "2", "--trials-from-turn", "2")
     assert outcome.data["summary"]["pass"] == 6
     # Turn 1 once for all; turn 2 once for each trial, whose branches share it.
-    assert held_prefixes(tmp_path) == ["1", "2", "2"]
-
-
-def test_from_the_first_turn_on_trials_share_nothing(project: Project, tmp_path: Path) -> None:
-    project.write({"eval.yaml": SUITE, "c.yaml": COUNTED.format(log=tmp_path / "log.txt")})
-    outcome = run(project, "--trials", "2", "--trials-from-turn", "1")
-    assert outcome.data["summary"]["pass"] == 2
-    assert held_prefixes(tmp_path).count("one") == 2
+    assert shared_turns(tmp_path) == ["1", "2", "2"]
 
 
 @pytest.mark.parametrize(
