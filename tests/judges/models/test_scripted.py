@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-import anyio
 import pytest
 from pydantic import BaseModel
 
-from skillup.judges.models.client import Asker, ModelOptions, Models
+from skillup.judges.llm.checks import RubricAnswer
+from skillup.judges.models.client import Asker
 from skillup.judges.models.question import ModelAnswer, ModelQuestion
 from skillup.schema.judge import JudgeModel
 from tests.support.asking import Verdict, asking, cache
 
 YES = "answer: {passed: true, reason: It asks.}"
 NO = "answer: {passed: false, reason: It does not.}"
-
-
-class Message(BaseModel):
-    """What a simulated user says."""
-
-    message: str
 
 
 def asked(
@@ -104,24 +99,63 @@ def test_an_edited_script_is_read_again_and_a_run_keeps_its_answer(tmp_path: Pat
 
 
 def test_suites_have_judges_of_their_own_at_the_same_path(tmp_path: Path) -> None:
-    for name, said in (("a", YES), ("b", NO)):
+    for name, rule in (("a", YES), ("b", NO)):
         (tmp_path / name).mkdir()
-        script(tmp_path / name, f"rules:\n  - {said}\n")
-    answers: dict[str, ModelAnswer] = {}
+        script(tmp_path / name, f"rules:\n  - {rule}\n")
+    for cached in (False, True):
+        for name in "ab":
+            (answer,) = ask(tmp_path / name, asked(), run=tmp_path / "run")
+            assert (answer.value.passed, answer.cached) == (name == "a", cached)
 
-    async def main() -> None:
-        models = Models(ModelOptions({}, str, cache(tmp_path / "run")))
 
-        async def one(name: str) -> None:
-            answers[name] = await models.seen_from(tmp_path / name).ask(asked())
+CRITERIA = """
+criteria:
+  - {when: asks, found: ['shall I', '\\?']}
+  - {when: names the folder, found: data}
+  - {when: nothing is deleted, not_found: [deleted, removed]}
+"""
+TEXTS = ("It asks", "It names the folder", "Nothing is deleted")
 
-        async with anyio.create_task_group() as group:
-            for name in "ab":
-                group.start_soon(one, name)
 
-    for _ in range(2):
-        anyio.run(main)
-        assert answers["a"].value == Verdict(passed=True, reason="It asks.")
-        assert answers["b"].value == Verdict(passed=False, reason="It does not.")
-    assert answers["a"].cached
-    assert answers["b"].cached
+def criteria(judged: str, *texts: str) -> ModelQuestion:
+    ids = tuple(f"c{number}" for number in range(1, len(texts) + 1))
+    return replace(asked(form=RubricAnswer), ids=ids, criteria=texts, judged=judged)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("2 logs in data. Shall I?", ["pass", "pass", "pass"]),
+        ("I deleted 2 logs in data.", ["fail", "pass", "fail"]),
+        ("", ["fail", "fail", "pass"]),
+    ],
+)
+def test_each_criterion_is_decided_by_what_the_judged_answer_says(
+    tmp_path: Path, answer: str, expected: list[str]
+) -> None:
+    script(tmp_path, CRITERIA)
+    (found,) = ask(tmp_path, criteria(answer, *TEXTS))
+    assert [verdict.verdict for verdict in found.value.verdicts] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "criteria: [{when: weather, found: sun}]",
+            "none of the `criteria` of scripted:judges/strict.yaml is about c1: It asks",
+        ),
+        ("criteria: [{when: weather}]", "add `found` or `not_found`"),
+        ("criteria: []", "it is empty"),
+        ("{}", "add `rules` or `criteria`"),
+        (
+            "rules: [{answer: {reason: It asks, then waits.}}]",
+            "`then waits.` is a key without a value; put texts with a comma in quotes",
+        ),
+    ],
+)
+def test_a_judge_that_cannot_say_says_why(tmp_path: Path, text: str, said: str) -> None:
+    script(tmp_path, text)
+    (found,) = ask(tmp_path, criteria("Shall I?", *TEXTS))
+    assert found.value is None
+    assert said in (found.error or "")

@@ -86,11 +86,3 @@ def test_a_judge_that_does_not_answer_is_an_error_and_no_verdict(said: object) -
     assert [result.passed for result in results] == [False] * 3
     assert all(result.error and "\n" not in result.error for result in results)
     assert all(result.found == "" for result in results)
-
-
-def test_without_a_model_nobody_is_asked() -> None:
-    asker = ScriptedAsker(verdicts(c1="pass"))
-    (result,) = read(asker, checks("A"), ONE, turn=1, judge_model=None)
-    assert result.error is not None
-    assert "no model is named" in result.error
-    assert asker.questions == []

@@ -47,11 +47,6 @@ def said(before: Grade, after: Grade) -> list[tuple[str, str, str]]:
     return [(flip.change, flip.where, flip.check.name) for flip in compare(before, after).flips]
 
 
-def test_a_check_that_got_a_name_is_the_same() -> None:
-    named = failed("asks first", expected="'a'")
-    assert said(grade(check()), grade(named)) == [("flipped", "turn 1", "asks first")]
-
-
 def test_a_named_check_whose_texts_were_edited_is_the_same() -> None:
     before, after = check("asks first", expected="'a'"), failed("asks first", expected="'b'")
     assert said(grade(before), grade(after)) == [("flipped", "turn 1", "asks first")]
