@@ -1,21 +1,36 @@
-"""A run directory in every state that it can be found in."""
+"""A run directory in every state that it can be found in: rows, decisions, journal."""
 
 from __future__ import annotations
 
 import json
 from datetime import datetime
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.html.build import html_report
 from skillup.reports.html.limits import ORDINARY
+from skillup.reports.html.page_data import Row
+from skillup.reports.html.rows import ForkTrees, graded_row, mark_flaky
 from skillup.reports.html.run_data import RunData
-from skillup.schema.grade import CheckResult
+from skillup.reports.html.run_files import Fork, planned_jobs, progress_of, turn_under_way
+from skillup.reports.result import build_result
+from skillup.schema.analysis import (
+    Analysis,
+    AtK,
+    CaseReliability,
+    Decision,
+    Rate,
+    TurnReliability,
+)
+from skillup.schema.grade import CheckResult, Grade
 from skillup.store import RunDirectory
+from tests.support.graded import a_turn
 from tests.support.large_runs import write_large_run
-from tests.support.stored import a_grade, a_record
+from tests.support.stored import a_checkpoint, a_grade, a_record
+from tests.support.trees import make_tree
 
 JOBS = ["a/e/with_skill/1", "b/e/with_skill/1", "c/e/with_skill/1"]
 INFO = {"run_id": "r", "jobs": JOBS, "suites": {"s": {"cases": {"a": "a", "b": "b", "c": "c"}}}}
@@ -26,7 +41,9 @@ def _statuses(data: RunData) -> list[tuple[str, str]]:
 
 
 def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "r", INFO) as run:
+    about = {"titles": {"a": "Asks", "b": ["no text"]}, "tags": {"a": ["slow"], "b": "no list"}}
+    suites = {"s": {"cases": {"a": "a", "b": "b", "c": "c"}, **about}}
+    with RunDirectory.create(tmp_path / "r", {**INFO, "suites": suites}) as run:
         data = RunData(run.path)
         assert data.running
         assert {status for status, _ in _statuses(data)} == {"WAITING"}
@@ -40,30 +57,60 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
             ("WAITING", "not started yet"),
         ]
         assert data.running_jobs() == JOBS[:2]
+        assert [row["title"] for row in data.rows] == ["Asks", None, None]
+        assert [row["tags"] for row in data.rows] == [["slow"], [], []]
+        row, head = data.rows[0], data.head()
+        assert row["turns"] == [{"status": "completed", "ok": None, "unjudged": True}]
+        times = [datetime.fromisoformat(str(at)) for at in (
+            head["since"], row["started_at"], head["now"])]  # fmt: skip
+        assert times == sorted(times)
         run.write_record(JOBS[0], a_record("a"))
         data.read()
         assert _statuses(data)[0] == ("RUNNING", "being judged")
         run.write_grade(JOBS[0], a_grade("a"))
         data.read()
-        assert data.rows[0]["status"] == "PASS"
-        assert data.rows[0]["suite"] == "suite"
+        assert (data.rows[0]["status"], data.rows[0]["suite"]) == ("PASS", "suite")
         assert data.summary()["pass"] == 1
         assert data.index("view")["not_run"] == JOBS[1:]
         assert data.detail(1, ORDINARY)["turns"][0]["response"] == "done"
         assert data.detail(2, ORDINARY)["live"] == "being prepared"
-        assert data.detail(3, ORDINARY) == {
-            "n": 3, "job": JOBS[2], "case_id": "c", "waiting": "not started yet"
-        }  # fmt: skip
+        waiting = {"n": 3, "job": JOBS[2], "case_id": "c", "waiting": "not started yet"}
+        assert data.detail(3, ORDINARY) == waiting
         with pytest.raises(UsageError, match="no trial 4"):
             data.detail(4, ORDINARY)
+
+
+CASE = {"id": "a", "input": {"turns": [{"content": "go on"}, {"content": "And <<name>>?"}]}}
+
+
+@pytest.mark.parametrize(("case", "message"), [(CASE, "And <<name>>?"), ({"of": "later"}, None)])
+def test_turns_that_are_over_are_there_and_the_one_under_way_is_named(
+    tmp_path: Path, case: dict[str, object], message: str | None
+) -> None:
+    with RunDirectory.create(tmp_path / "r", INFO) as run:
+        place = run.begin_trial(JOBS[0])
+        (place.raw / "turn-01.stdout.jsonl").touch()
+        (place.raw / "turn-02.stdout.jsonl").touch()
+        before = RunData(run.path).detail(1, ORDINARY)
+        record = a_record("a").model_copy(update={"case": case})
+        run.write_checkpoint(JOBS[0], a_checkpoint(record=record))
+        now = RunData(run.path).detail(1, ORDINARY)
+    assert before["turns"] == []
+    under_way = [(one["turn_number"], one["status"]) for one in before["under_way"]]
+    assert under_way == [(1, "completed"), (2, "running")]
+    assert [turn["response"] for turn in now["turns"]] == ["done"]
+    assert (now["grade"], now["live"]) == (None, "turn 2 is running")
+    (running,) = now["under_way"]
+    assert (running["turn_number"], running["message"]) == (2, message)
+    assert [link["name"] for link in running["raw"]] == ["turn-02.stdout.jsonl"]
+    assert set(before) == set(now)
 
 
 @pytest.mark.parametrize(
     ("file", "content"),
     [
         ("result.json", "{"),
-        ("result.json", "[]"),
-        ("result.json", '{"summary": 1, "not_needed": 5, "cases": null}'),
+        ("result.json", '{"summary": 1, "not_needed": 5, "cases": null, "warnings": "x"}'),
         ("events.jsonl", '{"event":\nnull\n[]\n\x00'),
         ("run.json", '{"jobs": "x", "suites": [], "profiles": 3}'),
         ("run.json", '{"jobs": [1, {}, "a"], "suites": {"s": null, "t": {"cases": []}}}'),
@@ -71,7 +118,6 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         ("trials/case-0001/lab/with_skill/1/record.json", "[1]"),
         ("trials/case-0001/lab/with_skill/1/record.json", '{"schema_version": "skillup.record/9"}'),
         ("trials/case-0001/lab/with_skill/1/grading.json", "{"),
-        ("trials/case-0001/lab/with_skill/1/grading.json", ""),
     ],
 )
 def test_damaged_files_are_no_reason_to_show_nothing(
@@ -82,77 +128,192 @@ def test_damaged_files_are_no_reason_to_show_nothing(
     assert html_report(run).startswith(b"<!doctype html>")
 
 
-def test_a_record_of_a_newer_version_is_told(tmp_path: Path) -> None:
-    run = write_large_run(tmp_path / "r", 1, turns=1)
-    record = run / "trials/case-0001/lab/with_skill/1/record.json"
-    told = json.loads(record.read_text()) | {"schema_version": "skillup.record/9"}
-    record.write_text(json.dumps(told))
-    assert "skillup.record/9" in RunData(run).detail(1, ORDINARY)["problem"]
-
-
-def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_run_or_of_a_newer_version_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="is no run directory"):
         RunData(tmp_path)
-    write_large_run(tmp_path / "r", 1, turns=1)
-    (tmp_path / "r/run.json").write_text("{")
+    run = write_large_run(tmp_path / "r", 1, turns=1)
+    record = run / "trials/case-0001/lab/with_skill/1/record.json"
+    newer = json.loads(record.read_text()) | {"schema_version": "skillup.record/9"}
+    record.write_text(json.dumps(newer))
+    assert "skillup.record/9" in RunData(run).detail(1, ORDINARY)["problem"]
+    (run / "run.json").write_text("{")
     with pytest.raises(RunDirectoryError, match="is damaged"):
-        RunData(tmp_path / "r")
+        RunData(run)
 
 
-def test_trials_that_disagree_make_a_case_flaky(tmp_path: Path) -> None:
-    jobs = ["a/e/with_skill/1", "a/e/with_skill/2", "b/e/with_skill/1"]
-    with RunDirectory.create(tmp_path / "r", {"run_id": "r", "jobs": jobs}) as run:
-        for job, status in zip(jobs, ("PASS", "FAIL", "PASS"), strict=True):
-            case, trial = job[0], int(job[-1])
-            run.write_record(job, a_record(case, trial=trial))
-            update = {"status": status, "trial": trial}
-            run.write_grade(job, a_grade(case).model_copy(update=update))
-    assert [row["flaky"] for row in RunData(run.path).rows] == [True, True, False]
+# The rows of trials that have ended.
+
+(JOB,) = planned_jobs({"jobs": ["a/e/with_skill/1"]})
 
 
-def test_titles_and_tags_of_trials_that_are_not_over_come_from_the_plan(tmp_path: Path) -> None:
-    told = {"titles": {"a": "Asks", "b": ["no text"]}, "tags": {"a": ["slow"], "b": "no list"}}
-    suites = {"s": {"cases": {"a": "a", "b": "b"}, **told}}
-    info = {"run_id": "r", "jobs": JOBS[:2], "suites": suites}
-    with RunDirectory.create(tmp_path / "r", info) as run:
-        run.begin_trial(JOBS[0])
-        rows = RunData(run.path).rows
-        assert [row["title"] for row in rows] == ["Asks", None]
-        assert [row["tags"] for row in rows] == [["slow"], []]
-        assert [row["status"] for row in rows] == ["RUNNING", "WAITING"]
+def _row(**more: Any) -> Row:
+    return graded_row(JOB, a_grade("a").model_copy(update=more), None)
 
 
-def test_turns_of_a_trial_that_goes_on_are_held_and_not_judged(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "r", INFO) as run:
-        place = run.begin_trial(JOBS[0])
-        (place.raw / "turn-02.stdout.jsonl").touch()
-        data = RunData(run.path)
-        row = data.rows[0]
-        assert row["turns"] == [{"status": "completed", "ok": None, "unjudged": True}]
-        began = next(event["time"] for event in run.events() if event.get("job") == JOBS[0])
-        assert row["started_at"] == began
-        head = data.head()
-        times = [datetime.fromisoformat(str(at)) for at in (head["since"], began, head["now"])]
-        assert times == sorted(times)
-
-
-def test_a_failed_check_of_the_whole_conversation_is_told_of_its_row(tmp_path: Path) -> None:
-    check = CheckResult(name="c", kind="contains", passed=False, score=0.0)
-    grades = [
-        a_grade("a").model_copy(update={"status": "FAIL", "assertions": [check]}),
-        a_grade("b"),
+def test_a_gate_that_skips_the_rest_is_no_failure_of_its_turn() -> None:
+    turns = [
+        a_turn(1, post_condition_passed=True),
+        a_turn(2, post_condition_passed=False),
+        a_turn(3, status="skipped"),
     ]
-    with RunDirectory.create(tmp_path / "r", INFO) as run:
-        for job, grade in zip(JOBS[:2], grades, strict=True):
-            run.write_record(job, a_record(grade.case_id))
-            run.write_grade(job, grade)
-        assert [row["end"] for row in RunData(run.path).rows] == [False, None, None]
+    for status, second in (("SKIP", "skipped"), ("FAIL", "completed")):
+        shown = [turn["status"] for turn in _row(turns=turns, status=status)["turns"]]
+        assert shown == ["completed", second, "skipped"]
 
 
-def test_warnings_of_the_run_are_in_the_index(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "r", INFO) as run:
-        path = run.path
-    (path / "result.json").write_text(json.dumps({"warnings": ["no prices"]}))
-    assert RunData(path).index("report")["warnings"] == ["no prices"]
-    (path / "result.json").write_text(json.dumps({"warnings": "broken"}))
-    assert RunData(path).index("report")["warnings"] == []
+def test_checks_that_a_gate_kept_from_being_evaluated_did_not_fail_at_the_end() -> None:
+    check = CheckResult(name="c", kind="contains", passed=False, score=0, assertable=False)
+    asked = [check, check.model_copy(update={"assertable": True})]
+    turns = [a_turn(1, status="failed", post_condition_passed=False)]
+    assert _row(turns=turns, status="FAIL", assertions=[check])["end"] is None
+    assert _row(turns=turns, status="FAIL", assertions=asked)["end"] is False
+    assert _row(turns=[], status="FAIL", assertions=[check])["end"] is False
+    assert _row()["end"] is None
+
+
+def test_the_trunk_is_no_branch_of_itself_and_without_the_skill_nothing_is_flaky() -> None:
+    assert graded_row(JOB, a_grade("a"), "a")["branch_of"] is None
+    assert graded_row(JOB, a_grade("a/b"), "a")["branch_of"] == "a"
+    for variant, flaky in (("with_skill", True), ("without_skill", False)):
+        rows = [_row(variant=variant, status=status, trial=n) for n, status in
+                enumerate(("PASS", "FAIL"), 1)]  # fmt: skip
+        mark_flaky(rows)
+        assert [row["flaky"] for row in rows] == [flaky, flaky]
+
+
+# What `--until-decided` came to.
+
+TRIALS = [f"a/scripted/with_skill/{n}" for n in range(1, 6)]
+SUITES = {"suite": {"cases": {"a": "a"}}}
+FAILED = Decision(verdict="below", threshold=0.8, error_rate=0.05, trials=3, saved=2)
+
+
+def _decided(path: Path, decision: Decision | None, **more: Any) -> RunData:
+    """A run of one case that passed, failed twice, and was then decided; `more` in its result."""
+    with RunDirectory.create(path, {"run_id": "r", "jobs": TRIALS, "suites": SUITES}) as run:
+        grades: dict[str, Grade] = {}
+        statuses = ("PASS", "FAIL", "FAIL")
+        for trial, (job, status) in enumerate(zip(TRIALS, statuses, strict=False), 1):
+            update = {"status": status, "trial": trial}
+            grades[job] = a_grade("a").model_copy(update=update)
+            run.write_record(job, a_record("a", trial=trial))
+            run.write_grade(job, grades[job])
+        case = CaseReliability(
+            suite="suite", case_id="a", engine="scripted", variant="with_skill", decision=decision,
+            rate=Rate(passed=1, held=3, rate=1 / 3, low=0.1, high=0.8),
+        )  # fmt: skip
+        update = {"not_needed": TRIALS[3:], "analysis": Analysis(cases=[case]), "not_run": []}
+        result = build_result("r", "2026", grades, TRIALS, 1)
+        run.write_result(result.model_copy(update={**update, **more}))
+    return RunData(path)
+
+
+def test_trials_that_were_saved_are_a_status_of_their_own(tmp_path: Path) -> None:
+    data = _decided(tmp_path / "r", FAILED, warnings=["no prices"])
+    statuses = [row["status"] for row in data.rows]
+    assert statuses == ["PASS", "FAIL", "FAIL", "NOT_NEEDED", "NOT_NEEDED"]
+    assert data.rows[3]["reason"] == "its case was decided without it"
+    assert [row["flaky"] for row in data.rows] == [True, True, True, False, False]
+    index = data.index("report")
+    assert (index["not_run"], index["warnings"]) == ([], ["no prices"])
+    assert index["deciding"] == [
+        "decided after 3 trials; 2 of 5 trials were not needed",
+        "rates of decided cases lie further from the threshold than the truth, on average",
+    ]
+
+
+@pytest.mark.parametrize("flaky", [True, False])
+def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path, flaky: bool) -> None:
+    """F18: 500 cases on 5 engines, 20 trials each, had 3.6 MB of them."""
+    rate = Rate(passed=1, held=20, rate=0.05, low=0, high=0.2)
+    case = CaseReliability(
+        suite="suite", case_id="a", engine="scripted", variant="with_skill", flaky=flaky, rate=rate,
+        at_k=[AtK(k=k, pass_at_k=0.5, pass_hat_k=0.1) for k in range(1, 21)],
+        turns=[TurnReliability(turn_number=1, rate=rate, first_failures=19, unfailed=0.05)],
+    )  # fmt: skip
+    data = _decided(tmp_path / "r", None, analysis=Analysis(cases=[case]))
+    (shown,) = data.index("report")["analysis"]["cases"]
+    assert [at["k"] for at in shown["at_k"]] == ([1, 2, 3, 4, 5] if flaky else [])
+    assert shown["turns"] == []
+    assert shown["rate"] == rate.model_dump()
+
+
+@pytest.mark.parametrize("analysis", [None, "broken", {"cases": [{"decision": {"x": 1}}]}])
+def test_an_analysis_of_another_version_says_nothing(tmp_path: Path, analysis: Any) -> None:
+    path = _decided(tmp_path / "r", FAILED).path
+    result = json.loads((path / "result.json").read_text()) | {"analysis": analysis}
+    (path / "result.json").write_text(json.dumps(result))
+    assert RunData(path).index("report")["deciding"] == []
+
+
+def test_while_a_run_goes_on_its_decisions_come_from_the_journal(tmp_path: Path) -> None:
+    info = {"run_id": "r", "jobs": TRIALS, "suites": SUITES}
+    about: dict[str, Any] = {"suite": "suite", "case": "a", "engine": "scripted"}
+    said: dict[str, Any] = {"verdict": "below", "threshold": 0.8, "error_rate": 0.05, "trials": 3}
+    with RunDirectory.create(tmp_path / "r", info) as run:
+        run.begin_trial(TRIALS[3])
+        for job in TRIALS[:3]:
+            run.write_record(job, a_record("a"))
+            run.write_grade(job, a_grade("a"))
+        run.journal("case_decided", **about, variant="with_skill", **said, passed=0)
+        data = RunData(run.path)
+        assert [row["status"] for row in data.rows[3:]] == ["RUNNING", "NOT_NEEDED"]
+        index = data.index("view")
+        assert (index["not_run"], index["not_needed"]) == (TRIALS[3:4], TRIALS[4:])
+        (case,) = index["decided"]
+        assert (case["suite"], case["case_id"]) == ("suite", "a")
+        assert case["decision"] == {**said, "saved": 1}
+
+
+# The journal.
+
+
+def test_what_was_begun_and_is_not_over_is_running() -> None:
+    events = [
+        {"event": "run_created", "time": "1"},
+        {"event": "trial_started", "job": "a", "time": "2"},
+        {"event": "trial_started", "job": "b"},
+        {"event": "trial_finished", "job": "a"},
+    ]
+    found = progress_of(events)
+    assert found.started == {"b"}
+    assert progress_of([*events, {"event": "trial_left", "job": "b"}]).started == set()
+    assert progress_of([*events, {"event": "trial_continued", "job": "c"}]).started == {"b", "c"}
+    assert (found.first_time, found.last_time, found.ended) == ("1", "2", False)
+    assert progress_of([*events, {"event": "result_written"}]).ended
+    again = progress_of([*events, {"event": "result_written"}, {"event": "run_reopened"}])
+    assert (again.started, again.ended) == (set(), False)
+
+
+def test_forks_are_those_of_the_last_attempt_and_odd_events_are_passed_over() -> None:
+    fork = {"event": "trial_forked", "job": "b", "parent": "a", "after_turn": 2}
+    retry = {"event": "trial_retried", "job": "b"}
+    odd: list[dict[str, object]] = [
+        *({}, {"event": 1, "job": ["a"]}, {"event": "trial_forked", "job": "a"}),
+        {"event": "trial_forked", "job": "a", "parent": 1, "after_turn": "x"},
+        *({"event": "trial_started"}, {"event": "of a later version", "job": "a", "time": 5}),
+    ]
+    assert progress_of([*odd, fork]).forks == {"b": Fork("a", 2)}
+    assert progress_of(odd).started == set()
+    assert progress_of([fork, retry]).forks == {}
+    assert progress_of([fork, retry, {**fork, "after_turn": 1}]).forks == {"b": Fork("a", 1)}
+
+
+def test_the_turn_under_way_is_the_newest_with_a_stream(tmp_path: Path) -> None:
+    assert turn_under_way(tmp_path / "nowhere") is None
+    make_tree(tmp_path, {"turn-01.stdout.jsonl": "", "turn-02-follow-up-1.stderr.txt": "", "x": ""})
+    assert turn_under_way(tmp_path) == 2
+
+
+def test_forks_of_forks_are_one_tree() -> None:
+    forks = {"b": Fork("a", 1), "c": Fork("b", 3), "x": Fork("y", 1), "y": Fork("x", 1)}
+    about = {"trial": 1, "status": "PASS", "branch_of": None}
+    rows = [{"job": job, "n": n, "case_id": job, **about} for n, job in enumerate("abcdxy", 1)]
+    trees = ForkTrees(forks, cast("list[Row]", rows))
+    found = trees.of("c")
+    assert found is not None
+    nodes = [(node["n"], node["parent_n"], node["forks_at"]) for node in found["tree"]]
+    assert nodes == [(1, None, 1), (2, 1, 2), (3, 2, 4)]
+    assert trees.of("a") == {**found, "of": "a"}
+    assert trees.of("d") is None
+    assert trees.of("x") is None, "a journal that goes round has no tree"

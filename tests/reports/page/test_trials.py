@@ -1,0 +1,271 @@
+"""Pieces of a conversation for the page: items, messages, attempts, links, branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from skillup.reports.html.detail import history_of, items_of
+from skillup.reports.html.evidence import content_parts, prompt_of
+from skillup.reports.html.limits import ORDINARY, PageLimits
+from skillup.reports.html.rows import shape_of
+from skillup.reports.html.run_data import RunData
+from skillup.reports.html.run_files import Fork, RawFiles
+from skillup.schema.checks import Check
+from skillup.schema.record import Record, ToolCall, ToolResult, TranscriptItem, TurnError
+from skillup.store import RunDirectory
+from skillup.store.places import directory_of_job
+from tests.support.pasts import SOUP
+from tests.support.records import make_record, make_turn
+from tests.support.stored import a_grade, a_record
+from tests.support.trees import make_tree
+
+# Calls and results of a transcript as one item each.
+
+
+def _call(name: str, **arguments: object) -> TranscriptItem:
+    call = ToolCall(id=name, name="Bash", kind="shell", arguments=arguments)
+    return TranscriptItem(type="tool_call", tool_call=call)
+
+
+def _result(name: str, content: str) -> TranscriptItem:
+    result = ToolResult(call_id=name, status="success", content=content)
+    return TranscriptItem(type="tool_result", tool_result=result)
+
+
+def test_results_stand_with_their_calls_in_whatever_order_they_come() -> None:
+    transcript = [_call("a"), _call("b"), _result("b", "2"), _result("a", "1"), _call("c")]
+    transcript += [_call("a"), _result("a", "3"), _result("x", "4")]
+    items, places = items_of(transcript, ORDINARY)
+    shown = [(i["id"], i["name"], i["result"] and i["result"]["content"]) for i in items]
+    assert shown == [
+        ("a", "Bash", "1"), ("b", "Bash", "2"), ("c", "Bash", None), ("a", "Bash", "3"),
+        ("x", "", "4"),
+    ]  # fmt: skip
+    assert places == [0, 1, 1, 0, 2, 3, 3, 4]
+
+
+def test_results_of_very_many_calls_that_come_late_find_their_calls() -> None:
+    """Looked for among all items, each of them, this would take minutes."""
+    names = [str(n) for n in range(20_000)]
+    items, _ = items_of([*map(_call, names), *(_result(n, n) for n in reversed(names))], ORDINARY)
+    assert [item["result"]["content"] for item in items] == names
+
+
+def test_long_texts_are_shortened_with_a_note() -> None:
+    message = TranscriptItem(type="message", text="c" * 100)
+    call = _call("a", command="x" * 100, list=["y" * 100, 1])
+    items, _ = items_of([call, _result("a", "b" * 100), message], PageLimits(tool=30, text=30))
+    note = "… 70 characters left out; whole in the raw stream …"
+    assert note in items[0]["arguments"]["command"]
+    assert note in items[0]["arguments"]["list"][0]
+    assert items[0]["result"]["content"].startswith("b" * 20 + "\n…")
+    assert items[0]["result"]["content"].endswith("…\n" + "b" * 10)
+    assert note in items[1]["text"]
+
+
+def test_a_past_keeps_its_order_and_its_calls() -> None:
+    history = history_of(SOUP, ORDINARY)
+    roles = ["user", "assistant", "assistant", "assistant", "user", "assistant"]
+    assert [entry["role"] for entry in history] == roles
+    likes, dislikes = history[1]["items"]
+    assert likes["result"] == {"status": "success", "content": "lentil soup"}
+    assert dislikes["result"]["status"] == "error"
+
+
+# Messages in pieces: what came out of which variable.
+
+
+@pytest.mark.parametrize(
+    ("template", "content", "values", "parts"),
+    [
+        (
+            "a <<x>>{{y}} b",
+            "a 1{{y}} b",
+            {"x": "1"},
+            [("a ", None), ("1", "x"), ("{{y}} b", None)],
+        ),
+        ("<<x>><<x>>", "11", {"x": "1"}, [("1", "x"), ("1", "x")]),
+        ("\\<<x>> <<x>>", "<<x>> 1", {"x": "1"}, [("<<x>> ", None), ("1", "x")]),
+        (None, "a", {}, [("a", None)]),
+        ("<<x>>", "***KEY***", {"x": "secret"}, [("***KEY***", None)]),
+        ("<<x>>", "<<x>>", {}, [("<<x>>", None)]),
+        ("", "", {}, [("", None)]),
+    ],
+)
+def test_a_message_is_taken_apart_where_values_were_filled_in(
+    template: str | None, content: str, values: dict[str, str], parts: list[tuple[str, str | None]]
+) -> None:
+    found = content_parts(template, content, values)
+    assert [(part["text"], part["variable"]) for part in found] == parts
+
+
+def test_a_value_that_is_taken_anew_counts_from_the_turn_after() -> None:
+    turns = make_turn(captures={"x": "1"}), make_turn(captures={"x": "2"}), make_turn()
+    record = make_record(*turns, initial_variables={"x": "0", "z": "8"}).record
+    assert [record.variables_after(n)["x"] for n in (0, 1, 2)] == ["0", "1", "2"]
+    assert record.variables_after(None) == {"x": "2", "z": "8"}
+
+
+def test_the_prompt_of_a_follow_up_is_found_by_its_place() -> None:
+    inner = Check(prompt="inner", assertions=[Check(contains="x")])
+    checks = [Check(contains="x"), Check(prompt="outer", assertions=[inner])]
+    asked = ([1], [1, 0], [5], [])
+    assert [prompt_of(checks, place) for place in asked] == ["outer", "inner", None, None]
+
+
+# Attempts that were not counted: how they ended, and where their files are.
+
+JOB = "case/scripted/with_skill/1"
+
+
+def _attempts(path: Path, *earlier: Record | None) -> RunData:
+    """A trial whose last attempt passed; `earlier` ones, or None where the record is damaged."""
+    with RunDirectory.create(path, {"run_id": "run", "jobs": [JOB]}) as run:
+        run.write_record(JOB, a_record().model_copy(update={"attempt": len(earlier) + 1}))
+        run.write_grade(JOB, a_grade())
+        for number, record in enumerate(earlier, start=1):
+            text = "{" if record is None else record.model_dump_json()
+            raw = {f"raw.attempt-{number}/turn-01.stdout.jsonl": ""}
+            make_tree(path / "trials" / JOB, {f"attempt-{number}.json": text, **raw})
+    return RunData(path)
+
+
+def test_each_attempt_says_how_it_ended_with_its_turns_and_files(tmp_path: Path) -> None:
+    crashed = a_record(error=TurnError(kind="crash", message="exit code 1"), response="")
+    gate = a_record(response="no")
+    update = {"status": "failed", "reason": "post-condition not met: x"}
+    gate = gate.model_copy(update={"turns": [gate.turns[0].model_copy(update=update)]})
+
+    found = _attempts(tmp_path / "run", crashed, gate, None).detail(1, ORDINARY)["attempts"]
+
+    assert [one["attempt"] for one in found] == [1, 2, 3]
+    assert [one["error"] and one["error"]["kind"] for one in found] == ["crash", None, None]
+    reasons = ["", "post-condition not met: x", "its record cannot be read"]
+    assert [one["reason"] for one in found] == reasons
+    assert [[turn["response"] for turn in one["turns"]] for one in found] == [[""], ["no"], []]
+    raw = "raw.attempt-1/turn-01.stdout.jsonl"
+    assert [link["name"] for link in found[0]["raw"]] == ["attempt-1.json", raw]
+    assert [link["href"] for link in found[0]["turns"][0]["raw"]] == [f"trials/{JOB}/{raw}"]
+
+
+def test_a_link_in_place_of_its_record_is_not_followed(tmp_path: Path) -> None:
+    run = _attempts(tmp_path / "run", None)
+    (tmp_path / "other.json").write_text(a_record(response="secret").model_dump_json())
+    place = tmp_path / "run/trials" / JOB / "attempt-1.json"
+    place.unlink()
+    place.symlink_to(tmp_path / "other.json")
+    assert "secret" not in str(run.detail(1, ORDINARY))
+
+
+def test_a_damaged_number_of_attempts_does_not_hold_up_the_page(tmp_path: Path) -> None:
+    """S13: a record with `attempt: 10**30` kept the report busy for ever."""
+    _attempts(tmp_path / "run")
+    damaged = a_record().model_copy(update={"attempt": 10**30})
+    (tmp_path / "run/trials" / JOB / "record.json").write_text(damaged.model_dump_json())
+    (tmp_path / "run/events.jsonl").unlink()  # which knows what the run has written
+    assert len(RunData(tmp_path / "run").detail(1, ORDINARY)["attempts"]) == 999
+
+
+# Links to the raw streams, for every name that a job or a file can have.
+
+ODD = 'odd "name" #1?/50%/e/with_skill/1'
+
+
+def _raw(root: Path, job: str) -> Path:
+    names = ("record.json", "attempt-1.json", "raw/turn-01.stdout.jsonl", "files/out/a b.txt",
+             "raw/turn-01-follow-up-1.stdout.jsonl", "raw/turn-010.stdout.jsonl",
+             "raw/user/user-01.stdout.jsonl", "raw.attempt-1/turn-01.stdout.jsonl")  # fmt: skip
+    make_tree(root / "trials" / directory_of_job(job), dict.fromkeys(names, ""))
+    return root
+
+
+def test_links_lead_to_the_files(tmp_path: Path) -> None:
+    run = _raw(tmp_path, ODD)
+    raw = RawFiles(run, {}, base="base/")
+
+    links = [*raw.of_turn(ODD, 1), *raw.of_turn(ODD, 1, 1), *raw.of_turn(ODD, 10)]
+
+    streams = ["turn-01", "turn-01-follow-up-1", "turn-010"]
+    assert [link["name"] for link in links] == [f"{name}.stdout.jsonl" for name in streams]
+    for link in [*links, *raw.of_trial(ODD)]:
+        assert link["href"].startswith("base/trials/")
+        assert not set(link["href"]) & set(' "#?<>\\')
+        assert (run / unquote(link["href"].removeprefix("base/"))).is_file()
+    assert {link["name"] for link in raw.of_trial(ODD)} == {
+        "record.json",
+        "attempt-1.json",
+        "files/out/a b.txt",
+        "raw.attempt-1/turn-01.stdout.jsonl",
+        "raw/user/user-01.stdout.jsonl",
+    }
+
+
+def test_links_that_lead_elsewhere_are_not_shown(tmp_path: Path) -> None:
+    run = _raw(tmp_path, "a/e/with_skill/1")
+    (run / "trials/a/e/with_skill/1/raw/turn-02.stdout.jsonl").symlink_to("/etc/passwd")
+    (run / "trials/a/e/with_skill/1/files/etc").symlink_to("/etc")
+    raw = RawFiles(run, {})
+    assert raw.of_turn("a/e/with_skill/1", 2) == []
+    assert len(raw.of_trial("a/e/with_skill/1")) == 5
+
+
+def test_shared_turns_are_those_of_the_trial_that_was_forked(tmp_path: Path) -> None:
+    run = _raw(tmp_path, "a/e/w/1")
+    raw = RawFiles(run, {"b/e/w/1": Fork("a/e/w/1", 1), "c/e/w/1": Fork("b/e/w/1", 1)})
+    assert raw.of_turn("c/e/w/1", 1) == raw.of_turn("a/e/w/1", 1) != []
+    assert raw.of_turn("b/e/w/1", 2) == []
+    assert RawFiles(run, {"x": Fork("y", 9), "y": Fork("x", 9)}).of_turn("x", 1) == []
+
+
+# How trials branch, from the forks in a journal.
+
+
+def _shown(node: dict[str, Any]) -> Any:
+    own = node["job"] or (node["name"], *node["shared"])
+    return (own, node["own_from"], *map(_shown, node["children"]))
+
+
+@pytest.mark.parametrize(
+    ("forks", "cases", "shape"),
+    [
+        pytest.param(
+            {"no": Fork("main", 1), "thanks": Fork("main", 1), "undo": Fork("thanks", 2)},
+            {"main": "c", "no": "c/no", "thanks": "c/yes/thanks", "undo": "c/yes/undo"},
+            ("main", 1, ("no", 2), (("c/yes", 2, 2), 2, ("thanks", 3), ("undo", 3))),
+            id="branches of a branch are siblings beneath what they share",
+        ),
+        pytest.param(
+            {"yes": Fork("main", 2), "undo": Fork("yes", 3), "thanks": Fork("yes", 3)},
+            {"main": "a/c", "yes": "a/c/yes", "undo": "a/c/yes/undo", "thanks": "a/c/yes/thanks"},
+            ("main", 1, ("yes", 3, ("undo", 4), ("thanks", 4))),
+            id="a branch that goes on by itself stands above its own branches",
+        ),
+        pytest.param(
+            {"x": Fork("main", 1), "y": Fork("x", 3)},
+            {"main": "c", "x": "c/x", "y": "c/y"},
+            ("main", 1, ((None, 2, 3), 2, ("x", 4), ("y", 4))),
+            id="branches that begin alike share turns without a name",
+        ),
+        pytest.param(
+            {"x": Fork("main", 1), "y": Fork("main", 1)},
+            {"x": "c/x", "y": "c/y"},
+            (("c", 1, 1), 1, ("x", 2), ("y", 2)),
+            id="of a trial that is not shown the turns are",
+        ),
+        pytest.param(
+            {"b": Fork("a", 3), "c": Fork("a", 1), "d": Fork("c", 2)},
+            {"a": "f/x/y/a", "b": "f/x/y/b", "c": "f/z/c", "d": "f/z/d"},
+            (
+                *(("f", 1, 1), 1, (("f/x/y", 2, 3), 2, ("a", 4), ("b", 4))),
+                (("f/z", 2, 2), 2, ("c", 3), ("d", 3)),
+            ),
+            id="the first branch may be forked from again and again",
+        ),
+    ],
+)
+def test_the_shape_of_forks(forks: dict[str, Fork], cases: dict[str, str], shape: Any) -> None:
+    assert _shown(shape_of(forks, cases)) == shape
