@@ -289,9 +289,12 @@ def test_forks_are_those_of_the_last_attempt_and_odd_events_are_passed_over() ->
     fork = {"event": "trial_forked", "job": "b", "parent": "a", "after_turn": 2}
     retry = {"event": "trial_retried", "job": "b"}
     odd: list[dict[str, object]] = [
-        *({}, {"event": 1, "job": ["a"]}, {"event": "trial_forked", "job": "a"}),
+        {},
+        {"event": 1, "job": ["a"]},
+        {"event": "trial_forked", "job": "a"},
         {"event": "trial_forked", "job": "a", "parent": 1, "after_turn": "x"},
-        *({"event": "trial_started"}, {"event": "of a later version", "job": "a", "time": 5}),
+        {"event": "trial_started"},
+        {"event": "of a later version", "job": "a", "time": 5},
     ]
     assert progress_of([*odd, fork]).forks == {"b": Fork("a", 2)}
     assert progress_of(odd).started == set()

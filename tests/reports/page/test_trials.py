@@ -113,7 +113,7 @@ def test_a_value_that_is_taken_anew_counts_from_the_turn_after() -> None:
 def test_the_prompt_of_a_follow_up_is_found_by_its_place() -> None:
     inner = Check(prompt="inner", assertions=[Check(contains="x")])
     checks = [Check(contains="x"), Check(prompt="outer", assertions=[inner])]
-    asked = ([1], [1, 0], [5], [])
+    asked: list[list[int]] = [[1], [1, 0], [5], []]
     assert [prompt_of(checks, place) for place in asked] == ["outer", "inner", None, None]
 
 

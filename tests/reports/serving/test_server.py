@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.reports.serving.test_raw_file import WAYS_OUT
+from tests.reports.serving.test_requests import WAYS_OUT
 from tests.support.large_runs import write_large_run
 from tests.support.pages import page_of
 from tests.support.project import Project
@@ -80,31 +80,17 @@ def test_two_runs_stand_side_by_side(viewer: Viewer) -> None:
     assert viewer.get("api/runs/b/index.json?against=nowhere").status == 404
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "api",
-        "api/",
-        "api/runs/",
-        "api/runs/nowhere/index.json",
-        "api/runs/notes/index.json",
-        "api/runs/../runs/a/index.json",
-        "api/runs/..%2fruns%2fa/index.json",
-        "api/runs/%2e%2e/index.json",
-        "api/runs/a/trials/0.json",
-        "api/runs/a/trials/99.json",
-        "api/runs/a/trials/-1.json",
-        "api/runs/a/trials/1e3.json",
-        "api/runs/a/trials/%D9%A1.json",
-        "api/runs/a/nothing",
-        "api/runs/a%00/index.json",
-        "index.html",
-    ],
-)
-def test_what_is_not_there_is_not_found(viewer: Viewer, path: str) -> None:
-    reply = viewer.get(path)
-    assert reply.status == 404
-    assert set(reply.data) == {"error", "hint"}
+def test_what_is_not_there_is_not_found(viewer: Viewer) -> None:
+    runs = ("nowhere", "notes", "../runs/a", "..%2fruns%2fa", "%2e%2e", "a%00")
+    trials = ("0", "99", "-1", "1e3", "%D9%A1")
+    for path in (
+        *("api", "api/", "api/runs/", "api/runs/a/nothing", "index.html"),
+        *(f"api/runs/{run}/index.json" for run in runs),
+        *(f"api/runs/a/trials/{trial}.json" for trial in trials),
+    ):
+        reply = viewer.get(path)
+        assert reply.status == 404, path
+        assert set(reply.data) == {"error", "hint"}
 
 
 def test_a_damaged_run_says_so(viewer: Viewer) -> None:
@@ -114,11 +100,11 @@ def test_a_damaged_run_says_so(viewer: Viewer) -> None:
     assert viewer.get("api/runs/torn/events").status == 409
 
 
-@pytest.mark.parametrize("path", [way for way in WAYS_OUT if way.isascii() and " " not in way])
-def test_no_path_leads_out_of_the_run(viewer: Viewer, path: str) -> None:
-    reply = viewer.get(f"api/runs/a/files/{path}")
-    assert reply.status in (400, 404, 414), reply.body[:200]
-    assert b"root:" not in reply.body
+def test_no_path_leads_out_of_the_run(viewer: Viewer) -> None:
+    for path in (way for way in WAYS_OUT if way.isascii() and " " not in way):
+        reply = viewer.get(f"api/runs/a/files/{path}")
+        assert reply.status in (400, 404, 414), (path, reply.body[:200])
+        assert b"root:" not in reply.body
     assert viewer.get("api/runs/a/files/link").status == 404
 
 
@@ -165,26 +151,19 @@ def test_requests_through_another_site_are_refused(viewer: Viewer, forged: dict[
         assert b"run_id" not in reply.body
 
 
-def test_localhost_is_answered_too(viewer: Viewer) -> None:
-    assert viewer.get(headers={"Host": f"localhost:{viewer.port}"}).status == 200
-
-
 def test_without_the_secret_there_is_nothing(viewer: Viewer) -> None:
+    assert viewer.get(headers={"Host": f"localhost:{viewer.port}"}).status == 200
     for target in ("/", "/api/runs", "/wrong/api/runs", viewer.path[:-1], viewer.path.upper()):
         assert viewer.ask(target).status == 404
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "X"])
-def test_it_is_for_reading_only(viewer: Viewer, method: str) -> None:
-    reply = viewer.get(method=method)
-    assert reply.status == 405
-    assert reply.headers["Allow"] == "GET, HEAD"
-
-
-def test_head_has_no_body(viewer: Viewer) -> None:
-    reply = viewer.get("api/runs", method="HEAD")
-    assert (reply.status, reply.body) == (200, b"")
-    assert int(reply.headers["Content-Length"]) > 0
+def test_it_is_for_reading_only(viewer: Viewer) -> None:
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "X"):
+        reply = viewer.get(method=method)
+        assert (reply.status, reply.headers["Allow"]) == (405, "GET, HEAD")
+    head = viewer.get("api/runs", method="HEAD")
+    assert (head.status, head.body) == (200, b"")
+    assert int(head.headers["Content-Length"]) > 0
 
 
 @pytest.mark.parametrize(
