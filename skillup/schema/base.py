@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AliasChoices,
@@ -13,6 +12,7 @@ from pydantic import (
     Field,
     GetJsonSchemaHandler,
     Strict,
+    model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -34,6 +34,36 @@ class Model(BaseModel):
             for field in cls.model_fields.values():
                 if isinstance(field.validation_alias, AliasChoices):
                     _add_other_names(own, [str(name) for name in field.validation_alias.choices])
+        return reference
+
+
+class Short(Model):
+    """A model that may be written as less than a mapping: a text is the value of its `chief`."""
+
+    chief: ClassVar[str]
+    spelled: ClassVar[dict[str, Any]] = {"type": "string"}
+    """The JSON Schema of what may stand in its place."""
+
+    @classmethod
+    def widened(cls, value: Any) -> Any:
+        """The mapping that `value` means, if it is short for one."""
+        return {cls.chief: value} if isinstance(value, str) else value
+
+    @model_validator(mode="before")
+    @classmethod
+    def _widen(cls, value: Any) -> Any:
+        return value if isinstance(value, cls) else cls.widened(value)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        reference = super().__get_pydantic_json_schema__(core_schema, handler)
+        if handler.mode == "validation":
+            own = handler.resolve_ref_schema(reference)
+            full = dict(own)
+            own.clear()
+            own["anyOf"] = [full, cls.spelled]
         return reference
 
 
@@ -68,11 +98,6 @@ def _text(value: Any) -> Any:
 def optional(description: str, **options: Any) -> Any:
     """A field that may be left out: None."""
     return Field(None, description=description, **options)
-
-
-def text_as(key: str) -> Callable[[Any], Any]:
-    """A text alone, where a mapping is expected, is the value of its `key`."""
-    return lambda value: {key: value} if isinstance(value, str) else value
 
 
 def text_list(value: Any) -> Any:

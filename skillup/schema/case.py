@@ -22,7 +22,6 @@ from skillup.schema.base import (
     VariableName,
     one_of,
     optional,
-    text_as,
     text_list,
 )
 from skillup.schema.check_specs import ToolKind
@@ -323,11 +322,6 @@ class Scenario(Model):
     scenario: NonEmptyText = Field(description="Who the user is, wants and knows.")
 
 
-JudgeModelOrName = Annotated[
-    JudgeModel, BeforeValidator(text_as("model"), json_schema_input_type=JudgeModel | str)
-]
-
-
 class Case(Model):
     """One conversation to run, and how to judge it; one YAML file."""
 
@@ -348,7 +342,7 @@ class Case(Model):
     assertions: list[Check] = Field([], description="Checks of the whole conversation.")
     judge: JudgeConfig | None = optional("How the conversation is judged.")
     judges: list[JudgeConfig] | None = optional("Several judges; all must pass.", min_length=1)
-    judge_model: JudgeModelOrName | None = optional("Reads for checks; default: the suite's.")
+    judge_model: JudgeModel | None = optional("Reads for checks; default: the suite's.")
     aggregation: Aggregation | None = optional("Over turns and conversation.")
     on_turn_failure: Literal["continue", "stop"] | None = optional(
         "After a turn whose checks failed."

@@ -6,7 +6,7 @@ spellings (a bare string, a list) are widened to the full form before validation
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -26,13 +26,13 @@ from skillup.schema.base import (
     NonNegative,
     NonNegativeInt,
     Seconds,
+    Short,
     Text,
     Texts,
     TurnNumber,
     TurnOrLast,
     one_of,
     optional,
-    text_as,
     text_list,
 )
 from skillup.schema.patterns import JsonPath, Regex, WorkspacePath
@@ -45,17 +45,13 @@ ToolKind = Literal[
 """The portable kinds of tool calls; an engine's own names are mapped onto them."""
 
 
-def _set_from_shorthand(value: Any) -> Any:
-    """``contains: x`` and ``contains: [x, y]`` mean that all of them are there."""
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return {"all": [value]}
-    if isinstance(value, list):
-        return {"all": value}
-    return value
+_TEXTS = {"type": ["string", "integer", "boolean", "array"]}
 
 
-class TextSet(Model):
+class TextSet(Short):
     """Texts (or patterns) to look for. All three conditions apply."""
+
+    spelled: ClassVar[dict[str, Any]] = _TEXTS
 
     any: Texts | None = optional("At least one of these must be found.")
     all: Texts | None = optional("Every one of these must be found.")
@@ -63,6 +59,11 @@ class TextSet(Model):
         "None of these may be found (`not` is read too).",
         validation_alias=AliasChoices("none", "not"),
     )
+
+    @classmethod
+    def widened(cls, value: Any) -> Any:
+        """``contains: x`` and ``contains: [x, y]`` mean that all of them are there."""
+        return {"all": value} if isinstance(value, str | int | float | list) else value
 
     @model_validator(mode="after")
     def _not_empty(self) -> TextSet:
@@ -81,48 +82,35 @@ class RegexSet(TextSet):
     )
 
 
-RegexSetOrShort = Annotated[
-    RegexSet, BeforeValidator(_set_from_shorthand, json_schema_input_type=RegexSet | Texts)
-]
-TextSetOrShort = Annotated[
-    TextSet, BeforeValidator(_set_from_shorthand, json_schema_input_type=TextSet | Texts)
-]
-
-
-class ArgMatch(Model):
+class ArgMatch(Short):
     """How one argument of a tool call is compared; a bare value means `equals`."""
+
+    spelled: ClassVar[dict[str, Any]] = {}
 
     equals: Any = optional("The argument equals this value.")
     contains: Text | None = optional("The argument, as text, contains this.")
     matches: Regex | None = optional("The argument, as text, matches this regex.")
     exists: Bool | None = optional("The argument is there (or, false, is not).")
 
+    @classmethod
+    def widened(cls, value: Any) -> Any:
+        """``{match: …}`` must not pass for a value: it was meant as conditions."""
+        from difflib import get_close_matches
 
-_ARG_KEYS = frozenset(ArgMatch.model_fields)
-
-
-def _misspelt(value: dict[Any, Any]) -> bool:
-    """Whether a mapping was meant as conditions: ``{match: …}`` must not pass for a value."""
-    from difflib import get_close_matches
-
-    return any(get_close_matches(str(key), _ARG_KEYS, n=1, cutoff=0.8) for key in value)
-
-
-def _arg(value: Any) -> Any:
-    if isinstance(value, dict) and value and (_ARG_KEYS & value.keys() or _misspelt(value)):
-        return value
-    return {"equals": value}
+        if not isinstance(value, dict):
+            return {"equals": value}
+        near = any(get_close_matches(str(key), cls.model_fields, 1, 0.8) for key in value)
+        return value if near else {"equals": value}
 
 
-ArgMatchOrValue = Annotated[ArgMatch, BeforeValidator(_arg, json_schema_input_type=Any)]
-
-
-class ToolMatch(Model):
+class ToolMatch(Short):
     """Which tool calls are meant: by the engine's own name, or by portable kind."""
+
+    chief: ClassVar[str] = "name"
 
     name: NonEmptyText | None = optional("Its own name, or `server::tool`; `*` is a wildcard.")
     kind: ToolKind | None = optional("The portable kind of the call.")
-    args: dict[str, ArgMatchOrValue] = Field({}, description="Arguments that must match.")
+    args: dict[str, ArgMatch] = Field({}, description="Arguments that must match.")
 
     @model_validator(mode="after")
     def _named(self) -> ToolMatch:
@@ -144,14 +132,6 @@ class ToolCount(ToolMatch):
         return self
 
 
-ToolMatchOrName = Annotated[
-    ToolMatch, BeforeValidator(text_as("name"), json_schema_input_type=ToolMatch | str)
-]
-ToolCountOrName = Annotated[
-    ToolCount, BeforeValidator(text_as("name"), json_schema_input_type=ToolCount | str)
-]
-
-
 class ToolCountInTurn(ToolCount):
     """skill-up's spelling: a tool call within one turn."""
 
@@ -167,7 +147,7 @@ class ToolMatchInTurn(ToolMatch):
 class ToolSequence(Model):
     """Tool calls in an order."""
 
-    calls: list[ToolMatchOrName] = Field(min_length=1, description="The calls, each as above.")
+    calls: list[ToolMatch] = Field(min_length=1, description="The calls, each as above.")
     mode: Literal["exact", "in_order", "any_order"] = Field(
         "in_order", description="exact: no others; in_order: others between."
     )
@@ -259,32 +239,28 @@ FileContainsList = Annotated[
 ]
 
 
-class GoldenFile(Model):
+class GoldenFile(Short):
     """A reference text from the suite, compared as a whole."""
+
+    chief: ClassVar[str] = "path"
 
     path: NonEmptyText = Field(description="The reference file, relative to the suite root.")
     file: WorkspacePath | None = optional("The workspace file to compare; default: the answer.")
 
 
-GoldenFileOrPath = Annotated[
-    GoldenFile, BeforeValidator(text_as("path"), json_schema_input_type=GoldenFile | str)
-]
-
-
-class ScriptSpec(Model):
+class ScriptSpec(Short):
     """A program of the suite that judges the record."""
+
+    chief: ClassVar[str] = "path"
 
     path: NonEmptyText = Field(description="The program, relative to the suite root.")
     timeout_seconds: Seconds = Field(30.0, description="How long it may take.")
 
 
-ScriptOrPath = Annotated[
-    ScriptSpec, BeforeValidator(text_as("path"), json_schema_input_type=ScriptSpec | str)
-]
-
-
-class Criterion(Model):
+class Criterion(Short):
     """One line of a rubric."""
+
+    chief: ClassVar[str] = "outcome"
 
     id: NonEmptyText | None = optional("A short name for reports.")
     outcome: NonEmptyText = Field(description="What must be true of the conversation.")
@@ -292,41 +268,30 @@ class Criterion(Model):
     required: Bool = Field(False, description="The rubric fails if this one does.")
 
 
-CriterionOrText = Annotated[
-    Criterion, BeforeValidator(text_as("outcome"), json_schema_input_type=Criterion | str)
-]
-
-
-class Rubric(Model):
+class Rubric(Short):
     """Criteria that a model judges."""
 
-    criteria: list[CriterionOrText] = Field(min_length=1, description="What is looked at.")
+    spelled: ClassVar[dict[str, Any]] = {"type": ["string", "array"]}
+
+    criteria: list[Criterion] = Field(min_length=1, description="What is looked at.")
     threshold: Fraction = Field(1.0, description="The least weighted share of criteria, 0..1.")
     prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
 
-
-def _rubric(value: Any) -> Any:
-    if isinstance(value, str):
-        return {"criteria": [value]}
-    return {"criteria": value} if isinstance(value, list) else value
-
-
-RubricOrText = Annotated[
-    Rubric, BeforeValidator(_rubric, json_schema_input_type=Rubric | str | list[Criterion | str])
-]
+    @classmethod
+    def widened(cls, value: Any) -> Any:
+        """A text is the one criterion, a list all of them."""
+        listed = [value] if isinstance(value, str) else value
+        return {"criteria": listed} if isinstance(listed, list) else value
 
 
-class Similar(Model):
+class Similar(Short):
     """A text that the answer should mean the same as."""
+
+    chief: ClassVar[str] = "to"
 
     to: NonEmptyText = Field(description="The reference text.")
     threshold: Fraction = Field(0.8, description="The least similarity, 0..1.")
     embedding_model: NonEmptyText | None = optional("Compare by embeddings (cosine).")
-
-
-SimilarOrText = Annotated[
-    Similar, BeforeValidator(text_as("to"), json_schema_input_type=Similar | str)
-]
 
 
 class Relevance(Model):
@@ -340,8 +305,10 @@ class Relevance(Model):
 Aspect = Literal["correctness", "completeness", "flow", "format"]
 
 
-class AnswerQuality(Model):
+class AnswerQuality(Short):
     """How good the answer is, in several respects; the score is their mean."""
+
+    spelled: ClassVar[dict[str, Any]] = {"type": "number"}
 
     threshold: Fraction = Field(0.7, description="The least mean, 0..1.")
     min_grade: Int = Field(3, ge=1, le=5, description="The least grade of each aspect, 1..5.")
@@ -352,13 +319,8 @@ class AnswerQuality(Model):
     )
     prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
 
-
-def _threshold_from_number(value: Any) -> Any:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return {"threshold": value} if number else value
-
-
-AnswerQualityOrThreshold = Annotated[
-    AnswerQuality,
-    BeforeValidator(_threshold_from_number, json_schema_input_type=AnswerQuality | float),
-]
+    @classmethod
+    def widened(cls, value: Any) -> Any:
+        """A number is the threshold."""
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return {"threshold": value} if number else value

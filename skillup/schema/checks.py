@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, GetJsonSchemaHandler, model_validator
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import Field, model_validator
 
 from skillup.schema.base import (
     Bool,
@@ -20,26 +18,27 @@ from skillup.schema.base import (
     Model,
     NonEmptyText,
     NonNegative,
+    Short,
     Text,
     Texts,
     TurnOrLast,
     optional,
 )
 from skillup.schema.check_specs import (
-    AnswerQualityOrThreshold,
+    AnswerQuality,
     FileContainsList,
-    GoldenFileOrPath,
+    GoldenFile,
     JsonMatch,
-    RegexSetOrShort,
+    RegexSet,
     Relevance,
-    RubricOrText,
-    ScriptOrPath,
-    SimilarOrText,
-    TextSetOrShort,
+    Rubric,
+    ScriptSpec,
+    Similar,
+    TextSet,
+    ToolCount,
     ToolCountInTurn,
-    ToolCountOrName,
+    ToolMatch,
     ToolMatchInTurn,
-    ToolMatchOrName,
     ToolSequence,
     TurnContains,
     TurnNotContains,
@@ -50,33 +49,33 @@ from skillup.schema.patterns import WorkspacePaths
 class CheckKeys(Model):
     """All checks by key; see ``docs/case-language.md`` for what each one looks at."""
 
-    contains: TextSetOrShort | None = optional("The answer contains texts.")
+    contains: TextSet | None = optional("The answer contains texts.")
     not_contains: Texts | None = optional("The answer contains none of these.")
-    matches: RegexSetOrShort | None = optional("The regexes match somewhere: as `contains`.")
+    matches: RegexSet | None = optional("The regexes match somewhere: as `contains`.")
     glob: Texts | None = optional("The whole answer matches each of these globs.")
     not_glob: Texts | None = optional("The whole answer matches none of these.")
     equals: Text | None = optional("The answer, trimmed, equals this text.")
     min_tokens: Annotated[Int, Field(ge=0)] | None = optional("At least so many output tokens.")
     max_tokens: Annotated[Int, Field(ge=0)] | None = optional("At most so many output tokens.")
     json_: JsonMatch | None = optional("A value inside the answer, read as JSON.", alias="json")
-    tool_called: ToolCountOrName | None = optional("A tool was called.")
-    tool_not_called: ToolMatchOrName | None = optional("No such call was made.")
+    tool_called: ToolCount | None = optional("A tool was called.")
+    tool_not_called: ToolMatch | None = optional("No such call was made.")
     tool_sequence: ToolSequence | None = optional("The calls were made in an order.")
     skill_used: NonEmptyText | None = optional("The agent used this skill.")
     skill_not_used: NonEmptyText | None = optional("It did not use this skill.")
     files_exist: WorkspacePaths | None = optional("Each glob finds a file in the workspace.")
     files_not_exist: WorkspacePaths | None = optional("None of them finds anything.")
     file_contains: FileContainsList | None = optional("Files have a content.")
-    golden_file: GoldenFileOrPath | None = optional("The answer (or a file) equals a file.")
+    golden_file: GoldenFile | None = optional("The answer (or a file) equals a file.")
     exit_code: Int | None = optional("The agent's process (of the last turn) ended with this code.")
     max_cost_usd: NonNegative | None = optional("It cost at most so much.")
     max_duration_seconds: NonNegative | None = optional("It took at most so long.")
-    script: ScriptOrPath | None = optional("A program of the suite says so.")
-    rubric: RubricOrText | None = optional("A model judges these criteria.")
-    similar: SimilarOrText | None = optional("The answer means the same as a text.")
+    script: ScriptSpec | None = optional("A program of the suite says so.")
+    rubric: Rubric | None = optional("A model judges these criteria.")
+    similar: Similar | None = optional("The answer means the same as a text.")
     expected_output: NonEmptyText | None = optional("The answer says what this says.")
     relevance: Relevance | None = optional("The answers stay relevant, window by window.")
-    answer_quality: AnswerQualityOrThreshold | None = optional("Correctness and more, by a model.")
+    answer_quality: AnswerQuality | None = optional("Correctness and more, by a model.")
     any_of: list[Check] | None = optional("At least one passes.", min_length=1)
     all_of: list[Check] | None = optional("Every one passes.", min_length=1)
     none_of: list[Check] | None = optional("Every one is assertable, and fails.", min_length=1)
@@ -85,8 +84,8 @@ class CheckKeys(Model):
     must_contain_all: Texts | None = optional("skill-up: all of these are found.")
     must_contain_any: Texts | None = optional("skill-up: one of these is found.")
     must_not_contain: Texts | None = optional("skill-up: none of these is found.")
-    output_contains: TextSetOrShort | None = optional("skill-up: `contains`.")
-    output_matches: RegexSetOrShort | None = optional("skill-up: `matches`.")
+    output_contains: TextSet | None = optional("skill-up: `contains`.")
+    output_matches: RegexSet | None = optional("skill-up: `matches`.")
     turn_response_contains: TurnContains | None = optional("skill-up, by turn.")
     turn_response_not_contains: TurnNotContains | None = optional("skill-up, by turn.")
     tool_called_in_turn: ToolCountInTurn | None = optional("skill-up, by turn.")
@@ -114,8 +113,12 @@ class CheckSet(CheckKeys):
     literal: Bool = Field(False, description="Its texts are no templates.")
 
 
-class Check(CheckKeys):
+class Check(Short, CheckKeys):
     """One check and what goes with it. A bare string is a rubric line."""
+
+    spelled: ClassVar[dict[str, Any]] = {
+        "anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]
+    }
 
     name: NonEmptyText | None = optional("A name for reports.")
     weight: NonNegative = Field(1.0, description="Its share of the score.")
@@ -126,10 +129,9 @@ class Check(CheckKeys):
     prompt: NonEmptyText | None = optional("A message that is sent if a check beside it failed.")
     assertions: list[Check] | None = optional("The follow-up's own checks.", min_length=1)
 
-    @model_validator(mode="before")
     @classmethod
-    def _widen(cls, value: Any) -> Any:
-
+    def widened(cls, value: Any) -> Any:
+        """The full form of a check as written."""
         return widen_check(value)
 
     @model_validator(mode="after")
@@ -149,19 +151,6 @@ class Check(CheckKeys):
             both = " and ".join(f"`{key}`" for key in keys)
             raise ValueError(f"{both} in one item || make each its own list item, or use `all_of`")
         return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Besides the full form: a bare string, and the neighbours' ``type:`` spelling."""
-        reference = super().__get_pydantic_json_schema__(core_schema, handler)
-        own = handler.resolve_ref_schema(reference)
-        full = dict(own)
-        own.clear()
-        neighbours = {"type": "object", "required": ["type"]}
-        own["anyOf"] = [{"type": "string"}, full, neighbours]
-        return reference
 
     @property
     def key(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -16,9 +16,10 @@ from skillup.schema.base import (
     NonNegative,
     PositiveInt,
     Seconds,
+    Short,
     optional,
 )
-from skillup.schema.check_specs import Criterion, CriterionOrText
+from skillup.schema.check_specs import Criterion
 from skillup.schema.checks import Check
 from skillup.schema.profile import VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
@@ -83,8 +84,10 @@ class SkillRef(Model):
     as_is: Bool = Field(False, description="Install the folder even if it holds no `SKILL.md`.")
 
 
-class JudgeModel(Model):
+class JudgeModel(Short):
     """The model that reads for a case's checks, and how it is asked."""
+
+    chief: ClassVar[str] = "model"
 
     model: NonEmptyText = Field(description="`anthropic:…`, `openai:…` or `scripted:FILE`.")
     base_url: NonEmptyText | None = optional("The model's address.")
@@ -98,7 +101,7 @@ def _one_or_more(value: Any) -> Any:
 
 
 Criteria = Annotated[
-    list[CriterionOrText],
+    list[Criterion],
     BeforeValidator(_one_or_more, json_schema_input_type=list[Criterion | str] | Criterion | str),
 ]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
     AliasChoices,
-    BeforeValidator,
     Field,
     GetJsonSchemaHandler,
     model_validator,
@@ -28,11 +27,11 @@ from skillup.schema.base import (
     NonNegativeInt,
     PositiveInt,
     Seconds,
+    Short,
     Text,
     Texts,
     Trials,
     optional,
-    text_as,
 )
 from skillup.schema.case import Aggregation, Case, Mcp, Persona, RetryPolicy, Turn
 from skillup.schema.checks import CheckSet
@@ -53,8 +52,10 @@ class Gates(Model):
     confidence: Confidence | None = optional("How sure a difference must be, 0 to 0.999999999.")
 
 
-class ModelRef(Model):
+class ModelRef(Short):
     """A model, by name; the rest is skill-up's."""
+
+    chief: ClassVar[str] = "name"
 
     name: NonEmptyText | None = optional("The model's name, as the CLI takes it.")
     provider: NonEmptyText | None = optional("skill-up: informational here.")
@@ -62,16 +63,16 @@ class ModelRef(Model):
     params: dict[str, Any] = Field({}, description="skill-up: ignored.")
 
 
-class EngineRef(Model):
+class EngineRef(Short):
     """The suite's default engine; `--engine` outranks it."""
+
+    chief: ClassVar[str] = "name"
 
     name: NonEmptyText = Field(
         validation_alias=AliasChoices("name", "type"),
         description="A profile's name, an adapter's name, or a path (`type` is read too).",
     )
-    model: Annotated[
-        ModelRef, BeforeValidator(text_as("name"), json_schema_input_type=ModelRef | str)
-    ] = Field(ModelRef.model_construct(), description="The model.")
+    model: ModelRef = Field(ModelRef.model_construct(), description="The model.")
     version: NonEmptyText | None = optional("skill-up: the CLI's version.")
     entry: Text | None = optional("skill-up: ignored.")
     kwargs: dict[str, Any] = Field({}, description="skill-up: ignored.")
@@ -140,23 +141,20 @@ class CaseDefaults(Model):
     trials: Trials | None = optional("How often each case is run.")
 
 
-class Dataset(Model):
+class Dataset(Short):
     """Items that a case is made of each, as Langfuse keeps them."""
+
+    chief: ClassVar[str] = "path"
 
     path: NonEmptyText = Field(description="The items: a JSON list, or JSON lines.")
     case: NonEmptyText | None = optional("A case file with what the items' cases have besides.")
-
-
-DatasetOrPath = Annotated[
-    Dataset, BeforeValidator(text_as("path"), json_schema_input_type=Dataset | str)
-]
 
 
 class Cases(Model):
     """Which cases, and how they are run."""
 
     files: Texts | None = optional("Paths and globs; default: all beside it.")
-    datasets: list[DatasetOrPath] = Field([], description="A case for each item.")
+    datasets: list[Dataset] = Field([], description="A case for each item.")
     defaults: CaseDefaults = Field(CaseDefaults.model_construct(), description="For every case.")
     parallelism: PositiveInt | None = optional("Trials at once; -j outranks it.")
     retry_policy: RetryPolicy = Field(RetryPolicy.model_construct(), description="For every case.")
@@ -208,12 +206,9 @@ class Suite(Model):
         validation_alias=AliasChoices("distractors", "neighbours"),
         description="Skills installed in both variants (`neighbours` is read too).",
     )
-    engine: (
-        Annotated[
-            EngineRef, BeforeValidator(text_as("name"), json_schema_input_type=EngineRef | str)
-        ]
-        | None
-    ) = optional("The default engine: a name, or the keys below; `--engine` outranks it.")
+    engine: EngineRef | None = optional(
+        "The default engine: a name, or the keys below; `--engine` outranks it."
+    )
     cases: Cases = Field(Cases.model_construct(), description="Which cases, and how.")
     environment: Environment = Field(Environment.model_construct(), description="Where they run.")
     mcp: Mcp = Field(Mcp.model_construct(), description="MCP servers.")
