@@ -18,8 +18,7 @@ import anyio.to_thread
 from skillup.engines.base import TrialContext
 from skillup.engines.environment import EngineHome
 from skillup.engines.events import as_dict
-from skillup.redaction.credentials import json_texts
-from skillup.redaction.secrets import NO_SECRETS, Secrets
+from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
 
 # Both CLIs renew a login from five minutes before its expiry on; one minute more for our clocks.

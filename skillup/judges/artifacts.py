@@ -22,8 +22,8 @@ from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.grade import CheckResult
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
-from skillup.workspace.diff import unified_diff
 from skillup.workspace.failures import path_problem
+from skillup.workspace.snapshot import unified_diff
 from skillup.workspace.trees import list_tree
 
 ReadFile = Callable[[FileState], bytes | None]

@@ -10,7 +10,7 @@ Whatever happens to a process is data in its outcome.
 from __future__ import annotations
 
 from skillup.process.cleanup import ProcessRegister, end_leftovers, kill_running
-from skillup.process.request import (
+from skillup.process.spawn import (
     CompletedOutput,
     Leftover,
     OnLine,

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from skillup.process.request import Leftover
+from skillup.process.spawn import Leftover
 from skillup.process.tree import (
     OWNER_VARIABLE,
     ProcessRow,

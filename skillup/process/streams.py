@@ -10,7 +10,7 @@ from typing import IO, BinaryIO
 
 import anyio
 
-from skillup.process.request import OnLine, ProcessRequest
+from skillup.process.spawn import OnLine, ProcessRequest
 
 _TAIL_BYTES = 8 << 10
 # A secret cut in two is not recognised; so this much of a cut line's end is never shown.

@@ -16,14 +16,16 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from skillup.process.cleanup import TreeEnding, kill_at_once
-from skillup.process.request import (
+from skillup.process.spawn import (
+    Child,
     CompletedOutput,
     EndedBy,
     OnLine,
     ProcessOutcome,
     ProcessRequest,
+    StartError,
+    start,
 )
-from skillup.process.spawn import Child, StartError, start
 from skillup.process.streams import OutputPump, OutputStream, feed_stdin
 from skillup.process.tree import ProcessTree, new_marker
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillup.redaction.credentials import is_ordinary
+from skillup.redaction.secrets import is_ordinary
 from tests.support.project import Project
 
 CASE = """

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skillup.schema.record import WorkspaceChanges
 from skillup.workspace import BlobStore, SnapshotLimits, diff_snapshots, take_snapshot
-from skillup.workspace.diff import unified_diff
+from skillup.workspace.snapshot import unified_diff
 from tests.support.trees import make_tree
 
 
