@@ -59,7 +59,7 @@ class RunDirectory:
     several threads. Whatever the disk refuses is a RunDirectoryError.
     """
 
-    def __init__(self, path: Path, lock: int | None, mask: Mask) -> None:
+    def __init__(self, path: Path, lock: int | None, mask: Mask, event: str = "") -> None:
         self.path = path
         self.blobs = BlobStore(path / "blobs", None if mask is no_mask else masking_bytes(mask))
         self.judge_answers = path / "judge-answers"
@@ -73,6 +73,9 @@ class RunDirectory:
         self._made: set[str] = set()
         self.set_aside: list[Path] = []
         """Records that were damaged, or not this run's own; as they are called now."""
+        if self._journal is not None:
+            self._journal.append(event, durable=True)
+            self.written("")  # an agent may remove the journal
 
     @classmethod
     def create(
@@ -96,13 +99,10 @@ class RunDirectory:
             check_free(path, beside)  # another process may have come and gone
             remove_temporary_files(path)
             write_atomic(path / RUN_FILE, to_json(run_info, mask, indent=2))
-            run = cls(path, lock, mask)
+            return cls(path, lock, mask, "run_created")
         except BaseException:
             os.close(lock)
             raise
-        run.journal("run_created", durable=True)
-        run.written("")
-        return run
 
     @classmethod
     def open(cls, path: Path, *, writable: bool = False, mask: Mask = no_mask) -> Self:
@@ -128,13 +128,10 @@ class RunDirectory:
                 )
             remove_temporary_files(path)
             BlobStore(path / "blobs").remove_temporary_files()
-            run = cls(path, lock, mask)
+            return cls(path, lock, mask, "run_reopened")
         except BaseException:
             os.close(lock)
             raise
-        run.journal("run_reopened")
-        run.written("")  # an agent may remove the journal
-        return run
 
     def __enter__(self) -> Self:
         return self
@@ -158,10 +155,9 @@ class RunDirectory:
     def run_info(self) -> dict[str, Any]:
         """What ``run.json`` says."""
         path = self.path / RUN_FILE
-        with disk_errors("read", path):
-            data = read_regular(path)
         try:
-            value = json.loads(data)
+            with disk_errors("read", path):
+                value = json.loads(read_regular(path))
         except (ValueError, RecursionError):
             value = None
         if not isinstance(value, dict):
@@ -208,7 +204,7 @@ class RunDirectory:
         place = TrialPlace(directory, directory / "raw", directory / "files", scratch)
         trials.make_fresh(place.raw)
         trials.make_fresh(place.files)
-        self._remove(directory / trials.CHECKPOINT_FILE)
+        _remove(directory / trials.CHECKPOINT_FILE)
         self.journal("trial_started", job=job_id)
         return place
 
@@ -235,7 +231,7 @@ class RunDirectory:
         """
         path = self._made_directory(job_id) / trials.CHECKPOINT_FILE
         if any(self._mask(value) != value for value in checkpoint.variables.values()):
-            self._remove(path)
+            _remove(path)
         else:
             write_atomic(path, to_json(checkpoint, self._mask, indent=None), durable=False)
 
@@ -266,7 +262,7 @@ class RunDirectory:
         self._place_record(path, record, job_id)
         error = record.first_error()
         self.journal("trial_finished", job=job_id, error=error.kind if error else None)
-        self._remove(path.with_name(trials.CHECKPOINT_FILE))
+        _remove(path.with_name(trials.CHECKPOINT_FILE))
 
     def write_attempt(self, job_id: str, record: Record) -> None:
         """Keeps the record of an attempt that is retried, as ``attempt-<n>.json``.
@@ -296,7 +292,7 @@ class RunDirectory:
         # The grade before the record: it must never stand beside the one that comes next. A
         # checkpoint is left where skillup was killed right after the record was written.
         for name in (trials.CHECKPOINT_FILE, trials.GRADE_FILE, trials.RECORD_FILE):
-            self._remove(directory / name)
+            _remove(directory / name)
             with disk_errors("remove", directory / name):
                 sync_directory(directory)
 
@@ -328,10 +324,6 @@ class RunDirectory:
         self._writing()
         if (self.path / RESULT_FILE).exists():
             set_aside(self.path / RESULT_FILE, "earlier")
-
-    def _remove(self, path: Path) -> None:
-        with disk_errors("remove", path):
-            path.unlink(missing_ok=True)
 
     def sync_blobs(self) -> None:
         """Waits until all blobs are on the disk: a record that names them can follow at once."""
@@ -437,10 +429,9 @@ class RunDirectory:
     def read_result(self) -> RunResult:
         """``result.json``. Raises RunDirectoryError if the run has none that can be read."""
         path = self.path / RESULT_FILE
-        with disk_errors("read", path):
-            data = read_regular(path)
         try:
-            return RunResult.model_validate_json(data)
+            with disk_errors("read", path):
+                return RunResult.model_validate_json(read_regular(path))
         except ValidationError:
             hint = "`skillup run --resume` writes it anew, from the trials' grades"
             raise RunDirectoryError(f"{path} is damaged", hint=hint) from None
@@ -449,6 +440,11 @@ class RunDirectory:
         if self._journal is None:
             raise RuntimeError(f"{self.path} is open for reading only; open it with writable=True")
         return self._journal
+
+
+def _remove(path: Path) -> None:
+    with disk_errors("remove", path):
+        path.unlink(missing_ok=True)
 
 
 def _is_same(one: Record, other: Record) -> bool:
