@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.redaction.colour_codes import CODES, ESCAPES, replaced_between_codes
+from skillup.redaction.colour_codes import CODES, ESCAPES
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import plain
 
@@ -213,18 +213,6 @@ def test_what_is_shown_without_codes_is_searched_without_them(code: str) -> None
         assert CODES.sub("", text) == plain(text) == ESCAPES.sub("", text)
     secrets = Secrets({"K": "tok-abcdefghij"})
     assert "tok-abcdefghij" not in plain(secrets.mask(f"tok-abc{code}defghij"))
-
-
-def test_what_is_replaced_may_reach_over_codes_which_stay() -> None:
-    text = "ab\x1b[1mcd\x1b[mef\x1b[2m\x1b[3mgh"
-    for spans, expected in {
-        (): text,
-        ((0, 2, "X"),): "X\x1b[1mcd\x1b[mef\x1b[2m\x1b[3mgh",
-        ((1, 3, "X"), (3, 4, "Y")): "aX\x1b[1mY\x1b[mef\x1b[2m\x1b[3mgh",
-        ((1, 7, "X"),): "aX\x1b[1m\x1b[m\x1b[2m\x1b[3mh",
-        ((6, 8, "X"),): "ab\x1b[1mcd\x1b[mef\x1b[2m\x1b[3mX",
-    }.items():
-        assert replaced_between_codes(text, spans) == expected
 
 
 PEM = """-----BEGIN PRIVATE KEY-----

@@ -15,7 +15,7 @@ from skillup.schema.record import FileState
 from skillup.workspace import BlobStore
 
 
-@pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 3 << 20])
+@pytest.mark.parametrize("size", [0, (1 << 20) - 1, 1 << 20, 3 << 20])
 def test_bytes_and_files_of_any_size_come_back(tmp_path: Path, size: int) -> None:
     content = (b"0123456789abcdef" * (size // 16 + 1))[:size]
     (tmp_path / "file").write_bytes(content)

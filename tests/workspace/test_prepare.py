@@ -119,9 +119,6 @@ def test_setup_commands_have_no_input_and_the_given_environment_only(
     root = preparation.made({"setup": ["cat > empty; env > env"]})
     assert (root / "empty").read_text() == ""
     assert "secret" not in (root / "env").read_text()
-
-
-def test_no_shell_is_an_error_and_no_exception(preparation: Preparation) -> None:
     error = preparation.error({"setup": ["true"]}, env={"PATH": "/nonexistent"})
     assert "is there a shell" in error.message
 
