@@ -80,13 +80,17 @@ def _only(name: str, found: set[str], newest: list[str]) -> str:
 
 
 def _can_be_baseline(index: Index, run: RunOutcomes, run_id: str) -> bool:
-    """It was asked for the same cases and engines as `run`, or planned all of its cases."""
+    """It was asked for the same as `run` and ran one of its suites on the same engine, or it
+    planned all of its cases.
+    """
     sql = "SELECT selection_key FROM skillup_runs WHERE run_id = ?"
     ((selection_key,),) = index.execute(sql, run_id)
-    if selection_key and selection_key == run.selection_key:
-        return True
     sql = "SELECT DISTINCT suite, case_id, engine FROM skillup_trials WHERE run_id = ?"
-    return bool(run.cases) and run.cases <= set(index.execute(sql, run_id))
+    planned = set(index.execute(sql, run_id))
+    if selection_key and selection_key == run.selection_key:
+        suites = {(suite, engine) for suite, _, engine in run.cases}
+        return any((suite, engine) in suites for suite, _, engine in planned)
+    return bool(run.cases) and run.cases <= planned
 
 
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
