@@ -1,16 +1,21 @@
-"""How long the command takes to answer without doing anything, beyond `python -c pass`.
+"""How long the command takes before it does anything, as a multiple of what its libraries take.
 
-Run as `python tests/benchmarks/bench_startup.py [ROUNDS]`. It prints milliseconds and the ratio to
-the bare interpreter, the fastest of several rounds each.
+Run as `python tests/benchmarks/bench_startup.py [ROUNDS]`. It prints seconds of processor time
+(the least of several rounds), and the ratio to importing the libraries alone. The last
+line is what `skillup run` of a scripted case takes until its first agent is started (Linux only).
 """
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
-import time
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
+LIBRARIES = ["-c", "import pydantic, yaml, rich"]
 COMMANDS = {
     "python -c pass": ["-c", "pass"],
     "skillup --version": ["-m", "skillup", "--version"],
@@ -19,25 +24,51 @@ COMMANDS = {
     "skillup schema case": ["-m", "skillup", "schema", "case"],
 }
 _ROUNDS = 10
+_AGENT = "read line < /proc/$PPID/stat; echo $line > {}; exit 1"
+_CASE = "{input: {prompt: x}, scripted: [{say: y}], assertions: [{contains: y}]}"
 
 
-def milliseconds(arguments: Sequence[str], rounds: int) -> float:
-    """The fastest of `rounds` runs of the interpreter with `arguments`."""
-    best = float("inf")
-    for _ in range(rounds):
-        start = time.perf_counter()
-        subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
-        best = min(best, time.perf_counter() - start)
-    return best * 1000
+def of_command(arguments: Sequence[str]) -> float:
+    """Seconds of the interpreter with `arguments`, from its start to its end."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def until_agent(folder: Path) -> float:
+    """Seconds of `skillup run` until it has started the agent of its only case."""
+    seen = folder / "stat"
+    files = {
+        "eval.yaml": "name: one",
+        "cases/a.yaml": _CASE,
+        "engines/probe.yaml": f"{{engine: scripted, command: [sh, -c, '{_AGENT.format(seen)}']}}",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    command = [sys.executable, "-m", "skillup", "run", ".", "-q", "-e", "probe"]
+    subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    fields = seen.read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main(arguments: Sequence[str]) -> None:
     """Measure and print."""
     rounds = int(arguments[0]) if arguments else _ROUNDS
-    bare = milliseconds(COMMANDS["python -c pass"], rounds)
+
+    def least(measure: Callable[[], float]) -> float:
+        return min(measure() for _ in range(rounds))
+
+    bare = least(lambda: of_command(LIBRARIES))
+    print(f"{'libraries':>20}: {bare:.3f} s")
     for name, command in COMMANDS.items():
-        taken = milliseconds(command, rounds)
-        print(f"{name:>20}: {taken:6.1f} ms, {taken - bare:6.1f} beyond, {taken / bare:.1f} x")
+        taken = least(lambda command=command: of_command(command))  # type: ignore[misc]
+        print(f"{name:>20}: {taken:.3f} s, {taken / bare:.1f} x")
+    if sys.platform == "linux":
+        with tempfile.TemporaryDirectory() as folder:
+            taken = least(lambda: until_agent(Path(folder)))
+        print(f"{'until the agent':>20}: {taken:.3f} s, {taken / bare:.1f} x")
 
 
 if __name__ == "__main__":

@@ -1,47 +1,77 @@
-"""What the command imports before it knows what is wanted."""
+"""What the command imports before it knows what is wanted, and before the first agent."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-HEAVY = ("anyio", "jsonpath_ng", "psutil", "pydantic", "regex", "rich", "typer", "yaml")
+HEAVY = {"anyio", "jsonpath_ng", "psutil", "pydantic", "regex", "rich", "typer", "yaml"}
+# Of these nothing is needed before an agent has answered; most of them take longer than it does.
+LATE = [
+    *("skillup.analysis", "skillup.history", "skillup.importers", "skillup.judges"),
+    *("skillup.reports.html", "skillup.sessions", "skillup.simulator", "skillup.stats"),
+    *("jsonschema", "jinja2", "junitparser", "sqlite3"),
+]
 
 PROBE = """
 import json, sys
+def report(event, _):
+    if event == "subprocess.Popen": finish()
+def finish():
+    sys.stderr.write("\\n" + json.dumps(sorted(sys.modules)) + "\\n")
+    sys.stderr.flush()
 from skillup.__main__ import main
+sys.addaudithook(report)
 sys.argv = ["skillup", *sys.argv[1:]]
 try:
     main()
 except SystemExit as leave:
     assert not leave.code, leave.code
-loaded = sorted({name.partition(".")[0] for name in sys.modules})
-sys.stderr.write(json.dumps(loaded))
+finish()
 """
 
 
-def imported_by(*arguments: str) -> set[str]:
-    """The heavy libraries that `skillup ARGUMENTS` has imported when it is done."""
+def imported_by(*arguments: str, cwd: Path) -> set[str]:
+    """The modules that `skillup ARGUMENTS` has imported when it first starts a process, or ends."""
     done = subprocess.run(
-        [sys.executable, "-c", PROBE, *arguments], capture_output=True, text=True, check=True
+        [sys.executable, "-c", PROBE, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=cwd,
     )
-    assert done.stdout
-    return {name for name in json.loads(done.stderr) if name in HEAVY}
+    return set(next(json.loads(line) for line in done.stderr.splitlines() if line[:1] == "["))
 
 
-@pytest.mark.parametrize("option", ["--version", "-V"])
-def test_the_version_needs_no_library(option: str) -> None:
-    assert imported_by(option) == set()
+@pytest.mark.parametrize(
+    ("arguments", "libraries"),
+    [
+        (["--version"], set()),
+        (["-V"], set()),
+        (["--help"], {"typer"}),
+        # Some versions of Typer check options by pydantic.
+        (["run", "--help"], {"typer", "pydantic"}),
+        (["doctor", "--help"], {"typer", "pydantic"}),
+    ],
+)
+def test_help_needs_only_the_command_line_library(
+    arguments: list[str], libraries: set[str], tmp_path: Path
+) -> None:
+    assert imported_by(*arguments, cwd=tmp_path) & HEAVY <= libraries
 
 
-def test_help_needs_only_the_command_line_library() -> None:
-    assert imported_by("--help") == {"typer"}
-
-
-@pytest.mark.parametrize("verb", ["run", "validate", "list", "init", "export", "schema", "doctor"])
-def test_help_of_a_verb_needs_no_more_than_that_library_itself_does(verb: str) -> None:
-    """Some versions of Typer check options by pydantic."""
-    assert imported_by(verb, "--help") <= {"typer", "pydantic"}
+def test_before_the_first_agent_nothing_is_imported_that_only_its_answer_needs(
+    tmp_path: Path,
+) -> None:
+    case = "{input: {prompt: x}, scripted: [{say: y}], assertions: [{contains: y}]}"
+    (tmp_path / "eval.yaml").write_text("name: one")
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "cases" / "a.yaml").write_text(case)
+    found = imported_by("run", ".", "-q", cwd=tmp_path)
+    early = {name for name in found if any(f"{name}.".startswith(f"{late}.") for late in LATE)}
+    assert "skillup.trial" in found
+    assert not early

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager, closing
 from dataclasses import dataclass, field
@@ -67,22 +66,16 @@ class Rejudging:
 
     def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
         """Job id, new grade, and what changed (None: there is no older grade), one at a time."""
-        # Records and grades have no circles: they go by themselves, and to look costs a fifth.
-        usual = gc.get_threshold()
-        gc.set_threshold(50_000, *usual[1:])
-        try:
-            for (job_id, older), found in self.graded(self._trials(counts)):
-                grade = self.cleaned(found)
-                change = self._change(older, grade)
-                if self.last is not None:
-                    known = self.last.get(job_id)
-                    change = change if known is None else compare(known, grade)
-                    self.last[job_id] = grade
-                counts.add(grade, change)
-                yield job_id, grade, change
-            counts.took = self.took
-        finally:
-            gc.set_threshold(*usual)
+        for (job_id, older), found in self.graded(self._trials(counts)):
+            grade = self.cleaned(found)
+            change = self._change(older, grade)
+            if self.last is not None:
+                known = self.last.get(job_id)
+                change = change if known is None else compare(known, grade)
+                self.last[job_id] = grade
+            counts.add(grade, change)
+            yield job_id, grade, change
+        counts.took = self.took
 
     def cleaned(self, grade: Grade) -> Grade:
         """`grade` without secrets."""
