@@ -1,12 +1,19 @@
-"""The whole: order, what was not run, decisions, engines."""
+"""What the trials of a run say together."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from skillup.analysis import analyse, with_analysis
-from skillup.schema.grade import RunResult
-from tests.support.graded import a_grade, a_result, grades_of
+from skillup.analysis.observation import skill_uses
+from skillup.schema.analysis import Analysis, CaseReliability, Overall, Triggering
+from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, RunResult, TurnGrade
+from skillup.stats.proportions import wilson
+from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
+
+# The whole: order, what was not run, decisions, engines.
 
 
 def info(*cases: str, **request: object) -> dict[str, object]:
@@ -84,3 +91,298 @@ def test_a_result_is_analysed_once(known: bool) -> None:
 
     assert found == analyse(result, {})
     assert not known or found is analysis
+
+
+# The run's pass rate: sure as far as its cases make it, not its trials.
+
+
+def overall(*cases: str) -> Overall:
+    """Of a case for each text, with a trial for each of its letters."""
+    grades = [
+        grade for number, marks in enumerate(cases) for grade in grades_of(f"c{number}", marks)
+    ]
+    found = analyse(a_result(grades), {}).overall
+    assert found is not None
+    return found
+
+
+def test_with_one_verdict_for_each_case_it_is_wilsons_interval() -> None:
+    found = overall("p", "p", "f", "p", "e")
+    assert (found.passed, found.held, found.rate, found.cases) == (3, 4, 0.75, 4)
+    assert (found.low, found.high) == pytest.approx(wilson(3, 4, 0.95))
+
+
+def test_trials_of_the_same_cases_do_not_make_it_surer_than_the_cases_are() -> None:
+    cases = ["ppppp"] * 4 + ["fffff"] * 4
+    low, high = wilson(20, 40, 0.95)
+    found = overall(*cases)
+    assert found.low is not None
+    assert found.high is not None
+    assert (found.held, found.cases, found.rate) == (40, 8, 0.5)
+    assert found.low < low - 0.1
+    assert found.high > high + 0.1
+
+
+def test_cases_that_came_out_alike_leave_what_chance_does_within_them() -> None:
+    found = overall("ppppp", "ppppp")
+    assert (found.low, found.high) == pytest.approx(wilson(10, 10, 0.95))
+
+
+def test_it_is_of_trials_with_the_skill_and_a_case_on_two_engines_is_one() -> None:
+    grades = [
+        *grades_of("c", "pp", engine="x"),
+        *grades_of("c", "ff", engine="y"),
+        a_grade("c", "f", variant="without_skill"),
+    ]
+    found = analyse(a_result(grades), {}).overall
+    assert found is not None
+    assert (found.passed, found.held, found.cases) == (2, 4, 1)
+
+
+def test_without_a_verdict_there_is_none() -> None:
+    assert analyse(a_result([a_grade("c", "e")]), {}).overall is None
+
+
+# How often a case passes, in whole and turn by turn.
+
+
+def analysed(*grades: Grade, **more: list[str]) -> Analysis:
+    suites = {"demo": {"cases": {"c": "c"}}}
+    return analyse(a_result(grades, **more), {"suites": suites})
+
+
+def only(*grades: Grade, **more: list[str]) -> CaseReliability:
+    (case,) = analysed(*grades, **more).cases
+    return case
+
+
+def conversation(trial: int, turns: str) -> Grade:
+    """A trial whose turns pass (p) or not (f); `-`: not held, as one before it failed."""
+    held = [
+        a_turn(n, status="skipped", score=0) if mark == "-" else a_turn(n, passed=mark == "p")
+        for n, mark in enumerate(turns, start=1)
+    ]
+    return a_grade("c", "p" if set(turns) == {"p"} else "f", trial, turns=held)
+
+
+def test_rates_are_over_verdicts_and_the_rest_is_counted_apart() -> None:
+    case = only(*grades_of("c", "ppfes"), not_run=["c/e/with_skill/6", "c/e/with_skill/7"])
+
+    assert (case.rate.passed, case.rate.held, case.rate.rate) == (2, 3, 2 / 3)
+    assert (case.rate.low, case.rate.high) == wilson(2, 3)
+    assert (case.error, case.skip, case.not_run) == (1, 1, 2)
+    assert case.flaky
+
+
+def test_for_each_k_the_chances_that_one_and_that_all_of_k_trials_pass() -> None:
+    case = only(*grades_of("c", "ppf"))
+
+    assert [item.k for item in case.at_k] == [1, 2, 3]
+    assert [item.pass_at_k for item in case.at_k] == pytest.approx([2 / 3, 1, 1])
+    assert [item.pass_hat_k for item in case.at_k] == pytest.approx([2 / 3, 1 / 3, 0])
+
+
+@pytest.mark.parametrize("marks", ["ppp", "fff", "pe", "p"])
+def test_a_case_that_always_ends_alike_is_not_flaky(marks: str) -> None:
+    assert not only(*grades_of("c", marks)).flaky
+
+
+def test_a_case_that_was_never_held_has_no_rate() -> None:
+    case = only(*grades_of("c", "ee"))
+
+    assert (case.rate.held, case.rate.rate, case.rate.low, case.rate.high) == (0, None, None, None)
+    assert (case.at_k, case.turns) == ([], [])
+
+
+def test_the_curve_falls_where_a_trial_first_failed() -> None:
+    case = only(*(conversation(n, t) for n, t in enumerate(["ppp", "pfp", "pff", "pp-"], 1)))
+
+    assert [turn.rate.passed for turn in case.turns] == [4, 2, 2]
+    assert [turn.rate.held for turn in case.turns] == [4, 4, 3]
+    assert [turn.first_failures for turn in case.turns] == [0, 2, 0]
+    assert [turn.unfailed for turn in case.turns] == [1, 0.5, 0.5]
+
+
+def test_a_turn_that_failed_its_gate_or_any_check_did_not_pass() -> None:
+    gate = a_check("contains", passed=False, role="post_condition")
+    gated = a_turn(status="failed", checks=[gate])
+    partly = a_turn(checks=[a_check("contains"), a_check("contains", passed=False, weight=0.1)])
+    for turn in (gated, partly):
+        (told,) = only(a_grade("c", "p", turns=[turn])).turns
+        assert (told.rate.passed, told.first_failures) == (0, 1)
+
+
+def test_a_turn_that_passed_on_a_follow_up_passed() -> None:
+    asked = {"asked_by": [0], "content": "?", "response": "!", "passed": True, "score": 1}
+    follow_up = {"label": "first follow-up", **asked, "checks": [a_check("contains")]}
+    turn = a_turn(passed=False, passed_on="first follow-up", follow_ups=[follow_up])
+
+    assert only(a_grade(turns=[turn])).turns[0].rate.passed == 1
+
+
+def test_turns_of_trials_without_a_verdict_do_not_count() -> None:
+    case = only(a_grade("c", "p", 1), a_grade("c", "e", 2), a_grade("c", "s", 3))
+
+    assert case.turns[0].rate.held == 1
+    assert case.turns[0].unfailed == 1
+
+
+def test_a_turn_that_trials_share_counts_once() -> None:
+    own = a_grade("c", "p", 1, turns=[a_turn(1), a_turn(2)])
+    shared = a_turn(1, held_by="c/e/with_skill/1")
+    others = [a_grade("c", "f", n, turns=[shared, a_turn(2, passed=False)]) for n in (2, 3)]
+    case = only(own, *others)
+
+    assert [turn.rate.held for turn in case.turns] == [1, 3]
+    assert [turn.unfailed for turn in case.turns] == [1, 1 / 3]
+
+
+def test_turns_shared_with_another_case_count_in_each_trial() -> None:
+    trials = [
+        a_grade("c/b", "p", n, turns=[a_turn(1, held_by=f"c/a/e/with_skill/{n}"), a_turn(2)])
+        for n in (1, 2)
+    ]
+    assert [turn.rate.held for turn in only(*trials).turns] == [2, 2]
+
+
+# Precision, recall and F1 of skills.
+
+INFO = {"suites": {"demo": {"cases": {}, "skills": ["x"], "distractors": ["other"]}}}
+
+
+def trials(expected: str, outcomes: str, **more: Any) -> list[Grade]:
+    """`expected`: skill_used or skill_not_used; a trial for each letter: the check passed (p)."""
+    return [
+        a_grade(expected, trial=n, **{"assertions": [
+            a_check(expected, expected="x", passed=mark == "p")], **more})
+        for n, mark in enumerate(outcomes, start=1)
+    ]  # fmt: skip
+
+
+def triggering(*grades: Grade) -> list[Triggering]:
+    return analyse(a_result(grades), INFO).triggering
+
+
+def test_each_trial_is_one_of_four_outcomes() -> None:
+    (found,) = triggering(*trials("skill_used", "pppf"), *trials("skill_not_used", "ppfff"))
+
+    assert (found.used_rightly, found.not_used_wrongly) == (3, 1)
+    assert (found.used_wrongly, found.not_used_rightly) == (3, 2)
+    assert (found.precision, found.recall) == (0.5, 0.75)
+    assert found.f1 == 2 * 0.5 * 0.75 / (0.5 + 0.75)
+    assert (found.skill, found.distractors) == ("x", ["other"])
+
+
+def test_what_is_not_defined_is_none() -> None:
+    (never_wanted,) = triggering(*trials("skill_not_used", "pp"))
+    assert (never_wanted.precision, never_wanted.recall, never_wanted.f1) == (None, None, None)
+    (never_used,) = triggering(*trials("skill_used", "ff"))
+    assert (never_used.precision, never_used.recall, never_used.f1) == (None, 0, 0)
+    (used_wrongly,) = triggering(*trials("skill_not_used", "f"))
+    assert (used_wrongly.precision, used_wrongly.recall, used_wrongly.f1) == (0, None, None)
+
+
+def test_trials_without_the_skill_and_those_without_a_verdict_do_not_count() -> None:
+    baseline = trials("skill_used", "ff", variant="without_skill")
+    broken = trials("skill_used", "f", status="ERROR")
+    (found,) = triggering(*trials("skill_used", "p"), *baseline, *broken)
+
+    assert (found.used_rightly, found.not_used_wrongly) == (1, 0)
+
+
+# What the checks of a trial say of skills, wherever they stand.
+
+
+def used(skill: str = "x", *, passed: bool = True, **more: Any) -> CheckResult:
+    return a_check("skill_used", expected=skill, passed=passed, **more)
+
+
+def not_used(skill: str = "x", *, passed: bool = True, **more: Any) -> CheckResult:
+    return a_check("skill_not_used", expected=f"no use of {skill}", passed=passed, **more)
+
+
+def of(kind: str, *children: CheckResult, **more: Any) -> CheckResult:
+    return a_check(kind, children=list(children), **more)
+
+
+def seen(*checks: CheckResult, **more: Any) -> set[tuple[str, bool, bool]]:
+    """Skill, expected, used."""
+    return {
+        (use.skill, use.expected, use.used)
+        for use in skill_uses(a_grade(assertions=list(checks), **more))
+    }
+
+
+def failure(check: CheckResult) -> CheckResult:
+    """As a judge's failure rule stands in a grade: turned round."""
+    turned = {"role": "failure", "passed": not check.passed, "expected": f"not: {check.expected}"}
+    return check.model_copy(update=turned)
+
+
+@pytest.mark.parametrize(
+    ("check", "expected", "was_used"),
+    [
+        (used(), True, True),
+        (used(passed=False), True, False),
+        (not_used(), False, False),
+        (not_used(passed=False), False, True),
+        (of("all_of", used(), a_check("contains")), True, True),
+        (of("none_of", used(passed=False)), False, False),
+        (of("none_of", not_used()), True, False),
+        (of("none_of", of("any_of", used(), a_check("contains"))), False, True),
+        (of("any_of", used()), True, True),
+        (failure(used()), False, True),
+        (failure(used(passed=False)), False, False),
+        (failure(not_used()), True, False),
+        (failure(of("any_of", used(), a_check("contains"))), False, True),
+    ],
+)
+def test_what_was_expected_and_what_happened(
+    check: CheckResult, expected: bool, was_used: bool
+) -> None:
+    assert seen(check) == {("x", expected, was_used)}
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        of("any_of", used("x"), used("y")),
+        of("none_of", of("all_of", used("x"), used("y"))),
+        of("none_of", of("none_of", used("x"), used("y"))),
+        used(assertable=False, passed=False),
+        used(error="broken", passed=False),
+    ],
+)
+def test_alternatives_and_what_could_not_be_looked_at_say_nothing(check: CheckResult) -> None:
+    assert seen(check) == set()
+
+
+def test_a_trial_is_one_observation_for_each_skill_and_expectation() -> None:
+    assert seen(used(), used("X", passed=False), not_used("y"), not_used("y", passed=False)) == {
+        ("x", True, False),
+        ("y", False, True),
+    }
+    assert seen(used(), not_used()) == {("x", True, True), ("x", False, False)}
+
+
+def test_checks_of_turns_count_and_those_of_shared_turns_count_once() -> None:
+    own, shared = a_turn(1, checks=[used()]), a_turn(1, checks=[used()], held_by="c/e/with_skill/1")
+    assert seen(turns=[own]) == {("x", True, True)}
+    assert seen(turns=[shared]) == set()
+
+
+def test_a_turn_that_went_on_with_a_follow_up_is_an_observation_of_its_first_message() -> None:
+    """V18: what a follow-up healed is evidence, and what it asks for itself counts as well."""
+
+    def held(first: CheckResult, *later: CheckResult) -> TurnGrade:
+        label = "first follow-up"
+        follow_up = FollowUpGrade(
+            label=label, asked_by=[0], content="And?", response="Done.", passed=True, score=1,
+            checks=list(later),
+        )  # fmt: skip
+        return a_turn(1, checks=[first], follow_ups=[follow_up], passed_on=label)
+
+    assert seen(turns=[held(used(passed=False), used())]) == {("x", True, False)}
+    assert seen(turns=[held(used(), a_check("contains"))]) == {("x", True, True)}
+    assert seen(turns=[held(a_check("contains", passed=False), used())]) == {("x", True, True)}
+    assert seen(turns=[held(not_used(passed=False), not_used())]) == {("x", False, True)}

@@ -1,10 +1,12 @@
-"""Comparing runs in which how often a case was held depended on how it did."""
+"""Simulated nights: regressions are found, and noise stays quiet at the stated rate."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from itertools import product
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -16,10 +18,108 @@ from skillup.history.comparison import (
     compare_runs,
     could_be_sure,
 )
-from skillup.history.runs import CaseKey, RunOutcomes, by_case
-from skillup.stats.exact import PassCounts, fisher_lower
+from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case
+from skillup.stats.exact import PassCounts, fisher_lower, stratified
 from skillup.stats.sequential import side_of
-from tests.support.outcomes import a_key, a_run
+from tests.support.outcomes import a_key, a_run, trials_of
+
+# Simulated nights: a regression is found, and noise stays quiet at the stated rate.
+
+NIGHTS = 400
+# Most cases of a suite that is looked after pass; some waver.
+RATES = {f"case-{n:02}": rate for n, rate in enumerate([1.0] * 12 + [0.9] * 8 + [0.7] * 4)}
+
+
+def a_night(random: Random, rates: Mapping[str, float], trials: int) -> dict[CaseKey, CaseTally]:
+    """A run whose cases pass with these chances."""
+    held = []
+    for case, rate in rates.items():
+        marks = "".join("p" if random.random() < rate else "f" for _ in range(trials))
+        held += trials_of(a_key(case), marks)
+    return by_case(held)
+
+
+def two_nights(random: Random, trials: int, later: Mapping[str, float] = RATES) -> list[CaseChange]:
+    """The second is as good as `later` says."""
+    return changes(a_night(random, RATES, trials), a_night(random, later, trials), 0.95)
+
+
+def newly_failing(cases: list[CaseChange]) -> list[str]:
+    """Their ids."""
+    return [case.key.case_id for case in cases if case.change == "newly_failing"]
+
+
+@pytest.mark.parametrize(("trials", "seed"), [(3, 1), (5, 2), (10, 3)])
+def test_where_nothing_changed_a_case_is_called_newly_failing_no_more_than_one_night_in_20(
+    trials: int, seed: int
+) -> None:
+    random = Random(seed)
+    alarms = sum(bool(newly_failing(two_nights(random, trials))) for _ in range(NIGHTS))
+    assert alarms / NIGHTS <= 0.05 + 2 * (0.05 * 0.95 / NIGHTS) ** 0.5
+
+
+@pytest.mark.parametrize(("trials", "seed"), [(1, 4), (5, 5)])
+def test_where_nothing_changed_the_test_over_all_cases_keeps_its_rate(
+    trials: int, seed: int
+) -> None:
+    random = Random(seed)
+    p_values = [
+        stratified(case.counts for case in two_nights(random, trials)).p for _ in range(NIGHTS)
+    ]
+    assert sum(p <= 0.05 for p in p_values) / NIGHTS <= 0.05 + 2 * (0.05 * 0.95 / NIGHTS) ** 0.5
+
+
+@pytest.mark.parametrize("trials", [3, 5])
+def test_a_case_that_broke_is_found_every_night(trials: int) -> None:
+    random = Random(6)
+    for _ in range(100):
+        assert "case-00" in newly_failing(two_nights(random, trials, {**RATES, "case-00": 0.0}))
+
+
+def test_a_case_that_got_half_as_good_is_found_with_enough_trials() -> None:
+    random = Random(7)
+    later = {**RATES, "case-00": 0.4}
+    found = sum(newly_failing(two_nights(random, 20, later)) == ["case-00"] for _ in range(100))
+    assert found >= 90
+
+
+def test_a_suite_that_got_a_little_worse_everywhere_is_found_by_the_test_over_all_cases() -> None:
+    random = Random(8)
+    worse = {case: rate - 0.2 for case, rate in RATES.items()}
+    p_values = [
+        stratified(case.counts for case in two_nights(random, 5, worse)).p for _ in range(100)
+    ]
+    assert sum(p <= 0.05 for p in p_values) >= 90
+
+
+def _documented_power() -> list[list[int]]:
+    """The rows of the table in `docs/comparing.md`: trials, then percents."""
+    page = (Path(__file__).parents[2] / "docs" / "comparing.md").read_text("utf-8")
+    table = page.split("| trials in each run |")[1].split("\n\n")[0].splitlines()[2:]
+    return [[int(cell.strip(" %")) for cell in row.strip("|").split("|")] for row in table]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("row", _documented_power(), ids=lambda row: row[0])
+def test_the_documented_chances_of_finding_a_worse_case_are_right(row: list[int]) -> None:
+    trials, *shares, alarms = row
+    random, nights = Random(9), 120
+
+    def near(share: int) -> object:
+        chance = share / 100
+        return pytest.approx(chance, abs=0.01 + 3 * (chance * (1 - chance) / nights) ** 0.5)
+
+    for rate, share in zip((0.7, 0.5, 0.3, 0.0), shares, strict=True):
+        later = {**RATES, "case-00": rate}
+        found = [
+            "case-00" in newly_failing(two_nights(random, trials, later)) for _ in range(nights)
+        ]
+        assert sum(found) / nights == near(share)
+    quiet = [bool(newly_failing(two_nights(random, trials))) for _ in range(nights)]
+    assert sum(quiet) / nights == near(alarms)
+
+
+# Comparing runs in which how often a case was held depended on how it did.
 
 MOST = 60
 THRESHOLDS = (0.5, 0.8, 0.9)
@@ -101,13 +201,13 @@ def test_p_is_at_most_1() -> None:
     assert one_change("ppf", "pff", until_decided=True).p == 1
 
 
-RATES = {f"case-{n:02}": rate for n, rate in enumerate([1.0] * 6 + [0.9] * 8 + [0.7] * 8)}
+DECIDED_RATES = {f"case-{n:02}": rate for n, rate in enumerate([1.0] * 6 + [0.9] * 8 + [0.7] * 8)}
 
 
-def a_night(random: Random, name: str) -> RunOutcomes:
+def decided_night(random: Random, name: str) -> RunOutcomes:
     """A run whose cases are held until they are decided at 0.8."""
     cases: dict[str | CaseKey, str] = {}
-    for case, rate in RATES.items():
+    for case, rate in DECIDED_RATES.items():
         marks = ""
         while len(marks) < MOST and side(marks.count("p"), marks.count("f"), 0.8) == "undecided":
             marks += "p" if random.random() < rate else "f"
@@ -117,10 +217,10 @@ def a_night(random: Random, name: str) -> RunOutcomes:
 
 def test_where_nothing_changed_nights_stay_quiet() -> None:
     random = Random(11)
-    nights = 60
+    nights = 40
     alarms = significant = 0
     for _ in range(nights):
-        comparison = compare_runs(a_night(random, "a"), a_night(random, "b"), 0.95)
+        comparison = compare_runs(decided_night(random, "a"), decided_night(random, "b"), 0.95)
         alarms += any(case.change == "newly_failing" for case in comparison.cases)
         assert comparison.verdicts.test is not None
         significant += comparison.verdicts.test.p <= 0.05
@@ -133,7 +233,7 @@ def test_a_case_that_fell_to_half_is_found() -> None:
     random = Random(12)
     found = 0
     for _ in range(30):
-        night, after = a_night(random, "a"), a_night(random, "b")
+        night, after = decided_night(random, "a"), decided_night(random, "b")
         marks = "pf" * 10
         broken = a_run("b", {"case-00": marks}).trials
         kept = tuple(trial for trial in after.trials if trial.key != a_key("case-00"))

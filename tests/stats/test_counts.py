@@ -1,0 +1,302 @@
+"""Tests and intervals of pass counts: published values, brute force, how often they are wrong."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations, product
+from math import comb
+from random import Random
+
+import pytest
+
+from skillup.stats.change_point import Passes, fall, rise
+from skillup.stats.exact import (
+    PassCounts,
+    fisher_lower,
+    holm,
+    least_fisher_lower,
+    mcnemar,
+    stratified,
+    swapped,
+    worth_testing,
+)
+from skillup.stats.proportions import at_each_k, percent, wilson
+
+# Exact tests: published values, brute force, and how often they are wrong.
+
+ONCE_WORSE, ONCE_BETTER = PassCounts(1, 1, 0, 1), PassCounts(0, 1, 1, 1)
+
+
+def test_fishers_tea_tasting() -> None:
+    """R. A. Fisher (1935), ch. 2: three of four cups told right, 17 in 70."""
+    assert fisher_lower(PassCounts(3, 4, 1, 4)) == pytest.approx(17 / 70)
+
+
+def test_fishers_convicted_twins() -> None:
+    """R. A. Fisher (1934), Statistical methods for research workers, §21.02: 1 in 2150."""
+    assert fisher_lower(PassCounts(10, 13, 2, 17)) == pytest.approx(1 / 2150, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "counts", [PassCounts(3, 4, 1, 3), PassCounts(2, 3, 2, 4), PassCounts(4, 4, 1, 2)]
+)
+def test_fisher_counts_the_ways_to_deal_out_the_same_verdicts(counts: PassCounts) -> None:
+    passed_a, held_a, passed_b, held_b = counts
+    verdicts = [1] * (passed_a + passed_b)
+    verdicts += [0] * (held_a + held_b - len(verdicts))
+    deals = [sum(verdicts[i] for i in b) for b in combinations(range(len(verdicts)), held_b)]
+    assert fisher_lower(counts) == pytest.approx(sum(d <= passed_b for d in deals) / len(deals))
+
+
+def test_the_other_direction_is_the_runs_exchanged() -> None:
+    worse, better = PassCounts(3, 3, 0, 3), PassCounts(0, 3, 3, 3)
+    assert fisher_lower(worse) == fisher_lower(swapped(better)) == pytest.approx(1 / 20)
+    assert fisher_lower(better) == pytest.approx(1)
+
+
+def test_the_least_p_is_that_of_the_worst_outcome_with_as_many_passes() -> None:
+    worst = fisher_lower(PassCounts(3, 3, 0, 3))
+    assert least_fisher_lower(PassCounts(2, 3, 1, 3)) == pytest.approx(worst)
+    assert least_fisher_lower(PassCounts(3, 3, 3, 3)) == 1
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.8])
+@pytest.mark.parametrize("held", [(3, 3), (5, 2), (4, 6)])
+def test_fisher_is_wrong_no_more_often_than_it_says(rate: float, held: tuple[int, int]) -> None:
+    """Computed over all outcomes of two runs of the same case."""
+
+    def chance(passed: int, trials: int) -> float:
+        return comb(trials, passed) * rate**passed * (1 - rate) ** (trials - passed)
+
+    for alpha in (0.05, 0.2):
+        wrong = sum(
+            chance(a, held[0]) * chance(b, held[1])
+            for a, b in product(range(held[0] + 1), range(held[1] + 1))
+            if fisher_lower(PassCounts(a, held[0], b, held[1])) <= alpha
+        )
+        assert wrong <= alpha
+
+
+@pytest.mark.parametrize(
+    ("worse", "better", "p"), [(1, 9, 22 / 1024), (6, 16, 0.0525), (0, 5, 0.0625), (4, 4, 1.0)]
+)
+def test_mcnemar_is_the_sign_test_of_what_changed(worse: int, better: int, p: float) -> None:
+    """Tables of the sign test, as in S. Siegel (1956), table D, doubled."""
+    assert mcnemar(worse, better).p == pytest.approx(p, abs=5e-5)
+    assert mcnemar(better, worse) == mcnemar(worse, better)
+
+
+def test_nothing_changed_is_no_evidence() -> None:
+    assert mcnemar(0, 0) == (1, 1)
+    assert stratified([]) == (1, 1)
+    assert stratified([PassCounts(3, 3, 3, 3)]) == (1, 1)
+
+
+def test_the_least_p_says_whether_the_data_could_have_shown_anything() -> None:
+    assert mcnemar(1, 2).least == 0.25
+    assert stratified([ONCE_WORSE, ONCE_BETTER, ONCE_WORSE]).least == 0.25
+
+
+@pytest.mark.parametrize(("worse", "better"), [(0, 3), (1, 9), (6, 16), (4, 4)])
+def test_with_one_trial_each_the_stratified_test_is_mcnemars(worse: int, better: int) -> None:
+    cases = [ONCE_WORSE] * worse + [ONCE_BETTER] * better + [PassCounts(1, 1, 1, 1)] * 7
+    assert stratified(cases) == pytest.approx(mcnemar(worse, better))
+
+
+def test_with_one_case_the_stratified_test_is_fishers_two_sided_one() -> None:
+    """The tea tasting again: 34 in 70."""
+    assert stratified([PassCounts(3, 4, 1, 4)]).p == pytest.approx(34 / 70)
+
+
+def test_the_stratified_test_counts_the_ways_to_deal_out_the_verdicts_of_each_case() -> None:
+    cases = [PassCounts(3, 3, 1, 2), PassCounts(2, 3, 1, 3), PassCounts(1, 1, 0, 2)]
+    sums = [0]
+    for passed_a, held_a, passed_b, held_b in cases:
+        verdicts = [1] * (passed_a + passed_b)
+        verdicts += [0] * (held_a + held_b - len(verdicts))
+        own = [sum(verdicts[i] for i in b) for b in combinations(range(len(verdicts)), held_b)]
+        sums = [total + one for total in sums for one in own]
+    chances = {total: sums.count(total) / len(sums) for total in sums}
+    seen = sum(case.passed_b for case in cases)
+    expected = sum(c for c in chances.values() if c <= chances[seen] + 1e-12)
+    assert stratified(cases).p == pytest.approx(expected)
+
+
+def test_many_small_losses_are_found_together_where_none_is_alone() -> None:
+    cases = [PassCounts(3, 3, 2, 3)] * 8
+    assert all(fisher_lower(case) == pytest.approx(0.5) for case in cases)
+    assert stratified(cases).p < 0.01
+
+
+# Corrections for many tests.
+
+
+def test_holm_by_hand() -> None:
+    """0.005·4, 0.01·3, 0.03·2, 0.04·1, and no smaller than the one before."""
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([]) == []
+    assert holm([0.6, 0.7]) == [1, 1]
+
+
+def test_holm_keeps_the_chance_of_any_false_alarm() -> None:
+    """Of ten true hypotheses any is rejected with a chance of 1 - 0.995¹⁰ = 0.0489."""
+    random = Random(2)
+    alarms = sum(min(holm([random.random() for _ in range(10)])) <= 0.05 for _ in range(20_000))
+    assert alarms / 20_000 == pytest.approx(0.0489, abs=3 * (0.0489 / 20_000) ** 0.5)
+
+
+def test_tests_that_could_not_come_out_are_left_out() -> None:
+    """Tarone's own reasoning: nine that can reach 0.05/9, and many that cannot reach 0.05."""
+    assert worth_testing([0.05, 1.0, 0.5, 1.0], 0.05) == [True, False, False, False]
+    assert worth_testing([0.004] * 9 + [0.05] * 20, 0.05) == [True] * 9 + [False] * 20
+    assert worth_testing([0.05, 0.05], 0.05) == [False, False]
+    assert worth_testing([], 0.05) == []
+
+
+# Where a series of counts fell: the same p as the exact test, and few false alarms.
+
+
+def series(*counts: tuple[int, int]) -> list[Passes]:
+    return [Passes(*one) for one in counts]
+
+
+@pytest.mark.parametrize(
+    ("a", "b"), [((3, 3), (0, 3)), ((9, 10), (0, 10)), ((70, 90), (20, 40)), ((1, 300), (0, 9))]
+)
+def test_of_two_runs_it_is_the_exact_test(a: tuple[int, int], b: tuple[int, int]) -> None:
+    found = fall(series(a, b))
+    assert found is not None
+    assert (found.place, found.before, found.since) == (1, a, b)
+    assert found.p == pytest.approx(fisher_lower(PassCounts(*a, *b)), rel=1e-9)
+
+
+def test_the_likeliest_place_is_found_and_its_p_counts_for_all_places() -> None:
+    found = fall(series((9, 10), (9, 10), (0, 10), (1, 10)))
+    assert found is not None
+    assert (found.place, found.before, found.since) == (2, (18, 20), (1, 20))
+    assert found.p == pytest.approx(3 * fisher_lower(PassCounts(18, 20, 1, 20)), rel=1e-9)
+
+
+@pytest.mark.parametrize("counts", [[], [(1, 1)], [(2, 2), (2, 2)], [(0, 3), (1, 3)]])
+def test_what_is_not_lower_did_not_fall(counts: list[tuple[int, int]]) -> None:
+    assert fall(series(*counts)) is None
+
+
+def test_a_rise_is_a_fall_of_failures() -> None:
+    found = rise(series((0, 3), (3, 3)))
+    assert found is not None
+    assert found.p == pytest.approx(0.05)
+    assert rise(series((3, 3), (0, 3))) is None
+
+
+@pytest.mark.parametrize(("runs", "trials", "rate"), [(20, 3, 0.9), (20, 10, 0.9), (8, 5, 0.5)])
+def test_a_steady_case_is_rarely_said_to_have_fallen(runs: int, trials: int, rate: float) -> None:
+    lots = random.Random(7)
+    alarms = 0
+    for _ in range(1000):
+        passed = [sum(lots.random() < rate for _ in range(trials)) for _ in range(runs)]
+        found = fall([Passes(count, trials) for count in passed])
+        alarms += found is not None and found.p <= 0.05
+    assert alarms <= 50
+
+
+def test_a_planted_fall_is_dated_to_the_night() -> None:
+    lots = random.Random(7)
+    rates = [0.9] * 12 + [0.3] * 4
+    near = 0
+    for _ in range(200):
+        passed = [sum(lots.random() < rate for _ in range(10)) for rate in rates]
+        found = fall([Passes(count, 10) for count in passed])
+        near += found is not None and found.p <= 0.05 and found.place == 12
+    assert near >= 180
+
+
+# Intervals of pass rates, and pass@k: published values, brute force, coverage.
+
+
+@pytest.mark.parametrize("digits", [0, 1])
+def test_only_everything_reads_as_everything_and_only_nothing_as_nothing(digits: int) -> None:
+    """V22: 299 of 300 are not 100 %, and 1 of 300 is not 0 %."""
+    for held in (1, 3, 100, 201, 300, 2000, 100_000):
+        for passed in {0, 1, held // 2, held - 1, held}:
+            shown = percent(passed / held, digits)
+            assert (float(shown[:-1].strip("<> ")) == 100) == (passed == held), shown
+            assert (float(shown[:-1].strip("<> ")) == 0) == (passed == 0), shown
+    assert (percent(2 / 3), percent(2 / 3, 1), percent(299 / 300)) == ("67%", "66.7%", "99.7%")
+    assert percent(sum([0.1] * 10)) == "100%"
+
+
+@pytest.mark.parametrize(
+    ("passed", "trials", "low", "high"),
+    [
+        (81, 263, 0.2553, 0.3662),
+        (15, 148, 0.0624, 0.1605),
+        (0, 20, 0.0000, 0.1611),
+        (1, 29, 0.0061, 0.1718),
+    ],
+)
+def test_wilson_gives_the_values_of_newcombes_table(
+    passed: int, trials: int, low: float, high: float
+) -> None:
+    """R. G. Newcombe (1998), Statistics in Medicine 17, table I, method 3."""
+    assert wilson(passed, trials) == pytest.approx((low, high), abs=5e-5)
+
+
+def test_wilson_is_symmetric_and_ends_at_0_and_1() -> None:
+    assert wilson(0, 5).low == 0
+    assert wilson(5, 5).high == 1
+    assert wilson(2, 7).low == pytest.approx(1 - wilson(5, 7).high)
+
+
+def test_wilson_covers_the_true_rate_about_as_often_as_it_says() -> None:
+    """Computed, not drawn: the chance, over all outcomes, that the interval holds the rate."""
+    rates = [step / 100 for step in range(5, 96)]
+    coverages = []
+    for rate in rates:
+        chances = [comb(20, c) * rate**c * (1 - rate) ** (20 - c) for c in range(21)]
+        inside = [wilson(c, 20).low <= rate <= wilson(c, 20).high for c in range(21)]
+        coverages.append(sum(p for p, within in zip(chances, inside, strict=True) if within))
+    assert sum(coverages) / len(coverages) == pytest.approx(0.95, abs=0.01)
+    assert min(coverages) > 0.89
+
+
+@pytest.mark.parametrize(("passed", "trials"), [(0, 0), (3, 2), (-1, 2)])
+def test_what_is_no_proportion_is_refused(passed: int, trials: int) -> None:
+    with pytest.raises(ValueError, match="no proportion"):
+        wilson(passed, trials)
+
+
+@pytest.mark.parametrize("passed", range(6))
+def test_pass_at_k_and_pass_hat_k_count_the_choices_of_k_trials(passed: int) -> None:
+    trials = [True] * passed + [False] * (5 - passed)
+    told = list(at_each_k(passed, 5))
+    assert [one.k for one in told] == [1, 2, 3, 4, 5]
+    for k, pass_at_k, pass_hat_k in told:
+        choices = list(combinations(trials, k))
+        assert pass_at_k == pytest.approx(sum(map(any, choices)) / len(choices))
+        assert pass_hat_k == pytest.approx(sum(map(all, choices)) / len(choices))
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_both_are_unbiased(k: int) -> None:
+    """Their mean over all outcomes of 6 trials is what k fresh trials would do."""
+    rate = 0.3
+    chances = [comb(6, c) * rate**c * (1 - rate) ** (6 - c) for c in range(7)]
+    told = [list(at_each_k(c, 6))[k - 1] for c in range(7)]
+    at_least_one = sum(p * one.pass_at_k for p, one in zip(chances, told, strict=True))
+    all_of_them = sum(p * one.pass_hat_k for p, one in zip(chances, told, strict=True))
+    assert at_least_one == pytest.approx(1 - (1 - rate) ** k)
+    assert all_of_them == pytest.approx(rate**k)
+
+
+def test_of_a_thousand_trials_each_k_is_right_to_the_last_digit() -> None:
+    for k, pass_at_k, pass_hat_k in at_each_k(400, 1000):
+        if k in (1, 17, 399, 400, 401, 600, 601, 1000):
+            assert pass_at_k == 1 - comb(600, k) / comb(1000, k)
+            assert pass_hat_k == comb(400, k) / comb(1000, k)
+
+
+def test_without_trials_there_is_no_k() -> None:
+    assert list(at_each_k(0, 0)) == []
+    with pytest.raises(ValueError, match="3 of 2"):
+        next(at_each_k(3, 2))
