@@ -66,24 +66,22 @@ def router_of(
 
     `rate_limiter`: the ways to the providers of who judges or plays the user.
     """
-    from skillup.judges.models.client import ModelOptions, Models
-    from skillup.judges.router import CaseLocation, JudgeRouter, RouterOptions
+    from skillup.judges.models.client import Models
+    from skillup.judges.router import JudgeRouter
 
     jobs = {id(job.loaded.case): job for job in plan.jobs}
     of_plan = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
 
-    def case_location(case: Case) -> CaseLocation | None:
+    def case_location(case: Case) -> tuple[Path, str] | None:
         job = jobs.get(id(case))
-        return CaseLocation(job.suite.root, job.profile.name) if job is not None else None
+        return (job.suite.root, job.profile.name) if job is not None else None
 
     def profile(name: str, root: Path) -> Profile:
         known = of_plan.get((root, name))
         return known or load_profile(name, root_with_engines(base, root), environment)
 
-    models = Models(ModelOptions(environment, secrets.mask, cache, rate_limiter=rate_limiter))
-    return JudgeRouter(
-        models, RouterOptions(environment, secrets.mask, profile, case_location, secrets=secrets)
-    )
+    models = Models(environment, secrets.mask, cache, rate_limiter=rate_limiter)
+    return JudgeRouter(models, profile, case_location, secrets=secrets)
 
 
 def simulators_of(

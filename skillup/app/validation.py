@@ -10,7 +10,7 @@ from pathlib import Path
 from skillup.app.engines import own_profile, root_with_engines
 from skillup.app.judges import simulators_of
 from skillup.errors import InvalidFilesError, Problem
-from skillup.judges.models.client import ModelOptions, Models
+from skillup.judges.models.client import Models
 from skillup.judges.router import first_read
 from skillup.load.discover import workspace_root
 from skillup.load.model import Loaded, LoadedSuite
@@ -65,7 +65,7 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     written down are checked as files.
     """
     secrets = Secrets.from_environment(os.environ)
-    models = Models(ModelOptions(os.environ, secrets.mask))
+    models = Models(os.environ, secrets.mask)
     simulators = simulators_of(models, Path.cwd(), os.environ, secrets)
     given = suite.suite.user_simulator
     found: dict[tuple[str, str, str], None] = {}

@@ -7,7 +7,7 @@ which makes the case an ERROR of kind `judge`.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -65,44 +65,23 @@ def first_read(case: Case) -> CheckKeys | None:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseLocation:
-    """What a case does not say of itself."""
-
-    suite_root: Path
-    """What its paths are relative to."""
-    profile: str
-    """The name of the profile that runs it."""
-
-
-@dataclass(frozen=True, slots=True)
-class RouterOptions:
-    """Whom a router may ask, and how."""
-
-    environment: Mapping[str, str]
-    """The user's own environment."""
-    mask: Callable[[str], str]
-    """Hides secrets."""
-    profiles: Callable[[str, Path], Profile]
-    """A profile by its name, for a suite's root. Raises UsageError if there is none."""
-    case_location: Callable[[Case], CaseLocation | None] = lambda _: None
-    """Of a case that is about to be run; None: of this one they are not known."""
-    suite_root: Callable[[Record], Path] = lambda record: Path(record.suite_root)
-    """Of the suite that a record's case belongs to; it need not be there any more."""
-    secrets: Secrets = NO_SECRETS
-    """What nothing of the run may show, nor the raw streams of its agents."""
-
-
 class JudgeRouter:
     """:class:`skillup.judges.evaluate.Judge`: models, scripts and agents behind one face.
 
-    async with JudgeRouter(models, options) as judge: …
+    async with JudgeRouter(models, profiles) as judge: …
 
     It may be entered again, in another event loop too; connections are closed at each exit.
     """
 
-    def __init__(self, models: Models, options: RouterOptions) -> None:
-        self.models = models
-        self._options = options
+    models: Models
+    profiles: Callable[[str, Path], Profile]
+    """A profile by its name, for a suite's root. Raises UsageError if there is none."""
+    case_location: Callable[[Case], tuple[Path, str] | None] = lambda _: None
+    """Suite root and profile's name of a case that is about to be run; None: not known."""
+    suite_root: Callable[[Record], Path] = lambda record: Path(record.suite_root)
+    """Of the suite that a record's case belongs to; it need not be there any more."""
+    secrets: Secrets = NO_SECRETS
+    """What nothing of the run may show, nor the raw streams of its agents."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -117,13 +96,12 @@ class JudgeRouter:
 
     def problem(self, case: Case) -> TurnError | None:
         """Why `case` could not be judged, found before its first turn; nobody is asked."""
-        location = self._options.case_location(case)
-        why = self._model_problem(case, location.suite_root if location is not None else Path())
+        location = self.case_location(case)
+        why = self._model_problem(case, location[0] if location is not None else Path())
         if why is None and location is not None:
             # Nothing is started, so nothing is written to the scratch directory.
-            scratch = Path(tempfile.gettempdir())
-            return problem_of(case, self._place(location.suite_root, location.profile, scratch))
-        return TurnError(kind="judge", message=self._options.mask(why)) if why else None
+            return problem_of(case, self._place(*location, Path(tempfile.gettempdir())))
+        return TurnError(kind="judge", message=self.models.mask(why)) if why else None
 
     def _model_problem(self, case: Case, suite_root: Path) -> str | None:
         model = case.judge_model
@@ -155,7 +133,7 @@ class JudgeRouter:
                     prefix="skillup-judge-", ignore_cleanup_errors=True
                 ) as scratch:
                     record = request.context.record
-                    root = self._options.suite_root(record)
+                    root = self.suite_root(record)
                     place = self._place(root, record.engine.profile, Path(scratch).resolve())
                     if request.judge is not None:
                         return [await judge_by_program(request, usage, place)]
@@ -171,7 +149,7 @@ class JudgeRouter:
         except Exception as defect:  # noqa: BLE001  a defect of ours must not become a verdict
             if isinstance(defect, OSError):
                 refuse_full_disk(defect)
-            error = self._options.mask(defect_message(defect))
+            error = self.models.mask(defect_message(defect))
             kinds = [check.key for check in request.checks]
             if request.judge is not None:
                 kinds = [request.judge.type or "judge"]
@@ -181,7 +159,7 @@ class JudgeRouter:
         record = request.context.record
         place = (record.run_id, record.suite_root, record.case_id, record.engine.profile)
         asker = self.models.seen_from(
-            self._options.suite_root(record),
+            self.suite_root(record),
             suite=record.suite_root,
             trial="\n".join([*place, record.variant, str(record.trial), str(record.attempt)]),
             of_grade=usage.of_grade,
@@ -191,14 +169,14 @@ class JudgeRouter:
 
     def _place(self, suite_root: Path, own_profile: str, scratch: Path) -> JudgePlace:
         return JudgePlace(
-            environment=self._options.environment,
-            mask=self._options.mask,
+            environment=self.models.environment,
+            mask=self.models.mask,
             scratch=scratch,
-            profiles=lambda name: self._options.profiles(name or own_profile, suite_root),
+            profiles=lambda name: self.profiles(name or own_profile, suite_root),
             suite_root=suite_root,
             rate_limiter=self.models.rate_limiter,
             answers=self.models.answers,
-            secrets=self._options.secrets,
+            secrets=self.secrets,
         )
 
 

@@ -11,8 +11,8 @@ import anyio
 import pytest
 
 from skillup.judges import grade
-from skillup.judges.models.client import ModelOptions, Models
-from skillup.judges.router import CaseLocation, JudgeRouter, RouterOptions
+from skillup.judges.models.client import Models
+from skillup.judges.router import JudgeRouter
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
@@ -25,17 +25,14 @@ RUBRIC = "It asks before it deletes"
 PASS = {"verdicts": [{"id": "c1", "verdict": "pass", "reason": "It asks.", "quote": "Shall I?"}]}
 
 
+def profile(name: str, _: Path) -> Profile:
+    return Profile(name=name, engine="scripted")
+
+
 def desk(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeRouter:
     kept = cache(root / "answers")
-    models = Models(ModelOptions(environment, str, kept, rate_limiter=RateLimiter(0)))
-    options = RouterOptions(
-        environment=environment,
-        mask=str,
-        profiles=lambda name, root: Profile(name=name, engine="scripted"),
-        case_location=lambda _: CaseLocation(root, "scripted"),
-        suite_root=lambda _: root,
-    )
-    return JudgeRouter(models, options)
+    models = Models(environment, str, kept, rate_limiter=RateLimiter(0))
+    return JudgeRouter(models, profile, lambda _: (root, "scripted"), lambda _: root)
 
 
 def case(*assertions: object, **more: object) -> dict[str, Any]:
@@ -95,10 +92,7 @@ def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
     def lost(_: object) -> Path:
         raise KeyError("suite")
 
-    options = RouterOptions(
-        KEYS, str, lambda name, root: Profile(name=name, engine="scripted"), suite_root=lost
-    )
-    broken = JudgeRouter(Models(ModelOptions(KEYS, str)), options)
+    broken = JudgeRouter(Models(KEYS, str), profile, suite_root=lost)
     graded = judge(broken, case(RUBRIC, {"script": "yes.sh"}))
     assert graded.status == "ERROR"
     assert "skillup itself failed: KeyError" in graded.reason

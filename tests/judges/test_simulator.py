@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from skillup.engines.scripted.engine import ScriptedEngine
-from skillup.judges.models.client import ModelOptions, Models
+from skillup.judges.models.client import Models
 from skillup.judges.models.question import MalformedAnswerError, read_answer
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case, Persona
@@ -81,7 +81,7 @@ def test_what_is_missing_is_known_before_the_first_turn(
         "scripted": Profile(name="scripted", engine="scripted"),
         "gone": Profile(name="gone", engine="claude_code", command=["/nowhere/claude"]),
     }
-    models = Models(ModelOptions({}, str))
+    models = Models({}, str)
     factory = SimulatorFactory(models.seen_from, models.problem, lambda name, _: profiles[name], {})
     found = anyio.run(factory.problem, make_case(), given, Path("/nowhere"))
     assert found is not None

@@ -10,7 +10,7 @@ import anyio
 from pydantic import Field
 
 from skillup.judges.models.cache import AnswerCache, AnswerFolder
-from skillup.judges.models.client import Asker, ModelOptions, Models
+from skillup.judges.models.client import Asker, Models
 from skillup.judges.models.question import AnswerForm, ModelQuestion
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
@@ -78,14 +78,9 @@ def asking(
     """
 
     async def main() -> T:
-        options = ModelOptions(
-            environment,
-            Secrets.from_environment(environment).mask,
-            cached or AnswerCache(None, None),
-            at_once,
-            rate_limiter or RateLimiter(0),
-        )
-        models = Models(options)
+        kept, limiter = cached or AnswerCache(None, None), rate_limiter or RateLimiter(0)
+        mask = Secrets.from_environment(environment).mask
+        models = Models(environment, mask, kept, at_once, limiter)
         try:
             return await work(models.seen_from(suite_root))
         finally:

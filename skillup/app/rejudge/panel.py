@@ -14,7 +14,6 @@ from skillup.judges.rejudge.judges_compared import (
     NOW,
     RECORDED,
     JudgeColumn,
-    all_items,
     judged_by,
     measured_checks,
     pairs_of,
@@ -62,7 +61,7 @@ def compare_judges(
             hint="checks by rules say the same whoever judges",
         )
     if write is not None:
-        items = all_items(columns)
+        items = dict.fromkeys(item for column in columns for item in column.verdicts)
         try:
             with write.open("xb") as file:
                 file.write(labels_to_fill_in(items).encode(errors="replace"))

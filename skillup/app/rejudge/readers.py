@@ -64,8 +64,8 @@ def _router(
     # Most runs are judged by rules alone: these are loaded only where they are needed.
     from skillup.app.judges import answer_cache
     from skillup.judges.models.cache import AnswerCache, AnswerFolder
-    from skillup.judges.models.client import ModelOptions, Models
-    from skillup.judges.router import JudgeRouter, RouterOptions
+    from skillup.judges.models.client import Models
+    from skillup.judges.router import JudgeRouter
 
     _register()
     environment = dict(os.environ)
@@ -78,9 +78,8 @@ def _router(
         answers = RunDirectory.open(source.run).judge_answers
         # The run may lie where nothing can be written.
         cache = AnswerCache(AnswerFolder(answers, secrets.mask, needed=False), None)
-    models = Models(ModelOptions(environment, secrets.mask, cache))
-    options = RouterOptions(environment, secrets.mask, _profiles(source), secrets=secrets)
-    return JudgeRouter(models, options)
+    models = Models(environment, secrets.mask, cache)
+    return JudgeRouter(models, _profiles(source), secrets=secrets)
 
 
 @cache

@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import anyio.to_thread
@@ -129,11 +130,7 @@ class NoAnswerError(Exception):
     """The agent did not judge; the message says why and what to do."""
 
 
-class _RefusedError(Exception):
-    """A message of the session was refused, and may be sent again."""
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AgentRunner:
     """The agent that judges, and what it is asked."""
 
@@ -146,51 +143,42 @@ class AgentRunner:
     """Of the criteria."""
     timeout_seconds: float
     """For the question and, if need be, its repetition; what was refused does not count."""
+    spent: float = 0.0
 
     async def ask(self, place: JudgePlace, usage: UsageTracker) -> AgentAnswer:
         """The agent's answer; what it took goes into `usage`. Raises NoAnswerError."""
         # The repetition's throttle stays: else one that is refused each time is asked for ever.
         throttles = [place.rate_limiter.of_agent(self.trial.profile) for _ in range(2)]
-        sending = 1
-        while True:
-            try:
-                return await self._session(throttles, usage, sending)
-            except _RefusedError:
-                sending += 1
-                for stem in ("turn-01", "turn-02"):
-                    await anyio.to_thread.run_sync(set_aside, self.trial.raw_dir, stem, "refused")
+        for sending in count(1):
+            answer = await self._session(throttles, usage, sending)
+            if answer is not None:
+                return answer
+            for stem in ("turn-01", "turn-02"):
+                await anyio.to_thread.run_sync(set_aside, self.trial.raw_dir, stem, "refused")
+        raise AssertionError
 
     async def _session(
         self, throttles: Sequence[Throttle], usage: UsageTracker, sending: int
-    ) -> AgentAnswer:
+    ) -> AgentAnswer | None:
+        """None: a message was refused, and may be sent again."""
         trial = replace(self.trial, marker=new_marker(), session_id=str(uuid.uuid4()))
-        spent = 0.0
+        self.spent = 0.0
         prompt, problem = self.question, ""
         last: EngineTurn | None = None
-
-        async def send(request: TurnRequest, session: SessionRef | None) -> EngineTurn:
-            nonlocal spent
-            began = time.monotonic()  # waiting for the provider takes none of its time
-            try:
-                if session is None or not isinstance(self.engine, SessionResumer):
-                    return await self.engine.start(request, trial)
-                return await self.engine.resume(session, request, trial)
-            finally:
-                spent += time.monotonic() - began
-
         for number, throttle in enumerate(throttles, start=1):
             request = TurnRequest(
                 number,
                 prompt,
-                timeout_seconds=self.timeout_seconds - spent,
+                timeout_seconds=self.timeout_seconds - self.spent,
                 previous=last.fingerprint if last is not None else None,
                 sending=sending,
             )
             session = last.session if last is not None else None
-            last, refused = await send_throttled(throttle, partial(send, request, session))
+            send = partial(self._send, request, session, trial)
+            last, refused = await send_throttled(throttle, send)
             if refused:
                 usage.add_refused(last.usage, last.cost_usd)
-                raise _RefusedError
+                return None
             model = last.model or trial.profile.model or trial.profile.engine
             usage.add(model, last.usage, last.cost_usd, cached=False)
             if last.error is not None:
@@ -201,7 +189,18 @@ class AgentRunner:
                 problem = str(malformed)
             prompt = f"That cannot be read: {problem}. Judge as before. {self.form}"
             resumable = isinstance(self.engine, SessionResumer) and last.session is not None
-            if not resumable or spent >= self.timeout_seconds:
+            if not resumable or self.spent >= self.timeout_seconds:
                 raise NoAnswerError(f"the judge's answer cannot be read: {problem}")
         why = f"the judge's answer cannot be read, not when asked again either: {problem}"
         raise NoAnswerError(why)
+
+    async def _send(
+        self, request: TurnRequest, session: SessionRef | None, trial: TrialContext
+    ) -> EngineTurn:
+        began = time.monotonic()  # waiting for the provider takes none of its time
+        try:
+            if session is None or not isinstance(self.engine, SessionResumer):
+                return await self.engine.start(request, trial)
+            return await self.engine.resume(session, request, trial)
+        finally:
+            self.spent += time.monotonic() - began

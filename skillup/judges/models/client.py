@@ -36,21 +36,6 @@ if TYPE_CHECKING:
     from skillup.judges.models.remote import RemoteModels
 
 
-@dataclass(frozen=True, slots=True)
-class ModelOptions:
-    """How models are asked."""
-
-    environment: Mapping[str, str]
-    """The user's own; keys and addresses are taken from it."""
-    mask: Callable[[str], str]
-    """Hides secrets: from the models that are asked, too."""
-    cache: AnswerCache = field(default_factory=lambda: AnswerCache(None, None))
-    at_once: int = 8
-    """Requests that may be under way at the same time."""
-    rate_limiter: RateLimiter = field(default_factory=RateLimiter)
-    """The ways to providers, shared with whoever else asks them."""
-
-
 @dataclass(slots=True)
 class _Flight:
     """A question that is under way."""
@@ -59,21 +44,26 @@ class _Flight:
     answer: ModelAnswer | None = None
 
 
+@dataclass(slots=True)
 class Models:
     """Every model, whoever provides it.
 
     Before it is used in another event loop it must be closed in the one before.
     """
 
-    def __init__(self, options: ModelOptions) -> None:
-        self._options = options
-        self.answers = options.cache
-        """Where answers are kept."""
-        self.rate_limiter = options.rate_limiter
-        """The ways to providers, for agents that judge or play the user, too."""
-        self._remote: RemoteModels | None = None
-        self._scripted = ScriptedModels()
-        self._under_way: dict[str, _Flight] = {}
+    environment: Mapping[str, str]
+    """The user's own; keys and addresses are taken from it."""
+    mask: Callable[[str], str]
+    """Hides secrets: from the models that are asked, too."""
+    answers: AnswerCache = field(default_factory=lambda: AnswerCache(None, None))
+    """Where answers are kept."""
+    at_once: int = 8
+    """Requests that may be under way at the same time."""
+    rate_limiter: RateLimiter = field(default_factory=RateLimiter)
+    """The ways to providers, shared with agents that judge or play the user."""
+    _remote: RemoteModels | None = field(init=False, default=None)
+    _scripted: ScriptedModels = field(init=False, default_factory=ScriptedModels)
+    _under_way: dict[str, _Flight] = field(init=False, default_factory=dict)
 
     def seen_from(self, suite_root: Path, *, suite: str | None = None, **context: Any) -> Asker:
         """For the questions of one suite; see :class:`Asker`."""
@@ -87,9 +77,9 @@ class Models:
             if is_scripted(model.model) and not embeddings:
                 self._scripted.script(suite_root / parse_model(model.model)[1])
             else:
-                endpoint_of(model, self._options.environment, embeddings=embeddings)
+                endpoint_of(model, self.environment, embeddings=embeddings)
         except CannotAskError as problem:
-            return self._options.mask(str(problem))
+            return self.mask(str(problem))
         return None
 
     async def close(self) -> None:
@@ -128,10 +118,10 @@ class Models:
         return flight.answer
 
     async def _ask(self, question: Question, asker: Asker, asked: dict[str, Any]) -> ModelAnswer:
-        cache, options = self.answers, self._options
+        cache = self.answers
         # Written-down judges are edited while suites are written, and cost nothing; an address that
         # only the environment names is not in the question.
-        elsewhere = environment_address(question.model, options.environment)
+        elsewhere = environment_address(question.model, self.environment)
         share = elsewhere is None and not is_scripted(question.model.model)
         trial = key_of({"trial": asker.trial}) if asker.of_grade and asker.trial else None
         stored = await anyio.to_thread.run_sync(lambda: cache.read(asked, share=share))
@@ -143,7 +133,7 @@ class Models:
         except CannotAskError as problem:
             answer = ModelAnswer(None, str(problem), model=question.model.model)
         if answer.error is not None:
-            return replace(answer, error=options.mask(answer.error))
+            return replace(answer, error=self.mask(answer.error))
         value = answer.value
         if isinstance(question, ModelQuestion):
             value = value.model_dump(mode="json", by_alias=True)
@@ -166,16 +156,16 @@ class Models:
             value = await anyio.to_thread.run_sync(self._scripted.ask, question, file)
             return ModelAnswer(value, model=model)
         embeddings = isinstance(question, EmbeddingQuestion)
-        endpoint = endpoint_of(question.model, self._options.environment, embeddings=embeddings)
+        endpoint = endpoint_of(question.model, self.environment, embeddings=embeddings)
         if self._remote is None:
             from skillup.judges.models.remote import RemoteModels
 
-            limiter = anyio.CapacityLimiter(self._options.at_once)
+            limiter = anyio.CapacityLimiter(self.at_once)
             self._remote = RemoteModels(limiter, self.rate_limiter)
         return await self._remote.ask(question, endpoint)
 
     def _clean(self, data: Any) -> Any:
-        return as_stored(data, self._options.mask)
+        return as_stored(data, self.mask)
 
 
 @dataclass(frozen=True, slots=True)

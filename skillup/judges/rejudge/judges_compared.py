@@ -35,11 +35,6 @@ class JudgedItem:
     check: str
     """The check's name; of a criterion, also its own: ``name / criterion``."""
 
-    def is_part_of(self, check: JudgedItem) -> bool:
-        """It is a criterion of `check`."""
-        same_place = (self.job, self.turn) == (check.job, check.turn)
-        return same_place and self.check.startswith(f"{check.check} / ")
-
     def __str__(self) -> str:
         where = f"turn {self.turn}: " if self.turn else ""
         return f"{self.job}: {where}{self.check}"
@@ -67,7 +62,8 @@ def verdicts_of(job: str, grade: Grade) -> dict[JudgedItem, JudgeVerdict]:
     """
     found: dict[JudgedItem, JudgeVerdict] = {}
     for turn, result in _read(grade):
-        for name, one in _parts(result):
+        parts = [(f"{result.name} / {child.name}", child) for child in result.children]
+        for name, one in parts if parts and result.error is None else [(result.name, result)]:
             item, number = JudgedItem(job, turn, name), 1
             while item in found:
                 number += 1
@@ -91,13 +87,6 @@ def _read(grade: Grade) -> Iterator[tuple[int, CheckResult]]:
             placed[:0] = [(turn, child) for child in check.children]
         elif check.assertable:
             yield turn, check
-
-
-def _parts(check: CheckResult) -> Iterator[tuple[str, CheckResult]]:
-    if check.error is not None or not check.children:
-        yield check.name, check
-        return
-    yield from ((f"{check.name} / {child.name}", child) for child in check.children)
 
 
 # The same case, judged by another model.
@@ -183,7 +172,21 @@ def agreement(
 
     Of a check that failed as a whole there are no criteria: it stands for those of the other judge.
     """
-    first, second = _with_failed(first, second), _with_failed(second, first)
+
+    def with_failed(
+        verdicts: Mapping[JudgedItem, JudgeVerdict], other: Mapping[JudgedItem, JudgeVerdict]
+    ) -> dict[JudgedItem, JudgeVerdict]:
+        found: dict[JudgedItem, JudgeVerdict] = {}
+        for item, verdict in verdicts.items():
+            place, parts = (item.job, item.turn), [item]
+            if verdict.passed is None and item not in other:
+                of_it = f"{item.check} / "
+                placed = [one for one in other if (one.job, one.turn) == place]
+                parts = [one for one in placed if one.check.startswith(of_it)] or parts
+            found.update(dict.fromkeys(parts, verdict))
+        return found
+
+    first, second = with_failed(first, second), with_failed(second, first)
     shared = [item for item in first if item in second]
     pairs = [Disagreement(item, first[item], second[item]) for item in shared]
     answered = [p for p in pairs if p.first.passed is not None and p.second.passed is not None]
@@ -198,19 +201,6 @@ def agreement(
         unanswered=tuple(p for p in pairs if p not in answered),
         only_one=tuple(one),
     )
-
-
-def _with_failed(
-    verdicts: Mapping[JudgedItem, JudgeVerdict], other: Mapping[JudgedItem, JudgeVerdict]
-) -> Mapping[JudgedItem, JudgeVerdict]:
-    """`verdicts`, a failed check replaced by the criteria that `other` has of it."""
-    found: dict[JudgedItem, JudgeVerdict] = {}
-    for item, verdict in verdicts.items():
-        parts: list[JudgedItem] = []
-        if verdict.passed is None and item not in other:
-            parts = [part for part in other if part.is_part_of(item)]
-        found.update(dict.fromkeys(parts or [item], verdict))
-    return found
 
 
 def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
@@ -290,9 +280,3 @@ def pairs_of(seats: Collection[JudgeColumn]) -> list[JudgePair]:
         JudgePair(one, other, agreement(read, other_read), agreement(trials, other_trials))
         for (one, read, trials), (other, other_read, other_trials) in combinations(said, 2)
     ]
-
-
-def all_items(seats: Collection[JudgeColumn]) -> list[JudgedItem]:
-    """Everything that any of them judged, each once, in the order of the records."""
-    every: Mapping[JudgedItem, None] = {item: None for seat in seats for item in seat.verdicts}
-    return list(every)

@@ -158,6 +158,7 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
     8: [
         is_("FAIL", turns([])),
         is_("FAIL", turns([]), "yes"),
+        is_("FAIL", whole(expect={"must_contain": [], "files_not_exist": []}), "yes", "yes"),
         is_("FAIL", turns([NO], pass_threshold=0), "yes"),
         is_("FAIL", turns([{**NO, "weight": 0}]), "yes"),
         is_("FAIL", turns([{**YES, "weight": 0, "required": True}]), "yes"),
@@ -178,6 +179,12 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         is_("FAIL", turns([YES, {**REQUIRED, "weight": 0}]), "yes"),
         is_("FAIL", turns([YES], [REQUIRED], aggregation="max"), "yes", "yes"),
         is_("FAIL", whole(YES, {**REQUIRED, "weight": 0.1}, of=1, pass_threshold=0.5), "yes"),
+        # V1, V4: within `all_of`, too
+        is_("FAIL", whole({"all_of": [REQUIRED, YES]}, YES, YES, pass_threshold=0.5), "yes", "yes"),
+        lambda: graded(
+            turns([{"all_of": [{"all_of": [REQUIRED]}]}, AGAIN]), followed("no", (1, "fine"))
+        ).status
+        == "FAIL",
     ],
     13: [
         is_("FAIL", whole(YES, of=1, expect={**YES, **TELLS}, pass_threshold=0), "yes hunter2"),

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from skillup.judges.models.client import ModelOptions, Models
+from skillup.judges.models.client import Models
 from skillup.judges.models.endpoint import endpoint_of
 from skillup.schema.judge import JudgeModel
 from tests.support.asking import KEYS
 
 
 def problem(model: str, environment: Mapping[str, str], **settings: str) -> str | None:
-    models = Models(ModelOptions(environment, str))
+    models = Models(environment, str)
     return models.problem(JudgeModel.model_validate({"model": model, **settings}), Path())
 
 

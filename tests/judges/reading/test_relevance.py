@@ -87,6 +87,7 @@ def test_windows_are_children_with_turns_reason_and_quotation() -> None:
     ]
     assert result.found == "1 of 2 windows are relevant; turns 1-2: off"
     assert result.excerpt == f"turn 2 · answer: {OFF}"
+    assert [(span.turn, span.end) for span in result.spans] == [(2, len(OFF))]
 
 
 def test_a_turns_relevance_is_that_of_its_answer() -> None:

@@ -21,6 +21,8 @@ def test_a_bare_text_passes_with_the_judges_reason_and_quotation() -> None:
     assert result.excerpt == "turn 1 · answer: I deleted 3 files, as you asked."
     assert (result.children, result.notes, result.error) == ([], [], None)
     assert (result.votes, result.agreement, result.scope) == (None, None, "turn 1")
+    (span,) = result.spans
+    assert (span.turn, span.part, span.start, span.end) == (1, "response", 2, 17)
 
 
 def test_all_criteria_of_a_turn_are_one_question() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 from skillup.judges.rejudge.judges_compared import (
     JudgeColumn,
-    all_items,
     judged_by,
     pairs_of,
 )
@@ -37,7 +36,7 @@ def test_what_no_model_reads_is_not_compared() -> None:
 
     assert [item.check for item in one.read()] == ["a"]
     assert [item.check for item in one.trials()] == ["case"]
-    assert [item.check for item in all_items([one])] == ["a", "b", "by vectors", "case"]
+    assert [item.check for item in one.verdicts] == ["a", "b", "by vectors", "case"]
 
 
 def test_each_is_compared_with_each_later_one() -> None:
