@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.proposal_tool import PLAIN_PYTHON, Run
+from tests.support.proposals import PLAIN_PYTHON, Run
 
 SOURCE = Path(__file__).parents[2] / "proposals"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.proposal_files import (
+from tests.support.proposals import (
     front_matter,
     proposal_paths,
     stated_in_files,

@@ -10,8 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.proposal_files import Entry, front_matter, stated_in_files, stated_in_index
-from tests.support.proposal_tool import PLAIN_PYTHON, Run, assert_made, contents
+from tests.support.proposals import (
+    PLAIN_PYTHON,
+    Entry,
+    Run,
+    assert_made,
+    contents,
+    front_matter,
+    stated_in_files,
+    stated_in_index,
+)
 
 
 def test_makes_the_first_proposal_and_its_row(folder: Path, new: Run) -> None:

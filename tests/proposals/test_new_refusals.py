@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.proposal_tool import (
+from tests.support.proposals import (
     WITH_A_FULL_DISK,
     WITHOUT_ROOT_RIGHTS,
     Run,

@@ -26,8 +26,7 @@ class DaskCluster:
         (root / "home").mkdir()
         (root / "tmp").mkdir()
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._within: Sequence[str] = ()
-        self._start("scheduler", {}, _ADDRESS)
+        self._start("scheduler", ["scheduler", "--port", "0"], _ADDRESS, {})
         found = _ADDRESS.search(self.log("scheduler"))
         assert found is not None
         self.address = found[1]
@@ -48,8 +47,8 @@ class DaskCluster:
         arguments = ["--name", name, "--nthreads", str(threads), "--no-nanny"]
         arguments += ["--local-directory", str(self.root / name)]
         arguments += ["--worker-port", str(port)] if port else []
-        self._within = within
-        return self._start("worker", self.address, *arguments, env or {}, _REGISTERED)
+        command = ["worker", self.address, *arguments]
+        return self._start(name, command, _REGISTERED, env or {}, within)
 
     def log(self, name: str) -> str:
         """What the scheduler, or a worker, has logged."""
@@ -71,23 +70,25 @@ class DaskCluster:
                 process.wait()
 
     def _start(
-        self, kind: str, *given: str | Mapping[str, str] | re.Pattern[str]
+        self,
+        name: str,
+        command: Sequence[str],
+        ready: re.Pattern[str],
+        env: Mapping[str, str],
+        within: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        *arguments, extra, ready = given
-        assert isinstance(extra, Mapping)
-        assert isinstance(ready, re.Pattern)
-        words = [word for word in arguments if isinstance(word, str)]
-        name = words[words.index("--name") + 1] if "--name" in words else kind
+        kind, *arguments = command
         log = self.root / f"{name}.log"
+        own = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TZ")}
+        own |= {"HOME": str(self.root / "home"), "TMPDIR": str(self.root / "tmp")}
+        own |= {"PYTHONPATH": str(Path(__file__).parents[2]), **env}
         host = ["--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
-        if kind == "scheduler":
-            host += ["--port", "0"]
-        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *words, *host]
+        program = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments, *host]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*self._within, *command],
+                [*within, *program],
                 cwd=self.root,  # else Python finds the skillup of this folder first
-                env={**self._environment(), **extra},
+                env=own,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
@@ -100,11 +101,6 @@ class DaskCluster:
             assert time.monotonic() < deadline, log.read_text()
             time.sleep(0.05)
         return process
-
-    def _environment(self) -> dict[str, str]:
-        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "TZ")}
-        home, tmp = str(self.root / "home"), str(self.root / "tmp")
-        return {**kept, "HOME": home, "TMPDIR": tmp, "PYTHONPATH": str(Path(__file__).parents[2])}
 
 
 def wait_for(path: Path) -> None:

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _DECIMAL = r"[+-]?(\d+(\.\d*)?|\.\d+)"
-_INT = r"[+-]?\d+"
-_ANY = r"(?s).*"
-_TOKEN = r"(?s).*\S.*"
+_SECONDS = r"(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?"
+_INT, _ANY, _TOKEN = r"[+-]?\d+", r"(?s).*", r"(?s).*\S.*"
 
 
 @dataclass(frozen=True)
@@ -31,69 +30,48 @@ class Rule:
 
 Schema = Mapping[str, Rule]
 
-_PROPERTY = Rule({"name": _ANY, "value": _ANY})
-_RESULT = {"message": _ANY}
+
+def _any(names: str) -> dict[str, str]:
+    return dict.fromkeys(names.split(), _ANY)
+
+
+_BOTH = {"properties": Rule(children="(property )*"), "system-out": Rule(), "system-err": Rule()}
+_COUNTS = dict.fromkeys(("id", "tests", "failures", "errors"), _INT)
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+_NAMES = {"name": _TOKEN, "hostname": _TOKEN, "package": _ANY, "timestamp": _TIME}
 
 ANT: Schema = {
+    **_BOTH,
     "testsuites": Rule(children="(testsuite )*"),
     "testsuite": Rule(
-        {
-            "name": _TOKEN,
-            "package": _ANY,
-            "id": _INT,
-            "hostname": _TOKEN,
-            "timestamp": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d",
-            "time": _DECIMAL,
-            **dict.fromkeys(("tests", "failures", "errors"), _INT),
-        },
+        {**_NAMES, **_COUNTS, "time": _DECIMAL},
         {"skipped": _INT},
         "properties (testcase )*system-out system-err ",
     ),
-    "properties": Rule(children="(property )*"),
     "property": Rule({"name": _TOKEN, "value": _ANY}),
     "testcase": Rule(
-        {"name": _ANY, "classname": _ANY, "time": _DECIMAL}, {}, "(skipped |error |failure )?"
+        _any("name classname") | {"time": _DECIMAL}, {}, "(skipped |error |failure )?"
     ),
-    "skipped": Rule({}, _RESULT),
-    "error": Rule({"type": _ANY}, _RESULT),
-    "failure": Rule({"type": _ANY}, _RESULT),
-    "system-out": Rule(),
-    "system-err": Rule(),
+    "skipped": Rule({}, _any("message")),
+    "error": Rule(_any("type"), _any("message")),
+    "failure": Rule(_any("type"), _any("message")),
 }
-
-_SUREFIRE_TIME = r"(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?"
+_SUITE = "(testsuite |properties |testcase |system-out |system-err )*"
+_OPTIONAL = _any("group skipped timestamp hostname id package file log") | {"time": _SECONDS}
 
 JENKINS: Schema = {
+    **_BOTH,
     "testsuites": Rule(
-        {},
-        {
-            "time": _SUREFIRE_TIME,
-            **dict.fromkeys(("name", "tests", "failures", "errors"), _ANY),
-        },
-        "(testsuite )*",
+        {}, {"time": _SECONDS, **_any("name tests failures errors")}, "(testsuite )*"
     ),
-    "testsuite": Rule(
-        dict.fromkeys(("name", "tests", "failures", "errors"), _ANY),
-        {
-            "time": _SUREFIRE_TIME,
-            **dict.fromkeys(
-                ("group", "skipped", "timestamp", "hostname", "id", "package", "file", "log"), _ANY
-            ),
-        },
-        "(testsuite |properties |testcase |system-out |system-err )*",
-    ),
-    "properties": Rule(children="(property )*"),
-    "property": _PROPERTY,
+    "testsuite": Rule(_any("name tests failures errors"), _OPTIONAL, _SUITE),
+    "property": Rule(_any("name value")),
     "testcase": Rule(
-        {"name": _ANY},
-        dict.fromkeys(("time", "classname", "group"), _ANY),
+        _any("name"),
+        _any("time classname group"),
         "(skipped |error |failure |system-out |system-err )*",
     ),
-    "skipped": Rule({}, {"type": _ANY, "message": _ANY}),
-    "error": Rule({}, {"type": _ANY, "message": _ANY}),
-    "failure": Rule({}, {"type": _ANY, "message": _ANY}),
-    "system-out": Rule(),
-    "system-err": Rule(),
+    **dict.fromkeys(("skipped", "error", "failure"), Rule({}, _any("type message"))),
 }
 
 
