@@ -137,86 +137,56 @@ def leaks(server: ModelServer) -> list[str]:
     return found
 
 
-@pytest.fixture
-def claude(claude_cli: Path, tmp_path: Path, model_server: Serve) -> tuple[Bench, ModelServer]:
-    decoys_of_claude(tmp_path / "above" / "user-home", tmp_path / "hook-ran")
+@pytest.fixture(params=["claude", "codex"])
+def bench(
+    request: pytest.FixtureRequest, tmp_path: Path, model_server: Serve
+) -> tuple[Bench, ModelServer]:
+    home, server = tmp_path / "above" / "user-home", model_server()
+    cli: Path = request.getfixturevalue(f"{request.param}_cli")
+    if request.param == "claude":
+        decoys_of_claude(home, tmp_path / "hook-ran")
+        files = {"CLAUDE.md": OWN_INSTRUCTIONS}
+        made = Bench(ClaudeCode(), cli, tmp_path, server.url, files)
+    else:
+        decoys_of_codex(home)
+        files = {"AGENTS.md": OWN_INSTRUCTIONS}
+        made = Bench(Codex(), cli, tmp_path, server.url, files)
     decoys_above(tmp_path / "above")
-    server = model_server()
-    files = {"CLAUDE.md": OWN_INSTRUCTIONS}
-    return Bench(ClaudeCode(), claude_cli, tmp_path, server.url, files), server
+    return made, server
 
 
-@pytest.fixture
-def codex(codex_cli: Path, tmp_path: Path, model_server: Serve) -> tuple[Bench, ModelServer]:
-    decoys_of_codex(tmp_path / "above" / "user-home")
-    decoys_above(tmp_path / "above")
-    server = model_server()
-    files = {"AGENTS.md": OWN_INSTRUCTIONS}
-    return Bench(Codex(), codex_cli, tmp_path, server.url, files), server
+def test_nothing_of_the_users_reaches_a_clean_trial(bench: tuple[Bench, ModelServer]) -> None:
+    """Nor does the memory of an earlier turn."""
+    made, server = bench
 
-
-def test_nothing_of_the_users_reaches_claude(claude: tuple[Bench, ModelServer]) -> None:
-    bench, server = claude
-
-    conversation, outcome = bench.say()
+    conversation, outcome = made.say()
+    for project in (conversation.trial.home / "home").glob(".claude/projects/*"):
+        write_files(project, {"memory/MEMORY.md": f"{DECOY}-memory"})
     conversation.say("again")
 
     assert leaks(server) == []
-    assert not (bench.base / "hook-ran").exists()
+    assert not (made.base / "hook-ran").exists()
     assert "Says hello politely (greeter)" in server.requests[0].raw_text
     assert OWN_INSTRUCTIONS in server.requests[0].raw_text
     assert not any("DECOY" in notice.upper() for notice in outcome.notices)
 
 
-def test_nothing_of_the_users_reaches_codex(codex: tuple[Bench, ModelServer]) -> None:
-    bench, server = codex
+def test_a_shared_trial_has_the_users_own(bench: tuple[Bench, ModelServer]) -> None:
+    made, server = bench
+    is_claude = made.engine.name == "claude_code"
 
-    conversation, _ = bench.say()
-    conversation.say("again")
+    conversation, _ = made.say("shared")
 
-    assert leaks(server) == []
-    assert "Says hello politely (greeter)" in server.requests[0].raw_text
-    assert OWN_INSTRUCTIONS in server.requests[0].raw_text
-
-
-def test_claude_memory_of_an_earlier_trial_does_not_come_back(
-    claude: tuple[Bench, ModelServer],
-) -> None:
-    bench, server = claude
-    conversation, _ = bench.say()
-    (project,) = (conversation.trial.home / "home" / ".claude" / "projects").iterdir()
-    write_files(project, {"memory/MEMORY.md": f"{DECOY}-memory"})
-
-    conversation.say("again")
-
-    assert leaks(server) == []
-
-
-def test_a_shared_trial_has_the_users_own_claude(claude: tuple[Bench, ModelServer]) -> None:
-    bench, server = claude
-
-    conversation, _ = bench.say("shared")
-
-    assert (bench.base / "hook-ran").exists()
-    found = " ".join(leaks(server))
-    for name in ("instructions", "skill", "above"):
-        assert f"{DECOY}-{name}".upper() in found.upper()
+    assert (made.base / "hook-ran").exists() is is_claude
+    found = " ".join(leaks(server)).upper()
+    names = ("instructions", "skill", "above") if is_claude else ("instructions", "one", "two")
+    assert [name for name in names if f"{DECOY}-{name}".upper() not in found] == []
+    assert is_claude or f"{DECOY}-CONFIG" in found
     assert not (conversation.trial.home / "home").exists()
     assert conversation.say("again").session_verified is True
 
 
-def test_a_shared_trial_has_the_users_own_codex(codex: tuple[Bench, ModelServer]) -> None:
-    bench, server = codex
-
-    conversation, _ = bench.say("shared")
-
-    found = " ".join(leaks(server))
-    for name in ("instructions", "one", "two", "config", "above"):
-        assert f"{DECOY}-{name}".upper() in found.upper()
-    assert conversation.say("again").session_verified is True
-
-
-def test_skills_above_a_workspace_without_git_are_told_of(
+def test_skills_above_a_workspace_without_git_are_a_notice(
     claude_cli: Path, tmp_path: Path, model_server: Serve
 ) -> None:
     """Claude cannot be kept from reading them; a trial's workspace belongs where there are none."""
