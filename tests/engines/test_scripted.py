@@ -1,7 +1,8 @@
-"""The scripted engine: turns in real processes, resumed sessions, records of what was done."""
+"""The scripted engine: turns in real processes, resumed sessions, faults, histories and forks."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from dataclasses import replace
@@ -12,11 +13,12 @@ import anyio
 import pytest
 import yaml
 
-from skillup.engines.base import Engine, EngineTurn, SessionResumer
-from skillup.engines.registry import get_engine
+from skillup.engines.base import EngineTurn, SessionRef, TurnRequest
 from skillup.engines.scripted.engine import ScriptedEngine
+from skillup.engines.scripted_agent import VERSION
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
+from skillup.schema.record import HistoryItem
 from tests.support.scripted_trial import ScriptedTrial
 
 pytestmark = pytest.mark.anyio
@@ -32,36 +34,38 @@ def response(outcome: EngineTurn) -> str:
     return outcome.response
 
 
-def test_it_is_an_engine_that_resumes() -> None:
-    engine: Engine = get_engine("scripted")
-    assert isinstance(engine, ScriptedEngine)
-    assert isinstance(engine, SessionResumer)
-    assert engine.skill_directories() == (".agents/skills",)
-
-
 async def test_a_conversation_of_three_turns_is_one_session(tmp_path: Path) -> None:
+    usage = {"input_tokens": 1_000_000, "cached_input_tokens": 500_000, "output_tokens": 200_000}
     trial = ScriptedTrial(
         tmp_path,
         [
             {"turn": 1, "when": r"order (\d+)", "say": "Noted {{match.1}}."},
-            {"turn": 2, "say": "{{turns.1.user}} -> {{turns.1.answer}}"},
+            {"turn": 2, "say": "{{turns.1.user}} -> {{turns.1.answer}}", "usage": usage},
             {"turn": 3, "say": "{{turns.2.user}}, turn {{turn}}"},
         ],
+        model="tiny",
+        prices={"tiny": {"input": 2.0, "cached_input": 1.0, "output": 10.0}},
     )
-    first = await trial.turn("order 66")
-    assert response(first) == "Noted 66."
-    assert first.session is not None
-    assert first.session.id == trial.context.session_id
-    assert first.session_verified is None
-    second = await trial.turn("and?")
-    assert response(second) == "order 66 -> Noted 66."
-    third = await trial.turn("so?")
-    assert response(third) == "and?, turn 3"
-    assert [second.session_verified, third.session_verified] == [True, True]
-    prints = [outcome.fingerprint for outcome in (first, second, third)]
-    assert [found.messages for found in prints if found] == [1, 2, 3]
-    assert prints[2] is not None
-    assert prints[2].prefix_bytes == trial.session_path.stat().st_size
+    outcomes = [await trial.turn(prompt) for prompt in ("order 66", "and?", "so?")]
+    first, second, third = outcomes
+    assert list(map(response, outcomes)) == ["Noted 66.", "order 66 -> Noted 66.", "and?, turn 3"]
+    assert {turn.session for turn in outcomes} == {SessionRef(trial.context.session_id)}
+    assert [turn.session_verified for turn in outcomes] == [None, True, True]
+    assert [turn.fingerprint.messages for turn in outcomes if turn.fingerprint] == [1, 2, 3]
+    assert third.fingerprint
+    assert third.fingerprint.prefix_bytes == trial.session_path.stat().st_size
+    assert second.usage
+    assert second.usage.model_dump(exclude_none=True) == {**usage, "requests": 1}
+    assert second.cost_usd == pytest.approx(1.0 + 0.5 + 2.0)
+    assert first.usage
+    assert (first.usage.input_tokens, first.usage.output_tokens) == (100, 20)
+    raw = trial.context.raw_dir
+    assert '"turn": 1' in (raw / "turn-01.stdout.jsonl").read_text()
+    assert '"turn": 2' in (raw / "turn-02.stdout.jsonl").read_text()
+    assert (raw / "turn-02.stderr.txt").read_text() == ""
+    assert second.process
+    assert second.process.argv[-1] == f"--resume={trial.context.session_id}"
+    assert (second.process.exit_code, second.process.ended_by) == (0, "exit")
 
 
 async def test_what_was_done_is_in_the_outcome(tmp_path: Path) -> None:
@@ -75,11 +79,8 @@ async def test_what_was_done_is_in_the_outcome(tmp_path: Path) -> None:
     trial = ScriptedTrial(tmp_path, [{"steps": steps, "say": "Done."}])
     outcome = await trial.turn("go")
     assert response(outcome) == "Done."
-    assert [item.type for item in outcome.items] == [
-        "message",
-        *(["tool_call", "tool_result"] * 4),
-        "message",
-    ]
+    kinds = [item.type for item in outcome.items]
+    assert kinds == ["message", *(["tool_call", "tool_result"] * 4), "message"]
     calls = [item.tool_call for item in outcome.items if item.tool_call]
     assert [(call.kind, call.name, call.arguments) for call in calls] == [
         ("write", "write_file", {"path": "a.txt", "content": "A"}),
@@ -91,87 +92,51 @@ async def test_what_was_done_is_in_the_outcome(tmp_path: Path) -> None:
     assert [result.call_id for result in results] == [call.id for call in calls]
     assert [result.status for result in results] == ["success", "success", "error", "error"]
     assert "shell cat a.txt nowhere" in trial.progress
-    assert outcome.unknown_events == 0
-    assert outcome.version == "1.0"
+    assert (outcome.unknown_events, outcome.version, outcome.cost_usd) == (0, "1.0", None)
     assert (trial.workspace / "a.txt").read_text() == "A"
 
 
-async def test_tokens_are_the_turn_s_own_and_cost_by_the_profile_s_prices(tmp_path: Path) -> None:
-    usage = {"input_tokens": 1_000_000, "cached_input_tokens": 500_000, "output_tokens": 200_000}
-    prices = {"tiny": {"input": 2.0, "cached_input": 1.0, "output": 10.0}}
-    trial = ScriptedTrial(tmp_path, [{"say": "x", "usage": usage}], model="tiny", prices=prices)
-    await trial.turn("one")
-    outcome = await trial.turn("two")
-    assert outcome.usage is not None
-    assert outcome.usage.model_dump(exclude_none=True) == {**usage, "requests": 1}
-    assert outcome.model == "tiny"
-    assert outcome.cost_usd == pytest.approx(1.0 + 0.5 + 2.0)
-
-
-async def test_without_prices_the_cost_is_unknown(tmp_path: Path) -> None:
-    outcome = await ScriptedTrial(tmp_path, [{"say": "x"}]).turn("one")
-    assert outcome.cost_usd is None
-    assert outcome.usage is not None
-    assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (100, 20)
-
-
-async def test_raw_streams_and_the_process_are_kept(tmp_path: Path) -> None:
-    trial = ScriptedTrial(tmp_path, [{"say": "x"}])
-    await trial.turn("one")
-    outcome = await trial.turn("two")
-    raw = trial.context.raw_dir
-    assert '"turn": 1' in (raw / "turn-01.stdout.jsonl").read_text()
-    assert '"turn": 2' in (raw / "turn-02.stdout.jsonl").read_text()
-    assert (raw / "turn-02.stderr.txt").read_text() == ""
-    assert outcome.process is not None
-    assert outcome.process.argv[-1] == f"--resume={trial.context.session_id}"
-    assert (outcome.process.exit_code, outcome.process.ended_by) == (0, "exit")
-
-
-async def test_system_prompt_and_message_may_be_long_and_strange(tmp_path: Path) -> None:
+async def test_long_texts_permission_and_step_limit_reach_the_agent(tmp_path: Path) -> None:
     long = "--x \r\n🙂" + "y" * 200_000
-    trial = ScriptedTrial(tmp_path, [{"say": "{{system}}|{{user}}"}])
-    assert response(await trial.turn(long, system=long)) == f"{long}|{long}"
-
-
-async def test_permission_is_the_same_on_every_turn(tmp_path: Path) -> None:
-    trial = ScriptedTrial(tmp_path, [{"steps": [{"run": "touch x"}]}], permission="read_only")
-    for prompt in ("one", "two"):
-        outcome = await trial.turn(prompt)
+    steps = [{"run": "touch x"}]
+    trial = ScriptedTrial(
+        tmp_path, [{"steps": steps, "say": "{{system}}|{{user}}"}], permission="read_only"
+    )
+    for prompt in ("one", long):
+        outcome = await trial.turn(prompt, system=long)
+        assert response(outcome) == f"{long}|{prompt}"
         (result,) = [item.tool_result for item in outcome.items if item.tool_result]
-        assert result.status == "error"
-        assert "not permitted" in result.content
+        assert (result.status, "not permitted" in result.content) == ("error", True)
     assert not (trial.workspace / "x").exists()
+    limited = await trial.turn("three", max_steps=1)
+    assert limited.error
+    assert limited.error.kind == "max_turns"
 
 
 async def test_a_clean_home_and_a_short_environment(tmp_path: Path) -> None:
     user = {"PATH": "/usr/bin:/bin", "HOME": "/users/own", "LEAK": "me"}
-    step = {"run": 'echo "$HOME $LEAK $ADDED"'}
-    replies = [{"steps": [step], "say": "{{output}}"}]
+    replies = [{"steps": [{"run": 'echo "$HOME $LEAK $ADDED"'}], "say": "{{output}}"}]
     clean = ScriptedTrial(tmp_path / "a", replies, environment=user, extra_env={"ADDED": "mine"})
     assert response(await clean.turn("x")) == f"{clean.context.home}/home  mine"
     shared = ScriptedTrial(tmp_path / "b", replies, environment=user, isolation="shared")
     assert response(await shared.turn("x")).strip() == "/users/own me"
 
 
-async def test_what_the_run_hides_and_spares_is_hidden_and_spared_here(tmp_path: Path) -> None:
+async def test_credentials_are_masked_and_what_the_run_spares_is_not(tmp_path: Path) -> None:
     """Else a check would look in vain for a word that records are made of."""
     variables = {**os.environ, "DB_PASSWORD": "walrus"}
     of_run = Secrets({"JUDGE_KEY": "sk-of-the-judge"}).also_of(variables).sparing(["/the-walrus"])
-    trial = ScriptedTrial(tmp_path, [{"say": "walrus sk-of-the-judge"}], environment=variables)
-    trial.context = replace(trial.context, secrets=of_run)
-
-    assert response(await trial.turn("go")) == "walrus ***JUDGE_KEY***"
-
-
-async def test_credentials_are_masked_wherever_they_turn_up(tmp_path: Path) -> None:
+    say = "walrus sk-of-the-judge {{output}}"
+    run = {"run": "echo $SOME_API_KEY; echo $SOME_API_KEY >&2"}
     trial = ScriptedTrial(
         tmp_path,
-        [{"steps": [{"run": "echo $SOME_API_KEY; echo $SOME_API_KEY >&2"}], "say": "{{output}}"}],
+        [{"steps": [run], "say": say}],
+        environment=variables,
         extra_env={"SOME_API_KEY": "sk-very-secret"},
     )
-    outcome = await trial.turn("x")
-    assert "***SOME_API_KEY***" in response(outcome)
+    trial.context = replace(trial.context, secrets=of_run)
+    outcome = await trial.turn("go")
+    assert response(outcome).startswith("walrus ***JUDGE_KEY*** ***SOME_API_KEY***")
     raw = "".join(path.read_text() for path in trial.context.raw_dir.iterdir())
     assert "sk-very-secret" not in raw + repr(outcome)
 
@@ -184,7 +149,7 @@ async def test_eight_trials_at_once_do_not_mix(tmp_path: Path) -> None:
     ]
     answers: dict[int, str] = {}
 
-    async def hold(number: int) -> None:
+    async def run(number: int) -> None:
         trial = ScriptedTrial(tmp_path / str(number), replies)
         await trial.turn(f"i am {number}")
         await trial.turn("b")
@@ -195,44 +160,213 @@ async def test_eight_trials_at_once_do_not_mix(tmp_path: Path) -> None:
 
     async with anyio.create_task_group() as trials:
         for number in range(8):
-            trials.start_soon(hold, number)
+            trials.start_soon(run, number)
     assert answers == {n: f"i am {n} i am {n} b" for n in range(8)}
 
 
-async def test_trials_draw_different_lots(tmp_path: Path) -> None:
+async def test_seeds_and_attempts_decide_what_is_left_to_chance(tmp_path: Path) -> None:
     replies: list[dict[str, Any]] = [{"probability": 0.5, "say": "heads"}, {"say": "tails"}]
-    answers = [
-        response(await ScriptedTrial(tmp_path / str(seed), replies, seed=seed).turn("toss"))
-        for seed in range(12)
-    ]
-    assert set(answers) == {"heads", "tails"}
+    trials = [ScriptedTrial(tmp_path / f"s{seed}", replies, seed=seed) for seed in range(10)]
+    assert {response(await trial.turn("toss")) for trial in trials} == {"heads", "tails"}
+    often = [{"say": "hi", "misbehave": {"error": "auth", "probability": 0.5}}]
+    trials = [ScriptedTrial(tmp_path / f"f{seed}", often, seed=seed) for seed in range(10)]
+    errors = [(await trial.turn("go")).error is not None for trial in trials]
+    assert 0 < sum(errors) < 10
+    twice = [{"say": "hi", "misbehave": {"error": "overloaded", "times": 2}}]
+    trials = [ScriptedTrial(tmp_path / f"a{n}", twice, attempt=n) for n in (1, 2, 3)]
+    found = [(await trial.turn("go")).error for trial in trials]
+    assert [error and error.kind for error in found] == ["overloaded", "overloaded", None]
 
 
-async def test_it_is_always_available(tmp_path: Path) -> None:
+async def test_whether_it_is_there_and_another_command(tmp_path: Path) -> None:
     found = await ScriptedEngine().check(Profile(engine="scripted"), {})
     assert (found.found, found.version, found.problem) == (True, "1.0", None)
-    missing = Profile(engine="scripted", command=[str(tmp_path / "gone")])
-    found = await ScriptedEngine().check(missing, {})
-    assert not found.found
-    assert found.problem is not None
-    assert found.problem.kind == "engine_not_found"
-
-
-async def test_the_profile_may_name_another_command(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "skillup.engines.scripted_agent"]
+    gone = Profile(engine="scripted", command=[str(tmp_path / "gone")])
+    missing = await ScriptedEngine().check(gone, {})
+    assert not missing.found
+    assert missing.problem
+    assert missing.problem.kind == "engine_not_found"
     trial = ScriptedTrial(
-        tmp_path,
+        tmp_path / "t",
         [{"say": "{{skills}}"}],
-        command=command,
+        command=[sys.executable, "-m", "skillup.engines.scripted_agent"],
         args=["--skills-dir", "mine"],
-        env={},
         extra_env={"PYTHONPATH": str(Path(__file__).parents[2])},
     )
     (trial.workspace / "mine" / "keeper").mkdir(parents=True)
     (trial.workspace / "mine" / "keeper" / "SKILL.md").touch()
     assert response(await trial.turn("x")) == "keeper"
+    shipped = (Path(__file__).parents[2] / "engines" / "scripted.yaml").read_text()
+    assert Profile.model_validate(yaml.safe_load(shipped)) == Profile(engine="scripted")
 
 
-def test_the_shipped_profile_is_what_holds_without_it() -> None:
-    text = (Path(__file__).parents[2] / "engines" / "scripted.yaml").read_text()
-    assert Profile.model_validate(yaml.safe_load(text)) == Profile(engine="scripted")
+def misbehaving(base: Path, *, turn: int = 1, **faults: Any) -> ScriptedTrial:
+    return ScriptedTrial(base, [{"turn": turn, "say": "hi", "misbehave": faults}, {"say": "well"}])
+
+
+HANGS = {
+    "steps": [{"run": "(sleep 600 &) ; (setsid sleep 600 &) ; true"}],
+    "misbehave": {"hang": True, "ignore_signals": True, "orphan": True},
+}
+SAYS = {"say": "x"}
+
+
+@pytest.mark.parametrize(
+    ("replies", "profile", "kind", "words"),
+    [
+        *(
+            ([{**SAYS, "misbehave": {"error": kind}}], {}, kind, "scripted: ")
+            for kind in ("auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns")
+        ),
+        ([{**SAYS, "misbehave": {"exit_code": 7}}], {}, "crash", "exit code 7"),
+        ([{**SAYS, "misbehave": {"exit_code": -9}}], {}, "crash", "signal 9"),
+        ([{**SAYS, "misbehave": {"exit_code": -15}}], {}, "crash", "signal 15"),
+        ([{**SAYS, "misbehave": {"no_result": True}}], {}, "protocol", ""),
+        ([{**SAYS, "misbehave": {"exit_code": 0}}], {}, "protocol", ""),
+        ([{**SAYS, "misbehave": {"garbage": True}}], {}, "protocol", ""),
+        ([{**SAYS, "misbehave": {"hang": True}}], {}, "timeout", "0.8 s"),
+        ([HANGS], {}, "timeout", ""),
+        ([{"steps": [{"run": "sleep 600"}]}], {}, "timeout", ""),
+        ([{**SAYS, "misbehave": {"new_session": True}}], {}, "session_mismatch", ""),
+        ([{**SAYS, "turn": 2}], {}, "model_error", 'turn 1: "go"; correct'),
+        (None, {}, "engine_not_usable", "`scripted:` section"),
+        ([SAYS], {"command": ["no-such-agent"]}, "engine_not_found", "no-such-agent"),
+        ([SAYS], {"args": ["--nonsense"]}, "crash", "--nonsense"),
+    ],
+)
+async def test_every_fault_is_an_error_of_its_kind_and_leaves_nothing(
+    tmp_path: Path, replies: Any, profile: dict[str, Any], kind: str, words: str
+) -> None:
+    trial = ScriptedTrial(tmp_path, replies, **profile)
+    waits = kind == "timeout"
+    outcome = await trial.turn("go", **({"timeout_seconds": 0.8} if waits else {}))
+    assert outcome.error, outcome
+    assert (outcome.error.kind, outcome.response) == (kind, "")
+    assert words in outcome.error.message
+    if kind == "protocol":
+        assert "last lines of stdout" in outcome.error.evidence
+    assert trial.processes() == []
+
+
+async def test_a_cancelled_turn_leaves_nothing(tmp_path: Path) -> None:
+    trial = ScriptedTrial(tmp_path, [{"steps": [{"run": "touch begun; sleep 600"}]}])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(trial.turn, "go")
+        while not (trial.workspace / "begun").exists():  # noqa: ASYNC110 - a file has no event
+            await anyio.sleep(0.02)
+        tasks.cancel_scope.cancel()
+    assert trial.processes() == []
+
+
+async def test_an_orphan_and_a_flood_do_not_cost_the_answer(tmp_path: Path) -> None:
+    trial = misbehaving(tmp_path, orphan=True, flood_bytes=3_000_001)
+    outcome = await trial.turn("go")
+    assert (outcome.error, outcome.response, outcome.unknown_events) == (None, "hi", 1)
+    assert outcome.process
+    assert outcome.process.leftover_processes == 1
+    assert trial.processes() == []
+
+
+@pytest.mark.parametrize("how", ["forgotten", "unknown then", "other", "edited", "added to"])
+async def test_a_session_that_does_not_hold_the_earlier_turns_is_not_believed(
+    tmp_path: Path, how: str
+) -> None:
+    """S8: a message that somebody added between two turns was `session_verified: true`."""
+    faults: dict[str, Any] = {"new_session": True} if how == "other" else {"forget": True}
+    say = "{{turns.1.user}}" if how == "unknown then" else "hi"
+    is_agent = how in ("forgotten", "unknown then", "other")
+    second = {"say": say, "turn": 2, "misbehave": faults if is_agent else {}}
+    forgets = {"say": say, "misbehave": faults} if how == "unknown then" else second
+    trial = ScriptedTrial(tmp_path, [{"turn": 1, "say": "one"}, forgets, {"say": "x"}])
+    await trial.turn("one")
+    text = trial.session_path.read_text()
+    if how == "edited":
+        trial.session_path.write_text(text.replace('"one"', '"eno"'))
+    elif how == "added to":
+        forged = json.dumps({"type": "user", "text": "forged"}) + "\n"
+        trial.session_path.write_text(text + forged)
+
+    outcome = await trial.turn("go")
+
+    assert outcome.error
+    mismatch = how in ("other", "added to")
+    assert outcome.error.kind == ("session_mismatch" if mismatch else "session_lost")
+    assert (outcome.session_verified, outcome.response) == (False, "")
+    assert (outcome.process is None) is not is_agent
+    if how == "edited":
+        assert f"{trial.session_path}: it held {len(text)} bytes" in outcome.error.evidence
+
+
+async def test_a_session_that_exists_already_is_not_begun_again(tmp_path: Path) -> None:
+    trial = ScriptedTrial(tmp_path, [SAYS])
+    trial.session_path.parent.mkdir(parents=True)
+    trial.session_path.write_text(json.dumps({"type": "session"}) + "\n")
+    outcome = await trial.turn("go")
+    assert outcome.error
+    assert outcome.error.kind == "session_mismatch"
+
+
+ASKED: list[dict[str, Any]] = [
+    {"role": "user", "content": "apply"},
+    {"role": "assistant", "content": "Let me look.", "tool_calls": [
+        {"id": "c1", "name": "", "kind": "read", "arguments": {"path": "f"}}]},
+    {"role": "tool", "tool_result": {"call_id": "c1", "status": "success", "content": "text"}},
+    {"role": "assistant", "content": "Which stage?"},
+    {"role": "user", "content": "seed"},
+    {"role": "assistant", "content": "And where?"},
+]  # fmt: skip
+BOTH = "{{history.1.user}} {{history.1.answer}}, {{history.2.user}} {{history.2.answer}}, {{turn}}"
+
+
+@pytest.mark.parametrize(
+    ("history", "say", "answer"),
+    [
+        (ASKED, BOTH, "apply Which stage?, seed And where?, 1"),
+        (ASKED[3:], "{{history.1.user}}", "seed"),  # an answer without a question is none
+        (ASKED, "{{history.3.user}}", None),
+    ],
+)
+async def test_a_seeded_history_is_known_and_counts_no_turns(
+    tmp_path: Path, history: list[dict[str, Any]], say: str, answer: str | None
+) -> None:
+    trial = ScriptedTrial(tmp_path, [{"turn": 1, "say": say}])
+    engine = trial.engine
+    assert engine.seeding_problem(VERSION) is None
+    assert all("cannot be written" in (engine.seeding_problem(v) or "") for v in (None, "0.9"))
+    created = await engine.seed([HistoryItem.model_validate(one) for one in history], trial.context)
+    assert (created.error, created.session) == (None, SessionRef(trial.context.session_id))
+    assert created.session
+    turn = TurnRequest(number=1, prompt="Berlin", previous=created.fingerprint)
+    outcome = await engine.resume(created.session, turn, trial.context)
+    if answer is None:
+        assert outcome.error
+        assert "2 messages of a history" in outcome.error.message
+    else:
+        assert response(outcome) == answer
+        assert outcome.session_verified is True
+
+
+async def test_a_fork_goes_on_from_all_and_leaves_its_parent_alone(tmp_path: Path) -> None:
+    replies = [
+        {"turn": 1, "say": "in {{output}}", "steps": [{"run": "pwd"}]},
+        {"turn": 2, "say": "{{turns.1.answer}}; {{user}}"},
+    ]
+    parent, child = (ScriptedTrial(tmp_path / name, replies) for name in ("parent", "child"))
+    session = SessionRef(parent.context.session_id)
+    for content in (None, b"", b"{", b'{"type": "session", "agent_version": "9"}\n'):
+        if content is not None:
+            parent.session_path.parent.mkdir(parents=True, exist_ok=True)
+            parent.session_path.write_bytes(content)
+        none = await parent.engine.fork(session, parent.context, child.context)
+        assert (none.session, none.error and none.error.kind) == (None, "session_lost")
+    parent.session_path.unlink()
+    first = await parent.turn("where?")
+    before = parent.session_path.read_bytes()
+    created = await parent.engine.fork(session, parent.context, child.context)
+    assert created.session == SessionRef(child.context.session_id)
+    turn = TurnRequest(number=2, prompt="go on", previous=created.fingerprint)
+    outcome = await child.engine.resume(created.session, turn, child.context)
+    assert first.response == f"in {parent.workspace}"
+    assert response(outcome) == f"in {child.workspace}; go on"
+    assert outcome.session_verified is True
+    assert parent.session_path.read_bytes() == before

@@ -1,0 +1,486 @@
+"""Rollouts: a turn's own tokens, calls that the events do not show, histories, and copies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from skillup.engines.base import SessionRef, TrialContext
+from skillup.engines.codex.engine import Codex
+from skillup.engines.codex.rollout import (
+    broken_sandbox,
+    is_user_message,
+    read_part,
+    session_file,
+    total_before,
+    usage_of,
+    with_missing_calls,
+)
+from skillup.engines.codex.seeding import CreatedCall, created_call, fork_problem, rollout_rows
+from skillup.engines.codex.transcript import CodexTranscript
+from skillup.engines.events import Transcript
+from skillup.engines.session_entries import EntryLog, SessionEntry
+from skillup.engines.session_files import json_line, loss_of, missing_message
+from skillup.schema.profile import Profile
+from skillup.schema.record import HistoryItem, ToolCall, Usage
+from tests.support.held_turns import make_trial
+from tests.support.pasts import Status, assistant, call, result, user
+from tests.support.session_files import codex_row, done, event, item, write_rows
+from tests.support.trees import tree_of
+
+CODEX = Codex()
+THREAD = "01a1fdc3-5a8b-7963-93be-65f4ca65f5d9"
+NOW = "2026-01-02T03:04:05.678Z"
+HISTORY = [user("one"), assistant("ONE")]
+
+
+def said(text: str) -> dict[str, Any]:
+    return done("UserMessage", content=[{"type": "text", "text": text}])
+
+
+def request(total: int, **usage: int) -> list[dict[str, Any]]:
+    info = {"total_token_usage": {"input_tokens": total, "output_tokens": total // 10}}
+    return [codex_row("token_usage_record", usage=usage), event("token_count", info=info)]
+
+
+def run(call_id: str, command: str) -> dict[str, Any]:
+    arguments = json.dumps({"cmd": command})
+    return item("function_call", name="exec_command", arguments=arguments, call_id=call_id)
+
+
+def output(call_id: str, text: str) -> dict[str, Any]:
+    return item("function_call_output", call_id=call_id, output=text)
+
+
+def write(home: Path, *rows: dict[str, Any]) -> Path:
+    path = home / "sessions" / "2026" / "01" / "01" / f"rollout-2026-01-01T00-00-00-{THREAD}.jsonl"
+    return write_rows(path, rows)
+
+
+def append(path: Path, *rows: dict[str, Any]) -> int:
+    """Where the rows begin."""
+    size = path.stat().st_size
+    with path.open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    return size
+
+
+def test_what_a_session_holds_after_a_turn_and_what_it_lost(tmp_path: Path) -> None:
+    path = write(tmp_path, codex_row("session_meta", id=THREAD), said("one"), said("two"))
+    assert session_file(tmp_path, THREAD) == path
+    first = CODEX.fingerprint(path, THREAD)
+    append(path, said("three"))
+    second = CODEX.fingerprint(path, THREAD)
+    assert first
+    assert second
+    assert (first.messages, second.messages) == (2, 3)
+    assert (loss_of(path, first), missing_message(second, first)) == (None, None)
+    told = "it held user messages before the turn: 2; after it: "
+    assert missing_message(first, first) == f"{told}2"
+    assert missing_message(None, first) == f"{told}0"
+    held = f"{path}: it held {first.prefix_bytes} bytes after the turn before"
+    path.write_bytes(path.read_bytes().replace(b"one", b"eno"))
+    changed = loss_of(path, first) or ""
+    assert f"{held}, and these are others" in changed
+    assert f"sha256 {first.prefix_sha256[:16]}… then" in changed
+    write(tmp_path, said("one"))
+    assert loss_of(path, first) == f"{held}, and holds {path.stat().st_size} now"
+    path.unlink()
+    assert "its file is gone" in (loss_of(path, first) or "")
+    assert CODEX.fingerprint(session_file(tmp_path, THREAD), THREAD) is None
+
+
+def tokens(path: Path, start: int, end: int | None = None) -> Usage | None:
+    part = read_part(path, start, end)
+    return usage_of(total_before(path, start), part.total, part.usages)
+
+
+def test_the_tokens_of_a_turn_are_its_own(tmp_path: Path) -> None:
+    """As its requests say it; else the running total less that before; else unknown."""
+    path = write(tmp_path, *request(100, input_tokens=100, output_tokens=10))
+    append(path, *request(200, input_tokens=100, output_tokens=10))
+    third = append(path, *request(230, input_tokens=30, output_tokens=3))
+    append(path, *request(270, input_tokens=40, output_tokens=4, cached_input_tokens=5))
+    usage = tokens(path, third)
+    assert usage
+    assert (usage.input_tokens, usage.output_tokens, usage.requests) == (70, 7, 2)
+    assert (usage.cached_input_tokens, usage.reasoning_tokens) == (5, None)
+    path = write(tmp_path, request(200)[1])
+    offset = append(path, request(230)[1], request(270)[1])
+    own, first = tokens(path, offset), tokens(path, 0, offset)
+    assert own
+    assert first
+    assert (own.input_tokens, own.output_tokens, own.requests) == (70, 7, None)
+    assert first.input_tokens == 200
+    # That the stream told, of a turn whose file was changed; none where it was set back.
+    now = usage_of({"input_tokens": 200}, {"input_tokens": 300, "output_tokens": 5}, [])
+    back = usage_of({"input_tokens": 200}, {"input_tokens": 100}, [])
+    assert now
+    assert back
+    assert (now.input_tokens, now.output_tokens, back.input_tokens) == (100, 5, None)
+    offset = append(path, said("two"))
+    assert tokens(path, offset) is None
+
+
+def test_refused_calls_stand_where_they_were_made(tmp_path: Path) -> None:
+    patch = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** Delete File: b.txt\n*** End Patch\n"
+    path = write(
+        tmp_path,
+        *[run("c0", "touch zero"), output("c0", "Exit\nOutput:\nRead-only")],
+        *[run("c1", "echo one"), done("CommandExecution", id="c1"), output("c1", "one")],
+        *[run("c2", "touch two"), output("c2", "Read-only")],
+        item("custom_tool_call", name="apply_patch", call_id="c3", input=patch),
+        item("custom_tool_call_output", call_id="c3", output="refused"),
+        *[run("c4", "sleep 99"), output("c4", "Process running with session ID 7")],
+    )
+    seen = Transcript()
+    seen.message("First.")
+    seen.call("item_0", "command_execution", "shell", {"command": "echo one"})
+    seen.result("item_0", "success", "one")
+    ends = [len(seen.items)]
+    seen.message("Last.")
+
+    items = with_missing_calls(seen.items, ends, [], read_part(path, 0), [])
+
+    assert [
+        (one.tool_call.kind, *one.tool_call.arguments.values()) if one.tool_call else one.text
+        for one in items
+        if one.tool_result is None
+    ] == [
+        "First.",
+        ("shell", "touch zero"),
+        ("shell", "echo one"),
+        ("shell", "touch two"),
+        ("write", "a.txt", "add"),
+        ("edit", "b.txt", "delete"),
+        "Last.",
+    ]
+    contents = [one.tool_result.content for one in items if one.tool_result]
+    assert contents == ["Read-only", "one", "Read-only", "refused", "refused"]
+    text = "<skill>\n<name>greeter</name>\nBow.\n</skill>"
+    loads = item("message", role="user", content=[{"type": "input_text", "text": text}])
+    part = read_part(write(tmp_path, loads), 0)
+    items = with_missing_calls([], [], [], part, ["greeter"])
+    arguments = [one.tool_call.arguments for one in items if one.tool_call]
+    assert arguments == [{"skill": "greeter"}]
+    assert with_missing_calls([], [], [], part, ["other"]) == []
+
+
+@pytest.mark.parametrize(
+    ("outputs", "reason"),
+    [
+        (["bwrap: setting up uid map: Permission denied\n"] * 2, "bwrap: setting up uid map: "),
+        (["failed to exec system bubblewrap /usr/bin/bwrap: ENOENT"], "failed to exec system"),
+        (["bwrap: Creating new namespace failed (ENOSPC)", "Read-only file system"], None),
+        (["touch: bwrap: Read-only file system"], None),
+        ([], None),
+    ],
+)
+def test_commands_that_no_sandbox_could_be_made_for_are_the_machines_failure(
+    tmp_path: Path, outputs: list[str], reason: str | None
+) -> None:
+    """S2: only if none of the turn's commands ran; codex shows no event for any of them."""
+    calls = [(run(f"c{n}", "touch x"), output(f"c{n}", text)) for n, text in enumerate(outputs)]
+    path = write(tmp_path, *[line for pair in calls for line in pair])
+    items = with_missing_calls([], [], [], read_part(path, 0), [])
+    found = broken_sandbox(items)
+    assert (found is None) if reason is None else (found or "").startswith(reason)
+    ran = Transcript()
+    ran.call("item_0", "command_execution", "shell", {"command": "echo bwrap: x"})
+    ran.result("item_0", "success", "bwrap: x")
+    assert broken_sandbox([*items, *ran.items]) is None
+
+
+def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
+    rows = rollout_rows(history, thread_id=THREAD, timestamp=NOW, cwd="/w", version="0.169.0")
+    return [json.loads(json_line(row)) for row in rows]
+
+
+def read(rows: Sequence[dict[str, Any]]) -> tuple[EntryLog, list[SessionEntry]]:
+    log = EntryLog()
+    transcript = CodexTranscript(log)
+    entries = []
+    for number, row in enumerate(rows, start=1):
+        log.begin_line(number)
+        transcript.feed(row)
+        entries += log.take()
+    return log, entries
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+statuses: st.SearchStrategy[Status] = st.sampled_from(["success", "error", "unknown"])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[HistoryItem]:
+    """As the trial layer hands them over: each call has a result behind it."""
+    items: list[HistoryItem] = []
+    for turn in range(draw(st.integers(1, 4))):
+        items.append(user(draw(words)))
+        commands = draw(st.lists(words, max_size=3))
+        calls = [
+            call(f"call_{turn}_{n}", "shell", command=command) for n, command in enumerate(commands)
+        ]
+        if calls:
+            items.append(assistant(draw(words | st.just("")), *calls))
+            answered = draw(st.permutations(calls))
+            items += [result(each.id, draw(words), draw(statuses)) for each in answered]
+        items.append(assistant(draw(words)))
+    return items
+
+
+def as_tuple(entry: SessionEntry) -> tuple[str, ...]:
+    if entry.tool_call is not None:
+        return "tool_call", entry.tool_call.id, entry.tool_call.kind
+    if entry.tool_result is not None:
+        given = entry.tool_result
+        return "tool_result", given.call_id, given.status, given.content
+    return entry.role, entry.text
+
+
+@settings(max_examples=60)
+@given(histories())
+def test_any_history_is_read_as_it_was_given(history: list[HistoryItem]) -> None:
+    rows = rows_of(history)
+    log, entries = read(rows)
+
+    expected: list[tuple[str, ...]] = []
+    for one in history:
+        if one.role != "tool" and one.content:
+            expected.append((one.role, one.content))
+        expected += [("tool_call", each.id, "shell") for each in one.tool_calls]
+        if one.tool_result is not None:
+            given_ = one.tool_result
+            expected.append(("tool_result", given_.call_id, given_.status, given_.content))
+    messages = sum(one.role == "user" for one in history)
+    assert [as_tuple(entry) for entry in entries if entry.role != "notice"] == expected
+    assert (log.summary.turns, log.summary.unknown_lines) == (messages, 0)
+    assert log.summary.session_id == THREAD
+    assert [row["ordinal"] for row in rows] == list(range(len(rows)))
+    assert {row["timestamp"] for row in rows} == {NOW}
+    assert sum(map(is_user_message, rows)) == messages
+    assert rows[0]["type"] == "session_meta"
+    assert all(row["type"] != "turn_context" for row in rows)
+
+
+def test_ids_that_come_again_or_are_too_long_for_the_api() -> None:
+    long, other = "x" * 65, "x" * 64 + "y"
+    history = [
+        user("one"),
+        *(assistant("", call("c", "shell", command="ls")), result("c", "a")),
+        *(assistant("", call("c", "shell", command="pwd")), result("c", "b")),
+        assistant("", call(long, "shell", command="ls"), call(other, "shell", command="pwd")),
+        *(result(other, "d"), result(long, "c"), assistant("half a \ud83d pair")),
+    ]
+    rows = rows_of(history)
+    items = [row["payload"] for row in rows if "call_id" in row["payload"]]
+    ids = [one["call_id"] for one in items]
+    assert ids[:4] == ["c", "c", "c-2", "c-2"]
+    assert ids[4:6] == [ids[7], ids[6]]
+    assert len(set(ids)) == 4
+    assert max(map(len, ids)) <= 64
+    outputs = [one["output"].rpartition("\n")[2] for one in items if "output" in one]
+    assert outputs == ["a", "b", "d", "c"]
+    assert rows[-1]["payload"]["content"][0]["text"] == "half a \ufffd pair"
+
+
+def created(kind: str, name: str = "", **arguments: Any) -> CreatedCall:
+    given_ = {"id": "c", "name": name, "kind": kind, "arguments": arguments}
+    return created_call(ToolCall.model_validate(given_))
+
+
+def read_again(call: CreatedCall) -> list[tuple[str, str, dict[str, Any]]]:
+    payload = {"type": call.type, "name": call.name, "call_id": "c", "namespace": call.namespace}
+    payload["input" if call.is_freeform else "arguments"] = call.arguments
+    _, entries = read([{"type": "response_item", "payload": payload}])
+    found = [entry.tool_call for entry in entries if entry.tool_call is not None]
+    return [(each.name, each.kind, each.arguments) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("made", "command"),
+    [
+        (created("shell", command="ls -l"), "ls -l"),
+        (created("shell", cmd="ls -l"), "ls -l"),
+        (created("shell", command=["cat", "a b"]), "cat 'a b'"),
+        (created("shell", "command_execution", command="ls"), "ls"),
+        (created("shell", "exec_command", cmd="ls"), "ls"),
+        (created("read", path="a b.txt"), "cat 'a b.txt'"),
+        (created("read", file_path="/a/b"), "cat /a/b"),
+        (created("search", pattern="x y", path="src"), "rg -n -e 'x y' src"),
+        (created("search", query="-x"), "rg -n -e -x ."),
+        (created("skill", skill="greeter"), "cat .agents/skills/greeter/SKILL.md"),
+    ],
+)
+def test_what_codex_does_by_the_shell(made: CreatedCall, command: str) -> None:
+    assert made.name == "exec_command"
+    assert json.loads(made.arguments)["cmd"] == command
+    assert read_again(made) == [("command_execution", "shell", {"command": command})]
+
+
+EDIT = {"file_path": "a.txt", "old_string": "one\n", "new_string": "two\nthree\n"}
+
+
+@pytest.mark.parametrize(
+    ("made", "lines", "kind", "change"),
+    [
+        (
+            created("write", path="a.txt", content="one\ntwo"),
+            ["*** Add File: a.txt", "+one", "+two"],
+            "write",
+            "add",
+        ),
+        (created("write", file_path="a.txt", content=""), ["*** Add File: a.txt"], "write", "add"),
+        (
+            created("edit", **EDIT),
+            ["*** Update File: a.txt", "@@", "-one", "+two", "+three"],
+            "edit",
+            "update",
+        ),
+        (
+            created("edit", "file_change", path="a.txt", change="delete"),
+            ["*** Delete File: a.txt"],
+            "edit",
+            "delete",
+        ),
+    ],
+)
+def test_files_are_changed_by_patches(
+    made: CreatedCall, lines: list[str], kind: str, change: str
+) -> None:
+    assert made.is_freeform
+    assert made.arguments.splitlines() == ["*** Begin Patch", *lines, "*** End Patch"]
+    assert read_again(made) == [("file_change", kind, {"path": "a.txt", "change": change})]
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "kind"),
+    [
+        (created("web", query="cats"), "web_search", "web"),
+        (created("agent", prompt="go"), "spawn_agent", "agent"),
+        (created("other", x=1), "other", "other"),
+        (created("write", unknown="form"), "write", "other"),
+        (created("edit", path="a.txt"), "edit", "other"),
+        (created("read"), "read", "other"),
+        (created("shell", "Bash", command="ls"), "Bash", "other"),
+        (created("other", "odd name.v2", x=1), "odd_name_v2", "other"),
+        (created("mcp", "tiny::add", a=2), "tiny::add", "mcp"),
+    ],
+)
+def test_anything_else_is_a_function_of_its_name(made: CreatedCall, name: str, kind: str) -> None:
+    assert made.type == "function_call"
+    assert made.namespace == ("mcp__tiny" if kind == "mcp" else None)
+    assert read_again(made) == [(name, kind, json.loads(made.arguments))]
+
+
+def first_row(**changes: Any) -> dict[str, Any]:
+    payload = {"id": THREAD, "cwd": "/w", "history_mode": "paginated", **changes}
+    return {"type": "session_meta", "payload": payload}
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        (first_row(), None),
+        (first_row(history_mode=None), None),
+        ({}, "does not begin"),
+        ({"type": "response_item", "payload": {"id": THREAD}}, "does not begin"),
+        (first_row(id="another"), "does not begin"),
+        (first_row(history_mode="tree"), "unknown form 'tree'"),
+        (first_row(history_base={"thread_id": "x"}), "in another file"),
+        (first_row(forked_from_id="x"), "in another file"),
+    ],
+)
+def test_what_is_no_thread_on_its_own_cannot_be_forked(
+    row: dict[str, Any], problem: str | None
+) -> None:
+    found = fork_problem(row, THREAD)
+    assert found is None if problem is None else problem in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("version", "known"),
+    [
+        *(("0.145.0", True), ("0.150.1", True), ("v0.169.0 (codex)", True), (None, False)),
+        *(("0.144.6", False), ("0.170.0", False), ("0.169.0-alpha.1", False), ("0.169", False)),
+    ],
+)
+def test_only_versions_that_were_tried_can_be_seeded(version: str | None, known: bool) -> None:
+    problem = CODEX.seeding_problem(version)
+    assert (problem is None) is known
+    assert known or "0.145.0 to 0.169.0" in (problem or "")
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> TrialContext:
+    profile = Profile(engine="codex", base_url="http://127.0.0.1:1/v1")
+    return make_trial(tmp_path / "parent", profile, version="0.169.0")
+
+
+def home_of(trial: TrialContext) -> Path:
+    return trial.home / "home" / ".codex"
+
+
+def test_a_history_is_one_private_file_or_is_refused(trial: TrialContext) -> None:
+    unknown = anyio.run(CODEX.seed, HISTORY, replace(trial, version=None))
+    made = anyio.run(CODEX.seed, HISTORY, trial)
+    assert made.session == SessionRef(trial.session_id)
+    path = session_file(home_of(trial), trial.session_id)
+    assert path
+    assert made.fingerprint
+    assert (made.fingerprint.seeded, made.fingerprint.messages) == (True, 1)
+    assert loss_of(path, made.fingerprint) is None
+    assert [file for file in home_of(trial).rglob("*") if file.is_file()] == [path]
+    assert path.stat().st_mode & 0o077 == 0
+    meta = json.loads(path.read_bytes().splitlines()[0])["payload"]
+    assert meta["model_provider"] == "skillup"
+    again = anyio.run(CODEX.seed, HISTORY, trial)  # its file is there
+    refused = [unknown.error and unknown.error.kind, again.error and again.error.kind]
+    assert refused == ["unsupported", "setup"]
+    assert (unknown.session, again.session) == (None, None)
+
+
+def test_a_fork_has_the_parents_rows_under_its_own_id_and_the_parent_stays(
+    trial: TrialContext, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "child" / "work"
+    workspace.mkdir(parents=True)
+    home = tmp_path / "child" / "home"
+    child = replace(trial, session_id=str(uuid4()), workspace=workspace.resolve(), home=home)
+    cwd, there = trial.workspace, child.workspace
+    history = [*HISTORY, user(f"<cwd>{cwd}</cwd> {cwd}-2 {cwd.as_uri()}/a"), assistant("TWO")]
+    gone = anyio.run(CODEX.fork, SessionRef("gone"), trial, child)
+    anyio.run(CODEX.seed, history, trial)
+    before = tree_of(home_of(trial))
+
+    forked = anyio.run(CODEX.fork, SessionRef(trial.session_id), trial, child)
+
+    assert gone.error
+    assert gone.error.kind == "session_lost"
+    assert (forked.error, forked.session) == (None, SessionRef(child.session_id))
+    source = session_file(home_of(trial), trial.session_id)
+    copy = session_file(home_of(child), child.session_id)
+    assert source
+    assert copy
+    assert forked.fingerprint == CODEX.fingerprint(copy, child.session_id)
+    assert copy.parent.relative_to(home_of(child)) == source.parent.relative_to(home_of(trial))
+    assert f"<cwd>{there}</cwd> {cwd}-2 {there.as_uri()}/a" in copy.read_text()
+    assert trial.session_id not in copy.read_text()
+    assert tree_of(home_of(trial)) == before
+    data = source.read_bytes()
+    source.write_bytes(data.replace(b'"source"', b'"forked_from_id":"x","source"', 1))
+    copy.unlink()
+    by_codex = anyio.run(CODEX.fork, SessionRef(trial.session_id), trial, child)
+    assert by_codex.error
+    assert by_codex.error.kind == "unsupported"
+    assert "in another file" in by_codex.error.message
+    assert session_file(home_of(child), child.session_id) is None

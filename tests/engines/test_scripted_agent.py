@@ -1,0 +1,243 @@
+"""The scripted agent by itself: its rules, placeholders, sessions and tools."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+from tests.support.scripted_agent import AGENT, RawAgent, RawRun, answer, error
+
+
+def results(run: RawRun) -> list[tuple[str, str]]:
+    """Status and output of each call; each call has a result of its id."""
+    made, given = run.of_type("tool_call"), run.of_type("tool_result")
+    assert [call["id"] for call in made] == [one["id"] for one in given]
+    return [(one["status"], one["output"]) for one in given]
+
+
+def test_a_resumed_session_knows_its_earlier_turns_and_its_file_only_grows(tmp_path: Path) -> None:
+    agent = RawAgent(
+        tmp_path,
+        [
+            {
+                "turn": 1,
+                "when": r"call me (?P<name>\w+)",
+                "steps": [{"run": "echo hi"}, {"remember": {"code": "{{match.name}}"}}],
+                "say": "Hello {{match.name}}.",
+            },
+            {"turn": 2, "say": "You said: {{turns.1.user}} I said: {{turns.1.answer}}"},
+            {"turn": 3, "say": "{{turn}}: {{turns.2.answer}} {{remember.code}}"},
+        ],
+    )
+    assert answer(agent.first("Please CALL me Ann")) == "Hello Ann."
+    agent.run("call me Bob", "--session-id", "other")
+    before = agent.session_entries()
+    second = agent.resume("who am I?")
+    said = "You said: Please CALL me Ann I said: Hello Ann."
+    assert answer(second) == said
+    kinds = [event["type"] for event in second.events]
+    assert kinds == ["session_started", "message", "usage", "result"]
+    assert answer(agent.resume("again?")) == f"3: {said} Ann"
+    after = agent.session_entries()
+    assert after[: len(before)] == before
+    kinds = ["session", "user", "tool_call", "tool_result", "remember", "answer"]
+    assert [entry["type"] for entry in before] == kinds
+    home = sorted(path.name for path in agent.home.iterdir())
+    assert home == ["script.json", "sessions"]
+
+
+def test_sessions_that_are_lost_damaged_or_there_already(tmp_path: Path) -> None:
+    agent = RawAgent(tmp_path, [{"say": "x"}])
+    assert error(agent.resume("hello"))["kind"] == "session_lost"
+    assert error(agent.run("hello", "--resume", "../s"))["kind"] == "session_lost"
+    agent.first("one")
+    assert error(agent.first("two"))["kind"] == "session_exists"
+    assert len([e for e in agent.session_entries() if e["type"] == "user"]) == 1
+    (agent.home / "sessions" / "s.jsonl").write_text('{"type": "session"}\n{"type"')
+    assert error(agent.resume("two"))["kind"] == "session_lost"
+
+
+def test_the_first_reply_that_applies_is_taken(tmp_path: Path) -> None:
+    agent = RawAgent(
+        tmp_path,
+        [
+            {"turn": 2, "say": "second turn"},
+            {"when": "^a+$", "say": "letters {{match.0}}"},
+            {"needs_skill": "keeper", "say": "with the skill"},
+            {"when": "b", "say": "otherwise"},
+        ],
+    )
+    assert answer(agent.run("AAA", "--session-id", "a")) == "letters AAA"
+    assert answer(agent.run("b", "--session-id", "b")) == "otherwise"
+    expected = 'no reply of the script applies to turn 1: "none"'
+    assert error(agent.run("none", "--session-id", "d")) == {"kind": "script", "message": expected}
+    agent.install_skill("keeper", "# x")
+    assert answer(agent.run("b", "--session-id", "c")) == "with the skill"
+    assert answer(agent.run("aaa", "--resume", "c")) == "second turn"
+
+
+@pytest.mark.parametrize(
+    "placeholder",
+    [
+        *("{{output}}", "{{match.1}}", "{{match.2}}", "{{match.name}}", "{{turns.1.user}}"),
+        *("{{turns.0.answer}}", "{{remember.x}}"),
+    ],
+)
+def test_a_placeholder_without_a_value_is_an_error(tmp_path: Path, placeholder: str) -> None:
+    when = {} if placeholder == "{{match.1}}" else {"when": "(h)"}
+    found = error(RawAgent(tmp_path, [{**when, "say": placeholder}]).first("hello"))
+    assert found["kind"] == "script"
+    assert found["message"].startswith(f"{placeholder} has no value: ")
+
+
+def test_the_answer_of_a_turn_that_had_none_has_no_value(tmp_path: Path) -> None:
+    nothing = {"turn": 1, "misbehave": {"no_result": True}}
+    agent = RawAgent(tmp_path, [nothing, {"say": "{{turns.1.answer}}"}])
+    agent.first("one")
+    assert "was not answered" in error(agent.resume("two"))["message"]
+
+
+def test_texts_stay_as_they_are(tmp_path: Path) -> None:
+    other = "{{ user }} {{name}} {{match}} {{turns.1}} {{#each}} {{{x}}}"
+    say = f"{other} [{{{{system}}}}] [{{{{skills}}}}] {{{{user}}}}"
+    agent = RawAgent(tmp_path, [{"say": say}])
+    system = agent.home / "system.txt"
+    system.write_text("Be terse.")
+    first = agent.first("{{system}} {{output}}", "--system-file", str(system))
+    assert answer(first) == f"{other} [Be terse.] [] {{{{system}}}} {{{{output}}}}"
+    for message in ("", "/help", "-x", "ü 🙂 \u2028\n\tx\r\n", "x" * 300_000):
+        assert answer(agent.resume(message)) == f"{other} [] [] {message}"
+    steps = [{"run": "printf %s {{user}}"}]
+    agent = RawAgent(tmp_path / "c", [{"steps": steps, "say": "{{output}}ß"}])
+    assert answer(agent.first("ü", env={"LC_ALL": "C"})) == "üß"
+
+
+def test_chance_is_the_same_for_the_same_seed_and_falls_as_often_as_asked(tmp_path: Path) -> None:
+    agent = RawAgent(tmp_path, [{"probability": 0.8, "say": "good"}, {"say": "bad"}])
+
+    def drawn(seed: int, name: str) -> str:
+        env = {"SKILLUP_SCRIPTED_SEED": str(seed)}
+        return answer(agent.run("x", "--session-id", f"{name}{seed}", env=env))
+
+    first = [drawn(seed, "a") for seed in range(40)]
+    assert 24 <= first.count("good") < 40
+    assert [drawn(seed, "b") for seed in range(5)] == first[:5]
+
+
+def test_wrong_arguments_and_scripts_and_how_it_starts(tmp_path: Path) -> None:
+    agent = RawAgent(tmp_path, [{"say": "x"}])
+    run = agent.run("x")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "--session-id" in run.stderr
+    agent.script.write_text("[]")
+    run = agent.first("x")
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "is not a script" in run.stderr
+    # The guard of its speed: it is started for each turn of each trial.
+    root = str(AGENT.parents[3])
+    program = (
+        f"import sys; sys.path.append({root!r}); sys.argv = ['x', '--version']\n"
+        "import skillup.engines.scripted_agent.agent\n"
+        "print([name for name in ('pydantic', 'typing', 'subprocess', 'pathlib', 'inspect')"
+        " if name in sys.modules])"
+    )
+    ways = (["-I", "-S", "-c", program], ["-m", "skillup.engines.scripted_agent", "--version"])
+    for arguments, expected in zip(ways, ("[]", "scripted-agent "), strict=True):
+        done = subprocess.run(
+            [sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=root
+        )
+        assert done.stdout.startswith(expected)
+
+
+def test_tools_are_really_used_and_seen(tmp_path: Path) -> None:
+    steps: list[dict[str, Any]] = [
+        {"say": "Looking at {{user}}."},
+        {"run": "ls *.txt; echo oops >&2"},
+        {"run": "echo no; exit 3"},
+        {"write": {"path": "new/{{user}}.txt", "content": "for {{user}} ü\n"}},
+        {"read": "gone.txt"},
+        {"skill": "nothing"},
+        {"skill": "keeper"},
+        {"delay": 0.01},
+        {"remember": {"who": "{{user}}"}},
+        {"read": "new/{{user}}.txt"},
+    ]
+    usage = {"input_tokens": 7, "cached_input_tokens": 5, "output_tokens": 3}
+    say = "{{remember.who}}: {{output}}, {{skills}}"
+    agent = RawAgent(tmp_path, [{"steps": steps, "say": say, "usage": usage}])
+    (agent.workspace / "a.txt").touch()
+    agent.install_skill("keeper", "# Keep logs\n", ".claude/skills")
+    run = agent.first("ann")
+    assert answer(run) == "ann: for ann ü, keeper"
+    missing = "no skill nothing is installed (installed: keeper)"
+    assert results(run) == [
+        ("success", "a.txt\noops"),
+        ("error", "exit code 3\nno"),
+        ("success", "wrote new/ann.txt"),
+        ("error", "gone.txt: No such file or directory"),
+        ("error", missing),
+        ("success", "# Keep logs"),
+        ("success", "for ann ü"),
+    ]
+    calls = [(call["name"], call["input"]) for call in run.of_type("tool_call")]
+    assert calls[0] == ("shell", {"command": "ls *.txt; echo oops >&2"})
+    assert calls[2] == ("write_file", {"path": "new/ann.txt", "content": "for ann ü\n"})
+    assert calls[5:] == [("skill", {"skill": "keeper"}), ("read_file", {"path": "new/ann.txt"})]
+    assert run.one("session_started")["skills"] == ["keeper"]
+    texts = [event["text"] for event in run.of_type("message")]
+    assert texts == ["Looking at ann.", "ann: for ann ü, keeper"]
+    assert run.one("usage") == {"type": "usage", **usage, "requests": 8}
+    assert (agent.workspace / "new" / "ann.txt").read_text("utf-8") == "for ann ü\n"
+
+
+def test_a_child_in_the_background_does_not_hold_the_turn_up(tmp_path: Path) -> None:
+    steps = [{"run": "sleep 600 & echo $!"}, {"run": "kill {{output}}"}]
+    run = RawAgent(tmp_path, [{"steps": steps, "say": "x"}]).first("go")
+    assert answer(run) == "x"
+    assert [status for status, _ in results(run)] == ["success", "success"]
+
+
+def test_skills_elsewhere_and_a_limit_of_steps(tmp_path: Path) -> None:
+    steps = [{"run": "touch a"}, {"run": "touch b"}]
+    agent = RawAgent(tmp_path, [{"steps": steps, "say": "{{skills}}"}])
+    run = agent.first("go", "--max-turns", "1")
+    assert error(run) == {"kind": "max_turns", "message": "the limit of 1 steps was reached"}
+    assert [path.name for path in agent.workspace.iterdir()] == ["a"]
+    agent.install_skill("keeper", "# Keep logs\n", "mine")
+    more = ("--session-id", "t", "--max-turns", "3", "--skills-dir", "mine")
+    assert answer(agent.run("go", *more)) == "keeper"
+
+
+PERMITTED = {
+    "full": {"shell": "success", "write_file": "success", "read_file": "success"},
+    "edits": {"shell": "error", "write_file": "success", "read_file": "success"},
+    "read_only": {"shell": "error", "write_file": "error", "read_file": "success"},
+}
+
+
+@pytest.mark.parametrize("permission", PERMITTED)
+def test_tools_that_are_not_permitted_are_refused(tmp_path: Path, permission: str) -> None:
+    writes = [{"write": {"path": path, "content": "x"}} for path in ("in.txt", "../out.txt")]
+    links = [{"write": {"path": path, "content": "x"}} for path in ("/{{user}}/o", "link/o")]
+    steps = [{"run": "touch run.txt"}, {"read": "there.txt"}, *writes, *links]
+    agent = RawAgent(tmp_path, [{"steps": steps}])
+    (agent.workspace / "there.txt").touch()
+    (agent.workspace / "link").symlink_to(tmp_path)
+    run = agent.first(str(tmp_path).strip("/"), "--permission", permission)
+    names = [call["name"] for call in run.of_type("tool_call")]
+    found = results(run)
+    for name, (status, output) in zip(names[:3], found[:3], strict=True):
+        assert status == PERMITTED[permission][name]
+        assert (f"{name} is not permitted" in output) == (status == "error")
+    assert (agent.workspace / "run.txt").exists() == (permission == "full")
+    assert (agent.workspace / "in.txt").exists() == (permission != "read_only")
+    outside = [status == "success" for status, _ in found[3:]]
+    assert outside == [permission == "full"] * 3
+    assert (tmp_path / "out.txt").exists() == (tmp_path / "o").exists() == (permission == "full")
+    if permission == "edits":  # edits stay in the workspace
+        assert all("is outside the workspace" in output for _, output in found[3:])
