@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillup.checks.tools import PORTABLE_ARGUMENTS, argument
@@ -38,13 +38,13 @@ CHILD = "5d6a3c4e-0000-4000-8000-000000000002"
 WORKSPACE = Path("/tmp/work space")
 
 
+def written(history: Sequence[HistoryItem], workspace: Path = WORKSPACE) -> list[bytes]:
+    return list(history_session(history, SESSION, workspace, "2.1.197").lines())
+
+
 def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
     """The lines of the session's file."""
     return [json.loads(line) for line in written(history)]
-
-
-def written(history: Sequence[HistoryItem], workspace: Path = WORKSPACE) -> list[bytes]:
-    return list(history_session(history, SESSION, workspace, "2.1.197").lines())
 
 
 @pytest.mark.parametrize(
@@ -80,67 +80,53 @@ def test_only_what_somebody_sent_is_a_user_message(entry: dict[str, Any], counts
         ("/ü\U0001f600" * 80, "-" * 200 + "-v1ukn4"),
     ],
 )
-def test_the_slug_of_a_directory(directory: str, slug: str) -> None:
+def test_the_folder_of_a_workspace(directory: str, slug: str) -> None:
     assert project_folder(Path("/home"), Path(directory)) == Path("/home/projects") / slug
 
 
-def test_the_lines_are_a_chain_of_what_claude_asks_for() -> None:
-    rows = rows_of(SOUP)
+def test_the_session_is_found_by_its_id_under_any_slug(tmp_path: Path) -> None:
+    path = tmp_path / "projects" / "-some-long-slug-1a2b3c" / f"{SESSION}.jsonl"
+    path.parent.mkdir(parents=True)
+    lines = [{"type": "user", "message": {"content": "hello"}}, {"type": "mode"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + "not JSON\n[1]\n")
+    taken = ClaudeCode().fingerprint(path, SESSION)
+    assert session_file(tmp_path, SESSION) == path
+    assert taken is not None
+    assert (taken.messages, taken.prefix_bytes) == (1, path.stat().st_size)
+    assert session_file(tmp_path, "*") is None
+    assert ClaudeCode().fingerprint(None, "another") is None
 
+
+def test_the_lines_are_a_chain_with_one_message_for_each_answer() -> None:
+    rows = rows_of(SOUP)
     assert [row["parentUuid"] for row in rows] == [None, *(row["uuid"] for row in rows[:-1])]
     assert len({UUID(row["uuid"]) for row in rows}) == len(rows)
-    assert {(row["sessionId"], row["cwd"], row["version"]) for row in rows} == {
-        (SESSION, str(WORKSPACE), "2.1.197")
-    }
+    about = {(row["sessionId"], row["cwd"], row["version"]) for row in rows}
+    assert about == {(SESSION, str(WORKSPACE), "2.1.197")}
     times = [row["timestamp"] for row in rows]
     assert times == sorted(set(times))
-
-
-def test_an_answer_is_one_message_with_a_line_for_each_block() -> None:
-    messages = [row["message"] for row in rows_of(SOUP) if row["type"] == "assistant"]
-
+    messages = [row["message"] for row in rows if row["type"] == "assistant"]
     ids = [message["id"] for message in messages]
     assert [ids.count(id_) for id_ in dict.fromkeys(ids)] == [3, 1, 1, 1]
     assert all(message["model"] for message in messages)
-    assert [[block["type"] for block in message["content"]] for message in messages] == [
-        ["text"],
-        ["tool_use"],
-        ["tool_use"],
-        ["tool_use"],
-        ["text"],
-        ["text"],
-    ]
+    kinds = [[block["type"] for block in message["content"]] for message in messages]
+    assert kinds == [["text"], *[["tool_use"]] * 3, ["text"], ["text"]]
 
 
-def test_failures_are_told_with_words() -> None:
+def test_results_and_their_ids_are_such_as_the_api_takes() -> None:
     calls = [call(id_, "shell", command="x") for id_ in "abc"]
     past = [user("go"), assistant("", *calls), result("a", "", "error"), result("b", "", "unknown")]
-
     contents = [row["message"]["content"] for row in rows_of([*past, result("c", "fine")])]
-
+    failed = {"tool_use_id": "a", "content": "(no output)", "is_error": True}
     assert [content[0] for content in contents[4:7]] == [
-        {
-            "type": "tool_result",
-            "tool_use_id": "a",
-            "content": "(no output)",
-            "is_error": True,
-        },
+        {"type": "tool_result", **failed},
         {"type": "tool_result", "tool_use_id": "b", "content": ""},
         {"type": "tool_result", "tool_use_id": "c", "content": "fine"},
     ]
-
-
-def test_ids_that_come_again_or_that_no_api_takes_are_written_as_others() -> None:
     one_round = [assistant("", call("call:1", "shell", command="x")), result("call:1", "y")]
     other = [assistant("", call("call_1_2", "shell", command="x")), result("call_1_2", "z")]
-
-    blocks = [
-        block
-        for row in rows_of([user("go"), *one_round, *one_round, *other])
-        for block in row["message"]["content"]
-        if isinstance(block, dict)
-    ]
-
+    rows = rows_of([user("go"), *one_round, *one_round, *other])
+    blocks = [b for row in rows for b in row["message"]["content"] if isinstance(b, dict)]
     made = [block["id"] for block in blocks if block["type"] == "tool_use"]
     answered = [block["tool_use_id"] for block in blocks if block["type"] == "tool_result"]
     assert made == answered == ["call_1", "call_1_2", "call_1_2_2"]
@@ -162,13 +148,9 @@ def test_the_ends_are_such_that_claude_adds_nothing(
     history: Sequence[HistoryItem], first: str, last: str
 ) -> None:
     session = history_session(history, SESSION, WORKSPACE, "2.1.197")
-
     messages = [row["message"] for row in session.rows]
     assert (messages[0]["content"], messages[-1]["content"][0]["text"]) == (first, last)
     assert len(session.notices) == (first == OPENING) + (last == CLOSING)
-
-
-def test_a_history_that_says_nothing_makes_no_session() -> None:
     with pytest.raises(UnwritableError):
         written([user(" "), assistant("")])
 
@@ -176,21 +158,17 @@ def test_a_history_that_says_nothing_makes_no_session() -> None:
 def test_what_json_or_unicode_do_not_have_makes_no_broken_line(tmp_path: Path) -> None:
     odd = call("1", "other", "tool", number=float("nan"), path=Path("/a"))
     past = [user("half a \ud83d pair"), assistant("b", odd), result("1", "\x00"), assistant("c")]
-
     file = tmp_path / "s.jsonl"
     file.write_bytes(b"".join(written(past)))
     entries, summary = read(file)
-
     assert summary.unknown_lines == 0
     assert entries[0].text == "half a \ufffd pair"
-    assert [e.tool_call.arguments for e in entries if e.tool_call] == [
-        {"number": "NaN", "path": "/a"}
-    ]
+    arguments = [entry.tool_call.arguments for entry in entries if entry.tool_call]
+    assert arguments == [{"number": "NaN", "path": "/a"}]
 
 
 def test_the_documentation_names_the_versions_that_are_known() -> None:
     page = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text("utf-8")
-
     assert f"| `claude_code` | {ClaudeCode.spec.writable} |" in page
 
 
@@ -220,6 +198,7 @@ HISTORIES = st.lists(
 ).map(lambda parts: [item for part in parts for item in part])
 
 
+@settings(max_examples=60)
 @given(HISTORIES)
 def test_our_reader_finds_every_message_call_and_result_in_order(
     history: Sequence[HistoryItem],
@@ -250,53 +229,45 @@ def test_our_reader_finds_every_message_call_and_result_in_order(
     assert (summary.unknown_lines, summary.session_id) == (0, SESSION)
 
 
+URL = "https://a.example"
+EDITED = {"file_path": "a", "old_string": "x", "new_string": "y"}
+
+
 @pytest.mark.parametrize(
-    ("kind", "given_arguments", "name", "arguments"),
+    ("kind", "named", "given_arguments", "name", "arguments"),
     [
-        ("shell", {"command": "ls", "description": "Lists"}, "Bash", None),
-        ("shell", {"cmd": ["ls", "a b"]}, "Bash", {"command": "ls 'a b'"}),
-        ("read", {"path": "a"}, "Read", {"file_path": "a"}),
-        ("read", {"file_path": "a", "limit": 3}, "Read", None),
-        ("write", {"path": "a", "text": "x"}, "Write", {"file_path": "a", "content": "x"}),
-        (
-            "edit",
-            {"filename": "a", "old": "x", "new": "y"},
-            "Edit",
-            {"file_path": "a", "old_string": "x", "new_string": "y"},
-        ),
-        ("search", {"query": "x", "path": "src"}, "Grep", {"pattern": "x", "path": "src"}),
-        ("web", {"uri": "https://a.example"}, "WebFetch", {"url": "https://a.example"}),
-        ("web", {"q": "soup"}, "WebSearch", {"query": "soup"}),
-        ("skill", {"name": "greeter"}, "Skill", {"skill": "greeter"}),
-        ("agent", {"prompt": "look"}, "Agent", None),
-        ("read", {"path": "a", "file_path": "b"}, "Read", None),
-        ("read", {"path": "a", "filename": "b"}, "Read", {"file_path": "a", "filename": "b"}),
+        ("shell", "", {"command": "ls", "description": "Lists"}, "Bash", None),
+        ("shell", "", {"cmd": ["ls", "a b"]}, "Bash", {"command": "ls 'a b'"}),
+        ("read", "", {"path": "a"}, "Read", {"file_path": "a"}),
+        ("read", "", {"file_path": "a", "limit": 3}, "Read", None),
+        ("write", "", {"path": "a", "text": "x"}, "Write", {"file_path": "a", "content": "x"}),
+        ("edit", "", {"filename": "a", "old": "x", "new": "y"}, "Edit", EDITED),
+        ("search", "", {"query": "x", "path": "s"}, "Grep", {"pattern": "x", "path": "s"}),
+        ("web", "", {"uri": URL}, "WebFetch", {"url": URL}),
+        ("web", "", {"q": "soup"}, "WebSearch", {"query": "soup"}),
+        ("skill", "", {"name": "greeter"}, "Skill", {"skill": "greeter"}),
+        ("agent", "", {"prompt": "look"}, "Agent", None),
+        ("read", "", {"path": "a", "file_path": "b"}, "Read", None),
+        ("read", "", {"path": "a", "filename": "b"}, "Read", {"file_path": "a", "filename": "b"}),
+        # A call with a name keeps it and its arguments.
+        ("shell", "Bash", {"path": "a", "cmd": ["ls"]}, "Bash", None),
+        ("shell", "my tool.v2", {"path": "a"}, "my_tool_v2", None),
+        ("shell", "kitchen::stock", {}, "mcp__kitchen__stock", None),
+        ("shell", "::", {}, "mcp__unknown__tool", None),
+        ("shell", "kitchen::", {}, "mcp__kitchen__tool", None),
+        ("shell", "::stock", {}, "mcp__unknown__stock", None),
+        ("shell", "x" * 300, {}, "x" * 128, None),
     ],
 )
 def test_a_portable_call_is_that_of_claudes_tool(
-    kind: ToolKind, given_arguments: dict[str, Any], name: str, arguments: dict[str, Any] | None
+    kind: ToolKind,
+    named: str,
+    given_arguments: dict[str, Any],
+    name: str,
+    arguments: dict[str, Any] | None,
 ) -> None:
     expected = given_arguments if arguments is None else arguments
-
-    assert own_call(call("1", kind, **given_arguments)) == (name, expected)
-
-
-@pytest.mark.parametrize(
-    ("name", "own"),
-    [
-        ("Bash", "Bash"),
-        ("my tool.v2", "my_tool_v2"),
-        ("kitchen::stock", "mcp__kitchen__stock"),
-        ("::", "mcp__unknown__tool"),
-        ("kitchen::", "mcp__kitchen__tool"),
-        ("::stock", "mcp__unknown__stock"),
-        ("x" * 300, "x" * 128),
-    ],
-)
-def test_a_call_with_a_name_keeps_it_and_its_arguments(name: str, own: str) -> None:
-    arguments = {"path": "a", "cmd": ["ls"]}
-
-    assert own_call(call("1", "shell", name, **arguments)) == (own, arguments)
+    assert own_call(call("1", kind, named, **given_arguments)) == (name, expected)
 
 
 @pytest.mark.parametrize(
@@ -304,10 +275,8 @@ def test_a_call_with_a_name_keeps_it_and_its_arguments(name: str, own: str) -> N
 )
 def test_a_check_finds_portable_arguments_in_claudes_call(kind: ToolKind, portable: str) -> None:
     name, arguments = own_call(call("1", kind, **{portable: "value"}))
-
     transcript = Transcript()
     take_block(transcript, {"type": "tool_use", "id": "1", "name": name, "input": arguments}, None)
-
     recorded = transcript.items[0].tool_call
     assert recorded is not None
     assert recorded.kind == kind
@@ -316,65 +285,48 @@ def test_a_check_finds_portable_arguments_in_claudes_call(kind: ToolKind, portab
     assert found.value == "value"
 
 
-def place(base: Path, name: str, session_id: str, engine_home: Path | None = None) -> SessionPlace:
-    """A trial's own directories below `base/name`."""
-    home = base / name / "trial-home"
-    workspace = base / name / "workspace"
-    workspace.mkdir(parents=True)
-    return SessionPlace(engine_home or home / "home" / ".claude", home, workspace, session_id)
-
-
-def parent_session(place: SessionPlace) -> Path:
-    """A session that names its workspace and its own directory, with what belongs to it."""
-    folder = project_folder(place.engine_home, place.workspace)
-    path = folder / f"{place.session_id}.jsonl"
-    said = [
-        user(f"work in {place.workspace}, not in {place.workspace}2"),
-        assistant("", call("1", "write", path=f"{place.workspace}/notes.txt", content="x")),
-        result("1", f"kept in {path.with_suffix('')}/tool-results/1.txt"),
-        assistant("done"),
-    ]
-    thought = {"type": "thinking", "thinking": f"in {place.workspace}2", "signature": "s"}
-    row = {"type": "assistant", "cwd": str(place.workspace), "message": {"content": [thought]}}
-    files = {
-        path: b"".join([*written([*SOUP, *said], place.workspace), json.dumps(row).encode()]),
-        path.with_suffix("") / "subagents/agent-a1.jsonl": json.dumps(
-            {"cwd": str(place.workspace), "agentId": "a1"}
-        ).encode(),
-        path.with_suffix("") / "tool-results/1.txt": f"output of {place.workspace}".encode(),
-        place.engine_home / "tasks" / place.session_id / "1.json": b"{}",
-        place.engine_home / "tasks" / "another" / "1.json": b"{}",
-    }
-    for target, content in files.items():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    return path
-
-
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared: bool) -> None:
-    common = tmp_path / "user" / ".claude" if shared else None
-    parent, child = (
-        place(tmp_path, name, session_id, common)
-        for name, session_id in (("parent", SESSION), ("child", CHILD))
-    )
-    source = parent_session(parent)
+    """With the files that belong to it, and nothing of another session's."""
+
+    def place(name: str, session_id: str) -> SessionPlace:
+        home, workspace = tmp_path / name / "trial-home", tmp_path / name / "workspace"
+        workspace.mkdir(parents=True)
+        engine_home = tmp_path / "user" / ".claude" if shared else home / "home" / ".claude"
+        return SessionPlace(engine_home, home, workspace, session_id)
+
+    parent, child = place("parent", SESSION), place("child", CHILD)
+    there, here = str(parent.workspace), str(child.workspace)
+    source = project_folder(parent.engine_home, parent.workspace) / f"{SESSION}.jsonl"
+    said = [
+        user(f"work in {there}, not in {there}2"),
+        assistant("", call("1", "write", path=f"{there}/notes.txt", content="x")),
+        result("1", f"kept in {source.with_suffix('')}/tool-results/1.txt"),
+        assistant("done"),
+    ]
+    thought = {"type": "thinking", "thinking": f"in {there}2", "signature": "s"}
+    row = {"type": "assistant", "cwd": there, "message": {"content": [thought]}}
+    agent_row = json.dumps({"cwd": there, "agentId": "a1"}).encode()
+    for target, content in {
+        source: b"".join([*written([*SOUP, *said], parent.workspace), json.dumps(row).encode()]),
+        source.with_suffix("") / "subagents/agent-a1.jsonl": agent_row,
+        source.with_suffix("") / "tool-results/1.txt": f"output of {there}".encode(),
+        parent.engine_home / "tasks" / SESSION / "1.json": b"{}",
+        parent.engine_home / "tasks" / "another" / "1.json": b"{}",
+    }.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
 
     files = {path: list(lines) for path, lines in fork_files(source, parent, child)}
 
     copy = project_folder(child.engine_home, child.workspace) / f"{CHILD}.jsonl"
     own = copy.with_suffix("")
-    assert set(files) == {
-        copy,
-        own / "subagents/agent-a1.jsonl",
-        own / "tool-results/1.txt",
-        child.engine_home / "tasks" / CHILD / "1.json",
-    }
-    (agent,) = files[own / "subagents/agent-a1.jsonl"]
-    assert json.loads(agent) == {"cwd": str(child.workspace), "agentId": "a1"}
+    tasks = child.engine_home / "tasks" / CHILD / "1.json"
+    of_agent = own / "subagents/agent-a1.jsonl"
+    assert set(files) == {copy, of_agent, own / "tool-results/1.txt", tasks}
+    assert json.loads(files[of_agent][0]) == {"cwd": here, "agentId": "a1"}
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_bytes(b"".join(files[copy]))
-    there, here = str(parent.workspace), str(child.workspace)
     (old, _), (new, summary) = read(source), read(copy)
     assert [told(entry) for entry in new] == [
         (role, text.replace(f"{there},", f"{here},").replace(str(source.with_suffix("")), str(own)))
@@ -385,18 +337,3 @@ def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared
     assert SESSION not in text
     # What only begins like the workspace stays, and so do thoughts, which are signed.
     assert text.count(there) == text.count(f"{there}2") == 2
-
-
-def test_the_session_is_found_by_its_id_under_any_slug(tmp_path: Path) -> None:
-    path = tmp_path / "projects" / "-some-long-slug-1a2b3c" / f"{SESSION}.jsonl"
-    path.parent.mkdir(parents=True)
-    lines = [{"type": "user", "message": {"content": "hello"}}, {"type": "mode"}]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines) + "not JSON\n[1]\n")
-
-    taken = ClaudeCode().fingerprint(path, SESSION)
-
-    assert session_file(tmp_path, SESSION) == path
-    assert taken is not None
-    assert (taken.messages, taken.prefix_bytes) == (1, path.stat().st_size)
-    assert session_file(tmp_path, "*") is None
-    assert ClaudeCode().fingerprint(None, "another") is None
