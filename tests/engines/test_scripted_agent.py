@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-
 from tests.support.scripted_agent import AGENT, RawAgent, RawRun, answer, error
 
 
