@@ -9,8 +9,7 @@ from dataclasses import dataclass
 class Adapter:
     """What must be known of an engine without importing it."""
 
-    target: str
-    """``module:Class`` of the :class:`skillup.engines.base.Engine`."""
+    target: str  # ``module:Class`` of the :class:`skillup.engines.base.Engine`
     home_variable: str | None = None
     """The variable that says where the CLI keeps its sessions, settings and login."""
     aliases: tuple[str, ...] = ()

@@ -38,23 +38,19 @@ class ItemWatcher(Protocol):
 class TurnRequest:
     """One user message to deliver."""
 
-    number: int
-    """From 1; the number of this turn within its session."""
+    number: int  # From 1; the number of this turn within its session
     prompt: str
-    stem: str = ""
-    """What the names of its raw files begin with; default: ``turn-NN``."""
+    stem: str = ""  # What the names of its raw files begin with; default: ``turn-NN``
     slash_command: bool = False
     system: str | None = None
     """Appended to the agent's system prompt; the same on every turn of a trial."""
     timeout_seconds: float = 300.0
-    limit: str = ""
-    """How messages name a limit that is not this turn's own; default: the seconds."""
+    limit: str = ""  # How messages name a limit that is not this turn's own; default: the seconds
     max_steps: int | None = None
     """The most steps the agent may take within the turn; None: the engine's own limit."""
     previous: SessionFingerprint | None = None
     """The session as the turn before left it; None on the first turn."""
-    sending: int = 1
-    """Above 1: the provider has refused it before, in this attempt at the trial."""
+    sending: int = 1  # Above 1: the provider has refused it before, in this attempt at the trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,29 +58,21 @@ class TrialContext:
     """What stays the same for every turn of a trial."""
 
     profile: Profile
-    workspace: Path
-    """The agent's working directory, real path."""
+    workspace: Path  # The agent's working directory, real path
     home: Path
     """A directory of this trial's own for HOME and the engine's home (``isolation: clean``)."""
-    raw_dir: Path
-    """Where ``turn-NN.stdout.jsonl`` and ``turn-NN.stderr.txt`` go."""
+    raw_dir: Path  # Where ``turn-NN.stdout.jsonl`` and ``turn-NN.stderr.txt`` go
     environment: Mapping[str, str]
     """The user's own environment, to pick from; never passed on whole under ``clean``."""
-    extra_env: Mapping[str, str]
-    """Variables that suite and profile add, already filled in."""
-    marker: str
-    """Identifies this trial's processes."""
-    session_id: str
-    """A fresh UUID, for engines whose session id can be chosen."""
+    extra_env: Mapping[str, str]  # Variables that suite and profile add, already filled in
+    marker: str  # Identifies this trial's processes
+    session_id: str  # A fresh UUID, for engines whose session id can be chosen
     skills: Mapping[str, Path] = field(default_factory=dict)
     """Installed skills: name → directory in the workspace."""
-    version: str | None = None
-    """The CLI's version, as `check` found it."""
-    script: Script | None = None
-    """For the `scripted` engine."""
+    version: str | None = None  # The CLI's version, as `check` found it
+    script: Script | None = None  # For the `scripted` engine
     attempt: int = 1
-    seed: int = 0
-    """For engines with chance; differs from trial to trial."""
+    seed: int = 0  # For engines with chance; differs from trial to trial
     secrets: Secrets = NO_SECRETS
     """What must not be shown anywhere in the run, raw streams included."""
     progress: Progress = lambda _: None
@@ -113,10 +101,8 @@ class EngineTurn:
     """The session's file still held the earlier turns; None on a first turn."""
     process: ProcessInfo | None = None
     unknown_events: int = 0
-    unread_lines: int = 0
-    """Lines of the stream that are no JSON and may have been events."""
-    notices: Sequence[str] = ()
-    """Warnings of the engine that are not failures."""
+    unread_lines: int = 0  # Lines of the stream that are no JSON and may have been events
+    notices: Sequence[str] = ()  # Warnings of the engine that are not failures
     error: TurnError | None = None
 
 

@@ -55,20 +55,15 @@ _OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 class CliSpec:
     """What differs between CLIs, as far as it is data."""
 
-    name: str
-    """The program, and what messages call the agent."""
-    install: str
-    """How to get it."""
-    login: str
-    """How to log in."""
-    skill_directory: str
-    """Where, relative to the workspace, it looks for skills."""
+    name: str  # The program, and what messages call the agent
+    install: str  # How to get it
+    login: str  # How to log in
+    skill_directory: str  # Where, relative to the workspace, it looks for skills
     home: EngineHome | None = None
     session_word: str = "session"
     writable: VersionRange | None = None
     """Of these, sessions that skillup wrote were resumed at both ends and in between."""
-    install_writable: str = ""
-    """How to get a version whose sessions can be written."""
+    install_writable: str = ""  # How to get a version whose sessions can be written
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +72,12 @@ class FinishedTurn:
 
     turn: TurnRequest
     trial: TrialContext
-    parser: Any
-    """The one that :meth:`CliEngine.parser` made."""
+    parser: Any  # The one that :meth:`CliEngine.parser` made
     engine_home: Path
-    file: Path | None
-    """The session's."""
-    before: Any
-    """What :meth:`CliEngine.look` returned."""
+    file: Path | None  # The session's
+    before: Any  # What :meth:`CliEngine.look` returned
     resumed: bool
-    lost: bool
-    """The file does not begin any more as it did after the turn before."""
+    lost: bool  # The file does not begin any more as it did after the turn before
 
 
 class CliEngine(ABC):

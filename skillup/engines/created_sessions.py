@@ -25,8 +25,7 @@ class SessionPlace:
     """Where a session is, or will be."""
 
     engine_home: Path
-    home: Path
-    """The trial's, which the engine's own is in under ``isolation: clean``."""
+    home: Path  # The trial's, which the engine's own is in under ``isolation: clean``
     workspace: Path
     session_id: str
 

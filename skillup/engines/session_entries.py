@@ -23,19 +23,15 @@ _FIRST_WORDS = 200
 class SessionEntry:
     """One message, call, result, thought or notice."""
 
-    line: int
-    """From 1."""
-    timestamp: str | None
-    """As the file has it: ISO 8601, UTC."""
-    turn: int
-    """Which user message it belongs to, from 1; 0 before the first."""
+    line: int  # From 1
+    timestamp: str | None  # As the file has it: ISO 8601, UTC
+    turn: int  # Which user message it belongs to, from 1; 0 before the first
     role: Role
     text: str = ""
     """Of user, assistant, reasoning and notice; reasoning that is kept secret is empty."""
     tool_call: ToolCall | None = None
     tool_result: ToolResult | None = None
-    agent: str | None = None
-    """The sub-agent that did it; None: the agent."""
+    agent: str | None = None  # The sub-agent that did it; None: the agent
     left: bool = False
     """On a branch that the user went back from: no part of the conversation as it stands."""
 
@@ -46,20 +42,15 @@ class SessionSummary:
 
     session_id: str | None = None
     cwd: str | None = None
-    version: str | None = None
-    """Of the CLI, in the last line that has it."""
-    model: str | None = None
-    """The last one that answered."""
+    version: str | None = None  # Of the CLI, in the last line that has it
+    model: str | None = None  # The last one that answered
     title: str | None = None
-    agent: str | None = None
-    """The file is the session of this sub-agent."""
+    agent: str | None = None  # The file is the session of this sub-agent
     started: str | None = None
     ended: str | None = None
     turns: int = 0
-    first_words: str = ""
-    """The beginning of the first user message."""
-    unknown_lines: int = 0
-    """Lines that we do not understand, in whole or in part."""
+    first_words: str = ""  # The beginning of the first user message
+    unknown_lines: int = 0  # Lines that we do not understand, in whole or in part
     left_entries: int = 0
     truncated: bool = False
     """The last line is cut off: the file is still being written, or its writer was killed."""
@@ -149,21 +140,17 @@ class SessionFormat:
     """A form in which a CLI writes sessions: its own files, or a recording of its events."""
 
     name: str
-    engine: str
-    """The adapter's name."""
-    matches: Callable[[dict[str, Any]], bool]
-    """Whether a row can only be of this format."""
+    engine: str  # The adapter's name
+    matches: Callable[[dict[str, Any]], bool]  # Whether a row can only be of this format
     reader: Callable[[EntryLog], RowReader]
     tokens: Callable[[dict[str, Any]], tuple[str, dict[str, int]] | None]
     """Of a row with counts: what they are of ("": of the row), and they by the names of `Usage`."""
-    running_total: bool = False
-    """The tokens are those of the session so far."""
+    running_total: bool = False  # The tokens are those of the session so far
     revision: Callable[[dict[str, Any]], str | None] = lambda _: None
     """The repository's state in a row: ``branch main, commit 3f2a…``."""
     left_lines: Callable[[Iterable[SessionLine]], Collection[int]] | None = None
     """The numbers of the lines that are on branches gone back from; None: there are no branches."""
-    fillers: tuple[str, ...] = ()
-    """What skillup adds to a seeded history as the CLI needs it."""
+    fillers: tuple[str, ...] = ()  # What skillup adds to a seeded history as the CLI needs it
 
 
 @runtime_checkable
@@ -171,10 +158,8 @@ class SessionLibrary(Protocol):
     """An engine whose users have sessions of their own, which skillup can read."""
 
     name: str
-    label: str
-    """The agent's name, for people."""
-    formats: Sequence[SessionFormat]
-    """Of the session files, and of recordings of the events."""
+    label: str  # The agent's name, for people
+    formats: Sequence[SessionFormat]  # Of the session files, and of recordings of the events
 
     def session_directory(self, environment: Mapping[str, str]) -> Path:
         """Where the CLI keeps the user's sessions; it need not be there."""

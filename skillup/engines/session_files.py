@@ -75,12 +75,9 @@ def missing_message(now: SessionFingerprint | None, previous: SessionFingerprint
 class SessionLine:
     """A line that is not blank."""
 
-    number: int
-    """From 1; blank lines count."""
-    row: dict[str, Any] | str
-    """The JSON object, or the text of what is none."""
-    ended: bool
-    """It has its newline."""
+    number: int  # From 1; blank lines count
+    row: dict[str, Any] | str  # The JSON object, or the text of what is none
+    ended: bool  # It has its newline
 
 
 def lines_of(

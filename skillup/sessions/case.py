@@ -139,8 +139,7 @@ class CaseText:
 
     case_id: str
     text: str
-    notes: tuple[str, ...] = ()
-    """What of the session is not in the case."""
+    notes: tuple[str, ...] = ()  # What of the session is not in the case
 
 
 def case_of_session(

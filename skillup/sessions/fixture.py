@@ -51,10 +51,8 @@ _OWN_FIXTURE = "leave --with-fixture out, and give the case a fixture of your ow
 class Selected:
     """What of a workspace is copied, and what is not."""
 
-    files: list[str] = field(default_factory=list)
-    """Relative paths, sorted."""
-    left_out: dict[str, list[str]] = field(default_factory=dict)
-    """Relative paths, by the reason."""
+    files: list[str] = field(default_factory=list)  # Relative paths, sorted
+    left_out: dict[str, list[str]] = field(default_factory=dict)  # Relative paths, by the reason
 
     def leave(self, why: str, path: str) -> None:
         self.left_out.setdefault(why, []).append(path)

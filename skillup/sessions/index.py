@@ -29,10 +29,8 @@ class SessionFile:
     engine: str
     session_id: str
     path: Path
-    modified: float
-    """Seconds since 1970."""
-    size: int
-    """Bytes."""
+    modified: float  # Seconds since 1970
+    size: int  # Bytes
 
 
 def session_homes(environment: Mapping[str, str]) -> dict[str, Path]:

@@ -66,8 +66,7 @@ class SessionTranscript:
 class SessionHead:
     """What the first bytes of a session file tell: enough to tell sessions apart."""
 
-    format: SessionFormat | None
-    """None: it is no session, or its head does not say so."""
+    format: SessionFormat | None  # None: it is no session, or its head does not say so
     summary: SessionSummary
     whole: bool
     """The file is no longer than its head; else turns are counted in the head alone, branches too.

@@ -39,8 +39,7 @@ class RecordedSession:
     format: SessionFormat
     summary: SessionSummary
     found: SessionTurns
-    usages: tuple[Usage | None, ...]
-    """Of each of its turns."""
+    usages: tuple[Usage | None, ...]  # Of each of its turns
 
     @property
     def engine(self) -> str:

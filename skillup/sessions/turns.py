@@ -25,10 +25,8 @@ class SessionTurn:
     first_line: int
     numbers: list[int] = field(default_factory=list)
     """The turns of `skillup session show` that it is made of."""
-    messages: list[str] = field(default_factory=list)
-    """Empty: they are not in the file."""
-    command: bool = False
-    """The message is a command of the CLI, spelt as it is typed."""
+    messages: list[str] = field(default_factory=list)  # Empty: they are not in the file
+    command: bool = False  # The message is a command of the CLI, spelt as it is typed
     answered: bool = False
     items: list[TranscriptItem] = field(default_factory=list)
     response: str = ""
@@ -51,14 +49,11 @@ class SessionTurn:
 class SessionTurns:
     """The turns of a session."""
 
-    turns: list[SessionTurn] = field(default_factory=list)
-    """Those that were answered, in order."""
+    turns: list[SessionTurn] = field(default_factory=list)  # Those that were answered, in order
     unanswered: list[SessionTurn] = field(default_factory=list)
     """Commands that the CLI ran by itself, and messages at the end."""
-    before: int = 0
-    """Entries before the first message."""
-    wordless: int = 0
-    """Answered messages without any text: no turns, as nobody could send them."""
+    before: int = 0  # Entries before the first message
+    wordless: int = 0  # Answered messages without any text: no turns, as nobody could send them
 
 
 def turns_of(entries: Iterable[SessionEntry]) -> SessionTurns:

@@ -32,7 +32,7 @@ from skillup.engines.session_entries import EntryLog, SessionEntry
 from skillup.engines.session_files import json_line, loss_of, missing_message
 from skillup.schema.profile import Profile
 from skillup.schema.record import HistoryItem, ToolCall, Usage
-from tests.support.held_turns import make_trial
+from tests.support.engine_turns import make_trial
 from tests.support.pasts import Status, assistant, call, result, user
 from tests.support.session_files import codex_row, done, event, item, write_rows
 from tests.support.trees import tree_of

@@ -175,18 +175,25 @@ def forked(engine: WritingCliEngine, path: Path, base: Path) -> None:
             list(lines)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("format_", FILES)
 def test_a_damaged_session_is_read_or_refused_and_is_not_the_one_that_was(
     format_: str, seed: int, tmp_path: Path
 ) -> None:
-    """S13: 120 files here, 2,000 by hand: no traceback, none verified."""
+    """S13: 80 files here, 2,000 by hand: no traceback, none verified."""
     luck = random.Random(f"{format_} {seed}")
     rows, name = FILES[format_]
     path = write_rows(tmp_path / name, rows)
     whole = path.read_bytes()
     engine = ENGINES.get(format_)
     before = engine.fingerprint(path, ID) if engine else None
+    found = detect_format(path)
+    assert found is not None
+    assert found.name == format_
+    transcript = SessionTranscript(path, found)  # so what is damaged is what is read
+    assert len({entry.role for entry in transcript}) >= 4
+    assert transcript.summary.unknown_lines == 0
+    assert before is None or before.messages == (4 if format_ == "claude_session" else 3)
     made = 0
     assert shown(path) == (format_ != "codex_exec")  # which does not tell what was asked
     for _ in range(10):
@@ -205,19 +212,3 @@ def test_a_damaged_session_is_read_or_refused_and_is_not_the_one_that_was(
         for offset in (0, len(whole) // 2, len(whole)):
             read_part(path, offset)
     assert made or format_ == "codex_exec"
-
-
-def test_the_files_are_whole_and_each_of_its_format(tmp_path: Path) -> None:
-    """So what is damaged is what is read."""
-    for format_, (rows, name) in FILES.items():
-        path = write_rows(tmp_path / name, rows)
-        found = detect_format(path)
-        assert found is not None
-        assert found.name == format_
-        transcript = SessionTranscript(path, found)
-        assert len({entry.role for entry in transcript}) >= 4
-        assert transcript.summary.unknown_lines == 0
-        if format_ in ENGINES:
-            taken = ENGINES[format_].fingerprint(path, ID)
-            assert taken is not None
-            assert taken.messages == (4 if format_ == "claude_session" else 3)

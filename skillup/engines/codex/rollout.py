@@ -51,11 +51,9 @@ class MissingCall:
 
     call_id: str
     name: str
-    arguments: str
-    """JSON, or a patch."""
+    arguments: str  # JSON, or a patch
     output: str
-    after: int
-    """How many tools had ended before."""
+    after: int  # How many tools had ended before
 
     @property
     def command(self) -> str:
@@ -75,8 +73,7 @@ class RolloutPart:
 
     model: str | None = None
     version: str | None = None
-    usages: list[dict[str, Any]] = field(default_factory=list)
-    """One for each request to the model."""
+    usages: list[dict[str, Any]] = field(default_factory=list)  # One for each request to the model
     total: Total | None = None
     loaded_skills: list[str] = field(default_factory=list)
     """Skills that a `$name` in the prompt loaded."""

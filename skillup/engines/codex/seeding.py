@@ -79,10 +79,8 @@ class CreatedCall:
 
     type: Literal["function_call", "custom_tool_call"]
     name: str
-    arguments: str
-    """JSON; of a custom tool, its input."""
-    namespace: str | None = None
-    """Of an MCP tool: its server's."""
+    arguments: str  # JSON; of a custom tool, its input
+    namespace: str | None = None  # Of an MCP tool: its server's
 
     @property
     def is_freeform(self) -> bool:

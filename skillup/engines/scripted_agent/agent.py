@@ -100,53 +100,54 @@ class AgentTurn:
         options = self.options
         session = AgentSession(options.home, self.session_id)
         session = session.load() if options.resume else session.create()
-        turn = session.next_turn
-        choice = choose_reply(self._replies, message, turn, self.skills)
-        faults = _faults(choice[0].get("misbehave") if choice else None, turn)
+        number = len(session.exchanges) + 1
+        choice = choose_reply(self._replies, message, number, self.skills)
+        faults = (choice[0].get("misbehave") if choice else None) or {}
+        if faults.get("times") is not None and attempt() > faults["times"]:
+            faults = {}
+        if not drawn(faults.get("probability", 1.0), number, "fault"):
+            faults = {}
         if faults.get("forget"):
             session = AgentSession(options.home, session.id).create("w")
         if faults.get("new_session"):
             import uuid
 
             session = AgentSession(options.home, str(uuid.uuid4())).create()
-        self.session = session
-        self.session_id = session.id
+        self.session, self.session_id = session, session.id
+        number = len(session.exchanges) + 1
         self.event(
             "session_started",
             session_id=session.id,
             agent_version=VERSION,
             model=options.model,
             permission=options.permission,
-            turn=session.next_turn,
+            turn=number,
             skills=list(self.skills),
         )
         if choice is None:
             shown = message if len(message) <= 200 else message[:200] + "…"
-            what = f'no reply of the script applies to turn {session.next_turn}: "{shown}"'
-            raise AgentError("script", what)
+            raise AgentError(
+                "script", f'no reply of the script applies to turn {number}: "{shown}"'
+            )
         reply, match = choice
         simple = {"user": message, "system": "", "skills": ", ".join(self.skills)}
-        simple["turn"] = str(session.next_turn)
+        simple["turn"] = str(number)
         if options.system_file is not None:
             with open(options.system_file, encoding="utf-8", newline="") as file:
                 simple["system"] = file.read()
         self.placeholders = Placeholders(session, match, simple)
-        session.add("user", turn=session.next_turn, text=message)
+        session.add("user", turn=number, text=message)
         self._fail_at_start(faults)
         for step in reply.get("steps", ()):
             self._step(step)
         _fail_before_answer(faults)
-        self._answer(self.placeholders.fill(reply.get("say", "")), reply.get("usage", {}))
-
-    def _answer(self, answer: str, usage: dict[str, int]) -> None:
+        answer = self.placeholders.fill(reply.get("say", ""))
         self._count()
         if answer:
             self.event("message", text=answer)
-        self.session.add("answer", turn=len(self.session.exchanges), text=answer)
-        self.event("usage", **usage, requests=self._requests)
+        session.add("answer", turn=len(session.exchanges), text=answer)
+        self.event("usage", **reply.get("usage", {}), requests=self._requests)
         self.result(answer, None)
-
-    # Events
 
     def event(self, kind: str, **fields: Any) -> None:
         """One line. Escaped to ASCII, so that neither locale nor lone surrogates can break it."""
@@ -165,8 +166,6 @@ class AgentTurn:
     def _both(self, kind: str, **fields: Any) -> None:
         self.session.add(kind, **fields)
         self.event(kind, **fields)
-
-    # Steps
 
     def _count(self) -> None:
         limit = self.options.max_turns
@@ -269,20 +268,12 @@ class AgentTurn:
             # In a session of its own, with our stdout open: its reader sees no end of file.
             subprocess.Popen(["sleep", "3600"], stdin=subprocess.DEVNULL, start_new_session=True)
         if faults.get("flood_bytes"):
-            output, block = sys.stdout.buffer, b"x" * 65536
+            output, left = sys.stdout.buffer, faults["flood_bytes"]
             output.write(b'{"type": "flood", "text": "')
-            for _ in range(faults["flood_bytes"] // len(block)):
-                output.write(block)
-            output.write(block[: faults["flood_bytes"] % len(block)] + b'"}\n')
+            while left:
+                left -= output.write(b"x" * min(left, 65536))
+            output.write(b'"}\n')
         self._garbled = bool(faults.get("garbage"))
-
-
-def _faults(wanted: dict[str, Any] | None, turn: int) -> dict[str, Any]:
-    """Misbehaviour on request; none if it is not drawn, or meant for other attempts."""
-    if not wanted or not drawn(wanted.get("probability", 1.0), turn, "fault"):
-        return {}
-    times = wanted.get("times")
-    return wanted if times is None or attempt() <= times else {}
 
 
 def _fail_before_answer(faults: dict[str, Any]) -> None:

@@ -2,8 +2,7 @@
 
 A session file has one JSON object a line, in the order in which it happened:
 
-{"type": "session", "session_id", "agent_version", "workspace"}     the first; a copy of another
-                                                     session has "forked_from", too
+{"type": "session", "session_id", "agent_version", "workspace"}     the first
 {"type": "user", "turn", "text"}                                    begins a turn
 {"type": "message" | "tool_call" | "tool_result", ...}              as in the events
 {"type": "remember", "values": {name: text}}
@@ -25,6 +24,14 @@ if TYPE_CHECKING:  # typing takes longer to import than a turn takes
     from collections.abc import Collection
     from typing import Any
 
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
+# Only these forms are touched: other texts in double braces are somebody else's templates.
+# `skillup/schema/scripted.py` lists them.
+_FORMS = re.compile(
+    r"\{\{(?:(user|system|skills|output|turn)"
+    r"|match\.(\w+)|remember\.([A-Za-z_][\w.-]*)|(turns|history)\.(\d+)\.(user|answer))\}\}"
+)
+
 
 class AgentError(Exception):
     """Ends a turn without an answer: ``{kind, message}`` of the result event."""
@@ -42,20 +49,13 @@ class AgentSession:
     """
 
     def __init__(self, home: str, session_id: str) -> None:
-        # The id becomes a file name: nothing in it may lead elsewhere.
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}", session_id):
+        if not _ID.fullmatch(session_id):  # it becomes a file name: nothing may lead elsewhere
             raise AgentError("session_lost", f"{session_id!r} cannot be a session's id")
         self.id = session_id
-        self.home = home
         self.path = os.path.join(home, "sessions", f"{session_id}.jsonl")
         self.exchanges: list[list[Any]] = []
         self.history: list[list[Any]] = []
         self.remembered: dict[str, str] = {}
-
-    @property
-    def next_turn(self) -> int:
-        """The number of the turn that the next message begins, from 1."""
-        return len(self.exchanges) + 1
 
     def create(self, mode: str = "x") -> AgentSession:
         """Begins the file; ``session_exists`` if there is one of that name."""
@@ -122,25 +122,13 @@ def choose_reply(
 ) -> tuple[dict[str, Any], re.Match[str] | None] | None:
     """The first reply that applies, and what its `when` found; None if none applies."""
     for index, reply in enumerate(replies):
-        if reply.get("turn") not in (None, turn):
-            continue
-        if reply.get("needs_skill") not in (None, *skills):
+        if reply.get("turn") not in (None, turn) or reply.get("needs_skill") not in (None, *skills):
             continue
         pattern = reply.get("when")
         match = re.search(pattern, message, re.IGNORECASE) if pattern else None
-        if pattern and match is None:
-            continue
-        if drawn(reply.get("probability", 1.0), turn, f"reply {index}"):
+        if (match or not pattern) and drawn(reply.get("probability", 1.0), turn, f"reply {index}"):
             return reply, match
     return None
-
-
-# Only these forms are touched: other texts in double braces are somebody else's templates.
-# `skillup/schema/scripted.py` lists them.
-_FORMS = re.compile(
-    r"\{\{(?:(user|system|skills|output|turn)"
-    r"|match\.(\w+)|remember\.([A-Za-z_][\w.-]*)|(turns|history)\.(\d+)\.(user|answer))\}\}"
-)
 
 
 class Placeholders:
