@@ -56,7 +56,7 @@ def test_the_run_ends_with_an_error_that_says_where(
     with pytest.raises(SkillupError) as ended:
         run_plan(plan, tmp_path / "run", Failing(method, failure, kind), parallel=3)
     assert f"{type(failure).__name__}: {failure}" in ended.value.message
-    assert "test_guarded.py:" in ended.value.message
+    assert "test_observers.py:" in ended.value.message
     assert ended.value.hint is not None
     assert ended.value.hint.endswith("--resume")
     assert children() <= before
