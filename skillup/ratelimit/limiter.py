@@ -49,9 +49,9 @@ class RateLimiter:
         """`wait_seconds`: so long is waited in all while nothing is accepted; 0: a refusal is an
         error. What requests themselves take until they are refused does not count.
 
-        `end` is told why an agents' provider is worth asking no more: nothing was accepted for so
-        long, or its allowance is used up. Without it that is an error of the request, as it always
-        is of a model's provider.
+        `end` is called with the reason why an agents' provider is worth asking no more: nothing was
+        accepted for so long, or its allowance is used up. Without it that is an error of the
+        request, as it always is of a model's provider.
         """
         self.wait_seconds = wait_seconds
         self._end = end
@@ -67,17 +67,17 @@ class RateLimiter:
     def of_agent(
         self,
         profile: Profile,
-        tell: Callable[[str], None] = lambda _: None,
+        show: Callable[[str], None] = lambda _: None,
         note: Callable[[TurnError, int], None] = lambda _error, _times: None,
         *,
         attempt: int = 1,
     ) -> Throttle:
         """For the messages to one agent, whose CLI uses the account of `profile`.
 
-        `tell` is for the live display; `note` is called for each refusal of a message.
+        `show` is for the live display; `note` is called for each refusal of a message.
         """
         account = ("agent", profile.engine, profile.base_url, profile.api_key_env)
-        return Throttle(self._provider(account, self._end), tell, note, attempt)
+        return Throttle(self._provider(account, self._end), show, note, attempt)
 
     def _provider(
         self, account: tuple[str | None, ...], end: Callable[[str], None] | None
@@ -95,12 +95,12 @@ class Throttle:
     def __init__(
         self,
         provider: _Provider,
-        tell: Callable[[str], None] = lambda _: None,
+        show: Callable[[str], None] = lambda _: None,
         note: Callable[[TurnError, int], None] = lambda _error, _times: None,
         attempt: int = 1,
     ) -> None:
         self._provider = provider
-        self._tell = tell
+        self._show = show
         self._note = note
         self._before = _DOUBLED_BY_ATTEMPT * (attempt - 1)
         self._row = 0
@@ -114,10 +114,10 @@ class Throttle:
 
     async def ready(self) -> float | None:
         """Wait until a request may be made; for how many seconds. None: none is to be made."""
-        waited = await self._provider.ready(self._tell)
+        waited = await self._provider.ready(self._show)
         self._sent_in = self._provider.slow_downs
         if waited:
-            self._tell("sending the message")
+            self._show("sending the message")
         return waited
 
     def refused(self, error: TurnError) -> str | None:
@@ -173,10 +173,10 @@ class _Provider:
         self._interval = 0.0
         self._reason = ""
 
-    async def ready(self, tell: Callable[[str], None]) -> float | None:
+    async def ready(self, show: Callable[[str], None]) -> float | None:
         ticket = object()
         self._queue.append(ticket)
-        began, told = self.clock(), 0
+        began, shown = self.clock(), 0
         try:
             while not self.closed:
                 if self._next_at is None:
@@ -185,9 +185,9 @@ class _Provider:
                 if left <= 0 and self._queue[0] is ticket:
                     self._next_at = self.clock() + self._interval
                     return self.clock() - began
-                if told != self.slow_downs:
-                    told = self.slow_downs
-                    tell(f"{self._reason}: waiting {max(1, math.ceil(left))} s")
+                if shown != self.slow_downs:
+                    shown = self.slow_downs
+                    show(f"{self._reason}: waiting {max(1, math.ceil(left))} s")
                 await self._pause(left if left > 0 else self._interval)
             return None
         finally:
@@ -205,7 +205,7 @@ class _Provider:
         name, asked = _NAMES.get(error.kind, error.kind), error.retry_after_seconds or 0.0
         left = self._wait_seconds - self._waited
         if left <= 0 or asked > left:
-            # Nobody need wait any longer to be told the same.
+            # Nobody need wait any longer to hear the same.
             self._next_at = None
             self._notify()
             limit = _minutes(self._wait_seconds)

@@ -87,14 +87,6 @@ def test_budgets_count_what_an_earlier_start_asked(by_agent: Project) -> None:
     assert (data["stopped"] or {}).get("kind") == "max_tokens"
 
 
-def test_an_agent_when_the_run_is_killed_before_its_second_answer(by_agent: Project) -> None:
-    undisturbed = judging(by_agent.run_json("cases"))
-    set_mood(by_agent, 1, hang=True)
-    kill_between_answers(by_agent)
-    set_mood(by_agent)
-    assert judging(by_agent.run_json("--resume", "out")) == undisturbed
-
-
 def test_a_model_when_the_run_is_killed_before_its_second_answer(project: Project) -> None:
     hangs = False
 

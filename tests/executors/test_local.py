@@ -68,20 +68,3 @@ def test_after_so_many_bad_ones_no_more_are_started(project: Project) -> None:
     assert outcome.data["summary"]["fail"] == 2
     assert len(outcome.data["not_run"]) == 6
     assert outcome.data["finished"] is False
-
-
-def test_errors_count_as_bad_ones_and_passes_do_not(project: Project) -> None:
-    project.write(
-        {"eval.yaml": "name: d\n", "a.yaml": PASS, "b.yaml": ERROR, "c.yaml": PASS, "d.yaml": PASS}
-    )
-    outcome = project.run("run", ".", "-j", "1", "--max-fail", "1", "--json")
-    assert outcome.exit_code == 3
-    assert [c["status"] for c in outcome.data["cases"]] == ["PASS", "ERROR"]
-
-
-def test_what_was_kept_back_runs_when_the_run_is_resumed(project: Project) -> None:
-    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL, "b.yaml": PASS, "c.yaml": PASS})
-    assert project.run("run", ".", "-j", "1", "--max-fail", "1", "--out", "out").exit_code == 1
-    outcome = project.run("run", "--resume", "out", "--json")
-    assert [c["status"] for c in outcome.data["cases"]] == ["FAIL", "PASS", "PASS"]
-    assert outcome.data["finished"] is True

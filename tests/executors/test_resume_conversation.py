@@ -260,36 +260,6 @@ def test_where_a_variable_holds_a_secret_there_is_no_checkpoint(project: Project
     assert not (project.root / "out" / "scratch").exists()
 
 
-def test_kept_workspaces_have_no_copies_of_homes(project: Project) -> None:
-    suite(project)
-    set_mood(project)
-    project.run("run", ".", "-e", "moody", "--keep-workspaces", "--out", "out")
-    assert sorted(p.name for p in scratch_of(project.root / "out").iterdir()) == [
-        "home",
-        "workspace",
-    ]
-
-
-def test_nor_have_those_of_users_that_an_agent_plays(project: Project) -> None:
-    user = """
-        name: d
-        user_simulator:
-          engine: scripted
-          scripted:
-            - {turn: 1, say: '{"message": "Renew it."}'}
-            - {turn: 2, say: '{"stop": "completed", "reason": "done"}'}
-        """
-    case = """
-        input: {conversation: {max_turns: 3, persona: {objective: renew it}}}
-        assertions: [{contains: renewed}]
-        scripted: [{say: It is renewed.}]
-        """
-    project.write({"eval.yaml": user, "a.yaml": case})
-    project.run("run", ".", "--keep-workspaces", "--out", "out")
-    user_scratch = scratch_of(project.root / "out") / "user"
-    assert sorted(p.name for p in user_scratch.iterdir()) == ["home", "workspace"]
-
-
 def test_a_trial_whose_user_finds_no_allowance_is_left_and_runs_when_there_is_some(
     project: Project,
 ) -> None:

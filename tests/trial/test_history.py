@@ -26,68 +26,6 @@ def said(record: Any) -> list[str]:
     return [f"{item['role']}: {item['content']}" for item in record["history"]]
 
 
-def test_messages_are_sorted_by_their_index_and_cut_at_the_one_under_test(project: Project) -> None:
-    given = """
-input:
-  message_index: 4
-  history:
-    - {role: assistant, content: first answer, message_index: 1}
-    - {role: user, content: later, message_index: 5}
-    - {role: user, content: first, message_index: 0}
-    - {role: user, content: under test, message_index: 4}
-    - {role: user, content: second, message_index: 2}
-    - {role: assistant, content: second answer, message_index: 3}
-  prompt: under test
-"""
-    grade, record = held(project, given, "{{history.1.user}}, {{history.2.answer}}, {{user}}")
-    assert said(record) == [
-        "user: first",
-        "assistant: first answer",
-        "user: second",
-        "assistant: second answer",
-    ]
-    assert grade["turns"][0]["response"] == "first, second answer, under test"
-
-
-def test_empty_messages_and_repeated_answers_are_left_out(project: Project) -> None:
-    given = """
-input:
-  history:
-    - {role: user, content: "  "}
-    - {role: user, content: one}
-    - {role: assistant, content: answer}
-    - {role: assistant, content: "answer "}
-    - {role: assistant, content: another}
-  prompt: go
-"""
-    _, record = held(project, given)
-    assert said(record) == ["user: one", "assistant: answer", "assistant: another"]
-
-
-def test_a_call_without_a_result_gets_one_and_a_result_without_a_call_goes(
-    project: Project,
-) -> None:
-    given = """
-input:
-  history:
-    - {role: user, content: one}
-    - {role: tool, content: of nothing}
-    - {role: assistant, tool_calls: [{kind: shell, arguments: {command: ls}}, {name: other}]}
-    - {role: tool, content: a.txt}
-    - {role: assistant, content: done}
-  prompt: go
-"""
-    grade, record = held(project, given, "{{history.1.answer}}")
-    assert grade["status"] == "PASS", grade
-    roles = [item["role"] for item in record["history"]]
-    assert roles == ["user", "assistant", "tool", "tool", "assistant"]
-    calls = [call["id"] for call in record["history"][1]["tool_calls"]]
-    results = [item["tool_result"] for item in record["history"][2:4]]
-    assert [result["call_id"] for result in results] == calls
-    assert [result["status"] for result in results] == ["success", "unknown"]
-    assert any("without its call" in note for note in record["notes"])
-
-
 @pytest.mark.parametrize(
     ("last", "sent"),
     [

@@ -91,3 +91,16 @@ def test_places_are_those_in_the_list_where_no_message_has_one() -> None:
     found = past(*said, {"role": "user", "content": "x"}, said[1], message_index=2)
     assert [item.content for item in found.items] == ["a", "b"]
     assert found.unanswered == ()
+
+
+def test_messages_are_sorted_by_their_index_and_empty_ones_and_orphans_left_out() -> None:
+    found = past(
+        {"role": "assistant", "content": "first answer", "message_index": 1},
+        {"role": "user", "content": "later", "message_index": 5},
+        {"role": "user", "content": "first", "message_index": 0},
+        {"role": "user", "content": " ", "message_index": 2},
+        {**result("of nothing"), "message_index": 3},
+        message_index=4,
+    )
+    assert [item.content for item in found.items] == ["first", "first answer"]
+    assert any("without its call" in note for note in found.notes)

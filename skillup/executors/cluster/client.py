@@ -140,7 +140,7 @@ class _DaskBackend:
         self._order = {job_id: place for place, job_id in enumerate(self._jobs)}
         self._id = uuid.uuid4().hex  # of this start alone
         self._name = worker.run_name(self._id)
-        self._asked = {
+        self._request = {
             "run": self._id,
             "run_id": run.options.run_id,
             "version": __version__,
@@ -227,8 +227,8 @@ class _DaskBackend:
         from distributed.scheduler import KilledWorker
 
         known = self._run.references  # an agent may have changed what they are judged by
-        asked = {
-            **self._asked,
+        request = {
+            **self._request,
             "jobs": [job.id for job in jobs],
             "references": {case_of(job.id): known.get(case_of(job.id), {}) for job in jobs},
             "counted": {r.id: list(r.counts) for r in jobs[0].relatives if r.counts is not None},
@@ -237,7 +237,7 @@ class _DaskBackend:
         for _ in range(LOSSES_ALLOWED + 1):
             future = self._client.submit(
                 worker.run_trials,
-                asked,
+                request,
                 key=f"{self._name}-{uuid.uuid4().hex}",
                 resources={self._name: 1},
                 priority=-self._order[jobs[0].id],
@@ -396,13 +396,13 @@ class _DaskBackend:
 
     async def _prepare(self, address: str, later: bool = False) -> None:
         """Send the suites to a worker, and have it look what it lacks for them."""
-        asked = {**self._asked, "jobs": [*self._jobs]}
+        request = {**self._request, "jobs": [*self._jobs]}
         about: Any = OSError("no answer")
         with anyio.move_on_after(_PREPARE_SECONDS):
             try:
                 answers = await self._client.run(
                     worker.prepare,
-                    asked,
+                    request,
                     self._cluster.files,
                     workers=[address],
                     on_error="return",

@@ -52,29 +52,29 @@ def run_name(run: str) -> str:
     return f"skillup-{run}"
 
 
-async def prepare(asked: dict[str, Any], files: bytes, dask_worker: Any) -> dict[str, Any]:
+async def prepare(request: dict[str, Any], files: bytes, dask_worker: Any) -> dict[str, Any]:
     """Lay out the suites, and look whether the plan can be run here.
 
     The answer: ``{"version", "threads", "problem": why not, "doubt": why maybe not}``.
     """
     about = {"version": __version__, "threads": dask_worker.state.nthreads, "doubt": None}
-    if asked["version"] != __version__:
-        return {**about, "problem": f"it has skillup {__version__}, not {asked['version']}"}
-    return {**about, **await asyncio.to_thread(_prepare, asked, files, dask_worker)}
+    if request["version"] != __version__:
+        return {**about, "problem": f"it has skillup {__version__}, not {request['version']}"}
+    return {**about, **await asyncio.to_thread(_prepare, request, files, dask_worker)}
 
 
-def _prepare(asked: dict[str, Any], files: bytes, worker: Any) -> dict[str, Any]:
+def _prepare(request: dict[str, Any], files: bytes, worker: Any) -> dict[str, Any]:
     end_what_was_left()
     # Dask removes its local directory once the worker has gone, however it went.
     place = Path(tempfile.mkdtemp(prefix="skillup-", dir=worker.local_directory)).resolve()
     try:
         unpack(files, place / "root")
-        check = {**asked, "mode": "check"}
+        check = {**request, "mode": "check"}
         code, problem = _run_program(check, place, lambda: True, _CHECK_SECONDS)
         if code == 0:
             answer: dict[str, Any] = json.loads((place / ANSWER_FILE).read_text())
             remove_tree(place / "root")
-            _places[asked["run"]] = place, files
+            _places[request["run"]] = place, files
             return answer
     except OSError as error:
         problem = str(error)
@@ -101,24 +101,24 @@ async def forget(run: str, dask_worker: Any) -> None:
         await asyncio.to_thread(remove_tree, place)
 
 
-def run_trials(asked: dict[str, Any]) -> dict[str, Any]:
-    """Run ``asked["jobs"]``, which are one trial or share turns; a Dask task.
+def run_trials(request: dict[str, Any]) -> dict[str, Any]:
+    """Run ``request["jobs"]``, which are one trial or share turns; a Dask task.
 
     The answer: ``{"trials": archive of the run directory, "stop": why its run has stopped}``, or
-    ``{"failed": what the process said}`` where it would fail on every worker.
+    ``{"failed": what the process printed}`` where it would fail on every worker.
     Raises TrialsLostError where another worker, or another attempt, may do better.
     """
     from distributed import get_worker
     from distributed.utils import sync
 
     worker = get_worker()
-    key, topic = str(worker.get_current_task()), run_name(asked["run"])
-    about = {"jobs": asked["jobs"], "worker": worker.address}
+    key, topic = str(worker.get_current_task()), run_name(request["run"])
+    about = {"jobs": request["jobs"], "worker": worker.address}
 
     def lost(why: str, *, full: bool = False) -> TrialsLostError:
         if full:
             with suppress(OSError, TimeoutError):
-                sync(worker.loop, _withdraw, asked["run"], worker, callback_timeout=_ASK_SECONDS)
+                sync(worker.loop, _withdraw, request["run"], worker, callback_timeout=_ASK_SECONDS)
         worker.log_event(topic, {**about, "event": "lost", "reason": why, "full": full})
         return TrialsLostError(f"{worker.address}: {why}")
 
@@ -131,20 +131,20 @@ def run_trials(asked: dict[str, Any]) -> dict[str, Any]:
 
     worker.log_event(topic, {**about, "event": "started"})
     end_what_was_left()
-    place, files = _places[asked["run"]]
+    place, files = _places[request["run"]]
     directory: Path | None = None
     try:
         directory = Path(tempfile.mkdtemp(prefix="trials-", dir=place))
         root = directory / "root"
         unpack(files, root)
-        code, said = _run_program({**asked, "mode": "run"}, directory, is_needed)
+        code, output = _run_program({**request, "mode": "run"}, directory, is_needed)
         if code < 0:
             end_what_was_left()  # it could not end its agents
             raise lost(f"the process that ran it was killed (signal {-code})")
         if code == NO_ROOM:
-            raise lost(said or "its disk has no room left", full=True)
+            raise lost(output or "its disk has no room left", full=True)
         if code != 0:
-            return {"failed": said or f"exit code {code}"}
+            return {"failed": output or f"exit code {code}"}
         stop = json.loads((directory / ANSWER_FILE).read_text())
         return {"trials": pack_run(directory / "run", str(root).encode()), "stop": stop}
     except OSError as error:
@@ -158,7 +158,7 @@ def run_trials(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run_program(
-    asked: dict[str, Any],
+    request: dict[str, Any],
     directory: Path,
     is_needed: Callable[[], bool],
     seconds: float = float("inf"),
@@ -169,14 +169,14 @@ def _run_program(
     """
     here = Path(skillup.__file__).parent.parent
     paths = {"root": str(directory / "root"), "directory": str(directory)}
-    request = {**asked, "parent": os.getpid(), **paths}
-    argv = (sys.executable, "-P", "-c", _PROGRAM.format(here=str(here), module=asked["program"]))
+    message = {**request, "parent": os.getpid(), **paths}
+    argv = (sys.executable, "-P", "-c", _PROGRAM.format(here=str(here), module=request["program"]))
     deadline, kill_at = time.monotonic() + seconds, float("inf")
     with tempfile.TemporaryFile(dir=directory) as stderr:
         process = start_apart(argv, cwd=here, stderr=stderr)
         assert process.stdin is not None
         with suppress(OSError), process.stdin as stdin:
-            stdin.write(json.dumps(request).encode())
+            stdin.write(json.dumps(message).encode())
         while process.poll() is None:
             now = time.monotonic()
             if now > kill_at:
