@@ -51,8 +51,10 @@ class Scratch:
     def existing(self, job_id: str) -> Path | None:
         """The job's directory as an earlier process left it; None if there is none."""
         home = self._existing_home()
-        path = home / _short_name(job_id) if home is not None else None
-        return path if path is not None and path.is_dir() and not path.is_symlink() else None
+        if home is None:
+            return None
+        path = home / _short_name(job_id)
+        return path if path.is_dir() and not path.is_symlink() else None
 
     def remove(self, job_id: str) -> bool:
         """Removes the job's directory and all that is in it; False if something could not be."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,16 +36,18 @@ def skill_problem(directory: Path) -> Problem | None:
 
 def skill_name(directory: Path) -> str:
     """The ``name`` of the front matter, else the directory's; ask `skill_problem` first."""
-    found = _front_matter(directory)
-    name = found.get("name") if isinstance(found, dict) else None
-    return name if isinstance(name, str) else directory.resolve().name
+    return _text_of(directory, "name") or directory.resolve().name
 
 
 def skill_description(directory: Path) -> str:
     """The ``description`` of the front matter; empty if there is none."""
+    return " ".join(_text_of(directory, "description").split())
+
+
+def _text_of(directory: Path, field: str) -> str:
     found = _front_matter(directory)
-    text = found.get("description") if isinstance(found, dict) else None
-    return " ".join(text.split()) if isinstance(text, str) else ""
+    text = found.get(field) if isinstance(found, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 def _front_matter(directory: Path) -> dict[str, object] | Problem:
@@ -82,11 +83,9 @@ def _name_problem(name: object) -> tuple[str, str] | None:
     """What is wrong with it, and what would be right."""
     if not isinstance(name, str) or not name.strip():
         return "it must be text", "write a short name"
-    unseen = next((character for character in name if not character.isprintable()), None)
-    if unseen is not None:
-        called = unicodedata.name(unseen, "a control character")
-        what = f"it has a character that nobody would see: U+{ord(unseen):04X} ({called})"
-        return what, "leave it out"
+    unseen = [f"U+{ord(character):04X}" for character in name if not character.isprintable()]
+    if unseen:
+        return f"it has a character that nobody would see: {unseen[0]}", "leave it out"
     if "/" in name or name in (".", ".."):
         return f"{name!r} cannot be a directory's name", "use letters and hyphens"
     if len(name.encode("utf-8", "replace")) > _LONGEST_NAME:

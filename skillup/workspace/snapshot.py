@@ -117,15 +117,12 @@ def take_snapshot(
         if state is not None:
             files[path] = state
     if reader.over_total:
-        notes.append(
-            f"the contents of {reader.over_total} files were not kept: "
-            f"the workspace's files are over {reader.limits.kept_total / 1e6:g} MB together"
-        )
+        limit = f"over {reader.limits.kept_total / 1e6:g} MB together"
+        why = f"the workspace's files are {limit}"
+        notes.append(f"the contents of {reader.over_total} files were not kept: {why}")
     if reader.unread:
-        notes.append(
-            f"{reader.unread} files were not read: "
-            f"what is new in the workspace is over {reader.limits.read_total / 1e6:g} MB"
-        )
+        why = f"what is new in the workspace is over {reader.limits.read_total / 1e6:g} MB"
+        notes.append(f"{reader.unread} files were not read: {why}")
     in_order = dict(sorted(files.items()))
     return Snapshot(in_order, tuple(sorted(notes)), tuple(sorted(unseen)), stamps, started_ns)
 
@@ -214,17 +211,14 @@ class _FileReader:
         return FileState(sha256=sha, size=size, executable=executable, kept=keep)
 
     def _may_be_kept(self, path: str, size: int) -> bool:
-        limits, megabytes = self.limits, f"{size / 1e6:.1f} MB"
-        if size > limits.hashed_file:
-            limit = f"over {limits.hashed_file / 1e6:g} MB"
-            self.notes.append(f"{path} ({megabytes}) was not read: {limit}")
-            return False
-        if size > limits.kept_file:
-            self.notes.append(
-                f"{path} ({megabytes}) was hashed, but its content was not kept: "
-                f"over {limits.kept_file / 1e6:g} MB"
-            )
-            return False
+        limits = self.limits
+        for limit, what in (
+            (limits.hashed_file, "was not read"),
+            (limits.kept_file, "was hashed, but its content was not kept"),
+        ):
+            if size > limit:
+                self.notes.append(f"{path} ({size / 1e6:.1f} MB) {what}: over {limit / 1e6:g} MB")
+                return False
         if self.kept_bytes + size > limits.kept_total:
             self.over_total += 1
             return False
