@@ -29,10 +29,10 @@ CONFIDENCE = 0.95
 
 
 def analyse(result: RunResult, run_info: Mapping[str, Any]) -> Analysis:
-    """What the trials of `result` say together; `run_info` is what `run.json` holds.
+    """What the trials of `result` say together; `run_info` is what `run.json` has.
 
     Of `run_info` only `suites` and `request` matter; without them ({}) gates, distractors,
-    sequential tests and the suites of trials that were not held are not known, and the rest is.
+    sequential tests and the suites of trials that did not run are not known, and the rest is.
     """
     observations = Observations()
     for grade in result.cases:
@@ -111,10 +111,10 @@ def _overall(trials: Iterable[Observation]) -> Overall | None:
     interval = interval_over_cases(counts, CONFIDENCE)
     if interval is None:
         return None
-    passed, held = map(sum, zip(*counts, strict=True))
+    passed, verdicts = map(sum, zip(*counts, strict=True))
     low, high = interval
     return Overall(
-        passed=passed, held=held, rate=passed / held, low=low, high=high, cases=len(cases)
+        passed=passed, held=verdicts, rate=passed / verdicts, low=low, high=high, cases=len(cases)
     )
 
 

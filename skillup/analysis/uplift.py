@@ -73,19 +73,21 @@ def uplifts(groups: Mapping[CaseKey, Sequence[Observation]], confidence: float) 
 def _uplift(
     suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair], confidence: float
 ) -> Uplift:
-    comparable = [pair for pair in pairs if pair.counts.held_a and pair.counts.held_b]
+    comparable = [pair for pair in pairs if pair.counts.trials_a and pair.counts.trials_b]
     ran = [pair for pair in pairs if pair.without and pair.with_skill]
     counts = [pair.counts for pair in comparable]
     interval = uplift_interval(counts, confidence)
     # A single case shows how many verdicts it has, even where they cannot be compared.
     shown = counts if case_id is None else [pair.counts for pair in pairs]
-    passed_a, held_a, passed_b, held_b = map(sum, zip(PassCounts(0, 0, 0, 0), *shown, strict=True))
+    passed_a, trials_a, passed_b, trials_b = map(
+        sum, zip(PassCounts(0, 0, 0, 0), *shown, strict=True)
+    )
     return Uplift(
         suite=suite,
         engine=engine,
         case_id=case_id,
-        with_skill=rate_of(passed_b, held_b, confidence),
-        without_skill=rate_of(passed_a, held_a, confidence),
+        with_skill=rate_of(passed_b, trials_b, confidence),
+        without_skill=rate_of(passed_a, trials_a, confidence),
         uplift=fmean(map(_difference, counts)) if counts else None,
         low=interval and interval.low,
         high=interval and interval.high,
@@ -100,7 +102,7 @@ def _uplift(
 
 
 def _difference(counts: PassCounts) -> float:
-    return counts.passed_b / counts.held_b - counts.passed_a / counts.held_a
+    return counts.passed_b / counts.trials_b - counts.passed_a / counts.trials_a
 
 
 def uplift_interval(

@@ -140,7 +140,7 @@ def _corrected(
 
     With one trial in each run, nothing about a single case can be sure.
     """
-    several = {key: own for key, own in counts.items() if own.held_a > 1 or own.held_b > 1}
+    several = {key: own for key, own in counts.items() if own.trials_a > 1 or own.trials_b > 1}
     least = [times * least_fisher_lower(own) for own in several.values()]
     kept = [k for k, keep in zip(several, worth_testing(least, alpha), strict=True) if keep]
     p_values = holm([times * fisher_lower(several[key]) for key in kept])
@@ -374,8 +374,8 @@ def _scores(both: Sequence[CaseChange], confidence: float, *, alike: bool) -> Sc
 
 def means(both: Iterable[CaseChange], of: Callable[[CaseTally], float | None]) -> Means | None:
     """Means over the cases for which `of` knows something in both runs; None: there are none."""
-    told = [(of(case.a), of(case.b)) for case in both]
-    pairs = [(a, b) for a, b in told if a is not None and b is not None]
+    known = [(of(case.a), of(case.b)) for case in both]
+    pairs = [(a, b) for a, b in known if a is not None and b is not None]
     if not pairs:
         return None
     return Means(len(pairs), fmean(a for a, _ in pairs), fmean(b for _, b in pairs))

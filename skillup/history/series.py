@@ -41,7 +41,7 @@ def matches(name: str, globs: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FailingSince:
-    """A case held once in each run, whose last verdict is not a pass."""
+    """A case that ran once in each run, whose last verdict is not a pass."""
 
     first: RunHead  # The run where it began: the first without a pass since it last passed
     last_pass: RunHead | None  # The last run where it passed; None: there is none in the index
@@ -53,7 +53,7 @@ class FailingSince:
 
 @dataclass(frozen=True, slots=True)
 class ChangePoint:
-    """A case held several times in a run, whose pass rate surely fell, and did not surely rise."""
+    """A case of several trials a run, whose pass rate surely fell, and did not surely rise."""
 
     first: RunHead  # The run since which it is lower: where chance explains the difference worst
     before: Passes
@@ -69,8 +69,8 @@ class CaseHistory:
     tallies: tuple[CaseTally, ...]  # One for each run of its suite that is shown
     failing: FailingSince | None
     """Found in all runs of the index, not only in those shown; None also without the skill, and
-    for a case that was held several times in a run."""
-    fell: ChangePoint | None  # The same for a case that was held several times in a run
+    for a case that ran several times in a run."""
+    fell: ChangePoint | None  # The same for a case that ran several times in a run
 
     @property
     def total(self) -> CaseTally:
@@ -84,7 +84,7 @@ class CaseHistory:
 
 
 SuiteState = State | Literal["pass_of_some", "fail_and_not_run"]
-"""`pass_of_some`: what was held passed, but a case of earlier runs was not in this one.
+"""`pass_of_some`: what ran passed, but a case of earlier runs was not in this one.
 `fail_and_not_run`: a case failed, at least at times, and another has no verdict, for an error or
 the end of the run."""
 
@@ -97,7 +97,7 @@ class SuiteHistory:
     runs: tuple[RunHead, ...]
     cases: tuple[CaseHistory, ...]
     older: frozenset[CaseKey] = frozenset()
-    """Those of them that were held before, too, in runs that are not shown."""
+    """Those of them that ran before, too, in runs that are not shown."""
 
     @property
     def counted(self) -> Sequence[CaseHistory]:
@@ -120,17 +120,17 @@ class SuiteHistory:
     def states(self) -> list[SuiteState]:
         """The suite in each run: failing where a case failed, an error where one was not run.
 
-        A run that lacks a case that an earlier one held passed with some of them, at best.
+        A run that lacks a case that an earlier one ran passed with some of them, at best.
         """
         cases = self.counted
         found: list[SuiteState] = []
         known = {case.key for case in cases} & self.older
         for place in range(len(self.runs)):
             here = {case.key: case.tallies[place] for case in cases}
-            held = {key for key, own in here.items() if own.state != "absent"}
+            ran = {key for key, own in here.items() if own.state != "absent"}
             state = _in_one_word(here.values())
-            found.append("pass_of_some" if state == "pass" and known - held else state)
-            known |= held
+            found.append("pass_of_some" if state == "pass" and known - ran else state)
+            known |= ran
         return found
 
 
@@ -144,15 +144,15 @@ def _in_one_word(tallies: Iterable[CaseTally]) -> SuiteState:
     return next((state for state in order if state in states), "absent")
 
 
-def histories(rows: Iterable[CaseInRun], wanted: SeriesFilter, last: int) -> list[SuiteHistory]:
+def histories(rows: Iterable[CaseInRun], chosen: SeriesFilter, last: int) -> list[SuiteHistory]:
     """The suites over their newest `last` runs; `rows` begin with the oldest run.
 
-    Cases that none of these runs held are left out.
+    Cases that none of these runs had are left out.
     """
     suites: dict[str, dict[CaseKey, dict[RunHead, CaseTally]]] = {}
     runs: dict[str, dict[RunHead, None]] = {}
     for run, key, tally in rows:
-        if wanted.takes(key):
+        if chosen.takes(key):
             runs.setdefault(key.suite, {})[run] = None
             suites.setdefault(key.suite, {}).setdefault(key, {})[run] = tally
     found = []
@@ -179,7 +179,7 @@ def _case(
 
 
 def failing_since(runs: Iterable[tuple[RunHead, CaseTally]]) -> FailingSince | None:
-    """When a case held once in each run began to fail; None if its last verdict is a pass.
+    """When a case that ran once in each run began to fail; None if its last verdict is a pass.
 
     Runs without a verdict are no failure, and no end of one. `runs` begin with the oldest.
     """
@@ -222,7 +222,7 @@ def fell_at(runs: Iterable[tuple[RunHead, CaseTally]]) -> ChangePoint | None:
     )
 
 
-def most_telling(cases: Sequence[CaseHistory], most: int) -> list[CaseHistory]:
+def worst_first(cases: Sequence[CaseHistory], most: int) -> list[CaseHistory]:
     """`most` of the cases, all in their own order if there are no more than that.
 
     Else the worst come first: those that fail or fell, the latest to begin before the others; then

@@ -46,17 +46,17 @@ ADVICE: Mapping[str, str] = {
 def error_data(error: TurnError | Mapping[str, Any] | None) -> dict[str, Any] | None:
     """``{kind, message, evidence, advice}``, of a record's error or of a grade's.
 
-    The end of a message that advises the same as the list is left out: it is said once.
+    The end of a message that advises the same as the list is left out: once is enough.
     """
     if error is None:
         return None
-    told = error.model_dump() if isinstance(error, TurnError) else dict(error)
-    kind = told.get("kind")
+    data = error.model_dump() if isinstance(error, TurnError) else dict(error)
+    kind = data.get("kind")
     advice = ADVICE.get(str(kind), "")
     return {
         "kind": kind,
-        "message": _without(advice, str(told.get("message") or "")),
-        "evidence": told.get("evidence") or "",
+        "message": _without(advice, str(data.get("message") or "")),
+        "evidence": data.get("evidence") or "",
         "advice": advice,
     }
 

@@ -14,9 +14,9 @@ class PassCounts(NamedTuple):
     """The verdicts of one case in two runs."""
 
     passed_a: int
-    held_a: int
+    trials_a: int
     passed_b: int
-    held_b: int
+    trials_b: int
 
 
 def fisher_lower(counts: PassCounts) -> float:
@@ -29,14 +29,16 @@ def fisher_lower(counts: PassCounts) -> float:
     Source: R. A. Fisher (1935), The design of experiments, ch. 2; A. Agresti (2013), Categorical
     data analysis, 3rd ed., §3.5. It never rejects more often than it says; with few trials, less.
     """
-    passed_a, held_a, x, held_b = _checked(counts)
+    passed_a, trials_a, x, trials_b = _checked(counts)
     passes = passed_a + x
     term = total = exp(
-        _log_ways(held_b, x) + _log_ways(held_a, passed_a) - _log_ways(held_a + held_b, passes)
+        _log_ways(trials_b, x)
+        + _log_ways(trials_a, passed_a)
+        - _log_ways(trials_a + trials_b, passes)
     )
-    while x > max(0, passes - held_a):
+    while x > max(0, passes - trials_a):
         # The next term, for one pass fewer in B and one more in A.
-        term *= x * (held_a - passes + x) / ((held_b - x + 1) * (passes - x + 1))
+        term *= x * (trials_a - passes + x) / ((trials_b - x + 1) * (passes - x + 1))
         x -= 1
         total += term
     return min(1.0, total)
@@ -47,7 +49,7 @@ def _log_ways(of: int, chosen: int) -> float:
 
 
 def _checked(counts: PassCounts) -> PassCounts:
-    if not (0 <= counts.passed_a <= counts.held_a and 0 <= counts.passed_b <= counts.held_b):
+    if not (0 <= counts.passed_a <= counts.trials_a and 0 <= counts.passed_b <= counts.trials_b):
         raise ValueError(f"{counts} are no counts")
     return counts
 
@@ -59,7 +61,7 @@ def least_fisher_lower(counts: PassCounts) -> float:
 
 def swapped(counts: PassCounts) -> PassCounts:
     """The same, with the runs exchanged: :func:`fisher_lower` then tests for *more* passes in B."""
-    return PassCounts(counts.passed_b, counts.held_b, counts.passed_a, counts.held_a)
+    return PassCounts(counts.passed_b, counts.trials_b, counts.passed_a, counts.trials_a)
 
 
 def hypergeometric(counts: PassCounts) -> tuple[int, list[float]]:
@@ -67,17 +69,17 @@ def hypergeometric(counts: PassCounts) -> tuple[int, list[float]]:
 
     Raises ValueError if the counts are none.
     """
-    passed_a, held_a, passed_b, held_b = _checked(counts)
+    passed_a, trials_a, passed_b, trials_b = _checked(counts)
     passes = passed_a + passed_b
-    first, last = max(0, passes - held_a), min(held_b, passes)
-    ways = comb(held_a + held_b, passes)
-    in_b, in_a = comb(held_b, first), comb(held_a, passes - first)
+    first, last = max(0, passes - trials_a), min(trials_b, passes)
+    ways = comb(trials_a + trials_b, passes)
+    in_b, in_a = comb(trials_b, first), comb(trials_a, passes - first)
     chances = []
     for x in range(first, last + 1):
         chances.append(in_b * in_a / ways)
         # The next ones from these, in whole numbers: hundreds of trials have very large ones.
-        in_b = in_b * (held_b - x) // (x + 1)
-        in_a = in_a * (passes - x) // (held_a - passes + x + 1)
+        in_b = in_b * (trials_b - x) // (x + 1)
+        in_a = in_a * (passes - x) // (trials_a - passes + x + 1)
     return first, chances
 
 
@@ -89,7 +91,7 @@ class ExactTest(NamedTuple):
 
 
 def mcnemar(worse: int, better: int) -> ExactTest:
-    """McNemar's test, exact and two-sided, for cases held once in each run.
+    """McNemar's test, exact and two-sided, for cases run once in each run.
 
     Only the cases whose verdict changed tell something: if nothing changed but by chance, each is
     as likely to have become worse as better, so `worse` is binomial(worse + better, 1/2):
@@ -103,12 +105,12 @@ def mcnemar(worse: int, better: int) -> ExactTest:
 
 
 def stratified(cases: Iterable[PassCounts]) -> ExactTest:
-    """The same question for cases held any number of times: did passes become more or fewer?
+    """The same question for cases run any number of times: did passes become more or fewer?
 
     Within each case, given its passes in both runs together, those of B are hypergeometric if
     nothing changed (see :func:`fisher_lower`); their sum over the cases is the statistic, and its
     distribution the convolution of theirs. p: the chance of all sums no likelier than the one seen.
-    Where every case was held once in each run, this is McNemar's test; for a single case, Fisher's.
+    Where every case ran once in each run, this is McNemar's test; for a single case, Fisher's.
 
     Source: C. R. Mehta, N. R. Patel and R. Gray (1985), JASA 80, for 2×2×K tables (the exact form
     of the Cochran-Mantel-Haenszel test); Agresti (2013), §7.3.
@@ -138,7 +140,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Of m p-values in ascending order, the i-th (from 1) becomes the largest of
     (m-j+1)·p_(j) for j <= i, at most 1. It needs no independence, and rejects all that
-    Bonferroni's m·p does, and more. We hold the chance of any false alarm rather than their share
+    Bonferroni's m·p does, and more. We bound the chance of any false alarm rather than their share
     (Benjamini-Hochberg), because one false alarm is what wakes a team.
 
     Source: S. Holm (1979), A simple sequentially rejective multiple test procedure,

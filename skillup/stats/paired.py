@@ -112,9 +112,12 @@ def mean_difference(cases: Sequence[PassCounts], confidence: float = 0.95) -> In
     if not cases:
         raise ValueError("no cases, no interval")
     mean, below, above = 0.0, 0.0, 0.0
-    for passed_a, held_a, passed_b, held_b in cases:
-        before, after = wilson(passed_a, held_a, confidence), wilson(passed_b, held_b, confidence)
-        a, b = passed_a / held_a, passed_b / held_b
+    for passed_a, trials_a, passed_b, trials_b in cases:
+        before, after = (
+            wilson(passed_a, trials_a, confidence),
+            wilson(passed_b, trials_b, confidence),
+        )
+        a, b = passed_a / trials_a, passed_b / trials_b
         mean += b - a
         below += (b - after.low) ** 2 + (before.high - a) ** 2
         above += (after.high - b) ** 2 + (a - before.low) ** 2
@@ -122,7 +125,7 @@ def mean_difference(cases: Sequence[PassCounts], confidence: float = 0.95) -> In
     return Interval(max(-1.0, (mean - sqrt(below)) / n), min(1.0, (mean + sqrt(above)) / n))
 
 
-# How sure a pass rate is where each case was held several times.
+# How sure a pass rate is where each case ran several times.
 
 
 def interval_over_cases(
@@ -136,10 +139,10 @@ def interval_over_cases(
     """
     if not cases:
         return None
-    passed, held = (sum(numbers) for numbers in zip(*cases, strict=True))
-    within = wilson(passed, held, confidence)
+    passed, trials = (sum(numbers) for numbers in zip(*cases, strict=True))
+    within = wilson(passed, trials, confidence)
     rates = [own / of for own, of in cases]
-    if held == len(cases) or min(rates) == max(rates):
+    if trials == len(cases) or min(rates) == max(rates):
         return within
     between = bootstrap_interval(rates, confidence)
     if between is None:

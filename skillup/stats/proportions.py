@@ -58,7 +58,7 @@ class AtEachK(NamedTuple):
 def at_each_k(passed: int, trials: int) -> Iterator[AtEachK]:
     """pass@k and pass^k for each k up to `trials`: the chance that one of k passes, that all do.
 
-    They are the shares of all choices of k among the n trials held, c of which passed, that have a
+    They are the shares of all choices of k among the n trials, c of which passed, that have a
     pass in them, 1 - C(n-c, k)/C(n, k), or nothing but passes, C(c, k)/C(n, k). Both are unbiased,
     which 1 - (1 - c/n)^k and (c/n)^k are not.
 

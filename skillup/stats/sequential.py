@@ -97,7 +97,7 @@ def evidence_above(passes: int, failures: int, threshold: float) -> float:
 def fewest_trials(threshold: float, error_rate: float = ERROR_RATE) -> tuple[int, int]:
     """How many passes in a row decide for `above`, and how many failures for `below`.
 
-    What no run can hold, because the threshold is next to 0 or 1, is told as a billion.
+    What no run can reach, because the threshold is next to 0 or 1, is given as a billion.
     """
     above, below = (_fewest_in_a_row(rate, error_rate) for rate in (threshold, 1 - threshold))
     return above, below

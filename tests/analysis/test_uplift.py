@@ -262,7 +262,7 @@ def test_the_bootstrap_covers_what_the_skill_adds_in_cases_like_those_held(agent
     for run in range(runs):
         random = Random(run)
         (counts,) = _suites(agent, random.choices(kinds, k=12), 5, 1, f"{run}/")
-        differences = [c.passed_b / c.held_b - c.passed_a / c.held_a for c in counts]
+        differences = [c.passed_b / c.trials_b - c.passed_a / c.trials_a for c in counts]
         interval = bootstrap_interval(differences, draws=1000)
         assert interval is not None
         covered.append(_holds(interval, true))

@@ -11,7 +11,7 @@ from skillup.history.series import (
     SeriesFilter,
     SuiteHistory,
     histories,
-    most_telling,
+    worst_first,
 )
 from skillup.stats.paired import interval_over_cases
 from tests.support.outcomes import Cases, a_key, a_run
@@ -254,7 +254,7 @@ NIGHTS: dict[str | CaseKey, list[str]] = {
 def names(most: int) -> list[str]:
     nights = [{name: marks[n] for name, marks in NIGHTS.items()} for n in range(3)]
     suite = only(histories(rows_of(*nights), SeriesFilter(), 20))
-    return [case.key.case_id for case in most_telling(suite.cases, most)]
+    return [case.key.case_id for case in worst_first(suite.cases, most)]
 
 
 def test_the_worst_come_first_and_the_latest_of_these_before_the_others() -> None:

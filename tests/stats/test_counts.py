@@ -41,10 +41,10 @@ def test_fishers_convicted_twins() -> None:
     "counts", [PassCounts(3, 4, 1, 3), PassCounts(2, 3, 2, 4), PassCounts(4, 4, 1, 2)]
 )
 def test_fisher_counts_the_ways_to_deal_out_the_same_verdicts(counts: PassCounts) -> None:
-    passed_a, held_a, passed_b, held_b = counts
+    passed_a, trials_a, passed_b, trials_b = counts
     verdicts = [1] * (passed_a + passed_b)
-    verdicts += [0] * (held_a + held_b - len(verdicts))
-    deals = [sum(verdicts[i] for i in b) for b in combinations(range(len(verdicts)), held_b)]
+    verdicts += [0] * (trials_a + trials_b - len(verdicts))
+    deals = [sum(verdicts[i] for i in b) for b in combinations(range(len(verdicts)), trials_b)]
     assert fisher_lower(counts) == pytest.approx(sum(d <= passed_b for d in deals) / len(deals))
 
 
@@ -111,10 +111,10 @@ def test_with_one_case_the_stratified_test_is_fishers_two_sided_one() -> None:
 def test_the_stratified_test_counts_the_ways_to_deal_out_the_verdicts_of_each_case() -> None:
     cases = [PassCounts(3, 3, 1, 2), PassCounts(2, 3, 1, 3), PassCounts(1, 1, 0, 2)]
     sums = [0]
-    for passed_a, held_a, passed_b, held_b in cases:
+    for passed_a, trials_a, passed_b, trials_b in cases:
         verdicts = [1] * (passed_a + passed_b)
-        verdicts += [0] * (held_a + held_b - len(verdicts))
-        own = [sum(verdicts[i] for i in b) for b in combinations(range(len(verdicts)), held_b)]
+        verdicts += [0] * (trials_a + trials_b - len(verdicts))
+        own = [sum(verdicts[i] for i in b) for b in combinations(range(len(verdicts)), trials_b)]
         sums = [total + one for total in sums for one in own]
     chances = {total: sums.count(total) / len(sums) for total in sums}
     seen = sum(case.passed_b for case in cases)

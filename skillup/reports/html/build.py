@@ -104,13 +104,13 @@ def html_report(
     Raises RunDirectoryError if one of the two is no run.
     """
     data = RunData(path)
-    shift, wanted, same = len(data.jobs), data.recorded(), list[int]()
+    shift, shown, same = len(data.jobs), data.recorded(), list[int]()
     earlier = sides = None
     if against is not None:
         way = quote(os.path.relpath(against.absolute(), path.absolute()), errors="surrogateescape")
         earlier = RunData(against, base=f"{way}/")
         sides = sides_of(earlier, data, shift=shift, index=index)
-        wanted += trials_of_a(sides, same=False)
+        shown += trials_of_a(sides, same=False)
         same = trials_of_a(sides, same=True)
     whole = data.index("report", history_data(path, index), sides)
     pictures = _PICTURES
@@ -128,8 +128,8 @@ def html_report(
 
     title = f"skillup: {data.run_id}"
     bare = len(page_html(whole, [], title=title, mask=mask))
-    room = _LARGEST - bare - _TAG * len(wanted)
-    details = _fitting(wanted, pack, max(room, _EACH * len(wanted)))
+    room = _LARGEST - bare - _TAG * len(shown)
+    details = _fitting(shown, pack, max(room, _EACH * len(shown)))
     room -= sum(map(len, details.values()))
     for n in same:  # conversations that are good to have, but cost no other one a word
         one = pack(n, ORDINARY)
@@ -141,9 +141,9 @@ def html_report(
     return page_html(whole, named, title=title, mask=mask)
 
 
-def _fitting(wanted: Sequence[int], pack: Pack, room: int) -> dict[int, bytes]:
+def _fitting(shown: Sequence[int], pack: Pack, room: int) -> dict[int, bytes]:
     """The conversations, packed; where they are too large together, the largest are shortened."""
-    found = {n: pack(n, ORDINARY) for n in wanted}
+    found = {n: pack(n, ORDINARY) for n in shown}
     if sum(map(len, found.values())) <= room:
         return found
     left, most = room, 0

@@ -241,7 +241,7 @@ class Served:
 
 
 class _OpenRun:
-    """A run that somebody has asked for; :attr:`lock` is to be held while it is used."""
+    """A run that has been opened; take :attr:`lock` to use it."""
 
     def __init__(self, path: Path) -> None:
         self.lock = threading.Lock()
@@ -284,7 +284,7 @@ class _OpenRun:
         return _run_stamp(self.path), jobs, turns
 
     def history(self, index: str | None) -> list[CaseHistory] | None:
-        """Its trends; asked of the index once for each state of the run."""
+        """Its trends; read from the index once for each state of the run."""
         data = self.fresh()
         if self._history is None or self._history[0] != self.version:
             found = None if data.running else history_data(self.path, index)

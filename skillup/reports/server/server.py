@@ -173,7 +173,7 @@ def answer_to(served: Served, first: str | None, path: str, query: str) -> Answe
         return _error(409, error.message, error.hint)
     except SkillupError as error:
         return _error(404, error.message, error.hint)
-    except Exception as defect:  # noqa: BLE001 - told to the page; the server goes on
+    except Exception as defect:  # noqa: BLE001 - the page shows it; the server goes on
         return _error(500, f"it cannot be shown: {type(defect).__name__}: {defect}")
 
 

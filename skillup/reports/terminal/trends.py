@@ -9,7 +9,7 @@ from rich.text import Text
 
 from skillup.history.index import RunHead
 from skillup.history.runs import WITH_SKILL, CaseTally
-from skillup.history.series import CaseHistory, SuiteHistory, SuiteState, most_telling
+from skillup.history.series import CaseHistory, SuiteHistory, SuiteState, worst_first
 from skillup.reports.sheet import interval as shown_interval
 from skillup.reports.sheet import percent
 from skillup.reports.terminal.layout import (
@@ -52,7 +52,7 @@ def print_trends(
         days = f"{first.started_at[:10]} to {last.started_at[:10]}"
         about = f"  {count(len(suite.runs), 'run')}, {days}  newest: {last.run_id}"
         print_line(console, (suite.suite, "bold cyan"), about)
-        cases = most_telling(suite.cases, len(suite.cases) if most is None else most)
+        cases = worst_first(suite.cases, len(suite.cases) if most is None else most)
         _print_cases(suite, cases, console)
         for case in cases:
             since = _since(case)
