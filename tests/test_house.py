@@ -18,7 +18,7 @@ BUDGETS = {
     "package": 56_500,
     "viewer": 8_400,
     "tests": 61_500,
-    "docs": 4_010,
+    "docs": 4_000,
 }
 # Longer ones are two ideas.
 LONGEST_FILE = 500

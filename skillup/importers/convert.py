@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
@@ -16,8 +17,8 @@ from skillup.load.suites import load_paths
 from skillup.load.trust import ALLOW
 
 _FORMATS: dict[Format, tuple[Callable[[list[SourceFile]], SuiteDraft], dict[str, str]]] = {
-    "agentv": (suite.convert_agentv, settings.EXPLANATIONS),
-    "promptfoo": (suite.convert_promptfoo, settings.EXPLANATIONS),
+    "agentv": (partial(suite.convert, promptfoo=False), settings.EXPLANATIONS),
+    "promptfoo": (partial(suite.convert, promptfoo=True), settings.EXPLANATIONS),
     "vibecheck": (vibecheck.convert, vibecheck.EXPLANATIONS),
     "anthropic": (anthropic.convert, {}),
     "langfuse": (langfuse.convert, langfuse.EXPLANATIONS),

@@ -111,6 +111,8 @@ def read_file(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         refuse(path, "there is no such file")
+    except PermissionError:
+        refuse(path, "the file may not be read", "give yourself permission to read it")
     except (OSError, ValueError) as error:
         refuse(path, f"the file cannot be opened: {getattr(error, 'strerror', None) or error}")
     status = os.fstat(descriptor)

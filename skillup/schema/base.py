@@ -105,6 +105,11 @@ def text_list(value: Any) -> Any:
     return [value] if isinstance(value, str | int | float) else value
 
 
+def one_or_more(value: Any) -> Any:
+    """One text or mapping where a list is expected means a list of one."""
+    return [value] if isinstance(value, str | dict) else value
+
+
 _AnyText = str | int | bool
 
 Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=_AnyText)]

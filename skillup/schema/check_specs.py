@@ -32,6 +32,7 @@ from skillup.schema.base import (
     TurnNumber,
     TurnOrLast,
     one_of,
+    one_or_more,
     optional,
     text_list,
 )
@@ -229,13 +230,9 @@ class FileContains(Model):
         return self
 
 
-def _list_of_one(value: Any) -> Any:
-    return [value] if isinstance(value, dict) else value
-
-
 FileContainsList = Annotated[
     list[FileContains],
-    BeforeValidator(_list_of_one, json_schema_input_type=list[FileContains] | FileContains),
+    BeforeValidator(one_or_more, json_schema_input_type=list[FileContains] | FileContains),
 ]
 
 

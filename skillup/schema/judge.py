@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -17,6 +17,7 @@ from skillup.schema.base import (
     PositiveInt,
     Seconds,
     Short,
+    one_or_more,
     optional,
 )
 from skillup.schema.check_specs import Criterion
@@ -96,13 +97,9 @@ class JudgeModel(Short):
     repeat: PositiveInt = Field(1, description="How often each question is asked.")
 
 
-def _one_or_more(value: Any) -> Any:
-    return [value] if isinstance(value, str | dict) else value
-
-
 Criteria = Annotated[
     list[Criterion],
-    BeforeValidator(_one_or_more, json_schema_input_type=list[Criterion | str] | Criterion | str),
+    BeforeValidator(one_or_more, json_schema_input_type=list[Criterion | str] | Criterion | str),
 ]
 
 

@@ -6,29 +6,28 @@ read, and the messages of a simulated user.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from skillup.schema.base import Model, NonEmptyText, PositiveInt, one_of, optional, text_list
-from skillup.schema.patterns import Regex
-
-_AnyTexts = list[NonEmptyText] | NonEmptyText
-
-Regexes = Annotated[
-    list[Regex],
-    BeforeValidator(text_list, json_schema_input_type=_AnyTexts),
-]
-"""Several regexes, or a single one."""
+from skillup.schema.base import Model, NonEmptyText, PositiveInt, Short, one_of, optional
+from skillup.schema.check_specs import Regexes
 
 
-class JudgeWhen(Model):
+class JudgeWhen(Short):
     """Which questions a rule answers. A text alone is a regex for the `prompt`."""
+
+    spelled: ClassVar[dict[str, Any]] = {"type": ["string", "array"]}
 
     system: Regexes = Field([], description="The same, for what the model is told of its task.")
     prompt: Regexes = Field([], description="Regexes that all match the question; case is ignored.")
     answer: Regexes = Field([], description="Regexes that all match the latest answer.")
     repetition: PositiveInt | None = optional("Only the n-th time of the same question.")
+
+    @classmethod
+    def widened(cls, value: Any) -> Any:
+        """A text, or a list of texts, is the `prompt`."""
+        return {"prompt": value} if isinstance(value, str | list) else value
 
 
 def _torn(value: Any) -> str | None:
@@ -41,19 +40,10 @@ def _torn(value: Any) -> str | None:
     return None
 
 
-def _when(value: Any) -> Any:
-    return {"prompt": value} if isinstance(value, str | list) else value
-
-
 class JudgeRule(Model):
     """Which questions, and what is answered. The first rule that applies is taken."""
 
-    when: Annotated[
-        JudgeWhen,
-        BeforeValidator(
-            _when, json_schema_input_type=JudgeWhen | list[NonEmptyText] | NonEmptyText
-        ),
-    ] = Field(JudgeWhen(), description="Default: every question.")
+    when: JudgeWhen = Field(JudgeWhen(), description="Default: every question.")
     answer: dict[str, Any] | None = optional("The answer; one of another form does not apply.")
     error: NonEmptyText | None = optional("In place of an answer: fail with this message.")
 

@@ -129,16 +129,6 @@ def test_what_people_and_agents_say_is_no_markup_in_the_transcript(tmp_path: Pat
     assert transcript.endswith("### Answer (2)\n\nplain words\n")
 
 
-def test_metadata_name_the_expectations(exported: Path) -> None:
-    home = run_of(exported, "writes").parent.parent
-    metadata = read(home / "eval_metadata.json")
-
-    assert metadata["prompt"] == "Turn 1: Write it\n\nTurn 2: Again"
-    assert metadata["assertions"] == [
-        e["text"] for e in read(home / "with_skill/run-1/grading.json")["expectations"]
-    ]
-
-
 def test_several_engines_have_a_folder_each(tmp_path: Path) -> None:
     project = Project(tmp_path).write(SUITE)
     project.write({"engines/x.yaml": "engine: scripted\n", "engines/y.yaml": "engine: scripted\n"})
@@ -151,19 +141,6 @@ def test_several_engines_have_a_folder_each(tmp_path: Path) -> None:
     folders = {path.name for path in (project.root / "r/anthropic").iterdir()}
     assert folders == {"s-x", "s-y"}
     assert len(runs_of(project.root / "r/anthropic/s-x")) == 1
-
-
-def test_more_than_nine_evals_keep_their_order(tmp_path: Path) -> None:
-    case = "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n"
-    files = {f"s/cases/c{n:02}.yaml": case for n in range(11)}
-    project = Project(tmp_path).write({"s/eval.yaml": "name: s\n", **files})
-    project.run("run", "s", "-j", "4", "--out", "r")
-
-    project.run("export", "r", "--format", "anthropic", "--out", "ws")
-
-    ours = read(project.root / "ws/benchmark.json")["runs"]
-    assert [run.pop("eval_name") for run in ours] == [f"c{n:02}" for n in range(11)]
-    assert ours == runs_of(project.root / "ws")
 
 
 def test_a_directory_of_the_agent_does_not_stand_where_our_files_go(project: Project) -> None:

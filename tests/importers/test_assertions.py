@@ -298,8 +298,3 @@ def test_promptfoos_thresholds_are_its_own(text: str, made: Any) -> None:
     assert converted(text, promptfoo=True)[0] == [{"rubric": made}]
     relevance, _ = converted("{type: conversation-relevance}", promptfoo=True)
     assert relevance == [{"relevance": {"threshold": 0}}]
-
-
-def test_promptfoo_compares_the_very_beginning() -> None:
-    made, _ = converted("{type: starts-with, value: Yes}", promptfoo=True)
-    assert made == [{"matches": r"\AYes"}]

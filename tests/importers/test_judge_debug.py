@@ -111,16 +111,6 @@ def test_entries_become_turns_with_their_calls(tmp_path: Path) -> None:
     assert grade_record(given.record, lambda _: None).status == "PASS"
 
 
-def test_the_workspace_is_the_folder_that_the_file_names(tmp_path: Path) -> None:
-    (tmp_path / "ws").mkdir()
-    (tmp_path / "ws" / "out.txt").write_text("ok", encoding="utf-8")
-    judge = {"success": [{"file_contains": {"path": "out.txt", "content": "ok"}}]}
-
-    grade = graded(tmp_path, {**BASE, "workspace_path": str(tmp_path / "ws"), "judge": judge})
-
-    assert grade.status == "PASS"
-
-
 def test_a_golden_file_in_an_unknown_folder_is_left_out_and_told(tmp_path: Path) -> None:
     gate = {"golden_file": "golden.md", "must_contain": ["bug"]}
     data = {**BASE, "skill_dir": "__SKILL_DIR__", "expect": gate,

@@ -69,25 +69,6 @@ def test_tests_of_one_conversation_become_turns_of_one_case(
     assert result.noted("providers") == ["not carried over"]
 
 
-def test_without_labels_all_tests_are_one_conversation(convert: Convert) -> None:
-    result = convert("""
-        description: one talk
-        prompts:
-          - |-
-            {% for c in _conversation %}User: {{ c.input }}
-            Agent: {{ c.output }}
-            {% endfor %}User: {{ message }}
-        tests:
-          - vars: {message: Hello}
-          - vars: {message: Again}
-        """)
-    assert result.case["id"] == "one-talk"
-    assert [turn["content"] for turn in result.case["input"]["turns"]] == [
-        "User: Hello",
-        "User: Again",
-    ]
-
-
 def test_a_stored_answer_is_captured_for_later_turns(convert: Convert) -> None:
     result = convert("""
         prompts: ["{{ message }}"]
@@ -136,19 +117,6 @@ def test_variables_and_prompts_come_from_files(convert: Convert, tmp_path: Path)
         "One from a file",
         "Two from a file",
     ]
-
-
-def test_a_threshold_decides_by_score_and_without_one_all_must_pass(convert: Convert) -> None:
-    result = convert("""
-        prompts: ["{{ q }}"]
-        providers: [openai:x]
-        defaultTest: {threshold: 0.4}
-        tests:
-          - {vars: {q: a}, threshold: 0.5, assert: [{type: contains, value: x, weight: 3}]}
-          - {vars: {q: b}, assert: [{type: contains, value: x}]}
-        """)
-    assert [case["pass_threshold"] for case in result.cases] == [0.5, 0.4]
-    assert "defaults" not in result.suite["cases"]
 
 
 def test_templates_of_assertions_are_looked_up(convert: Convert) -> None:

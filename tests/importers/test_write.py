@@ -111,13 +111,6 @@ def test_a_file_in_place_of_the_folder_is_said(source: Path, tmp_path: Path) -> 
         import_files([source], tmp_path / "out")
 
 
-def test_a_file_without_a_case_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "empty.yaml"
-    path.write_text("name: n\ntests: []\n")
-    with pytest.raises(UsageError, match="no case"):
-        import_files([path], tmp_path / "out")
-
-
 @pytest.mark.parametrize("force", [True, False])
 def test_what_cannot_become_a_suite_leaves_everything_as_it_was(
     tmp_path: Path, force: bool
@@ -184,10 +177,3 @@ def test_readers_of_yaml_1_1_read_the_same_text(text: str) -> None:
     written = to_yaml({"a": text, "b": [text]})
     assert yaml.safe_load(written) == {"a": text, "b": [text]}
     assert parse_yaml(written, HERE).data == {"a": text, "b": [text]}
-
-
-def test_the_style_of_what_is_written() -> None:
-    shared = ["x"]
-    assert to_yaml({"a": "one\n  two\n"}) == "a: |\n  one\n    two\n"
-    assert to_yaml({"z": shared, "a": {}}, header="# h\n") == "# h\nz:\n  - x\na: {}\n"
-    assert "&" not in to_yaml({"a": shared, "b": shared})

@@ -105,11 +105,6 @@ def test_what_is_wrong_is_told_where_it_is_written(
     assert error.startswith(told)
 
 
-def test_what_is_wrong_with_a_shared_turn_is_told_once(tmp_path: Path) -> None:
-    (error,) = errors(load(tmp_path, NESTED.strip().replace("content: two", "content: <<no>>")))
-    assert "input.turns[1].content" in error
-
-
 def test_a_number_that_is_too_high_is_reported_for_each_path(tmp_path: Path) -> None:
     case = NESTED.strip().replace("{contains: all}", "{turn: 4, contains: all}")
     assert errors(load(tmp_path, case)) == [

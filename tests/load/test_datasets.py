@@ -98,15 +98,6 @@ def test_tool_calls_of_a_history_keep_their_arguments_and_results(tmp_path: Path
     assert (answered["call_id"], answered["content"]) == ("c1", "found")
 
 
-def test_the_case_file_says_where_the_message_goes(tmp_path: Path) -> None:
-    case = "input: {turns: [Hello, {content: 'Now: <<query>>'}]}\nassertions: [{contains: x}]\n"
-
-    (made,) = cases(load(tmp_path, {"input": "q", "expected_output": "e"}, case=case))
-
-    assert [turn.get("expected_output") for turn in made["input"]["turns"]] == [None, "e"]
-    assert made["input"]["turns"][1]["content"] == "Now: <<query>>"
-
-
 @pytest.mark.parametrize(
     ("text", "number"),
     [
@@ -169,15 +160,6 @@ def test_the_case_file_is_no_case_of_its_own_and_stands_for_its_dataset(tmp_path
 
     assert sorted(c["id"] for c in cases(load_paths([tmp_path]))) == ["a", "other"]
     assert [c["id"] for c in cases(load_paths([tmp_path / "item.yaml"]))] == ["a"]
-
-
-def test_a_dataset_can_be_run_by_itself(tmp_path: Path) -> None:
-    load(tmp_path, {"id": "a", "input": "a", "expected_output": "b"})
-
-    loaded = load_paths([tmp_path / "items.jsonl"])
-
-    assert [c["expected_output"] for c in cases(loaded)] == ["b"]
-    assert loaded.suites[0].name == "items"
 
 
 def test_what_only_some_items_have_is_told_of_the_first_of_them(tmp_path: Path) -> None:

@@ -41,13 +41,6 @@ def test_a_scalar_of_the_case_outranks_the_default(key: str, default: Any, own: 
     assert getattr(with_defaults({key: own}), key) == own
 
 
-def test_aggregation_is_a_default_only_for_cases_with_turns() -> None:
-    turns = {"input": {"turns": ["a"]}}
-    assert with_defaults(turns, aggregation="min").aggregation == "min"
-    assert with_defaults({**turns, "aggregation": "max"}, aggregation="min").aggregation == "max"
-    assert with_defaults({}, aggregation="min").aggregation is None
-
-
 def test_constraints_of_skill_up_outrank_the_defaults_and_yield_to_the_cases_own() -> None:
     limits = {"constraints": {"timeout_seconds": 7, "max_turns": 2}}
     case = with_defaults(limits, timeout_seconds=9, max_turns=9)
@@ -74,16 +67,6 @@ def test_lists_of_the_gate_are_joined_and_the_rest_is_the_cases() -> None:
     assert given["golden_file"].path == "own.txt"
     assert given["files_exist"] == ["x"]
     assert case.expect.case_sensitive is True
-
-
-def test_the_suites_retry_policy_holds_unless_the_case_has_its_own() -> None:
-    suite = {"cases": {"retry_policy": {"max_retries": 2, "retry_on": ["crash"]}}}
-    policy = merged({}, **suite).retry_policy
-    assert policy is not None
-    assert (policy.max_retries, policy.retry_on) == (2, ["crash"])
-    policy = merged({"retry_policy": {"max_retries": 1}}, **suite).retry_policy
-    assert policy is not None
-    assert (policy.max_retries, policy.retry_on) == (1, ["timeout", "rate_limit", "overloaded"])
 
 
 RULES = {"type": "rule_based", "success": [{"contains": "x"}]}

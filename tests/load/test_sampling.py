@@ -47,12 +47,6 @@ def test_a_sample_is_the_same_for_the_same_seed(suites: tuple[LoadedSuite, ...])
     assert first[1:] == sorted(first[1:], key=lambda name: int(name.split("-")[1]))
 
 
-def test_a_sample_of_more_than_there_is_takes_everything(
-    suites: tuple[LoadedSuite, ...],
-) -> None:
-    assert len(ids(sampled(suites, Sampling(item="item-1", size=99)))) == 11
-
-
 def test_an_item_that_is_not_there_is_told_with_those_that_are(
     suites: tuple[LoadedSuite, ...],
 ) -> None:

@@ -96,12 +96,6 @@ def test_a_slash_command_begins_with_a_slash(tmp_path: Path) -> None:
     assert ClaudeCode().is_slash_command("/compact")
 
 
-def test_a_case_that_checks_nothing_is_warned_of(tmp_path: Path) -> None:
-    (problem,) = problems(tmp_path, "input: {prompt: a}\n")
-    assert problem.severity == "warning"
-    assert "nothing is checked" in problem.message
-
-
 @pytest.mark.parametrize(
     ("suite", "place"),
     [("name: d\nskills: [{path: gone}]\n", (2, 17)), ("name: d\ndistractors: [gone]\n", (2, 15))],

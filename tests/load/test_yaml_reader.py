@@ -69,13 +69,6 @@ def test_merged_keys_come_after_explicit_ones_and_the_first_merged_wins() -> Non
     assert data["z"] == {"<<": 1}
 
 
-def test_aliases_stand_for_their_anchors() -> None:
-    text = "a: &a [1, {b: 2}]\nc: *a\nd: &k key\n*k : v\n"
-    assert data_of(text) == {
-        "a": [1, {"b": 2}], "c": [1, {"b": 2}], "d": "key", "key": "v",
-    }  # fmt: skip
-
-
 CASE = """\
 # a comment
 id: x
@@ -316,11 +309,6 @@ def test_bytes_that_are_not_utf_8_are_located() -> None:
     (problem,) = problems_in("a: 1\r\nbé: ü ".encode() + b"\xff\n")
     assert (problem.line, problem.column) == (2, 7)
     assert "byte 0xff at offset 14 is not UTF-8; save it as UTF-8" in str(problem)
-
-
-def test_a_wide_encoding_is_named() -> None:
-    (problem,) = problems_in("a: 1\n".encode("utf-16"))
-    assert "not UTF-8; save it as UTF-8" in str(problem)
 
 
 # --- files that are none

@@ -9,9 +9,9 @@ from skillup.errors import InvalidFilesError, Problem
 from skillup.importers.promptfoo.prompts import Prompt, read_prompts
 from skillup.importers.promptfoo.settings import read_environment, read_settings, referenced
 from skillup.importers.promptfoo.tests import (
+    CaseBuilder,
     ListedTest,
     SuiteContext,
-    build_case,
     merged,
     read_tests,
 )
@@ -22,17 +22,8 @@ from skillup.importers.write import CaseDraft, SuiteDraft, slug
 _GENERIC = ("suite", "eval", "evals", "promptfooconfig", "cases", "case")
 
 
-def convert_promptfoo(sources: list[SourceFile]) -> SuiteDraft:
+def convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
     """The suite in `sources`: one suite file, or files (or lines) of bare tests."""
-    return _convert(sources, promptfoo=True)
-
-
-def convert_agentv(sources: list[SourceFile]) -> SuiteDraft:
-    """As :func:`convert_promptfoo`."""
-    return _convert(sources, promptfoo=False)
-
-
-def _convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
     top = SourceValue.top(sources[0])
     draft = SuiteDraft(_name_of(sources[0]))
     if isinstance(top.value, dict) and {"tests", "scenarios", "cases", "evalcases"} & set(
@@ -96,7 +87,7 @@ def _of_group(
     made: list[CaseDraft] = []
     for test in group:
         for variables in test.variables(promptfoo=suite.promptfoo):
-            made.append(build_case(test, variables, prompt, suite, frozenset(captured)))
+            made.append(CaseBuilder(test, variables, prompt, suite, frozenset(captured)).build())
             captured.update(rule["variable"] for rule in made[-1].turns[-1].get("capture", ()))
     if len(group) == 1:
         return made

@@ -149,18 +149,7 @@ def assertion_lists(node: SourceValue) -> list[SourceValue]:
     return [found for name in names if (found := node.get(name))]
 
 
-def build_case(
-    test: ListedTest,
-    variables: Variables,
-    prompt: Prompt | None,
-    suite: SuiteContext,
-    captured: frozenset[str],
-) -> CaseDraft:
-    """The case for `test` with one prompt."""
-    return _CaseBuilder(test, variables, prompt, suite, captured).build()
-
-
-class _CaseBuilder:
+class CaseBuilder:
     """One test with the variables, the prompt and the suite it is read with."""
 
     def __init__(
@@ -183,6 +172,7 @@ class _CaseBuilder:
         self.case = CaseDraft(self.node, placed=list(suite.placed), setup=list(suite.setup))
 
     def build(self) -> CaseDraft:
+        """The case. Raises InvalidFilesError where the test cannot become one."""
         case, node, test = self.case, self.node, self.test
         if environment := node.get("environment"):
             case.placed, case.setup = [], []
@@ -298,7 +288,8 @@ class _CaseBuilder:
         # Promptfoo's `_conversation` as a test writes it; a prompt that uses it has the agent's
         # own. It is what `conversation-relevance` looks at, in place of the answer.
         past = self.scope.variables.get(HISTORY)
-        if past is None or not isinstance(past.value, list) or self._continues():
+        continues = self.prompt is not None and self.prompt.continues
+        if past is None or not isinstance(past.value, list) or continues:
             return
         pairs = [(item, pair) for item in past.elements() for pair in _PAIRS]
         messages = [
@@ -313,9 +304,6 @@ class _CaseBuilder:
         elif messages:
             case.history = [*messages, *case.history]
             past.changed(what, "the agent's session begins with it")
-
-    def _continues(self) -> bool:
-        return self.prompt is not None and self.prompt.continues
 
     def _read_conversation(self) -> None:
         """AgentV's conversation mode: turns, each with its own expectations."""
