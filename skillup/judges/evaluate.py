@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from skillup.checks import CheckContext
 from skillup.checks.context import Ask
+from skillup.checks.describe import expected, key_and_spec, title
 from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
@@ -115,6 +116,23 @@ def _digest(check: Check) -> str:
 def error_result(kind: str, role: CheckRole, error: str) -> CheckResult:
     """The result of what could not be evaluated."""
     return CheckResult(name=kind, kind=kind, passed=False, score=0.0, role=role, error=error)
+
+
+def blank_result(check: Check, role: CheckRole, scope: str) -> CheckResult:
+    """The result of `check`, before anything is known."""
+    key, spec = key_and_spec(check)
+    wanted = expected(key, spec)
+    return CheckResult(
+        name=check.name or title(key, wanted, check),
+        kind=key,
+        passed=False,
+        score=0.0,
+        weight=check.weight,
+        required=check.required,
+        scope=scope,
+        role=role,
+        expected=wanted,
+    )
 
 
 async def evaluate(

@@ -96,21 +96,16 @@ def grade_record(
     verdict = decide(judged, error)
     # What other trials' records count is not counted again.
     own = [step for turn in record.turns if turn.held_by is None for step in turn.executed()]
+    same = ("suite", "case_id", "variant", "trial", "attempt", "execution_mode", "session_id")
     return Grade(
-        suite=record.suite,
-        case_id=record.case_id,
+        **{name: getattr(record, name) for name in same},
         title=case.title,
         tags=case.tags,
         engine=record.engine.profile,
-        variant=record.variant,
-        trial=record.trial,
-        attempt=record.attempt,
         status=verdict.status,
         status_apart=apart_from_skill_use(judged, error),
         score=verdict.score,
         reason=verdict.reason + _given_up(record),
-        execution_mode=record.execution_mode,
-        session_id=record.session_id,
         turns=turns,
         assertions=conversation,
         usage=total_usage(step.usage for step in own),
@@ -180,23 +175,21 @@ def _gate_results(
     return evaluate_set(gate, context.about(gated), role="post_condition", required=True)
 
 
+_OF_THE_TURN = (
+    *("turn_number", "status", "reason", "source", "content", "response"),
+    *("session_verified", "captures", "held_by"),
+)
+
+
 def _grade_turn(turn: TurnRecord, written: Turn | None, context: CheckContext) -> TurnGrade:
     """`turn` judged by what is `written` of it in the case (None: the case has no such turn)."""
     gate = _gate_results(turn, written.post_condition if written is not None else None, context)
     outcome = evaluate_turn(written.checks() if written is not None else [], turn, context)
     executed = list(turn.executed()) if turn.follow_ups else (turn,)
     graded = TurnGrade(
-        turn_number=turn.turn_number,
-        status=turn.status,
-        reason=turn.reason,
-        source=turn.source,
-        content=turn.content,
-        response=turn.response,
+        **{name: getattr(turn, name) for name in _OF_THE_TURN},
         score=0.0,
         post_condition_passed=all(result.passed for result in gate) if gate else None,
-        session_verified=turn.session_verified,
-        captures=turn.captures,
-        held_by=turn.held_by,
         checks=[*gate, *outcome.results],
         follow_ups=[_follow_up(one, outcome.follow_ups) for one in outcome.follow_ups],
         passed_on=outcome.passed_on,

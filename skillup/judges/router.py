@@ -13,14 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from skillup.checks import describe
 from skillup.checks.context import beginning
-from skillup.checks.describe import expected, key_and_spec
 from skillup.errors import SkillupError
 from skillup.judges.agent.judge import DEFAULT_SECONDS as AGENT_SECONDS
 from skillup.judges.agent.judge import judge_by_agent, problem_of_agent
-from skillup.judges.artifacts import JudgedPart, JudgePlace, NothingToJudge, judged_part
-from skillup.judges.evaluate import JudgeRequest, error_result
+from skillup.judges.artifacts import JudgePlace, NothingToJudge, judged_part
+from skillup.judges.evaluate import JudgeRequest, blank_result, error_result
 from skillup.judges.llm.checks import READ_BY_MODEL, read_checks
 from skillup.judges.llm.reading import defect_message
 from skillup.judges.models.client import Models
@@ -231,7 +229,7 @@ async def judge_by_program(
         seconds = min(seconds or (AGENT_SECONDS if agent else SCRIPT_SECONDS), left)
     if not agent:
         judge = judge.model_copy(update={"timeout_seconds": seconds})
-        return await judge_by_script(path, part, context.read_file, place, blank, judge)
+        return await judge_by_script(part, context.read_file, place, blank, judge)
     try:
         criteria = fill("criteria", judge.criteria, context.record.variables_after(None))
     except UnresolvedNameError as missing:
@@ -247,24 +245,14 @@ async def read_scripts(request: JudgeRequest, place: JudgePlace) -> list[CheckRe
     part = judged_part(request.context)
     results = []
     for check in request.checks:
-        key, spec = key_and_spec(check)
-        blank = CheckResult(
-            name=check.name or describe(check),
-            kind=key,
-            passed=False,
-            score=0.0,
-            weight=check.weight,
-            required=check.required,
-            role=request.role,
-            scope=part.label,
-            expected=expected(key, spec),
-        )
-        if isinstance(part, JudgedPart):
-            judge = JudgeConfig(
-                type="script", script_path=spec.path, timeout_seconds=spec.timeout_seconds
-            )
-            read_file = request.context.read_file
-            results.append(await judge_by_script(spec.path, part, read_file, place, blank, judge))
-        else:
+        blank, spec = blank_result(check, request.role, part.label), check.script
+        if isinstance(part, NothingToJudge):
             results.append(part.result(blank))
+            continue
+        assert spec is not None
+        judge = JudgeConfig(
+            type="script", script_path=spec.path, timeout_seconds=spec.timeout_seconds
+        )
+        read_file = request.context.read_file
+        results.append(await judge_by_script(part, read_file, place, blank, judge))
     return results

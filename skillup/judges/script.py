@@ -61,19 +61,18 @@ class NoVerdictError(Exception):
 
 
 async def judge_by_script(
-    path: str,
     part: JudgedPart,
     read_file: ReadFile,
     place: JudgePlace,
     blank: CheckResult,
     judge: JudgeConfig,
 ) -> CheckResult:
-    """`blank` with the verdict of the suite's script `path`, or the `error` that kept it from one.
+    """`blank` with the verdict of the judge's script, or the `error` that kept it from one.
 
     The script may write in its copy of the workspace, which is its working directory. Nothing that
     it starts outlives it. `judge` has its time (None or 0: 30 s) and how it decides.
     """
-    seconds = judge.timeout_seconds or DEFAULT_SECONDS
+    seconds, path = judge.timeout_seconds or DEFAULT_SECONDS, judge.script_path or ""
 
     def prepare() -> tuple[tuple[str, ...], WorkspaceCopy, dict[str, str], list[str]]:
         place.scratch.mkdir(parents=True, exist_ok=True)

@@ -13,9 +13,9 @@ from typing import TypeVar
 import anyio
 from pydantic import BaseModel
 
-from skillup.checks.describe import expected, key_and_spec, title
 from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.judges.answers import Quotations, in_order_of_weight
+from skillup.judges.evaluate import blank_result
 from skillup.judges.llm.subject import Exchange, JudgedText
 from skillup.judges.material import Material
 from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion, Question
@@ -188,19 +188,7 @@ class Reading:
 
     def blank(self, check: Check) -> CheckResult:
         """The result of `check`, before anything is known."""
-        key, spec = key_and_spec(check)
-        wanted = expected(key, spec)
-        return CheckResult(
-            name=check.name or title(key, wanted, check),
-            kind=key,
-            passed=False,
-            score=0.0,
-            weight=check.weight,
-            required=check.required,
-            scope=self.text.scope,
-            role=self.role,
-            expected=wanted,
-        )
+        return blank_result(check, self.role, self.text.scope)
 
 
 def quotations_of(shown: Material) -> Quotations:

@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
@@ -362,28 +363,17 @@ class RemoteModels:
         key = (anthropic, endpoint.base_url, endpoint.key)
         if key in self._providers:
             return self._providers[key]
-        client: Any
-        hooks: dict[str, list[Any]] = {"response": [_receive]}
-        if anthropic:
-            from anthropic import AsyncAnthropic
-            from anthropic import DefaultAsyncHttpxClient as Http
-            from pydantic_ai.providers.anthropic import AnthropicProvider
-
-            client = AsyncAnthropic(
-                api_key=endpoint.key, base_url=endpoint.base_url, max_retries=RETRIES,
-                open_telemetry=False, http_client=Http(event_hooks=hooks),
-            )  # fmt: skip
-            self._providers[key] = AnthropicProvider(anthropic_client=client)
-        else:
-            from openai import AsyncOpenAI
-            from openai import DefaultAsyncHttpxClient as OpenAIHttp
-            from pydantic_ai.providers.openai import OpenAIProvider
-
-            client = AsyncOpenAI(
-                api_key=endpoint.key or _NO_KEY, base_url=endpoint.base_url, max_retries=RETRIES,
-                http_client=OpenAIHttp(event_hooks=hooks),
-            )  # fmt: skip
-            self._providers[key] = OpenAIProvider(openai_client=client)
+        family, name = ("anthropic", "Anthropic") if anthropic else ("openai", "OpenAI")
+        sdk: Any = import_module(family)
+        client = getattr(sdk, f"Async{name}")(
+            api_key=endpoint.key or _NO_KEY,
+            base_url=endpoint.base_url,
+            max_retries=RETRIES,
+            http_client=sdk.DefaultAsyncHttpxClient(event_hooks={"response": [_receive]}),
+            **({"open_telemetry": False} if anthropic else {}),
+        )
+        provider = getattr(import_module(f"pydantic_ai.providers.{family}"), f"{name}Provider")
+        self._providers[key] = provider(**{f"{family}_client": client})
         self._closing.push_async_callback(client.close)
         return self._providers[key]
 

@@ -13,7 +13,7 @@ from skillup.judges.models.endpoint import CannotAskError
 from skillup.judges.models.question import ModelQuestion, what_is_wrong
 from skillup.load.problems import problems_from
 from skillup.load.yaml_reader import read_yaml
-from skillup.schema.judge_script import JudgeCriterion, JudgeScript, JudgeWhen
+from skillup.schema.judge_script import JudgeCriterion, JudgeScript
 from skillup.schema.patterns import compiled_pattern
 
 if TYPE_CHECKING:
@@ -39,7 +39,15 @@ class ScriptedModels:
         stamp = (found.st_mtime_ns, found.st_size)
         known = self._read.get(file)
         if known is None or known[0] != stamp:
-            known = self._read[file] = (stamp, _read_script(file))
+            try:
+                document = read_yaml(file)
+            except InvalidFilesError as error:
+                raise CannotAskError(str(error.problems[0])) from None
+            try:
+                known = self._read[file] = stamp, JudgeScript.model_validate(document.data)
+            except ValidationError as error:
+                problems = problems_from(error, document, JudgeScript)
+                raise CannotAskError(str(problems[0])) from None
         return known[1]
 
     def ask(self, question: ModelQuestion, file: Path) -> BaseModel:
@@ -47,7 +55,15 @@ class ScriptedModels:
         script = self.script(file)
         misfits: list[str] = []
         for number, rule in enumerate(script.rules, start=1):
-            if not _applies(rule.when, question):
+            when = rule.when
+            texts = (
+                (when.system, question.system),
+                (when.prompt, question.prompt),
+                (when.answer, question.latest),
+            )
+            if when.repetition not in (None, question.sample + 1) or not all(
+                _find(pattern, text) for patterns, text in texts for pattern in patterns
+            ):
                 continue
             if rule.error is not None:
                 raise CannotAskError(f"rule {number} of {file.name}: {rule.error}")
@@ -72,27 +88,6 @@ class ScriptedModels:
         raise CannotAskError(
             f"no rule of {file.name} applies; add one whose answer has {keys}, for: {asked}"
         )
-
-
-def _read_script(file: Path) -> JudgeScript:
-    try:
-        document = read_yaml(file)
-    except InvalidFilesError as error:
-        raise CannotAskError(str(error.problems[0])) from None
-    try:
-        return JudgeScript.model_validate(document.data)
-    except ValidationError as error:
-        problems = problems_from(error, document, JudgeScript)
-        raise CannotAskError(str(problems[0])) from None
-
-
-def _applies(when: JudgeWhen, question: ModelQuestion) -> bool:
-    return (
-        when.repetition in (None, question.sample + 1)
-        and all(_find(pattern, question.system) for pattern in when.system)
-        and all(_find(pattern, question.prompt) for pattern in when.prompt)
-        and all(_find(pattern, question.latest) for pattern in when.answer)
-    )
 
 
 def _verdicts(question: ModelQuestion, known: Sequence[JudgeCriterion]) -> list[dict[str, str]]:
