@@ -79,7 +79,9 @@ class LiveSession:
         self._backup = None
         started, started_at = time.monotonic(), utc_now()
         found = await call_engine(
-            lambda: self._deliver(request), "the turn's output could not be kept", self._raw_dir
+            lambda: self._deliver(request),
+            "the turn's output could not be kept",
+            self.context.raw_dir,
         )
         outcome = EngineTurn(self.session, error=found) if isinstance(found, TurnError) else found
         duration = round((time.monotonic() - started) * 1000)
@@ -123,10 +125,6 @@ class LiveSession:
             process=outcome.process,
             error=error,
         )
-
-    @property
-    def _raw_dir(self) -> Path:
-        return self.context.raw_dir
 
     async def _deliver(self, request: TurnRequest) -> EngineTurn | TurnError:
         if request.slash_command and not (

@@ -48,8 +48,11 @@ async def next_message(
 
     try:
         persona, scenario = persona_of(case), case.user_simulator
+        if persona is not None:
+            fields = {name: getattr(persona, name) for name in Persona.model_fields}
+            persona = persona.model_copy(update=_rendered(fields, variables))
         part = SimulatorPart(
-            persona=None if persona is None else _rendered_persona(persona, variables),
+            persona=persona,
             scenario=_rendered(scenario.scenario if scenario else None, variables),
             instruction=_rendered(instruction, variables),
             said=[(step.content, step.response) for turn in turns for step in turn.executed()],
@@ -133,8 +136,3 @@ def _rendered(value: Any, variables: dict[str, str]) -> Any:
     if isinstance(value, dict):
         return {key: _rendered(item, variables) for key, item in value.items()}
     return value
-
-
-def _rendered_persona(persona: Persona, variables: dict[str, str]) -> Persona:
-    update = {name: _rendered(getattr(persona, name), variables) for name in Persona.model_fields}
-    return persona.model_copy(update=update)

@@ -119,7 +119,7 @@ def test_after_a_quota_in_turn_2_resuming_goes_on_with_turn_2(
     assert asked == [["write one", "two"], ["write one", "two", "three"]]
     record = record_of(run, engine)
     assert record["notes"] == [
-        "resumed after turn 1: turn 1 was held by an earlier start of the run"
+        "resumed after turn 1: turn 1 was run by an earlier start of the run"
     ]
     assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True]
     assert len({turn["session_id"] for turn in record["turns"]}) == 1
