@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,10 @@ from skillup.load.profiles import load_profile
 from skillup.load.suites import load_paths
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import Secrets
+from skillup.schema.case import Case
+from skillup.schema.judge import JudgeConfig, JudgeModel
+from skillup.schema.profile import Profile
+from skillup.schema.suite import Suite, UserSimulator
 
 
 def plan_of(request: RunRequest) -> tuple[Plan, int]:
@@ -150,36 +155,14 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
     suites = list({job.suite.path: job.suite for job in plan.jobs}.values())
     cases = list({id(job.loaded.case): job.loaded.case for job in plan.jobs}.values())
     profiles = list({job.profile.name: job.profile for job in plan.jobs}.values())
-    users = [user for suite in suites if (user := suite.suite.user_simulator) is not None]
-    judges = [*(case.judge_model for case in cases), *(j for c in cases for j in c.all_judges())]
-    players = []
     for suite in suites:
-        engine = suite.suite.user_simulator.engine if suite.suite.user_simulator else None
-        try:
-            if engine is not None:
+        user = suite.suite.user_simulator
+        with suppress(SkillupError):  # the cases that need it say what is wrong
+            if user is not None and user.engine is not None:
                 root = root_with_engines(base, suite.root)
-                players.append(load_profile(engine, root, environment))
-        except SkillupError:
-            continue  # the cases that need it say what is wrong
-
-    names: set[str | None] = {profile.api_key_env for profile in profiles}
-    secrets = Secrets.from_environment(environment, names)
-    for profile in profiles:
-        secrets = secrets.also_of(profile.env, names)
-        secrets = secrets.also(tokens_of(profile.engine, environment))
-    for suite in suites:
-        # Those that take their value from elsewhere (`${NAME}`) have it from the environment.
-        secrets = secrets.also_of(suite.suite.environment.env, names)
-    for player in players:
-        for variables in (environment, player.env):
-            secrets = secrets.also_of(variables, (player.api_key_env,))
-        secrets = secrets.also(tokens_of(player.engine, environment))
-    asked = [one for one in (*judges, *users) if one is not None]
-    names |= {one.api_key_env for one in asked}
-    secrets = secrets.also_of(environment, names)
-    # Addresses of models as files write them: some hold a password.
-    urls = sorted({one.base_url for one in (*asked, *profiles) if one.base_url})
-    secrets = secrets.also_of({f"base_url.{n}": url for n, url in enumerate(urls, start=1)})
+                profiles.append(load_profile(user.engine, root, environment))
+    names = keys_of([*profiles, *models_of([suite.suite for suite in suites], cases)])
+    secrets = collect_secrets(environment, profiles, [suite.suite for suite in suites], cases)
     secrets = secrets.sparing(names_of_run(plan, base))
     for name in secrets.spared:
         if name in names:
@@ -188,6 +171,43 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
                 hint="a record is made of such words; set the variable to a key",
             )
     return secrets
+
+
+def models_of(
+    suites: Iterable[Suite], cases: Iterable[Case]
+) -> list[JudgeModel | JudgeConfig | UserSimulator]:
+    """Who judges the cases, and who plays users in the suites."""
+    users = [suite.user_simulator for suite in suites]
+    judges = [one for case in cases for one in (case.judge_model, *case.all_judges())]
+    return [one for one in (*judges, *users) if one is not None]
+
+
+def keys_of(askers: Iterable[Profile | JudgeModel | JudgeConfig | UserSimulator]) -> set[str]:
+    """The variables that hold the keys of agents, judges and simulated users."""
+    return {one.api_key_env for one in askers if one.api_key_env is not None}
+
+
+def collect_secrets(
+    environment: Mapping[str, str],
+    profiles: Sequence[Profile],
+    suites: Sequence[Suite],
+    cases: Sequence[Case],
+    names: Iterable[str] = (),
+) -> Secrets:
+    """The credentials in `environment` and in the files; those in the variables `names`, too."""
+    models = models_of(suites, cases)
+    keys = {*names, *keys_of(profiles)}
+    secrets = Secrets.from_environment(environment, keys)
+    for profile in profiles:
+        secrets = secrets.also_of(profile.env, keys)
+        secrets = secrets.also(tokens_of(profile.engine, environment))
+    for suite in suites:
+        # Those that take their value from elsewhere (`${NAME}`) have it from the environment.
+        secrets = secrets.also_of(suite.environment.env, keys)
+    secrets = secrets.also_of(environment, keys | keys_of(models))
+    # Addresses of models as files write them: some hold a password.
+    urls = sorted({one.base_url for one in (*models, *profiles) if one.base_url})
+    return secrets.also_of({f"base_url.{n}": url for n, url in enumerate(urls, start=1)})
 
 
 def names_of_run(plan: Plan, base: Path) -> set[str]:

@@ -58,15 +58,6 @@ def test_max_fail_counts_failures_with_the_skill_only(suite: Project) -> None:
     assert (outcome.exit_code, outcome.data["not_run"]) == (0, [])
 
 
-def test_an_error_without_the_skill_is_one(suite: Project) -> None:
-    broken = CASE.replace("say: Deleted.", "misbehave: {error: auth}")
-    suite.write({"cases/b.yaml": broken})
-    outcome = suite.run("run", ".", "--baseline", "--json")
-    assert outcome.exit_code == 3
-    assert outcome.data["summary"]["error"] == 0
-    assert outcome.data["summary"]["baseline"]["error"] == 1
-
-
 def test_an_untouched_suite_of_init_gains_nothing_by_its_skill(project: Project) -> None:
     """V17: that the skill is used, which it cannot be without it, is no gain."""
     project.write({"SKILL.md": SKILL})

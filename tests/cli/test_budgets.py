@@ -66,25 +66,6 @@ def test_what_was_spent_before_counts_when_the_run_is_resumed(suite: Project) ->
     assert rest.data["not_run"] == []
 
 
-def test_tokens_of_all_trials_count(suite: Project) -> None:
-    outcome = run(suite, "--trials", "4", "-j", "1", "--max-tokens", "300")
-    assert outcome.exit_code == 3
-    assert outcome.data["stopped"]["message"] == "the budget of 300 tokens is used up (360)"
-    assert outcome.data["summary"]["pass"] == 3
-    assert last_lines(outcome)[1].endswith("--max-tokens 660")
-
-
-def test_shared_turns_are_spent_once(project: Project) -> None:
-    turns = "input: {turns: [one, two]}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n"
-    project.write({"eval.yaml": "name: d\n", "a.yaml": turns, "engines/priced.yaml": PRICED})
-    # 1 shared turn and 4 of their own are 0.60 USD; counted in every trial it would be 0.96.
-    outcome = run(
-        project, "-e", "priced", "--trials", "4", "--trials-from-turn", "2", "--max-cost-usd", "0.7"
-    )
-    assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.data["summary"]["pass"] == 4
-
-
 def test_attempts_that_were_tried_again_are_spent_too(project: Project) -> None:
     case = """
         input: {turns: [one, two]}
@@ -102,15 +83,6 @@ def test_attempts_that_were_tried_again_are_spent_too(project: Project) -> None:
     assert outcome.data["not_run"] == ["b/scripted/with_skill/1"]
     again = resume(project, "--max-tokens", "300")
     assert again.data["stopped"] == outcome.data["stopped"]
-
-
-def test_an_engine_that_tells_no_cost_is_warned_of_once(suite: Project) -> None:
-    outcome = run(suite, "--trials", "3", "--max-cost-usd", "0.1", "--report", "markdown")
-    assert outcome.exit_code == 0
-    text = "the engine scripted reports no cost, so --max-cost-usd cannot count what it uses"
-    assert outcome.data["warnings"] == [text]
-    assert outcome.stderr.count(text) == 1
-    assert "reports no cost" in (suite.root / "out/summary.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.indexed
@@ -148,13 +120,6 @@ def test_what_a_budget_left_outranks_failures_and_what_max_fail_left_does_not(
     assert judged.exit_code == 1, judged.stderr
     assert resume(project, "--max-tokens", "1").exit_code == 3
     assert project.run("judge", "out", "-q").exit_code == 3
-
-
-def test_an_error_outranks_max_fail(project: Project) -> None:
-    breaks = PASS.replace("say: fine", "misbehave: {error: auth}")
-    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL, "b.yaml": breaks, "c.yaml": FAIL})
-    stopped = run(project, "-j", "1", "--max-fail", "2")
-    assert (stopped.exit_code, len(stopped.data["not_run"])) == (3, 1)
 
 
 def test_an_interrupted_run_says_so_in_its_result(project: Project, tmp_path: Path) -> None:

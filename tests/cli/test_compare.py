@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -80,48 +79,6 @@ def test_people_read_what_changed_and_how_sure_it_is(project: Project) -> None:
     assert outcome.stderr == ""
 
 
-def test_a_run_of_one_case_in_between_is_not_the_night_before(project: Project) -> None:
-    """Somebody saw by day what broke: to the night it is news all the same."""
-    whole = night(project, steady="hi there", broke="hi there")
-    night(project, "-k", "broke", broke="no")
-    night(project, gates="{max_new_failures: 0}", broke="no")
-    outcome = compare(project, "--json")
-    assert outcome.data["a"]["run_id"] == whole["run_id"]
-    assert changes(outcome) == {"broke": "newly_failing", "steady": "still_passing"}
-    assert outcome.exit_code == 1
-
-
-def test_compared_with_a_run_of_one_case_the_others_are_found_before_it(project: Project) -> None:
-    whole = night(project, "--trials", "3", broke="hi there", other="hi there")
-    few = night(project, "-k", "other", broke="hi there", other="hi there")
-    last = night(project, "--trials", "3", broke="no", other="hi there", new="no")
-    outcome = compare(project, few["run_id"], "last", "--json")
-    told = {"broke": "newly_failing", "other": "still_passing", "new": "only_in_b"}
-    assert changes(outcome) == told
-    (broke,) = [case for case in outcome.data["cases"] if case["case_id"] == "broke"]
-    assert broke["a_from_run"] == whole["run_id"]
-    text = compare(project, few["run_id"], "last").stdout
-    assert f"broke  3/3 → 0/3  not run in A: compared with {whole['run_id']}" in text
-    assert f"1 case without a verdict in A compared with {whole['run_id']}" in text
-    # Nor is a run its own past, where the later one is named first.
-    assert (
-        changes(compare(project, last["run_id"], whole["run_id"], "--json"))["new"] == "only_in_a"
-    )
-
-
-def test_a_run_until_decided_says_what_that_means_for_the_tests(project: Project) -> None:
-    night(project, "--trials", "2", "--until-decided", a="hi there")
-    night(project, "--trials", "2", a="no")
-    found = compare(project, "--json").data
-    (note,) = found["notes"]
-    assert note.startswith("A was run --until-decided")
-    assert found["verdicts"]["p"] is None
-    assert found["scores"]["p"] is None
-    text = compare(project).stdout
-    assert note in text
-    assert "lower in 1, higher in 0 of 1 case; all together not tested\n" in text
-
-
 @pytest.mark.parametrize(
     ("gates", "exit_code"),
     [
@@ -160,17 +117,6 @@ def test_gates_are_those_of_the_run_not_of_the_suite_as_it_is_now(project: Proje
     assert compare(project).exit_code == 1
 
 
-def test_a_run_that_was_kept_out_of_the_index_is_the_last_one_all_the_same(
-    project: Project,
-) -> None:
-    for say in ("hi there", "hi there"):
-        night(project, a=say)
-    failed = night(project, "--index", "none", a="no")
-    outcome = compare(project, "--json")
-    assert changes(outcome) == {"a": "newly_failing"}
-    assert outcome.data["b"]["run_id"] == failed["run_id"]
-
-
 @pytest.mark.parametrize("killed", [True, False])
 @pytest.mark.parametrize("by_id", [True, False])
 def test_what_a_run_held_after_it_was_indexed_counts(
@@ -186,13 +132,6 @@ def test_what_a_run_held_after_it_was_indexed_counts(
     outcome = compare(project, "previous", stale if by_id else "last", "--json")
     assert changes(outcome) == {"a": "newly_failing"}
     assert outcome.exit_code == 1
-
-
-def test_where_the_directories_are_gone_the_index_tells(project: Project) -> None:
-    for say in ("hi there", "no"):
-        night(project, a=say)
-    shutil.rmtree(project.root / ".skillup/runs")
-    assert changes(compare(project, "--json")) == {"a": "newly_failing"}
 
 
 def test_the_last_run_is_of_this_workspace_where_several_share_an_index(tmp_path: Path) -> None:
@@ -220,32 +159,6 @@ def test_the_last_run_is_of_this_workspace_where_several_share_an_index(tmp_path
     hold(here, "hi there", "--out", str(tmp_path / "elsewhere"))
     assert here.run("compare", "--json", env=shared).data["b"]["run_id"] == failed
     assert failed in here.run("show", "last", env=shared).stderr
-
-
-@pytest.mark.parametrize(
-    ("file", "text", "hint"),
-    [
-        ("result.json", '{"cases": 5}', "--resume"),
-        ("result.json", '{"cases": [], "not_run": 5}', "--resume"),
-        ("result.json", "{}", "--resume"),
-        ("result.json", "{", "--resume"),
-        ("run.json", '{"jobs": 5}', "start the run anew"),
-        ("run.json", '{"jobs": [[]]}', "start the run anew"),
-        ("run.json", '{"suites": {"demo": 5}}', "start the run anew"),
-        ("run.json", '{"suites": {"demo": {"gates": 5}}}', "start the run anew"),
-        ("run.json", '{"request": {"paths": 5}}', "start the run anew"),
-    ],
-)
-def test_a_damaged_file_of_a_run_is_named(
-    project: Project, file: str, text: str, hint: str
-) -> None:
-    night(project, "--out", "first", a="hi there")
-    night(project, "--out", "second", a="hi there")
-    (project.root / "second" / file).write_text(text)
-    outcome = compare(project, "first", "second")
-    assert outcome.exit_code == 2
-    assert f"second/{file} is damaged" in "".join(outcome.stderr.split("\n"))
-    assert hint in outcome.stderr
 
 
 @pytest.mark.parametrize(
@@ -277,17 +190,6 @@ def test_the_first_run_has_nothing_to_be_compared_with(project: Project) -> None
     outcome = compare(project)
     assert outcome.exit_code == 2
     assert "no earlier run" in outcome.stderr
-
-
-def test_an_error_in_between_hides_no_regression(project: Project) -> None:
-    first = night(project, a="hi there")
-    night(project, a="refused")
-    night(project, a="no", gates="{max_new_failures: 0}")
-    outcome = compare(project, "--json")
-    assert changes(outcome) == {"a": "newly_failing"}
-    assert outcome.data["cases"][0]["a_from_run"] == first["run_id"]
-    assert outcome.exit_code == 1
-    assert f"not run in A: compared with {first['run_id']}" in compare(project).stdout
 
 
 def test_the_page_of_two_runs_says_what_the_comparison_says(project: Project) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.support.project import Project
 
 KNOWN, UNKNOWN = "2.1.197", "99.0.0"
@@ -30,15 +28,6 @@ def test_a_version_whose_sessions_cannot_be_written_gets_a_note(project: Project
     assert f"here it is {UNKNOWN}" in notes[0]
     assert f"pinned: {notes[0]}" in as_text.stdout
     assert as_data.exit_code == as_text.exit_code == 0, "it works without a history"
-
-
-@pytest.mark.parametrize("engine", ["pinned", "scripted"])
-def test_an_engine_that_can_be_given_one_has_no_such_note(project: Project, engine: str) -> None:
-    profile_of(project, KNOWN)
-
-    outcome = project.run("doctor", engine, "--json")
-
-    assert not any("input.history" in note for note in outcome.data[0]["notes"])
 
 
 def test_without_a_login_it_is_not_said_to_be_right(project: Project) -> None:

@@ -32,34 +32,6 @@ def test_files_go_to_stdout_or_to_a_new_file(held: Project) -> None:
     assert (again.exit_code, "a.md: already there" in again.stderr) == (2, True)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("nowhere", "--format", "anthropic"), "nowhere"),
-        (("r",), "--format"),
-        (("r", "--format", "pdf"), "anthropic"),
-        (("r", "--format", "junit", "--out", "no/such/dir/x.xml"), "cannot write"),
-        (("r", "--format", "anthropic", "--out", "s/c.yaml"), "already there"),
-    ],
-)
-def test_wrong_use_is_told(held: Project, arguments: tuple[str, ...], said: str) -> None:
-    outcome = held.run("export", *arguments)
-
-    assert outcome.exit_code == 2
-    assert said in outcome.stderr
-    assert "Traceback" not in outcome.stderr
-
-
-def test_a_run_without_a_finished_trial_has_nothing_to_export(held: Project) -> None:
-    for record in (held.root / "r/trials").rglob("record.json"):
-        record.unlink()
-
-    outcome = held.run("export", "r", "--format", "anthropic")
-
-    assert outcome.exit_code == 2
-    assert "none of its trials has a grade" in outcome.stderr
-
-
 def test_a_variant_of_elsewhere_leads_nowhere_out_of_the_workspace(held: Project) -> None:
     (path,) = (held.root / "r/trials").rglob("grading.json")
     grade = json.loads(path.read_text("utf-8"))

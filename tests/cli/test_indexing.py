@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import subprocess
 import sys
@@ -32,20 +31,6 @@ def indexed(path: Path) -> list[tuple[str, str]]:
     found = rows.fetchall()
     connection.close()
     return found
-
-
-def test_a_run_is_indexed_beside_the_runs(project: Project) -> None:
-    outcome = project.write(FILES).run("run", ".")
-    assert outcome.exit_code == 1
-    assert "index" not in outcome.stderr
-    assert indexed(project.root / ".skillup/index.sqlite") == [("a", "PASS"), ("b", "FAIL")]
-
-
-def test_the_run_keeps_the_gates_that_its_suite_had(project: Project) -> None:
-    project.write(FILES).run("run", ".")
-    info = json.loads((project.latest_run() / "run.json").read_text())
-    assert info["suites"]["demo"]["gates"] == {"max_new_failures": 0, "confidence": 0.9}
-    assert info["suites"]["demo"]["cases"] == {"a": "a", "b": "b"}
 
 
 @pytest.mark.parametrize("by", ["option", "variable"])

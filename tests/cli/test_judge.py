@@ -146,22 +146,6 @@ def test_a_trial_in_its_run_and_one_taken_out_of_it(project: Project) -> None:
     assert "outside of its run" in outside.stderr
 
 
-def test_a_single_record_takes_a_single_case_of_any_name(project: Project) -> None:
-    edit(project, "id: notes", "id: renamed")
-    trial = "run/trials/notes/scripted/with_skill/1"
-    assert project.run("judge", trial, "--cases", "cases/notes.yaml").exit_code == 0
-    outcome = project.run("judge", "run", "--cases", "cases/notes.yaml")
-    assert outcome.exit_code == 2
-    assert "renamed" in outcome.stderr
-
-
-def test_a_lone_record_is_judged_as_in_its_run(project: Project) -> None:
-    trial = project.root / "run/trials/other/scripted/with_skill/1"
-    shutil.copytree(trial, project.root / "alone")
-    (case,) = project.run("judge", "alone", "--json").data["cases"]
-    assert [case["grade"]] == grades(project.root / "alone")
-
-
 def test_selections(project: Project) -> None:
     assert project.run("judge", "run", "-k", "o*", "--json").data["summary"]["total"] == 1
     tagged = project.run("judge", "run", "--tag", "slow", "--json").data
@@ -252,13 +236,6 @@ def test_a_folder_of_sessions_is_judged_at_once_each_by_its_own_id(project: Proj
     assert project.run("judge", "empty", "--cases", "lone/case.yaml").exit_code == 2
 
 
-def test_a_session_of_another_length_is_said(project: Project) -> None:
-    write_rows(project.root / "session.jsonl", SESSION)
-    project.write({"lone/case.yaml": "input:\n  prompt: a\nassertions: [{contains: done}]\n"})
-    outcome = project.run("judge", "session.jsonl", "--cases", "lone/case.yaml")
-    assert "the session has 2 turns, the case 1 turn" in outcome.stderr
-
-
 def _lines_until(stream: IO[str], wanted: Callable[[str], bool]) -> list[str]:
     lines = []
     for line in stream:
@@ -311,8 +288,3 @@ def test_watching_judges_after_each_change_and_outlives_broken_files(project: Pr
         os.kill(process.pid, signal.SIGINT)
         assert process.wait(timeout=60) == 130
         assert "Traceback" not in process.stderr.read()
-
-
-def test_watching_needs_something_to_watch(project: Project) -> None:
-    outcome = project.run("judge", "run", "--watch")
-    assert (outcome.exit_code, "--cases" in outcome.stderr) == (2, True)

@@ -187,14 +187,6 @@ def test_labels_are_written_filled_in_and_compared_with(project: Project) -> Non
     assert "line 8 left out" in shown.stderr
 
 
-def test_labels_may_name_a_line_of_a_rubric_for_all_trials_of_a_case(project: Project) -> None:
-    project.write({"l.csv": "job,check,label\nasks,It asks before it deletes,pass\nhasty,,fail\n"})
-    [judge] = judged(project, "--labels", "l.csv")["judges"]
-    assert judge["name"] == "recorded"
-    assert judge["labels"]["confusion"]["true_pass"] == 1
-    assert judge["labels"]["unmatched"] == []
-
-
 def test_edited_cases_are_judged_now_and_measured_by_labels(project: Project) -> None:
     case = project.root / "cases/asks.yaml"
     case.write_text(case.read_text("utf-8").replace("asks before", "asks nothing"), "utf-8")

@@ -97,15 +97,6 @@ def test_another_threshold_asks_nobody_and_another_criterion_asks(project: Proje
     assert calls(project) == 2
 
 
-def test_errors_are_not_kept(project: Project) -> None:
-    write(project, judged_by("I cannot say."))
-    project.run("run", "cases", "--out", "run")
-    before = calls(project)
-    assert not list((project.root / "run").rglob("judge-answers/*"))
-    assert judged(project)["status"] == "ERROR"
-    assert calls(project) == 2 * before
-
-
 def test_an_agent_that_is_not_there_and_has_not_answered_is_an_error(project: Project) -> None:
     write(project, judged_by(MET))
     project.run("run", "cases", "--out", "run")

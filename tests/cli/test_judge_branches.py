@@ -33,30 +33,6 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def judged(held: Project, *arguments: str) -> list[str]:
-    data = held.run("judge", "run", "--json", *arguments).data
-    return [case["grade"]["case_id"] for case in data["cases"]]
-
-
-@pytest.mark.parametrize(
-    ("glob", "chosen"),
-    [
-        ("zoo", ["zoo", "zoo/later", "zoo/earlier"]),
-        ("zoo/", ["zoo"]),
-        ("zoo/earlier", ["zoo/earlier"]),
-        ("zoo/*", ["zoo/later", "zoo/earlier"]),
-        ("*r*", ["zoo/later", "zoo/earlier", "ark"]),
-        ("a*/", ["ark"]),
-    ],
-)
-def test_records_are_chosen_as_a_run_chooses_cases(
-    held: Project, glob: str, chosen: list[str]
-) -> None:
-    assert judged(held, "-k", glob) == chosen
-    listed = {case["id"] for case in held.run("list", "s", "-k", glob, "--json").data}
-    assert listed == set(chosen)
-
-
 def test_a_session_is_judged_by_the_path_that_is_chosen(held: Project, tmp_path: Path) -> None:
     from tests.support.session_files import claude_row, text, write_rows
 

@@ -65,14 +65,6 @@ def test_a_slow_engine_does_not_take_all_places(project: Project) -> None:
     assert began[2:4] == ["quick", "quick"]
 
 
-def test_an_engine_that_is_not_here_is_an_error_of_its_own_trials_only(suite: Project) -> None:
-    outcome = suite.run("run", ".", "-e", "gone", "-e", "one", "--json")
-    assert outcome.exit_code == 3
-    assert by_engine(outcome.data) == {"gone": ["ERROR"] * 3, "one": ["PASS"] * 3}
-    kinds = {c["error"]["kind"] for c in outcome.data["cases"] if c["engine"] == "gone"}
-    assert kinds == {"engine_not_found"}
-
-
 def test_what_depends_on_a_case_depends_on_it_on_the_same_engine(suite: Project) -> None:
     suite.write({"d.yaml": "depends_on: [c0]\n" + CASE})
     outcome = suite.run("run", ".", "-e", "gone", "-e", "one", "--json")

@@ -94,31 +94,6 @@ def test_past_runs_make_its_trends(project: Project) -> None:
     assert [len(case["marks"]) for case in older] == [1, 1], "what came later is not its past"
 
 
-@pytest.mark.parametrize("out", ["inside", "../outside"])
-def test_a_run_that_was_written_elsewhere_has_its_past(tmp_path: Path, out: str) -> None:
-    """F18: trends come from the index that the run was put in; V21: `last` means one run."""
-    project = Project(tmp_path, indexed=True).write(SUITE)
-    for options in ((), ("--out", out)):
-        project.run("run", "s", *options)
-    elsewhere = project.root / out
-
-    assert project.run("report", out, "--report", "html").exit_code == 0
-    page = page_of(elsewhere / "report.html")
-    assert [len(case["marks"]) for case in page.index["history"]] == [2, 2]
-    b = project.run("compare", out, "last", "--json").data["b"]["run_id"]
-    assert b == project.latest_run().name != page.index["run"]["run_id"]
-    assert b in project.run("show").stderr
-
-
-def test_without_an_index_there_are_no_trends(project: Project) -> None:
-    _, now = _runs(project)
-    project.run("report", "last", "--report", "html", "--index", "none")
-    assert page_of(project.root / ".skillup/runs" / now / "report.html").index["history"] is None
-    (project.root / ".skillup/index.sqlite").write_text("no database")
-    assert project.run("report", "last", "--report", "html").exit_code == 0
-    assert page_of(project.root / ".skillup/runs" / now / "report.html").index["history"] is None
-
-
 def test_a_run_without_a_result_has_a_report_all_the_same(project: Project) -> None:
     _, now = _runs(project)
     run = project.root / ".skillup/runs" / now

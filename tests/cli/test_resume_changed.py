@@ -34,13 +34,6 @@ def test_a_case_that_failed_cannot_be_lost_by_removing_its_file(stopped: Project
     assert (stopped.root / "out/result.json").read_bytes() == result
 
 
-def test_cases_that_are_new_are_not_slipped_in(stopped: Project) -> None:
-    stopped.write({"z.yaml": PASS})
-    outcome = stopped.run("run", "--resume", "out")
-    assert outcome.exit_code == 2
-    assert "new: 1 trial (z/scripted/with_skill/1)" in outcome.stderr
-
-
 def test_a_case_that_was_not_held_yet_may_be_mended(stopped: Project) -> None:
     stopped.write({"c.yaml": PASS.replace("prompt: hi", "prompt: hello")})
     outcome = stopped.run("run", "--resume", "out", "--json")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from itertools import combinations
 from math import sqrt
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -105,84 +103,6 @@ def test_rates_and_intervals_are_those_of_the_grades(result: Any, case: str, var
         chosen = list(combinations(outcomes, k))
         assert told["at_k"][k - 1]["pass_at_k"] == pytest.approx(fmean(map(any, chosen)))
         assert told["at_k"][k - 1]["pass_hat_k"] == pytest.approx(fmean(map(all, chosen)))
-
-
-def test_turns_fall_where_the_grades_say(result: Any) -> None:
-    (told,) = [
-        c
-        for c in result["analysis"]["cases"]
-        if (c["case_id"], c["variant"]) == ("wavers", "with_skill")
-    ]
-    trials = [
-        [all(check["passed"] for check in turn["checks"]) for turn in grade["turns"]]
-        for grade in result["cases"]
-        if (grade["case_id"], grade["variant"]) == ("wavers", "with_skill")
-    ]
-    assert len(trials) == TRIALS
-
-    for number, turn in enumerate(told["turns"]):
-        assert turn["rate"]["passed"] == sum(passed[number] for passed in trials)
-        assert turn["unfailed"] == fmean(all(passed[: number + 1]) for passed in trials)
-    failures = [trial.index(False) for trial in trials if False in trial]
-    assert [t["first_failures"] for t in told["turns"]] == [failures.count(0), failures.count(1)]
-
-
-def test_the_uplift_is_that_of_the_grades(result: Any) -> None:
-    told = {item["case_id"]: item for item in result["analysis"]["uplift"]}
-    expected = {}
-    for case in ("steady", "wavers", "breaks"):
-        after, before = verdicts(result, case), verdicts(result, case, "without_skill")
-        a, b = fmean(before), fmean(after)
-        (low_a, high_a), (low_b, high_b) = wilson(before), wilson(after)
-        expected[case] = b - a
-        low = b - a - sqrt((b - low_b) ** 2 + (high_a - a) ** 2)
-        high = b - a + sqrt((high_b - b) ** 2 + (a - low_a) ** 2)
-        found = told[case]
-        assert found["uplift"] == pytest.approx(b - a)
-        assert (found["low"], found["high"]) == pytest.approx((max(-1, low), min(1, high)))
-    suite = told[None]
-    assert suite["uplift"] == pytest.approx(fmean(expected.values()))
-    assert suite["low"] < suite["uplift"] < suite["high"]
-    assert (suite["cases"], suite["not_counted"]) == (3, [])
-    assert expected["wavers"] > 0.3
-
-
-def test_triggering_is_that_of_the_skills_calls(result: Any) -> None:
-    (told,) = result["analysis"]["triggering"]
-    used = [
-        check["passed"]
-        for grade in result["cases"]
-        if (grade["case_id"], grade["variant"]) == ("wavers", "with_skill")
-        for check in grade["turns"][1]["checks"]
-        if check["kind"] == "skill_used"
-    ]
-    assert (told["skill"], told["distractors"]) == ("logs", ["other"])
-    assert (told["used_rightly"], told["not_used_wrongly"]) == (sum(used), TRIALS - sum(used))
-    assert (told["used_wrongly"], told["not_used_rightly"]) == (0, TRIALS)
-    assert told["precision"] == 1
-    assert told["recall"] == fmean(used)
-
-
-def _copied_without_analysis(held: tuple[Project, Outcome]) -> tuple[Path, str]:
-    path = held[0].latest_run() / "result.json"
-    before = path.read_text(encoding="utf-8")
-    data = json.loads(before)
-    del data["analysis"]
-    path.write_text(json.dumps(data), encoding="utf-8")
-    return path, before
-
-
-def test_report_works_it_out_for_a_result_that_has_none(held: tuple[Project, Outcome]) -> None:
-    summary = held[0].latest_run() / "summary.md"
-    wanted = summary.read_text(encoding="utf-8")
-    path, before = _copied_without_analysis(held)
-    try:
-        outcome = held[0].run("report", str(path.parent), "--report", "markdown")
-    finally:
-        path.write_text(before, encoding="utf-8")
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert summary.read_text(encoding="utf-8") == wanted
 
 
 def test_judging_again_comes_to_the_same(held: tuple[Project, Outcome], result: Any) -> None:

@@ -104,14 +104,6 @@ def test_a_case_that_is_named_is_shown_whatever_it_came_to(held: Project) -> Non
     assert "skillup show last fine\n" in none.stdout
 
 
-def test_json_has_grades_and_records(held: Project) -> None:
-    data = held.run("show", "--json").data
-
-    assert [trial["grade"]["status"] for trial in data["trials"]] == ["ERROR"] * 2 + ["FAIL"] * 2
-    assert data["trials"][2]["record"]["turns"][0]["response"].startswith("Maybe.")
-    assert data["run_id"] == held.latest_run().name
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -149,22 +141,6 @@ def test_damaged_and_ungraded_trials_are_told(tmp_path: Path) -> None:
     assert outcome.exit_code == 0, outcome.stderr
     assert "fails/scripted/with_skill/1: its record is damaged" in outcome.stdout
     assert "no grade  fine" in outcome.stdout
-
-
-@pytest.mark.parametrize(("key", "value"), [("input", "x"), ("vars", [1]), ("user_simulator", 1)])
-def test_a_record_whose_case_is_none_is_damaged(tmp_path: Path, key: str, value: object) -> None:
-    """S13: it was a defect of ours."""
-    project = Project(tmp_path).write(SUITE)
-    project.run("run", "s")
-    path = project.latest_run() / "trials/fails/scripted/with_skill/1/record.json"
-    record = json.loads(path.read_text("utf-8"))
-    record["case"][key] = value
-    path.write_text(json.dumps(record), "utf-8")
-
-    outcome = project.run("show")
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert "fails/scripted/with_skill/1: its record is damaged" in outcome.stdout
 
 
 RETRIED = {
@@ -248,13 +224,3 @@ def test_no_name_in_a_run_of_somebody_else_steers_the_terminal(tmp_path: Path) -
             run.write_record(job, a_record())
     labels = shown_trials(tmp_path / "r", TrialFilter("*", None, only_failed=False)).labels
     assert list(labels.values()) == ["case plain", "case red"]
-
-
-@pytest.mark.parametrize("info", ['{"jobs": 5}', '{"jobs": [1]}', '{"suites": {"s": 5}}'])
-def test_a_run_file_of_another_shape_is_named(tmp_path: Path, info: str) -> None:
-    project = Project(tmp_path)
-    (project.root / "r").mkdir()
-    (project.root / "r/run.json").write_text(info)
-    shown = project.run("show", "r")
-    assert shown.exit_code == 2
-    assert "run.json is damaged" in shown.stderr

@@ -23,19 +23,6 @@ def test_the_time_between_two_starts_does_not_count() -> None:
     assert milliseconds_of_starts(events) == 3500
 
 
-def test_a_clock_that_was_put_back_and_damaged_times_take_nothing_away() -> None:
-    events = [
-        event("run_created", "2026-01-01T10:00:00.000Z"),
-        event("trial_started", None),
-        event("trial_started", "soon"),
-        event("trial_finished", "2026-01-01T10:00:01.000Z"),
-        event("run_reopened", "2026-01-01T10:00:00.000Z"),
-        event("trial_finished", "2026-01-01T09:00:00.000Z"),
-    ]
-    assert milliseconds_of_starts(events) == 1000
-    assert milliseconds_of_starts([]) == 0
-
-
 def test_a_run_that_is_resumed_says_how_long_all_of_it_took(project: Project) -> None:
     case = "input: {prompt: hi}\nscripted: [{say: fine, steps: [{delay: 0.5}]}]\n"
     project.write({"eval.yaml": "name: d\n", "a.yaml": case, "b.yaml": case})

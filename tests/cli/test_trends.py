@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from tests.support.project import Project
@@ -82,32 +80,6 @@ def test_runs_and_cases_can_be_chosen(project: Project) -> None:
     assert "suites in the index: demo" in unknown.stderr
 
 
-def test_several_trials_say_where_a_case_fell(project: Project) -> None:
-    ids = nights(project, a="p")
-    project.run("run", ".", "--trials", "9")
-    project.write({"cases/a.yaml": CASE.format(say="no", trouble="{}")})
-    after = project.run("run", ".", "--json", "--trials", "3").data["run_id"]
-    (case,) = project.run("trends", "--json").data["suites"][0]["cases"]
-    fell = case["fell_at"]
-    assert (fell["first"]["run_id"], fell["runs"]) == (after, 1)
-    assert fell["before"] == {"passed": 10, "judged": 10}
-    assert fell["since"] == {"passed": 0, "judged": 3}
-    assert case["failing_since"] is None
-    assert case["score"] == pytest.approx(11.5 / 13), "half of the score where it fails"
-    assert ids[0] not in project.run("trends", "-k", "a").stdout.partition("fell at")[2]
-    page = project.run("report", "last", "--report", "html")
-    assert page.exit_code == 0, page.stderr
-
-
-def test_variants_are_told_apart(project: Project) -> None:
-    project.write({**SUITE, "cases/a.yaml": CASE.format(say="hi", trouble="{}")})
-    project.run("run", ".", "--baseline")
-    outcome = project.run("trends")
-    assert "a (without skill)" in outcome.stdout
-    only = project.run("trends", "--variant", "with_skill", "--json").data["suites"]
-    assert [case["variant"] for case in only[0]["cases"]] == ["with_skill"]
-
-
 def test_an_index_that_was_lost_is_made_anew_from_the_runs(project: Project) -> None:
     nights(project, a="pf")
     before = project.run("trends", "--json").data
@@ -118,11 +90,3 @@ def test_an_index_that_was_lost_is_made_anew_from_the_runs(project: Project) -> 
     rebuilt = project.run("trends", "--rebuild", "--json")
     assert rebuilt.data == before
     assert "2 runs indexed" in rebuilt.stderr
-
-
-def test_a_run_that_was_deleted_stays_in_the_index(project: Project) -> None:
-    nights(project, a="pf")
-    shutil.rmtree(project.latest_run())
-    outcome = project.run("trends", "--rebuild")
-    assert "1 run indexed" in outcome.stderr
-    assert "a  ✓✗" in outcome.stdout

@@ -66,22 +66,6 @@ def test_clear_cases_are_decided_rightly_and_their_other_trials_are_saved(projec
     assert told == found
 
 
-def test_the_suites_gate_is_the_threshold_unless_another_is_given(project: Project) -> None:
-    project.write({"eval.yaml": "name: d\ngates: {min_pass_rate: 0.5}\n", "a.yaml": PASS})
-    outcome = run(project, "--trials", "12", "-j", "1")
-    assert decisions(outcome) == {"a": ("above", 5)}
-    assert len(outcome.data["not_needed"]) == 7
-
-
-def test_errors_are_no_observations(project: Project) -> None:
-    broken = FAIL.replace("say: bad", "say: bad, misbehave: {exit_code: 1}")
-    project.write({"eval.yaml": "name: d\n", "a.yaml": broken})
-    outcome = run(project, "--trials", "5", "-j", "1")
-    assert outcome.exit_code == 3
-    assert outcome.data["summary"]["error"] == 5
-    assert outcome.data["not_needed"] == []
-
-
 def test_paths_of_a_case_are_decided_by_themselves(project: Project) -> None:
     case = """
         input:
@@ -100,16 +84,6 @@ def test_paths_of_a_case_are_decided_by_themselves(project: Project) -> None:
     # The trials of the path that is open go on; the other is not held with them.
     assert decisions(outcome) == {"c/good": ("undecided", 8), "c/bad": ("below", 3)}
     assert outcome.data["not_needed"] == [f"c/bad/scripted/with_skill/{n}" for n in range(4, 9)]
-
-
-def test_a_case_that_others_need_is_held_as_long_as_they_do(project: Project) -> None:
-    needs = "depends_on: [a]\n" + flips(0.5)
-    project.write({"eval.yaml": "name: d\n", "a.yaml": PASS, "b.yaml": needs})
-    outcome = run(project, "--trials", "9", "--pass-rate", "0.5", "-j", "2")
-    held = [case["trial"] for case in outcome.data["cases"] if case["case_id"] == "b"]
-    assert decisions(outcome)["a"] == ("above", 5)
-    assert [c["trial"] for c in outcome.data["cases"] if c["case_id"] == "a"][: len(held)] == held
-    assert outcome.data["summary"]["skip"] == 0
 
 
 def test_a_killed_run_goes_on_to_the_same_decisions(project: Project) -> None:
@@ -131,18 +105,6 @@ def test_a_killed_run_goes_on_to_the_same_decisions(project: Project) -> None:
     assert {case for case, _ in told} == {
         c for c, (s, _) in decisions(calm).items() if s != "undecided"
     }
-
-
-def test_a_decided_run_that_is_resumed_holds_nothing_more(project: Project) -> None:
-    project.write({"eval.yaml": "name: d\n", "a.yaml": FAIL})
-    first = run(project, "--trials", "9", "-j", "1")
-    again = project.run("run", "--resume", "out", "--json")
-    assert again.data["not_needed"] == first.data["not_needed"]
-    assert len(again.data["cases"]) == 3
-    assert len(events(project, "case_decided")) == 1
-    judged = project.run("judge", "out")
-    assert judged.exit_code == 1
-    assert "not run" not in judged.stderr
 
 
 @pytest.mark.parametrize(

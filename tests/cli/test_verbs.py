@@ -97,27 +97,11 @@ def test_list_chooses_and_prints_data(suite: Project) -> None:
     assert suite.run("list", "--json", "-k", "zzz").data == []
 
 
-def test_schema_writes_all_of_them(project: Project) -> None:
-    assert project.run("schema", "--out", "deep/er").exit_code == 0
-    names = sorted(path.name for path in (project.root / "deep/er").iterdir())
-    assert names == [
-        f"{n}.schema.json" for n in ("case", "judge", "profile", "record", "result", "suite")
-    ]
-
-
 def test_doctor_says_that_the_scripted_engine_works_as_a_resume_proves(project: Project) -> None:
     outcome = project.run("doctor", "scripted", "--probe", "--json")
     assert (outcome.exit_code, outcome.stderr) == (0, "")
     (finding,) = outcome.data
     assert (finding["found"], finding["probe"], finding["problem"]) == (True, "ok", None)
-
-
-def test_doctor_fails_for_an_engine_that_is_named_and_not_here(project: Project) -> None:
-    project.write({"engines/gone.yaml": "engine: codex\ncommand: no-such-program\n"})
-    outcome = project.run("doctor", "gone", "--json")
-    assert outcome.exit_code == 3
-    assert outcome.data[0]["problem"]["kind"] == "engine_not_found"
-    assert project.run("doctor").exit_code == 0, "without names, one that works is enough"
 
 
 def test_doctor_names_a_profile_that_is_not_valid(project: Project) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.large_runs import write_large_run
-from tests.support.pages import page_of
 from tests.support.project import Project
 from tests.support.viewing import PATIENCE, Viewer, viewing
 
@@ -90,23 +89,6 @@ def test_a_run_that_was_killed_is_unfinished_and_not_running(tmp_path: Path) -> 
             assert viewer.get("api/runs").data["runs"][0]["status"] == "unfinished"
     (tmp_path / "go").touch()
     assert project.run("run", "--resume", "r").exit_code == 0
-
-
-def test_a_run_may_be_named_by_its_id_or_its_directory(project: Project, tmp_path: Path) -> None:
-    write_large_run(project.root / "elsewhere/b", 1, turns=1)
-
-    for named, first, listed in (
-        ("a", "a", ["a"]),
-        ("last", "a", ["a"]),
-        (".skillup/runs/a", "a", ["a"]),
-        ("elsewhere/b", "b", ["b"]),
-        ("elsewhere", None, ["b"]),
-        (".", None, ["a"]),
-    ):
-        with viewing(project, named) as viewer:
-            assert page_of(viewer.get().body).index["open"] == first
-            runs = viewer.get("api/runs").data["runs"]
-            assert [run["id"] for run in runs] == listed
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillup.app.engines import root_with_engines
+from skillup.app.planning import collect_secrets, keys_of, models_of
 from skillup.app.rejudge.sources import RecordSource
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.load.profiles import load_profile
@@ -38,7 +39,7 @@ def readers_for(
     routers: dict[tuple[frozenset[str], bool], JudgeRouter] = {}
 
     def reader(_: Record, case: Case) -> AbstractAsyncContextManager[Judge]:
-        keys = frozenset(keys_of_judges(case))
+        keys = frozenset(keys_of(models_of((), [case])))
         model = case.judge_model.model if case.judge_model is not None else ""
         anew = (compared or edited) and model.startswith("scripted:")
         if (keys, anew) not in routers:
@@ -128,36 +129,16 @@ def secrets_of(source: RecordSource, edited: EditedCases | None) -> Secrets:
     run_info = _run_info(source)
     recorded = _profiles_of_run(run_info)
     names = _texts(profile.get("api_key_env") for profile in recorded.values())
-    if edited is None:
-        secrets = Secrets.from_environment(os.environ, sorted(names))
-        return secrets.sparing(_names_of_run(run_info))
-    suites = {id(e.suite_settings): e.suite_settings for e in edited.cases if e.suite_settings}
-    users = [suite.user_simulator for suite in suites.values() if suite.user_simulator]
+    cases = [item.case for item in edited.cases] if edited is not None else []
+    given = (item.suite_settings for item in (edited.cases if edited is not None else ()))
+    suites = list({id(suite): suite for suite in given if suite is not None}.values())
     profiles = []
-    for name in sorted({*recorded, *_texts(user.engine for user in users)}):
-        try:  # as they are here: runs keep no values of keys
+    users = _texts(suite.user_simulator.engine for suite in suites if suite.user_simulator)
+    for name in sorted({*recorded, *users}) if edited is not None else ():
+        with suppress(SkillupError):  # of another workspace; runs keep no values of keys
             profiles.append(load_profile(name, root_with_engines(Path(), Path()), os.environ))
-        except SkillupError:
-            continue  # of another workspace
-    names |= _texts(profile.api_key_env for profile in profiles)
-    secrets = Secrets.from_environment(os.environ, sorted(names))
-    for variables in (*(p.env for p in profiles), *(s.environment.env for s in suites.values())):
-        secrets = secrets.also_of(variables, sorted(names))
-    for profile in profiles:
-        from skillup.engines.registry import tokens_of
-
-        secrets = secrets.also(tokens_of(profile.engine, os.environ))
-    of_judges = {name for item in edited.cases for name in keys_of_judges(item.case)}
-    of_judges |= _texts(user.api_key_env for user in users)
-    if of_judges:
-        secrets = secrets.also_of(os.environ, sorted(of_judges))
+    secrets = collect_secrets(os.environ, profiles, suites, cases, names)
     return secrets.sparing(_names_of_run(run_info))
-
-
-def keys_of_judges(case: Case) -> set[str]:
-    """The variables that hold the keys of who judges the case."""
-    own = {case.judge_model.api_key_env} if case.judge_model is not None else set()
-    return _texts({*own, *(judge.api_key_env for judge in case.all_judges())})
 
 
 def _run_info(source: RecordSource) -> Mapping[str, Any]:

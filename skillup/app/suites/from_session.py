@@ -10,7 +10,6 @@ from skillup.app.engines import DEFAULT_ENGINE, root_with_engines
 from skillup.errors import SkillupError, UsageError
 from skillup.importers.write import relative, schema_files, slug, unique_name, write_files
 from skillup.load.discover import SUITE_FILE
-from skillup.load.model import Loaded
 from skillup.load.profiles import load_profile
 from skillup.load.suites import load_paths
 from skillup.reports.terminal.listing import shown_path
@@ -112,39 +111,28 @@ def _in_suite(case_id: str, suite: Path, out: Path, engine: str) -> tuple[str, l
         loaded = load_paths([suite])
     except UsageError:
         return case_id, []
-    free = unique_name(case_id, _other_ids(loaded, suite, out))
+    own = out.resolve()
+    cases = [case for one in loaded.suites for case in one.cases if case.path.resolve() != own]
+    taken = {name.casefold() for case in cases for name in (case.case.id, case.family)}
+    # Those that are not valid have an id, too.
+    broken = {problem.file for problem in loaded.problems if problem.severity == "error"}
+    taken |= {path.stem.casefold() for path in broken if path.resolve() not in (own, suite)}
+    free = unique_name(case_id, taken)
     notes = []
     if free != case_id:
         notes.append(f"`{case_id}` is the id of another case of the suite: this one is `{free}`")
-    for one in loaded.suites:
-        named = one.suite.engine.name if one.suite.engine is not None else None
-        name = named or DEFAULT_ENGINE
+    for one in loaded.suites[:1]:
+        name = one.suite.engine.name if one.suite.engine is not None else DEFAULT_ENGINE
         try:
             adapter = load_profile(name, root_with_engines(Path.cwd(), suite), os.environ).engine
         except SkillupError:
             adapter = name
         if adapter != engine:
-            says = f"names the engine {name}" if named else f"names no engine (it is {name} then)"
             notes.append(
-                f"{shown_path(suite)} {says}, and the session ran with {engine}: "
-                f"run the case with --engine {engine}"
+                f"{shown_path(suite)} is run by the engine {name}, and the session ran with "
+                f"{engine}: run the case with --engine {engine}"
             )
-            break
     return free, notes
-
-
-def _other_ids(loaded: Loaded, suite: Path, out: Path) -> set[str]:
-    """The ids of the suite's other cases in lower case, also of those that are not valid."""
-    own = out.resolve()
-    found = {
-        name.casefold()
-        for one in loaded.suites
-        for case in one.cases
-        if case.path.resolve() != own
-        for name in (case.case.id, case.family)
-    }
-    broken = {problem.file for problem in loaded.problems if problem.severity == "error"}
-    return found | {path.stem.casefold() for path in broken if path.resolve() not in (own, suite)}
 
 
 def _printable(text: str) -> str:
