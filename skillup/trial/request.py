@@ -23,7 +23,7 @@ from skillup.schema.record import (
     TranscriptItem,
     TurnError,
 )
-from skillup.workspace import BlobStore
+from skillup.workspace.blobs import BlobStore
 
 T = TypeVar("T")
 

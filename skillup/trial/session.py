@@ -40,8 +40,9 @@ from skillup.schema.record import (
 )
 from skillup.trial.artifacts import set_aside
 from skillup.trial.request import Interruption, TrialEvent
-from skillup.workspace import BlobStore, Snapshot, diff_snapshots, take_snapshot
+from skillup.workspace.blobs import BlobStore
 from skillup.workspace.failures import refuse_full_disk
+from skillup.workspace.snapshot import Snapshot, diff_snapshots, take_snapshot
 from skillup.workspace.trees import list_tree
 
 T = TypeVar("T")

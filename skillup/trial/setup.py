@@ -27,7 +27,8 @@ from skillup.trial.artifacts import keep_references
 from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error
-from skillup.workspace import SkillToInstall, prepare_workspace, skill_name, skill_problem, unusable
+from skillup.workspace.prepare import prepare_workspace
+from skillup.workspace.skills import SkillToInstall, skill_name, skill_problem, unusable
 
 
 @dataclass(slots=True)

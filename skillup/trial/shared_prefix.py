@@ -28,7 +28,7 @@ from skillup.trial.request import Interruption, TrialRequest
 from skillup.trial.run import close_trial, record_on_error
 from skillup.trial.session import AgentWatcher, LiveSession, call_engine, look_at
 from skillup.trial.setup import OpenTrial, ended, new_record, open_trial
-from skillup.workspace import copy_workspace
+from skillup.workspace.trees import copy_workspace
 
 _INHERITED = (
     "skills", "initial_files", "initial_variables", "history", "execution_mode", "started_at",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from skillup.schema.case import Case
 from skillup.trial.artifacts import keep_references
-from skillup.workspace import BlobStore
+from skillup.workspace.blobs import BlobStore
 
 
 def test_golden_files_scripts_and_attachments_are_kept_with_their_modes(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from skillup.schema.record import FileState
-from skillup.workspace import BlobStore
+from skillup.workspace.blobs import BlobStore
 
 
 @pytest.mark.parametrize("size", [0, (1 << 20) - 1, 1 << 20, 3 << 20])
@@ -80,7 +80,7 @@ def test_threads_may_store_the_same_content_at_once(tmp_path: Path) -> None:
 def test_processes_that_are_killed_leave_no_half_blob(tmp_path: Path) -> None:
     program = f"""
 from pathlib import Path
-from skillup.workspace import BlobStore
+from skillup.workspace.blobs import BlobStore
 blobs = BlobStore(Path({str(tmp_path / "blobs")!r}))
 print("ready", flush=True)
 for number in range(100_000):

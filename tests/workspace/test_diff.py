@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillup.schema.record import WorkspaceChanges
-from skillup.workspace import BlobStore, SnapshotLimits, diff_snapshots, take_snapshot
-from skillup.workspace.snapshot import unified_diff
+from skillup.workspace.blobs import BlobStore
+from skillup.workspace.snapshot import SnapshotLimits, diff_snapshots, take_snapshot, unified_diff
 from tests.support.trees import make_tree
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.workspace import matches_any_glob, matches_glob
+from skillup.workspace.globs import matches_any_glob, matches_glob
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from skillup.schema.case import Context
-from skillup.workspace import PreparedWorkspace, SkillToInstall
+from skillup.workspace.prepare import PreparedWorkspace
+from skillup.workspace.skills import SkillToInstall
 from tests.support.preparation import Preparation
 from tests.support.trees import make_tree, tree_of
 

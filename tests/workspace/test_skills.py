@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from skillup.workspace import (
+from skillup.workspace.failures import PreparationError
+from skillup.workspace.skills import (
     InstalledSkill,
     SkillToInstall,
     install_skill,
     skill_name,
     skill_problem,
 )
-from skillup.workspace.failures import PreparationError
 from tests.support.trees import make_tree, tree_of
 
 DIRECTORIES = (".claude/skills",)

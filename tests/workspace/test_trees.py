@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import ExitCode, FullDiskError
-from skillup.workspace import copy_workspace
 from skillup.workspace.failures import (
     PreparationError,
     refuse_full_disk,
     refuse_without_room,
 )
-from skillup.workspace.trees import copy_fixture, stays_inside
+from skillup.workspace.trees import copy_fixture, copy_workspace, stays_inside
 from tests.support.trees import make_tree, tree_of
 
 ODD_NAMES = ["with space", "Grüße 你好", "new\nline", "-rf", "*", "'\"", "..dots", "trailing "]

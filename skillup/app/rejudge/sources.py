@@ -24,7 +24,7 @@ from skillup.sessions.record import read_session, record_of_session
 from skillup.store import RunDirectory, trials
 from skillup.store.places import check_shape_of_run
 from skillup.store.run_directory import RUN_FILE
-from skillup.workspace import BlobStore
+from skillup.workspace.blobs import BlobStore
 
 ReadFile = Callable[[FileState], bytes | None]
 NO_CASE = UsageError(

@@ -69,8 +69,8 @@ from skillup.schema.check_specs import Criterion
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.record import FileState, Usage, total_cost, total_usage
-from skillup.workspace import SkillToInstall, install_skill, skill_name, skill_problem
 from skillup.workspace.failures import PreparationError, refuse_full_disk
+from skillup.workspace.skills import SkillToInstall, install_skill, skill_name, skill_problem
 from skillup.workspace.trees import list_tree, shown
 
 DEFAULT_SECONDS = 300.0
