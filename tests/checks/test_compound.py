@@ -46,15 +46,6 @@ def test_a_child_that_cannot_be_evaluated_breaks_its_parent(spec: dict[str, Any]
     assert "needs a judge" in (result.error or "")
 
 
-def test_children_are_shown_with_the_role_and_scope_of_their_parent() -> None:
-    checks = CheckSet.model_validate({"any_of": [NO, YES]})
-
-    (result,) = evaluate_set(checks, make_record("yes").context(), role="expect")
-
-    assert [child.role for child in result.children] == ["expect", "expect"]
-    assert [child.scope for child in result.children] == ["conversation", "conversation"]
-
-
 def test_children_tell_case_apart_if_their_parent_does_and_they_do_not_object() -> None:
     children = [{"contains": "YES"}, {"contains": "YES", "case_sensitive": False}]
 

@@ -137,16 +137,6 @@ def test_no_check_of_the_conversation_passes_if_a_turn_was_not_completed(
     assert not result.passed
 
 
-def test_turns_of_a_conversation_held_as_one_message_cannot_be_asked() -> None:
-    recorded = make_record("yes", execution_mode="single_shot")
-    of_the_turn = Check.model_validate({"contains": "yes"})
-    by_number = Check.model_validate({"contains": "yes", "turn": 1})
-
-    assert not evaluate(of_the_turn, recorded.context(1)).assertable
-    assert not evaluate(by_number, recorded.context()).assertable
-    assert evaluate(of_the_turn, recorded.context()).passed
-
-
 # What the first of two turns and a follow-up say, each check of the conversation, and whether it
 # holds: what must be there is looked for in the last answer, what must not be there in every one.
 WHOLE_CONVERSATION: list[tuple[dict[str, Any], bool]] = [

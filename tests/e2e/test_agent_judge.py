@@ -128,7 +128,7 @@ def test_it_may_not_write_and_the_copy_stays_as_it_was(
     result = bench.judge(_judge(), recorded)
 
     assert (result.error, result.passed, result.notes) == (None, True, [])
-    assert not list(bench.base.glob("scratch/agent-*/desk/workspace/notes/x"))
+    assert not list(bench.base.glob("scratch/agent-*/work/workspace/notes/x"))
 
 
 def test_a_malformed_answer_is_asked_for_again_and_then_an_error(

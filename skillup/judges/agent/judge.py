@@ -198,7 +198,7 @@ class _Sandbox:
     @property
     def directory(self) -> Path:
         """The judge's working directory."""
-        return self.root / "desk"
+        return self.root / "work"
 
     def close(self) -> list[str]:
         """What was not shown, and what the judge did to its copy; it can be removed then."""
@@ -332,7 +332,7 @@ class _AgentJudge:
         judge, place, judged = self.judge, self.place, self.judged
         place.scratch.mkdir(parents=True, exist_ok=True)
         root = Path(tempfile.mkdtemp(prefix="agent-", dir=place.scratch)).resolve()
-        directory = root / "desk"
+        directory = root / "work"
         directory.mkdir()
         (root / "home").mkdir(mode=0o700)
         copy = copy_of(judged.files, self.read_file, directory / "workspace")

@@ -273,9 +273,9 @@ class JudgePair:
     trials: Agreement
 
 
-def pairs_of(seats: Collection[JudgeColumn]) -> list[JudgePair]:
+def pairs_of(columns: Collection[JudgeColumn]) -> list[JudgePair]:
     """Each judge with each later one."""
-    said = [(seat.name, seat.read(), seat.trials()) for seat in seats]
+    said = [(one.name, one.read(), one.trials()) for one in columns]
     return [
         JudgePair(one, other, agreement(read, other_read), agreement(trials, other_trials))
         for (one, read, trials), (other, other_read, other_trials) in combinations(said, 2)

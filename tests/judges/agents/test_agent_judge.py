@@ -118,7 +118,7 @@ def test_it_reads_copies_and_changes_none(bench: Bench, recorded: Recorded) -> N
     raw = (room / "raw" / "turn-01.stdout.jsonl").read_text()
     assert "+1" in raw
     assert raw.count("not permitted") == 2
-    assert (room / "desk" / "workspace" / "a.txt").read_text() == "1\n2\n"
+    assert (room / "work" / "workspace" / "a.txt").read_text() == "1\n2\n"
 
 
 def test_what_it_changes_all_the_same_is_noted(bench: Bench, recorded: Recorded) -> None:
@@ -141,30 +141,6 @@ def test_what_it_changes_all_the_same_is_noted(bench: Bench, recorded: Recorded)
     assert result.notes == ["the judge changed its copy of what it judged: workspace/a.txt"]
 
 
-def test_materials_are_files_and_the_final_message_is_data_in_the_question(
-    bench: Bench, recorded: Recorded
-) -> None:
-    shown = {"steps": [{"read": "judge/transcript.md"}, {"read": "judge/files.txt"}]}
-
-    bench.judge(judge({**shown, "say": answer(True, True)}), recorded)
-
-    (room,) = (bench.base / "scratch").glob("agent-*")
-    names = sorted(file.name for file in (room / "desk" / "judge").iterdir())
-    assert names == [
-        "changes.diff",
-        "files.txt",
-        "final_message.txt",
-        "transcript.json",
-        "transcript.md",
-    ]
-    assert "> Hello there, I wrote it." in (room / "desk/judge/transcript.md").read_text()
-    listed = (room / "desk/judge/files.txt").read_text().splitlines()
-    assert [line.split() for line in listed] == [
-        ["added", "4", "a.txt"],
-        ["unchanged", "1", "sub/b.txt"],
-    ]
-
-
 def test_what_is_too_long_is_shortened_and_said(bench: Bench) -> None:
     recorded = make_record(
         make_turn("one", files={"a": "x\n" * 50}), make_turn("z" * 5000, files={"a": "x\n" * 50})
@@ -179,8 +155,8 @@ def test_what_is_too_long_is_shortened_and_said(bench: Bench) -> None:
     result = bench.judge(judge(answer(True, True), context={"limits": limits}), recorded)
 
     (room,) = (bench.base / "scratch").glob("agent-*")
-    assert "the rest is left out" in (room / "desk/judge/changes.diff").read_text()
-    assert "bytes left out" in (room / "desk/judge/transcript.md").read_text()
+    assert "the rest is left out" in (room / "work/judge/changes.diff").read_text()
+    assert "bytes left out" in (room / "work/judge/transcript.md").read_text()
     assert any("transcript.md shortened: the first 1 turns left out" in n for n in result.notes)
     assert any("changes.diff shortened: cut after 10 lines" in note for note in result.notes)
     assert any("not in the question, because too long" in note for note in result.notes)
@@ -265,7 +241,7 @@ def test_attachments_come_from_the_record_or_the_suite(bench: Bench) -> None:
     missing = {"attachments": [{"path": "none.md"}]}
     result = bench.judge(judge(answer(True, True), context=missing), recorded)
 
-    (room,) = (bench.base / "scratch").glob("agent-*/desk/judge/attachments")
+    (room,) = (bench.base / "scratch").glob("agent-*/work/judge/attachments")
     assert sorted((f.name, f.read_text()) for f in room.iterdir()) == [
         ("kept.md", "kept"),
         ("own.md", "own"),
@@ -315,7 +291,7 @@ def test_secrets_are_masked_in_what_it_says_and_is_shown(bench: Bench) -> None:
     assert (
         SECRET
         not in (
-            next((bench.base / "scratch").glob("agent-*")) / "desk/judge" / "transcript.md"
+            next((bench.base / "scratch").glob("agent-*")) / "work/judge" / "transcript.md"
         ).read_text()
     )
 

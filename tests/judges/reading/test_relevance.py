@@ -90,15 +90,6 @@ def test_windows_are_children_with_turns_reason_and_quotation() -> None:
     assert [(span.turn, span.end) for span in result.spans] == [(2, len(OFF))]
 
 
-def test_a_turns_relevance_is_that_of_its_answer() -> None:
-    asker = ScriptedAsker(is_off)
-    (result,) = read(asker, relevance(window_size=2), SUMS, turn=3)
-    assert (result.score, result.scope) == (1.0, "turn 3")
-    assert "turn 1" not in asker.prompt
-    (result,) = read(asker, relevance(), SUMS, turn=2)
-    assert result.score == 0.0
-
-
 def test_what_was_put_in_beforehand_is_context_and_is_not_judged() -> None:
     history = [
         HistoryItem(role="user", content="I like sums."),

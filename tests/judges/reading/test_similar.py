@@ -60,17 +60,3 @@ def test_vectors_that_cannot_be_compared_are_an_error(vectors: list[list[float]]
         else "test:small gave no two vectors that can be compared"
     )
     assert not result.passed
-
-
-def test_embeddings_need_no_model_that_reads() -> None:
-    asker = ScriptedAsker(vectors=[[1], [1]])
-    (result,) = read(asker, checks(EMBEDDED), TWO, turn=2, judge_model=None)
-    assert result.passed
-    assert asker.embedded[0].model.model == "test:small"
-
-
-def test_an_empty_answer_is_like_nothing() -> None:
-    asker = ScriptedAsker(vectors=[[1], [1]])
-    (result,) = read(asker, checks(EMBEDDED), make_record(" "), turn=1)
-    assert (result.passed, result.found) == (False, "0.00: the answer is empty")
-    assert asker.embedded == []

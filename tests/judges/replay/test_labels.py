@@ -110,11 +110,3 @@ def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
     assert labels(tmp_path, text) == []
     filled = text.replace(",\n", ",fail\n")
     assert against_labels(verdicts, labels(tmp_path, filled)).counts.false_pass == 3
-
-
-def test_a_check_that_failed_as_a_whole_leaves_its_criteria_unanswered() -> None:
-    whole = JudgedItem(JOB, 1, "rubric")
-    label = Label(2, JOB, 1, "rubric / Polite", True)
-
-    assert against_labels({whole: JudgeVerdict(None, "no answer")}, [label]).unanswered == (whole,)
-    assert against_labels({whole: JudgeVerdict(True, "yes")}, [label]).unmatched == (label,)

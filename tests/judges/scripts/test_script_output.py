@@ -101,13 +101,6 @@ def test_what_looks_like_a_verdict_and_cannot_be_read_is_an_error_and_is_shown(t
     assert text[:5] in (result.error or "")
 
 
-@pytest.mark.parametrize(
-    "text", ['\ufeff{"score": 0.1}', '  {"score": 0.1}\n', 'log\n  {"score": 0.1}']
-)
-def test_a_byte_order_mark_and_indentation_are_no_part_of_a_verdict(text: str) -> None:
-    assert (verdict(text).score, verdict(text).error) == (0.1, None)
-
-
 @pytest.mark.parametrize("before", ["", "checking…\n", "{not json}\n", '{"note": 1}\n'])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_the_verdict_may_stand_at_the_end_of_other_output(before: str, indent: int | None) -> None:

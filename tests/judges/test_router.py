@@ -1,4 +1,4 @@
-"""The desk: each inquiry goes to whoever can answer it, and nobody's failure is a verdict."""
+"""The router: each request goes to whoever can answer it, and nobody's failure is a verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def profile(name: str, _: Path) -> Profile:
     return Profile(name=name, engine="scripted")
 
 
-def desk(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeRouter:
+def router(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeRouter:
     kept = cache(root / "answers")
     models = Models(environment, str, kept, rate_limiter=RateLimiter(0))
     return JudgeRouter(models, profile, lambda _: (root, "scripted"), lambda _: root)
@@ -41,12 +41,12 @@ def case(*assertions: object, **more: object) -> dict[str, Any]:
     return read.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-def judge(with_desk: JudgeRouter, written: dict[str, Any]) -> Grade:
+def judge(of: JudgeRouter, written: dict[str, Any]) -> Grade:
     recorded = make_record("Shall I?", files={"a.log": ""}, case=written)
 
     async def main() -> Grade:
-        async with with_desk:
-            return await grade(recorded.record, recorded.read_file, with_desk)
+        async with of:
+            return await grade(recorded.record, recorded.read_file, of)
 
     return anyio.run(main)
 
@@ -67,7 +67,7 @@ def test_models_and_scripts_answer_side_by_side(tmp_path: Path) -> None:
         {"script": "yes.sh"},
         judge_model={"model": "scripted:judge.yaml"},
     )
-    graded = judge(desk(tmp_path), written)
+    graded = judge(router(tmp_path), written)
     found = [(check.kind, check.passed, check.error) for check in graded.turns[0].checks]
     assert found == [
         ("script", False, None),
@@ -80,8 +80,8 @@ def test_models_and_scripts_answer_side_by_side(tmp_path: Path) -> None:
 def test_an_old_record_is_judged_again_without_a_request(tmp_path: Path) -> None:
     with ModelServer(lambda request: Structured(PASS)) as server:
         written = case(RUBRIC, judge_model={"model": "anthropic:m", "base_url": server.url})
-        first = judge(desk(tmp_path), written)
-    again = judge(desk(tmp_path, {}), written)
+        first = judge(router(tmp_path), written)
+    again = judge(router(tmp_path, {}), written)
     assert len(server.requests) == 1
     assert again.turns == first.turns
     assert again.judging is not None
@@ -119,7 +119,7 @@ def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
 def test_what_is_missing_is_known_beforehand(
     tmp_path: Path, written: dict[str, Any], said: str
 ) -> None:
-    problem = desk(tmp_path, {}).problem(Case.model_validate(written))
+    problem = router(tmp_path, {}).problem(Case.model_validate(written))
     assert problem is not None
     assert problem.kind == "judge"
     assert said in problem.message
