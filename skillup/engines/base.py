@@ -209,10 +209,3 @@ class SchemaAnswers(Protocol):
         With `own_skills` the agent has skills that it may use; else it needs none.
         """
         ...
-
-
-@runtime_checkable
-class LogsInByFile(Protocol):
-    """An engine whose login may be in a file, with tokens that must not be written anywhere."""
-
-    def login_file(self, environment: Mapping[str, str]) -> Path | None: ...

@@ -9,7 +9,7 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -355,18 +355,10 @@ async def _run_process(
     )
     outcome = await run_process(request, take)
     transcript = parser.transcript
-    error: TurnError | None = None
-    if (failure := _failure(engine, outcome, parser, turn)) is not None:
-        evidence = [failure.text] if len(failure.text) > 300 else []
-        evidence += transcript.notices[-3:]
-        if outcome.stderr_tail.strip():
-            evidence.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
-        if last_lines:
-            lines = b"\n".join(last_lines).decode(errors="replace")
-            evidence.append(f"last lines of stdout:\n{lines}")
-        error = engine.error(
-            failure.kind, secrets.mask(failure.text), secrets.mask("\n".join(evidence))
-        )
+    failure, error = _failure(engine, outcome, parser, turn), None
+    if failure is not None:
+        evidence = secrets.mask(_evidence(failure, outcome, last_lines, parser))
+        error = engine.error(failure.kind, secrets.mask(failure.text), evidence)
     notices = [*transcript.notices]
     notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
     if outcome.ended_by == "answered":
@@ -424,6 +416,18 @@ def _failure(
         return Failure("engine_not_usable", f"it did not start: {last_line}")
     what = f"it ended with exit code {code}" + " after its answer" * parser.finished
     return Failure("crash", f"{what}: {last_line}" if last_line else what)
+
+
+def _evidence(
+    failure: Failure, outcome: ProcessOutcome, last_lines: Iterable[bytes], parser: EventParser
+) -> str:
+    parts = [failure.text] if len(failure.text) > 300 else []
+    parts += parser.transcript.notices[-3:]
+    if outcome.stderr_tail.strip():
+        parts.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
+    if lines := b"\n".join(last_lines).decode(errors="replace"):
+        parts.append(f"last lines of stdout:\n{lines}")
+    return "\n".join(parts)
 
 
 def is_there(program: str, env: Mapping[str, str], cwd: Path) -> bool:

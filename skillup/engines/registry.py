@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 from skillup.adapters import ADAPTERS
-from skillup.engines.base import Engine, LogsInByFile
+from skillup.engines.base import Engine
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.login import login_secrets
 from skillup.engines.session_entries import SessionLibrary
@@ -31,7 +31,7 @@ def get_engine(name: str) -> Engine:
 def tokens_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
     """The tokens of the user's login file, if that adapter's CLI has one; secrets, by name."""
     engine = get_engine(name)
-    return login_secrets(engine.login_file(environment)) if isinstance(engine, LogsInByFile) else {}
+    return login_secrets(engine.login_file(environment)) if isinstance(engine, CliEngine) else {}
 
 
 @cache
