@@ -44,7 +44,7 @@ SMALL_CASES = ("a", "b", "c")
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
     """Where agents say that they were asked."""
-    path = tmp_path / "held.txt"
+    path = tmp_path / "log.txt"
     path.touch()
     return path
 
@@ -72,13 +72,13 @@ def expect_completed(
     before: dict[str, bytes],
     env: dict[str, str] | None = None,
 ) -> None:
-    """`--resume` held the rest, nothing that had finished, and came to what `calm` came to."""
-    told = log.read_text(encoding="utf-8").split()
+    """`--resume` ran the rest, nothing that had finished, and came to what `calm` came to."""
+    before_it = log.read_text(encoding="utf-8").split()
     outcome = project.run("run", "--resume", str(run), env=env)
     assert outcome.exit_code == 0, outcome.stderr
     after = finished(run)
     assert {name: after[name] for name in before} == before
-    again = log.read_text(encoding="utf-8").split()[len(told) :]
+    again = log.read_text(encoding="utf-8").split()[len(before_it) :]
     assert not {Path(name).parts[1] for name in before} & set(again)
     assert differences(project.root / "calm", run) == ""
     assert missing_blobs(run) == []

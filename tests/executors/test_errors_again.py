@@ -1,4 +1,4 @@
-"""`--resume RUN --retry-errors`: what met an error is held again, what had a verdict is not."""
+"""`--resume RUN --retry-errors`: what met an error runs again, what had a verdict is not."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
     )
     assert "--retry-errors" not in again.stderr
     assert (failed / TRIAL / "attempt-1.json").read_bytes() == before
-    told = [event for event in events(failed) if event["event"] == "errors_retried"]
-    assert told[0]["held_again"] == ["a/moody/with_skill/1"]
-    assert told[0]["skipped_before"] == ["b/moody/with_skill/1"]
+    retried = [event for event in events(failed) if event["event"] == "errors_retried"]
+    assert retried[0]["held_again"] == ["a/moody/with_skill/1"]
+    assert retried[0]["skipped_before"] == ["b/moody/with_skill/1"]
     trend = project.run("trends", "--index", "index.db", "--json").data
     assert "ERROR" not in json.dumps(trend)
     nothing = resume(project, "--retry-errors")
@@ -136,8 +136,8 @@ def test_errors_of_the_case_itself_are_left(tmp_path: Path) -> None:
     plan = a_plan(tmp_path, {"a": {}, "b": {}, "c": {}, "d": {}})
     run = tmp_path / "run"
     run_plan(plan, run)
-    told = ("template", "engine_not_found", "internal", "unsupported")
-    kinds = dict(zip("abcd", told, strict=True))
+    every = ("template", "engine_not_found", "internal", "unsupported")
+    kinds = dict(zip("abcd", every, strict=True))
     for path in run.glob("trials/*/*/*/*/record.json"):
         record = json.loads(path.read_text(encoding="utf-8"))
         record["error"] = {"kind": kinds[record["case_id"]], "message": "so it is"}
@@ -160,16 +160,16 @@ def test_without_a_run_it_is_a_wrong_use(project: Project) -> None:
 JUDGED = """
     input: {prompt: hi}
     assertions: [{script: {path: judge.sh}}]
-    scripted: [{say: fine, steps: [{run: "echo held >> HELD"}]}]
+    scripted: [{say: fine, steps: [{run: "echo run >> LOG"}]}]
     """
 
 
 def test_where_only_judging_met_an_error_only_that_is_done_again(project: Project) -> None:
-    held = project.root / "held.txt"
+    log = project.root / "log.txt"
     project.write(
         {
             "eval.yaml": "name: d\n",
-            "a.yaml": JUDGED.replace("HELD", str(held)),
+            "a.yaml": JUDGED.replace("LOG", str(log)),
             "b.yaml": AFTER,
             "judge.sh": f"#!/bin/sh\n[ -e {project.root}/mended ] || kill -9 $$\n",
         }
@@ -187,7 +187,7 @@ def test_where_only_judging_met_an_error_only_that_is_done_again(project: Projec
     assert [case["status"] for case in again.data["cases"]] == ["PASS", "PASS"], again.stderr
     assert "judged again: 1 trial with a whole conversation" in again.stderr
     assert record.read_bytes() == before
-    assert held.read_text() == "held\n"
+    assert log.read_text() == "run\n"
 
 
 def test_killed_while_it_is_taken_back_it_is_counted_once(tmp_path: Path) -> None:

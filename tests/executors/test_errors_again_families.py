@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.support.crashes import differences
 from tests.support.moody import set_mood
-from tests.support.project import GUARD_SECONDS, Outcome, Project
+from tests.support.project import Outcome, Project
 
 FAMILY = """
     input:
@@ -87,28 +85,6 @@ def test_wherever_paths_failed_the_result_is_that_of_a_run_without_errors(
     log.unlink()
     resume(project, "--retry-errors")
     assert log.read_text(encoding="utf-8").split() == again
-    take_attempts_away(project.root / "out")
-    found = differences(project.root / "calm", project.root / "out")
-    assert not found, found
-
-
-def test_killed_while_a_family_runs_again_it_comes_out_the_same(
-    project: Project, log: Path
-) -> None:
-    failing(project, log, "deeper")
-    set_mood(project, 3, error="auth")
-    project.run_json(".", "-e", "moody", "--out", "out")
-    set_mood(project, 3, hang=True)
-    log.unlink()
-    with project.start("run", "--resume", "out", "--retry-errors") as process:
-        end = time.monotonic() + GUARD_SECONDS / 2
-        while not log.exists() or "deeper" not in log.read_text(encoding="utf-8"):
-            assert process.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-    set_mood(project)
-    resume(project)
     take_attempts_away(project.root / "out")
     found = differences(project.root / "calm", project.root / "out")
     assert not found, found
@@ -195,6 +171,6 @@ def test_a_trial_that_may_decide_runs_again_and_counts_in_its_place(project: Pro
     again = resume(project, "--retry-errors")
     assert again.data["not_needed"] == []
     assert again.data["summary"]["pass"] == 8
-    told = (project.root / "out/events.jsonl").read_text(encoding="utf-8").splitlines()
-    decided = [e for e in map(json.loads, told) if e["event"] == "case_decided"]
+    lines = (project.root / "out/events.jsonl").read_text(encoding="utf-8").splitlines()
+    decided = [e for e in map(json.loads, lines) if e["event"] == "case_decided"]
     assert [(e["verdict"], e["trials"]) for e in decided] == [("above", 5), ("above", 5)]

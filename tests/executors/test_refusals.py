@@ -126,8 +126,8 @@ def test_in_a_family_a_quota_leaves_all_its_trials(project: Project, turn: int, 
     assert result["cases"] == []
     assert result["stopped"]["kind"] == "quota"
     assert not (project.latest_run() / "scratch").exists()
-    told = [event["job"][-1] for event in project.journal() if event["event"] == "trial_left"]
-    assert sorted(told) == list(begun)  # what watches the run shows them no more
+    left = [event["job"][-1] for event in project.journal() if event["event"] == "trial_left"]
+    assert sorted(left) == list(begun)  # what watches the run shows them no more
 
 
 def test_when_nothing_is_accepted_for_so_long_the_run_ends(project: Project) -> None:

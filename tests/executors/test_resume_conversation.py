@@ -198,21 +198,6 @@ def test_if_anything_is_not_as_it_was_it_begins_anew_and_says_why(
     assert (run / "trials" / JOB / "raw.attempt-1" / "turn-02.stdout.jsonl").exists()
 
 
-def test_what_a_killed_turn_did_to_the_workspace_is_not_gone_on_with(project: Project) -> None:
-    case = CASE.replace("{turn: 3, say: ok}", "{turn: 3, say: ok, steps: [{run: 'echo >> a.txt'}]}")
-    suite(project, case)
-    set_mood(project, 3, hang=True)
-    run = project.root / "out"
-    with project.start("run", ".", "-e", "moody", "--out", "out") as process:
-        wait_until_session_has(run, '"id": "call_3_1", "status"', process)
-        process.kill()
-        process.wait()
-    set_mood(project)
-    project.run("run", "--resume", "out")
-    (note,) = record_of(run)["notes"]
-    assert note.endswith("its workspace was changed after the last whole turn")
-
-
 def test_a_quota_ends_the_run_and_resuming_goes_on_with_the_next_turn(
     project: Project, calm: dict[str, Any]
 ) -> None:

@@ -232,24 +232,6 @@ def test_shared_turns_that_are_tried_again_are_shared_again(
     assert outcome.data["summary"]["usage"]["input_tokens"] == 500
 
 
-def test_a_resumed_run_runs_what_is_left_with_its_shared_turns_once(
-    project: Project, tmp_path: Path
-) -> None:
-    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
-    run(project)
-    kept = record(project, "c/refuse")
-    for case in ("c", "c/agree"):
-        folder = project.root / "out/trials" / case / "scripted/with_skill/1"
-        (folder / "record.json").unlink()
-        (folder / "grading.json").unlink()
-    outcome = project.run("run", "--resume", "out", "--json")
-    assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
-    assert shared_turns(tmp_path) == ["1", "2", "1", "2"]
-    assert record(project, "c/refuse") == kept
-    sessions = {record(project, case)["turns"][0]["session_id"] for case in ("c", "c/agree")}
-    assert len(sessions) == 1
-
-
 def test_an_interrupted_branch_leaves_no_record_and_runs_later(
     project: Project, tmp_path: Path
 ) -> None:

@@ -15,7 +15,9 @@ scripted:
 """
 
 
-def held(project: Project, given: str, say: str = "{{user}}", more: str = "") -> tuple[Any, Any]:
+def run_case(
+    project: Project, given: str, say: str = "{{user}}", more: str = ""
+) -> tuple[Any, Any]:
     """The grade and the record of a case with this `input`."""
     project.write({"eval.yaml": "name: d\n", "c.yaml": given + more + SCRIPT.replace("SAY", say)})
     grade = project.run_json(".")["cases"][0]
@@ -45,7 +47,7 @@ input:
     - {{role: user, content: "{last}"}}
   prompt: go
 """
-    grade, record = held(project, given)
+    grade, record = run_case(project, given)
     assert said(record) == ["user: one", "assistant: answer"]
     assert grade["turns"][0]["content"] == sent
     assert grade["turns"][0]["response"] == sent
@@ -53,7 +55,7 @@ input:
 
 def test_a_history_of_unanswered_messages_alone_needs_no_session(project: Project) -> None:
     given = "input: {history: [{role: user, content: one}], prompt: go}\n"
-    grade, record = held(project, given)
+    grade, record = run_case(project, given)
     assert record["history"] == []
     assert grade["turns"][0]["response"] == "one\n\ngo"
 
@@ -96,7 +98,7 @@ input:
   history: [{role: user, content: one}, {role: assistant, content: answer}]
   turns: [two, three]
 """
-    grade, record = held(project, given, "{{turn}}")
+    grade, record = run_case(project, given, "{{turn}}")
     first, second = record["turns"]
     assert (first["session_verified"], second["session_verified"]) == (True, True)
     assert [first["session"]["messages"], second["session"]["messages"]] == [2, 3]
@@ -127,7 +129,7 @@ input:
   history: [{role: assistant, content: "Question 1: How many are you?"}]
   turns: [Twelve., And now?]
 """
-    grade, record = held(project, given)
+    grade, record = run_case(project, given)
 
     assert grade["status"] == "PASS"
     assert [turn["session_verified"] for turn in record["turns"]] == [True, True]

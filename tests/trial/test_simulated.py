@@ -37,7 +37,7 @@ USER = """
     """
 
 
-def held(project: Project, case: str, user: str = USER, suite: str = SUITE) -> Any:
+def run_case(project: Project, case: str, user: str = USER, suite: str = SUITE) -> Any:
     """The result of the one case."""
     project.write({"eval.yaml": suite, "cases/a.yaml": case, "lab/user.yaml": user})
     (result,) = project.run_json(".")["cases"]
@@ -51,7 +51,7 @@ def said(result: Any) -> list[tuple[str, str, str]]:
 def test_the_user_leads_until_it_has_what_it_wants_and_never_sees_the_criteria(
     project: Project,
 ) -> None:
-    result = held(project, LED)
+    result = run_case(project, LED)
     assert (result["status"], result["error"]) == ("PASS", None)
     assert said(result) == [
         ("simulator", "Please renew my card.", "completed"),
@@ -68,7 +68,7 @@ def test_the_user_leads_until_it_has_what_it_wants_and_never_sees_the_criteria(
 
 
 def test_the_end_is_shown_and_so_is_what_was_said_if_it_did_not_pass(project: Project) -> None:
-    held(project, LED)
+    run_case(project, LED)
     assert "ended by the simulated user: completed, It is renewed." in project.run("run").stderr
     failing = LED.replace("contains: renewed", "contains: lost")
     project.write({"cases/a.yaml": failing})
@@ -96,7 +96,7 @@ def test_a_user_that_leaves_its_part_is_noted(
     """J15: a user that recited all it knew drew no note."""
     case = LED.replace("renew the card", "Have the library card renewed today")
     case = case.replace("{name: Dana}", FACTS)
-    held(project, case, USER.replace("Please renew my card.", json.dumps(message)))
+    run_case(project, case, USER.replace("Please renew my card.", json.dumps(message)))
     notes = project.record("a/scripted/with_skill/1")["turns"][0]["notes"]
     assert len(notes) == (note is not None)
     assert all((note or "") in one for one in notes)
@@ -104,7 +104,7 @@ def test_a_user_that_leaves_its_part_is_noted(
 
 def test_after_the_last_turn_that_is_allowed_nothing_is_asked_any_more(project: Project) -> None:
     case = LED.replace("max_turns: 4", "max_turns: 2").replace("Dana, say", "nobody, say")
-    result = held(project, case)
+    result = run_case(project, case)
     assert [turn["status"] for turn in result["turns"]] == ["completed"] * 2
     assert result["simulator"]["stop"] == "limit"
     assert result["status"] == "FAIL"
@@ -113,21 +113,21 @@ def test_after_the_last_turn_that_is_allowed_nothing_is_asked_any_more(project: 
 
 def test_checks_decide_though_the_user_gave_up_and_the_reason_says_so(project: Project) -> None:
     user = USER.replace("stop: completed, reason: It is renewed.", "stop: impossible, reason: No.")
-    result = held(project, LED, user)
+    result = run_case(project, LED, user)
     assert result["status"] == "PASS"
     assert result["reason"].endswith("the simulated user gave up: No.")
 
 
 def test_a_conversation_that_nothing_checks_has_no_evidence(project: Project) -> None:
     case = LED.replace(LED[LED.index("    assertions") : LED.index("    scripted")], "")
-    result = held(project, case)
+    result = run_case(project, case)
     assert (result["status"], result["simulator"]["stop"]) == ("FAIL", "completed")
     assert "no evidence" in result["reason"]
 
 
 def test_a_check_of_a_turn_that_was_not_held_is_not_assertable(project: Project) -> None:
     check = "assertions: [{contains: Pardon, turn: 4}, "
-    result = held(project, LED.replace("assertions: [", check))
+    result = run_case(project, LED.replace("assertions: [", check))
     assert result["status"] == "FAIL"
     assert result["assertions"][0]["assertable"] is False
 
@@ -144,7 +144,7 @@ def test_a_user_that_fails_in_the_middle_is_an_error_and_not_the_agents_fault(
     project: Project,
 ) -> None:
     user = USER.replace("answer: {message: Dana}", "error: the model is gone")
-    result = held(project, LED, user)
+    result = run_case(project, LED, user)
     assert (result["status"], result["error"]["kind"]) == ("ERROR", "judge")
     assert result["error"]["message"].startswith("turn 2: the simulated user: ")
     assert [turn["status"] for turn in result["turns"]] == ["completed", "error"]
@@ -154,20 +154,22 @@ def test_a_user_that_fails_in_the_middle_is_an_error_and_not_the_agents_fault(
 
 def test_an_error_of_the_agents_ends_the_conversation(project: Project) -> None:
     case = LED.replace("say: Which name?", "say: x, misbehave: {exit_code: 3}")
-    result = held(project, case)
+    result = run_case(project, case)
     assert (result["status"], result["error"]["kind"]) == ("ERROR", "crash")
     assert len(result["turns"]) == 1
     assert result["simulator"]["stop"] is None
 
 
 def test_it_cannot_stop_before_anything_was_said(project: Project) -> None:
-    result = held(project, LED, "rules: [{answer: {stop: impossible, reason: I do not dare.}}]\n")
+    result = run_case(
+        project, LED, "rules: [{answer: {stop: impossible, reason: I do not dare.}}]\n"
+    )
     assert (result["status"], result["error"]["kind"]) == ("ERROR", "judge")
 
 
 def test_what_the_user_writes_is_no_template(project: Project) -> None:
     user = USER.replace("message: Dana", "message: 'Dana <<name>> {{name}}'")
-    result = held(project, "vars: {name: Kim}\n" + LED.replace("\n    ", "\n"), user)
+    result = run_case(project, "vars: {name: Kim}\n" + LED.replace("\n    ", "\n"), user)
     assert result["turns"][1]["content"] == "Dana <<name>> {{name}}"
 
 
@@ -176,7 +178,7 @@ def test_templates_in_the_users_part_are_filled_in(project: Project) -> None:
         "rules:", "rules:\n      - {when: {system: 'a card of Kim'}, error: filled}"
     )
     case = LED.replace("renew the card", "get a card of <<name>>").replace("\n    ", "\n")
-    result = held(project, "vars: {name: Kim}\n" + case, user)
+    result = run_case(project, "vars: {name: Kim}\n" + case, user)
     assert "filled" in result["error"]["message"]
 
 
@@ -213,7 +215,7 @@ RESPONDER = "rules: [{when: Tell them the city, answer: {message: It is Oslo}}]\
 
 
 def test_a_respond_turn_is_gated_followed_up_and_captured_as_any_other(project: Project) -> None:
-    result = held(project, RESPOND, RESPONDER)
+    result = run_case(project, RESPOND, RESPONDER)
     assert (result["status"], result["error"]) == ("PASS", None)
     turn = result["turns"][1]
     assert (turn["source"], turn["content"]) == ("simulator", "It is Oslo")
@@ -225,7 +227,7 @@ def test_a_respond_turn_is_gated_followed_up_and_captured_as_any_other(project: 
 
 def test_a_respond_turn_that_was_not_reached_shows_its_instruction(project: Project) -> None:
     case = RESPOND.replace("- Hello", "- {content: Hello, post_condition: {contains: never}}")
-    result = held(project, case, RESPONDER)
+    result = run_case(project, case, RESPONDER)
     assert result["status"] == "FAIL"
     assert result["turns"][1]["status"] == "skipped"
     assert result["turns"][1]["content"] == "Tell them the <<what>>."
@@ -243,7 +245,7 @@ SCENARIO = """
 
 
 def test_skill_ups_scenario_goes_on_from_the_prompt(project: Project) -> None:
-    result = held(project, SCENARIO)
+    result = run_case(project, SCENARIO)
     assert (result["status"], result["error"]) == ("PASS", None)
     assert said(result) == [
         ("case", "Please renew my card.", "completed"),
@@ -273,7 +275,7 @@ def test_a_scenario_that_leads_needs_a_limit(project: Project) -> None:
 def test_that_nobody_can_play_is_known_to_validate_and_before_the_first_turn(
     project: Project, suite: str, what: str
 ) -> None:
-    result = held(project, LED, suite=suite)
+    result = run_case(project, LED, suite=suite)
     assert (result["status"], result["error"]["kind"]) == ("ERROR", "judge")
     assert what in result["error"]["message"]
     assert result["turns"] == []
@@ -283,7 +285,7 @@ def test_that_nobody_can_play_is_known_to_validate_and_before_the_first_turn(
 
 
 def test_the_judges_model_plays_where_none_is_named(project: Project) -> None:
-    result = held(project, LED, suite="name: x\njudge: {model: 'scripted:lab/user.yaml'}\n")
+    result = run_case(project, LED, suite="name: x\njudge: {model: 'scripted:lab/user.yaml'}\n")
     assert result["status"] == "PASS"
     assert result["simulator"]["models"] == ["scripted:lab/user.yaml"]
 
@@ -298,7 +300,7 @@ def test_an_engine_may_play_the_user_in_a_session_of_its_own(project: Project) -
             - {turn: 1, say: '{"message": "Please renew my card."}'}
             - {turn: 2, when: Which name, say: '{"message": "Dana"}'}
         """
-    result = held(project, LED, suite=suite)
+    result = run_case(project, LED, suite=suite)
     assert (result["status"], result["error"]) == ("PASS", None)
     simulator = result["simulator"]
     assert (simulator["messages"], simulator["stop"]) == (2, "completed")
@@ -315,13 +317,13 @@ def test_the_conversations_time_is_the_users_too(project: Project) -> None:
           engine: scripted
           scripted: [{say: never, misbehave: {hang: true}}]
         """
-    result = held(project, "timeout_seconds: 1\n" + LED.replace("\n    ", "\n"), suite=suite)
+    result = run_case(project, "timeout_seconds: 1\n" + LED.replace("\n    ", "\n"), suite=suite)
     assert (result["status"], result["error"]["kind"]) == ("ERROR", "timeout")
     assert "simulated user" in result["error"]["message"]
 
 
 def test_the_record_alone_is_enough_to_judge_again(project: Project) -> None:
-    held(project, LED)
+    run_case(project, LED)
     (project.root / "lab" / "user.yaml").unlink()
     outcome = project.run("judge", str(project.latest_run()), "--json")
     assert outcome.exit_code == 0, outcome.stderr
@@ -352,7 +354,7 @@ def test_an_unanswered_message_of_the_history_is_the_first(project: Project) -> 
     ]
     case = LED.replace("\n    ", "\n").replace("input:", "\n".join(lines))
     user = USER.replace("'message 1\\.'", "'message 9\\.'")
-    result = held(project, case, user)
+    result = run_case(project, case, user)
     assert (result["status"], result["error"]) == ("PASS", None)
     assert said(result) == [
         ("case", "Please renew my card.", "completed"),

@@ -32,7 +32,7 @@ scripted:
 EASY = "{contains: version}"
 
 
-def held(project: Project, *paths: str, **parts: str) -> tuple[dict[str, Any], Any]:
+def run_case(project: Project, *paths: str, **parts: str) -> tuple[dict[str, Any], Any]:
     case = CASE
     for name in ("first", "second", "last"):
         case = case.replace(name.upper(), parts.get(name, EASY))
@@ -67,7 +67,7 @@ def test_a_check_sees_the_values_of_its_turn(
     project: Project, part: str, check: str, passes: bool
 ) -> None:
     """U1: in text, path, pattern (escaped), tool argument; the name it has reports the value."""
-    grade, outcome = held(project, **{part: check})
+    grade, outcome = run_case(project, **{part: check})
     assert grade["status"] == ("PASS" if passes else "FAIL"), outcome.stderr
     results = [*grade["assertions"], *(c for turn in grade["turns"] for c in turn["checks"])]
     if "\\<<" not in check and "literal" not in check:
@@ -78,7 +78,7 @@ def test_a_check_sees_the_values_of_its_turn(
 
 def test_an_edited_case_gives_checks_its_own_vars(project: Project) -> None:
     """U1: `judge --cases` reads values that were edited since, and keeps the captured ones."""
-    held(project, last="{contains: '<<folder>> <<version>>'}")
+    run_case(project, last="{contains: '<<folder>> <<version>>'}")
     edited = (project.root / "cases/a.yaml").read_text().replace("folder: data", "folder: version")
     project.write({"cases/a.yaml": edited})
     outcome = project.run("judge", "run", "--cases", ".", "--json")
@@ -92,7 +92,7 @@ def test_an_edited_case_gives_checks_its_own_vars(project: Project) -> None:
 )
 def test_a_name_without_a_value_is_an_error_of_the_template(project: Project, check: str) -> None:
     """U1: never a verdict: what was to be looked for is not known."""
-    held(project)
+    run_case(project)
     edited = (project.root / "cases/a.yaml").read_text()
     edited = edited.replace(f"assertions: [{EASY}]\nscripted", f"assertions: [{check}]\nscripted")
     edited = edited.replace(

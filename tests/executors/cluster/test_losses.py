@@ -171,7 +171,7 @@ def test_a_scheduler_that_goes_ends_the_run_in_a_bounded_time(
 
 
 LEFT, RIGHT = "c/left/scripted/with_skill/1", "c/right/scripted/with_skill/1"
-# The first time that the right path is held, its agent goes on for ever.
+# The first time that the right path runs, its agent goes on for ever.
 PARTS = """
     input:
       turns:
@@ -182,10 +182,10 @@ PARTS = """
     assertions: [{contains: said}]
     scripted:
       - when: one
-        steps: [{run: 'echo one >> "DIR/held"; echo made > made.txt'}]
+        steps: [{run: 'echo one >> "DIR/log"; echo made > made.txt'}]
         say: said
       - when: two
-        steps: [{run: 'echo two >> "DIR/held"; cat made.txt'}]
+        steps: [{run: 'echo two >> "DIR/log"; cat made.txt'}]
         say: said
       - when: three
         steps:
@@ -211,7 +211,7 @@ def test_trials_that_share_turns_are_run_again_together_when_their_worker_is_los
         stdout, stderr = process.communicate(timeout=GUARD_SECONDS)
     assert process.returncode == 0, stderr
     assert [case["status"] for case in json.loads(stdout)["cases"]] == ["PASS", "PASS"]
-    assert (tmp_path / "held").read_text().split().count("one") == 2
+    assert (tmp_path / "log").read_text().split().count("one") == 2
     assert {event["job"] for event in events(project, "trial_lost")} == {LEFT, RIGHT}
     assert sorted(event["job"] for event in events(project, "trial_finished")) == [LEFT, RIGHT]
     left, right = project.record(LEFT), project.record(RIGHT)
@@ -391,8 +391,8 @@ def test_events_of_a_run_reach_its_own_client_alone(
     """F15: a client gets all events of its run's topic."""
     step = STEP.replace("PLACE", str(tmp_path))
     case = {"input": {"prompt": "go"}, "assertions": [{"contains": "ok"}]}
-    held = {**case, "scripted": [{"steps": [{"run": step}], "say": "ok"}]}
-    project.write({"eval.yaml": "name: x\n", "a.yaml": json.dumps(held)})
+    stepped = {**case, "scripted": [{"steps": [{"run": step}], "say": "ok"}]}
+    project.write({"eval.yaml": "name: x\n", "a.yaml": json.dumps(stepped)})
     cluster.start_worker("one", threads=2)
     run = ("run", ".", "--executor", "dask", "--scheduler", cluster.address, "-q", "--out")
 
@@ -404,6 +404,6 @@ def test_events_of_a_run_reach_its_own_client_alone(
                 assert process.returncode == 0, stdout + stderr
 
     with Client(cluster.address, set_as_default=False) as client:  # type: ignore[no-untyped-call]
-        said = client.get_events()
-    told = [{event["event"] for _, event in said[topic]} for topic in said if "skillup" in topic]
-    assert told == [{"started"}, {"started"}]
+        seen = client.get_events()
+    kinds = [{event["event"] for _, event in seen[topic]} for topic in seen if "skillup" in topic]
+    assert kinds == [{"started"}, {"started"}]
