@@ -11,7 +11,7 @@ from skillup.plan import Job
 from skillup.schema.record import Checkpoint
 from skillup.store import RunDirectory
 from skillup.trial import record_without_turns, run_trial
-from skillup.trial.request import TrialOutcome
+from skillup.trial.request import TrialResult
 from skillup.trial.resume import resume_trial
 from skillup.trial.setup import OpenTrial
 
@@ -36,10 +36,10 @@ async def run_attempts(run: Run, job: Job, attempt: Attempt) -> None:
             resumed, attempt = found, Attempt(checkpoint.record.attempt, checkpoint.uncounted)
     while True:
         request = resumed.request if resumed is not None else run.request(job, attempt)
-        outcome: TrialOutcome | None = None
+        outcome: TrialResult | None = None
         try:
             if problem is not None:
-                outcome = TrialOutcome(record_without_turns(request, error=problem))
+                outcome = TrialResult(record_without_turns(request, error=problem))
             else:
                 outcome = await run_trial(request, resumed)
             ended = outcome.interruption is not None and outcome.interruption.kind == "run_ended"

@@ -10,7 +10,7 @@ from skillup.schema.case import RetryPolicy
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
-from skillup.trial.request import TrialOutcome
+from skillup.trial.request import TrialResult
 
 MOST_RESTARTS = 5
 """So often a trial begins anew because of refusals: every attempt asks its earlier turns again."""
@@ -45,7 +45,7 @@ class Retry:
     attempt: Attempt
 
 
-def retry_of(outcome: TrialOutcome, policy: RetryPolicy | None, attempt: Attempt) -> Retry | None:
+def retry_of(outcome: TrialResult, policy: RetryPolicy | None, attempt: Attempt) -> Retry | None:
     """Why the attempt that `outcome` came of is not the last; None: it is."""
     record, interruption = outcome.record, outcome.interruption
     error = record.first_error()

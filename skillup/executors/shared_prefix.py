@@ -18,7 +18,7 @@ from skillup.schema.grade import Judging
 from skillup.schema.record import Record, joined
 from skillup.store.scratch import remove_tree
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns, run_trial
-from skillup.trial.request import TrialOutcome
+from skillup.trial.request import TrialResult
 from skillup.trial.setup import OpenTrial
 from skillup.trial.shared_prefix import SharedPrefix, fork_problem_of, run_shared_prefix
 
@@ -211,7 +211,7 @@ class _SharedAttempt:
                 for job in node.jobs:
                     record = record_without_turns(self._request(job), error=fork.error)
                     record = record.model_copy(update={"turns": fork.turns})
-                    outcomes.append((job, TrialOutcome(record)))
+                    outcomes.append((job, TrialResult(record)))
                 retry = await self._conclude_all(outcomes, spans)
             elif self.run.is_enough():
                 self._leave(node)
@@ -230,7 +230,7 @@ class _SharedAttempt:
                     return
                 if shared.ended:
                     outcomes = [
-                        (job, TrialOutcome(await shared.record_of(self._request(job)), why))
+                        (job, TrialResult(await shared.record_of(self._request(job)), why))
                         for job in node.jobs
                     ]
                     spans = [*spans, _span(node, start, shared)]
@@ -264,7 +264,7 @@ class _SharedAttempt:
                 return
             run.observer.trial_started(job, self.attempt.number)
             if isinstance(fork, Record):
-                outcome = TrialOutcome(fork)
+                outcome = TrialResult(fork)
             else:
                 outcome = await run_trial(fork.request, fork)
             self._remove_scratch(job)
@@ -282,7 +282,7 @@ class _SharedAttempt:
             await run_attempts(run, job, replace(retry.attempt, note=note))
 
     async def _conclude_all(
-        self, outcomes: Sequence[tuple[Job, TrialOutcome]], spans: list[Span]
+        self, outcomes: Sequence[tuple[Job, TrialResult]], spans: list[Span]
     ) -> Retry | None:
         """Conclude jobs that ended together; or say why they run again together."""
         first, outcome = outcomes[0]

@@ -43,7 +43,7 @@ from skillup.trial.simulated_user import next_message, unwritten
 T = TypeVar("T")
 
 
-class Conversation:
+class LiveConversation:
     """The conversation of one trial, as far as it has been run."""
 
     def __init__(self, trial: OpenTrial, clock: float | None = None) -> None:

@@ -158,7 +158,7 @@ class Interruption:
 
 
 @dataclass(frozen=True, slots=True)
-class TrialOutcome:
+class TrialResult:
     """What came of a trial."""
 
     record: Record

@@ -11,15 +11,15 @@ from skillup.errors import SkillupError
 from skillup.schema.record import Record, TurnError
 from skillup.schema.suite import lead_of
 from skillup.trial.artifacts import collect_artifacts
-from skillup.trial.conversation import Conversation
+from skillup.trial.conversation import LiveConversation
 from skillup.trial.history import turns_of
-from skillup.trial.request import Interruption, TrialOutcome, TrialRequest
+from skillup.trial.request import Interruption, TrialRequest, TrialResult
 from skillup.trial.session import internal_error, setup_error
 from skillup.trial.setup import OpenTrial, ended, new_record, open_trial
 from skillup.workspace.failures import refuse_without_room
 
 
-async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> TrialOutcome:
+async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> TrialResult:
     """Run the whole conversation of one job, or what is left of one that was `resumed` or forked.
 
     Never raises for what goes wrong within it. Raises RunDirectoryError if the run's own directory
@@ -41,7 +41,7 @@ async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> 
         opened = resumed or await open_trial(request, record)
         if isinstance(opened, Record):
             return ended(opened, clock)
-        conversation = Conversation(opened, clock)
+        conversation = LiveConversation(opened, clock)
         lead = lead_of(case)
         try:
             if lead is not None:
@@ -54,7 +54,7 @@ async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> 
 
     result = await record_on_error(run, record, clock, earlier_ms=earlier_ms)
     refuse_without_room(request.scratch)
-    return TrialOutcome(result, interruption)
+    return TrialResult(result, interruption)
 
 
 async def record_on_error(
@@ -76,7 +76,7 @@ async def record_on_error(
 
 
 async def close_trial(
-    conversation: Conversation,
+    conversation: LiveConversation,
     clock: float,
     earlier_ms: int,
     *,

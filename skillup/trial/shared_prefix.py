@@ -23,7 +23,7 @@ from skillup.process import new_marker
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.trial.artifacts import keep_references
-from skillup.trial.conversation import Conversation
+from skillup.trial.conversation import LiveConversation
 from skillup.trial.request import Interruption, TrialRequest
 from skillup.trial.run import close_trial, record_on_error
 from skillup.trial.session import AgentWatcher, LiveSession, call_engine, look_at
@@ -40,7 +40,7 @@ class SharedPrefix:
     """A conversation as far as it is shared; nothing more is sent in it."""
 
     opened: OpenTrial | None = None
-    conversation: Conversation | None = None
+    conversation: LiveConversation | None = None
     refused: Record | None = None
     """The record that says why the turns were not run, if an error kept them back."""
     used_seconds: float = 0.0
@@ -124,7 +124,7 @@ async def run_shared_prefix(
         opened = fork or await open_trial(request, record)
         if isinstance(opened, Record):
             return opened
-        found.opened, found.conversation = opened, Conversation(opened)
+        found.opened, found.conversation = opened, LiveConversation(opened)
         await found.conversation.run(opened.turns, until=count)
         found.used_seconds = found.conversation.used_seconds()
         return opened.record
@@ -153,7 +153,7 @@ def fork_problem_of(name: str, engine: object) -> TurnError | None:
     return TurnError(kind="unsupported", message=message)
 
 
-async def fork_trial(parent: Conversation, request: TrialRequest) -> OpenTrial | Record:
+async def fork_trial(parent: LiveConversation, request: TrialRequest) -> OpenTrial | Record:
     """The trial of `request`, as far as `parent` has run, ready to go on by itself.
 
     A Record, with its error, if that cannot be. Raises OSError where the disk does.

@@ -9,7 +9,7 @@ import pytest
 from skillup.executors.retries import Attempt, retry_of, retry_reason
 from skillup.schema.case import RetryPolicy
 from skillup.schema.record import ErrorKind, Record, TurnError
-from skillup.trial.request import Interruption, TrialOutcome
+from skillup.trial.request import Interruption, TrialResult
 from tests.support.project import Project
 from tests.support.records import make_record, make_turn
 
@@ -53,15 +53,15 @@ def test_a_gate_that_fails_is_retried_if_the_policy_says_so() -> None:
 
 def test_a_restart_counts_for_no_policy_and_its_note_stays() -> None:
     policy = RetryPolicy.model_validate({"max_retries": 1, "retry_on": ["crash"]})
-    refused = TrialOutcome(a_record("rate_limit"), Interruption("restart", "it was touched"))
+    refused = TrialResult(a_record("rate_limit"), Interruption("restart", "it was touched"))
     first = retry_of(refused, policy, Attempt())
     assert first is not None
     assert (first.reason, first.attempt.number, first.attempt.uncounted) == ("rate_limit", 2, 1)
-    then = retry_of(TrialOutcome(a_record("crash", 2)), policy, first.attempt)
+    then = retry_of(TrialResult(a_record("crash", 2)), policy, first.attempt)
     assert then is not None
     assert (then.attempt.number, then.attempt.uncounted) == (3, 1)
     assert then.attempt.note == first.attempt.note
-    assert retry_of(TrialOutcome(a_record("crash", 3)), policy, then.attempt) is None
+    assert retry_of(TrialResult(a_record("crash", 3)), policy, then.attempt) is None
     assert retry_of(refused, policy, Attempt(6, 5)) is None
 
 

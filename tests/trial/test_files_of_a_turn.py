@@ -12,7 +12,7 @@ import anyio
 
 import skillup
 from skillup.engines.scripted.engine import ScriptedEngine
-from skillup.trial.conversation import Conversation
+from skillup.trial.conversation import LiveConversation
 from skillup.trial.setup import OpenTrial, new_record, open_trial
 from tests.support.plans import jobs_of, request_of
 
@@ -45,7 +45,7 @@ def test_a_resumed_turn_enters_few_files(tmp_path: Path) -> None:
         request = replace(request, notify=lambda _: None)
         opened = await open_trial(request, new_record(request))
         assert isinstance(opened, OpenTrial)
-        conversation = Conversation(opened)
+        conversation = LiveConversation(opened)
         await conversation.run_next(opened.turns[0], of=2)
         recording = True
         await conversation.run_next(opened.turns[1], of=2)

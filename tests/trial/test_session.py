@@ -18,7 +18,7 @@ from skillup.ratelimit import Throttle
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, TurnError
 from skillup.trial import TrialEvent, run_trial
-from skillup.trial.request import Interruption, TrialOutcome
+from skillup.trial.request import Interruption, TrialResult
 from skillup.trial.session import (
     AgentWatcher,
     rewind_sessions,
@@ -158,7 +158,7 @@ THINKS = "[{remember: {x: '1'}}, {say: thinking}]"
 
 def sent(
     root: Path, throttle: Patient, times: int, steps: str = THINKS, **profile: Any
-) -> TrialOutcome:
+) -> TrialResult:
     """Of a trial whose second message is refused so often."""
     (job,) = jobs_of(root, CASE.replace("STEPS", steps).replace("TIMES", str(times)))
     job = replace(job, profile=Profile(name="p", engine="scripted", **profile))
