@@ -136,18 +136,12 @@ def all_files(suite: NewSuite, root: Path, *, example: bool) -> dict[str, str]:
     return files | ({IGNORE: ignored} if ignored is not None else {})
 
 
-def suite_files(suite: NewSuite) -> dict[str, str]:
-    """The suite's own files by their path in the skill's directory, schemas apart."""
-    skill, request = _text(suite.skill), suite.request
+def _suite(suite: NewSuite) -> str:
     engine = _text(suite.profile or suite.engine)
     if suite.model and not suite.profile:
         engine += f", model: {{name: {_text(suite.model)}}}"
     exclude = ', exclude: ["engines/**"]' if suite.profile else ""
-    other = suite.other_request
-    other_answer = "" if other else '  - contains: "391"\n'
-    stop = "" if request[-1:] in (".", "!", "?", "") else "."
-    files = {
-        "evals/eval.yaml": f"""\
+    return f"""\
 # yaml-language-server: $schema=schema/suite.schema.json
 #   skillup run .                        in the skill's directory: the engine below
 #   skillup run . --engine claude_code   the same cases with another one
@@ -160,7 +154,17 @@ cases:
   parallelism: 2
   defaults:
     timeout_seconds: 600
-""",
+"""
+
+
+def suite_files(suite: NewSuite) -> dict[str, str]:
+    """The suite's own files by their path in the skill's directory, schemas apart."""
+    skill, request = _text(suite.skill), suite.request
+    other = suite.other_request
+    other_answer = "" if other else '  - contains: "391"\n'
+    stop = "" if request[-1:] in (".", "!", "?", "") else "."
+    files = {
+        "evals/eval.yaml": _suite(suite),
         "evals/cases/uses-the-skill.yaml": f"""\
 # yaml-language-server: $schema=../schema/case.schema.json
 id: uses-the-skill
@@ -221,8 +225,13 @@ scripted:
 """,
     }
     if suite.profile is not None:
-        model = f"model: {_text(suite.model)}" if suite.model else "# model: as the CLI takes it"
-        files[f"engines/{suite.profile}.yaml"] = f"""\
+        files[f"engines/{suite.profile}.yaml"] = _profile(suite)
+    return files
+
+
+def _profile(suite: NewSuite) -> str:
+    model = f"model: {_text(suite.model)}" if suite.model else "# model: as the CLI takes it"
+    return f"""\
 # yaml-language-server: $schema=../evals/schema/profile.schema.json
 # How the engine is run; `skillup schema profile` has every key, and
 # `skillup doctor` says whether the engine can be used.
@@ -233,7 +242,6 @@ isolation: clean               # clean: a home of its own for each trial | share
 timeout_seconds: 300           # a turn's
 # api_key_env: NAME            # the variable that holds the key, never the key itself
 """
-    return files
 
 
 def _example_skill(name: str) -> str:

@@ -59,8 +59,7 @@ def run(
     Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
-    from skillup.app.request import FALLBACK_VARIABLE, RunRequest, default_paths
-    from skillup.app.resume import requested_again
+    from skillup.app.request import RunRequest
     from skillup.reports.formats import parse_formats
 
     request = RunRequest(
@@ -91,27 +90,35 @@ def run(
         judge_model=judge_model,
         no_judge_cache=no_judge_cache,
     )
+    request, earlier = _resumed_or_new(request, resume, out, retry_errors=retry_errors)
+    shown = _Shown(quiet=quiet, verbose=verbose, as_json=as_json, index=index)
+    return shown.run(request, out, earlier, retry_errors=retry_errors, keep=keep_workspaces)
+
+
+def _resumed_or_new(
+    request: RunRequest, resume: str | None, out: Path | None, *, retry_errors: bool
+) -> tuple[RunRequest, Path | None]:
+    """What is to run, and the earlier run that it continues."""
+    from skillup.app.request import FALLBACK_VARIABLE, default_paths
+    from skillup.app.resume import requested_again
+    from skillup.app.runs import run_path
+
     if retry_errors and resume is None:
         raise UsageError(
             "--retry-errors runs trials of an earlier run again, and no run was named",
             hint="name it: --resume RUN --retry-errors; to retry within a run, there is "
             "retry_policy in the suite",
         )
-    earlier = None
     if resume is not None:
-        from skillup.app.runs import run_path
-
         earlier = run_path(resume)
-        request = requested_again(earlier, request, out)
-    else:
-        request = replace(
-            request,
-            paths=tuple(map(str, default_paths([Path(path) for path in request.paths]))),
-            directory=str(Path.cwd()),
-            judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
-        )
-    shown = _Shown(quiet=quiet, verbose=verbose, as_json=as_json, index=index)
-    return shown.run(request, out, earlier, retry_errors=retry_errors, keep=keep_workspaces)
+        return requested_again(earlier, request, out), earlier
+    paths = default_paths([Path(path) for path in request.paths])
+    fallback = os.environ.get(FALLBACK_VARIABLE) or None
+    directory = str(Path.cwd())
+    new = replace(
+        request, paths=tuple(map(str, paths)), directory=directory, judge_model_fallback=fallback
+    )
+    return new, None
 
 
 class _Shown:
