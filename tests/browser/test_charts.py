@@ -13,6 +13,7 @@ from tests.browser.made import large_report
 from tests.browser.pages import Opened, address_of
 
 
+@pytest.mark.slow
 def test_past_runs_are_drawn_with_named_axes_and_a_table(seen: Opened) -> None:
     chart = seen.page.locator("#trend .chart")
     assert chart.locator("svg .ct-point").count() >= 2

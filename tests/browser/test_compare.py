@@ -118,6 +118,7 @@ def words(seen: Opened, a: str, b: str) -> list[list[str]]:
     return seen.page.evaluate(script, [a, b])  # type: ignore[no-any-return]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [

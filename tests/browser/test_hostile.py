@@ -91,6 +91,7 @@ def look_around(seen: Opened, numbers: list[str]) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_nothing_that_was_written_runs_or_asks_for_anything(
     open_page: Opener, runs: Path, tmp_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def test_of_one_that_is_shown_no_difference_says_that_it_is_not(
         assert seen.page.locator(".changes .diff").count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "more",
     [

@@ -101,6 +101,7 @@ def work(browser: Browser, path: Path) -> float:
     return spent
 
 
+@pytest.mark.slow
 def test_filtering_ten_times_as_many_cases_is_not_ten_times_the_work(
     browser: Browser, large: Path, tmp_path: Path
 ) -> None:

@@ -16,6 +16,7 @@ OUTSIDE = (HERE / "outside.js").read_text("utf-8")
 OVERLAPPING = (HERE / "overlapping.js").read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [360, 820, 1440])
 def test_nothing_sticks_out_or_overlaps(open_page: Opener, report: str, width: int) -> None:
     with open_page(report, width=width) as seen:

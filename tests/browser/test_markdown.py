@@ -76,6 +76,7 @@ def shown(seen: Opened) -> None:
     seen.page.wait_for_selector(".answer")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_markdown_is_only_text(open_page: Opener, tmp_path: Path, text: str) -> None:
     with open_page(write(tmp_path / "r.html", text)) as seen:

@@ -13,6 +13,7 @@ STILL = "() => Promise.all(document.getAnimations().map((one) => one.finished))"
 TOO_FAINT = (Path(__file__).parent / "too_faint.js").read_text("utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_stands_out_from_its_background(
     open_page: Opener, report: str, scheme: str

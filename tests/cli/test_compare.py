@@ -79,6 +79,7 @@ def test_people_read_what_changed_and_how_sure_it_is(project: Project) -> None:
     assert outcome.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gates", "exit_code"),
     [

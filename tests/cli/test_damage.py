@@ -74,6 +74,7 @@ def damage(file: Path, lots: random.Random) -> object:
     return file.name, bytes(data)
 
 
+@pytest.mark.slow
 def test_damaged_run_files_are_named_and_never_a_defect_of_ours(
     project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,6 +38,7 @@ def test_wrong_usage_is_told_before_anything_is_made(
     assert not (project.root / ".skillup" / "runs").exists()
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_nobody_runs_is_an_error_in_a_bounded_time(project: Project) -> None:
     outcome = project.run("run", ".", *DASK, "--scheduler", "tcp://127.0.0.1:1")
     assert outcome.exit_code == 3
@@ -65,6 +66,7 @@ def test_without_the_extra_it_says_how_to_install_it(project: Project) -> None:
     assert project.run("run", ".", env=without).exit_code == 0
 
 
+@pytest.mark.slow
 def test_a_word_that_is_spared_keeps_no_run_from_a_cluster(project: Project) -> None:
     options = (*DASK, "--scheduler", "tcp://127.0.0.1:1")
     outcome = project.run("run", ".", *options, env={"DB_PASSWORD": project.root.name})

@@ -32,6 +32,7 @@ def alive(pid: int) -> bool:
     return not status.exists() or ") Z " not in status.read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("next_start", [("judge", "run"), ("run", "cases")])
 def test_the_next_start_ends_what_a_killed_judging_left(
     tmp_path: Path, next_start: tuple[str, ...]

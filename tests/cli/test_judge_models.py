@@ -51,6 +51,7 @@ def right(request: ModelRequest) -> Reply:
     return Structured(PASS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("provider", ["anthropic", "openai-responses", "openai-chat", "openai"])
 def test_a_model_on_loopback_judges(project: Project, provider: str) -> None:
     with ModelServer(right) as server:
@@ -67,6 +68,7 @@ def test_a_model_on_loopback_judges(project: Project, provider: str) -> None:
     assert json.loads(answer.read_text())["answer"] == PASS
 
 
+@pytest.mark.slow
 def test_what_another_run_has_asked_is_not_asked_again(project: Project) -> None:
     with ModelServer(right) as server:
         suite(project, model="anthropic:judge-1", base_url=server.url)
@@ -80,6 +82,7 @@ def test_what_another_run_has_asked_is_not_asked_again(project: Project) -> None
     assert len(server.requests) == 2
 
 
+@pytest.mark.slow
 def test_the_command_line_outranks_the_suite(project: Project) -> None:
     by_script(project, {"verdicts": []})
     with ModelServer(right) as server:
@@ -120,6 +123,7 @@ def test_keys_are_nowhere_in_the_run(project: Project) -> None:
     assert [path for path in files if key.encode() in path.read_bytes()] == []
 
 
+@pytest.mark.slow
 def test_a_resumed_run_keeps_its_judge(project: Project) -> None:
     by_script(project, {"verdicts": []})
     with ModelServer(right) as server:

@@ -87,6 +87,7 @@ def _undated(text: str) -> str:
     return re.sub(r'"judged_at": "[^"]*"', "", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [(), ("-k", "oth*"), ("--cases", "case.yaml")])
 def test_grades_changes_notes_and_order_are_those_of_one_process(
     large: Project, options: tuple[str, ...]
@@ -102,6 +103,7 @@ def test_grades_changes_notes_and_order_are_those_of_one_process(
     assert json.loads(one.stdout)["damaged"] == sum(any(n % b == 0 for b in bad) for n in found)
 
 
+@pytest.mark.slow
 def test_a_key_in_an_edited_case_is_masked_by_every_process(large: Project, tmp_path: Path) -> None:
     case = tmp_path / "case.yaml"
     case.write_text(EDITED.replace("half", "sk-lab-0123456789"), "utf-8")

@@ -59,6 +59,7 @@ def test_a_run_that_was_moved_is_judged_again_without_its_suites(project: Projec
     assert found == {"case-a": "PASS", "case-b": "FAIL"}, again.stderr
 
 
+@pytest.mark.slow
 def test_servers_of_the_environment_do_not_share_answers_and_a_run_keeps_its_own(
     project: Project,
 ) -> None:

@@ -42,6 +42,7 @@ def test_on_a_terminal_there_is_a_line_for_the_running_trial(suite: Project) -> 
     assert terminal.shown.count("\x1b[?25l") == terminal.shown.count("\x1b[?25h")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("quiet_place", [{"TERM": "dumb"}, {"CI": "true"}])
 def test_where_nobody_looks_nothing_moves(suite: Project, quiet_place: dict[str, str]) -> None:
     env = {**suite.environment(), **quiet_place}

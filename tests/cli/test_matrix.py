@@ -49,6 +49,7 @@ def test_every_case_is_held_by_every_engine(suite: Project) -> None:
     assert {name: rate["passed"] for name, rate in columns.items()} == {"one": 6, "two": 6}
 
 
+@pytest.mark.slow
 def test_a_slow_engine_does_not_take_all_places(project: Project) -> None:
     waits = CASE.replace("say: fine", "say: fine, steps: [{run: 'sleep $NAP'}]")
     project.write(

@@ -86,6 +86,7 @@ def wilson(outcomes: list[bool]) -> tuple[float, float]:
     return (middle - half) / (1 + Z**2 / n), (middle + half) / (1 + Z**2 / n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["steady", "wavers", "breaks"])
 @pytest.mark.parametrize("variant", ["with_skill", "without_skill"])
 def test_rates_and_intervals_are_those_of_the_grades(result: Any, case: str, variant: str) -> None:

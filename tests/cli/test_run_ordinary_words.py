@@ -24,6 +24,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path).write({"cases/eval.yaml": "name: lab\n", "cases/one.yaml": CASE})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "word",
     [

@@ -29,6 +29,7 @@ TAKES_A_RUN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", list(TAKES_A_RUN))
 def test_last_ids_and_their_beginnings_are_runs_everywhere(project: Project, verb: str) -> None:
     newest = project.latest_run()
@@ -51,6 +52,7 @@ def test_what_is_no_run_is_told_with_those_that_are(project: Project, verb: str)
     assert f" runs begin with {year}\n  hint: say more of it: {year}" in several.stderr
 
 
+@pytest.mark.slow
 def test_a_run_elsewhere_is_named_by_its_place_in_the_last_line(project: Project) -> None:
     environment = project.environment()
     arguments = ("run", "s", "--out", "else where")

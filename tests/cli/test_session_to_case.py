@@ -62,6 +62,7 @@ def test_an_id_that_another_case_of_the_suite_has_is_told_apart(project: Project
     assert case["id"] == "files-2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("engine", "says"),
     [

@@ -42,6 +42,7 @@ def exit_code(project: Project, *arguments: str, gone: str = "") -> int:
         os.close(write)
 
 
+@pytest.mark.slow
 @pytest.mark.indexed
 def test_a_reader_that_has_gone_changes_no_exit_code(project: Project) -> None:
     """F1: with stdout or stderr gone, or both closed, whatever the verb."""
@@ -66,6 +67,7 @@ def test_a_reader_that_has_gone_changes_no_exit_code(project: Project) -> None:
     assert not list(project.root.glob("skillup-error-*"))
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_in_the_middle_changes_no_exit_code(project: Project) -> None:
     """F1: `skillup run --json | head -c 10`, and `judge`, with 120 failing cases."""
     project.write({**FAILS, **MUCH})
@@ -96,6 +98,7 @@ def into_full_disk(project: Project, *arguments: str, err: bool = True) -> tuple
     return done.returncode, (done.stderr or b"").decode()
 
 
+@pytest.mark.slow
 @full_disk
 @pytest.mark.indexed
 @pytest.mark.parametrize("verb", [["compare"], ["compare", "--json"], ["trends"]])

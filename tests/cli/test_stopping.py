@@ -22,6 +22,7 @@ CASE = """
     """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "signals",
     [

@@ -35,6 +35,7 @@ def events(project: Project, kind: str) -> list[dict[str, Any]]:
     return [event for event in found if event["event"] == kind]
 
 
+@pytest.mark.slow
 def test_clear_cases_are_decided_rightly_and_their_other_trials_are_saved(project: Project) -> None:
     project.write(
         {
@@ -66,6 +67,7 @@ def test_clear_cases_are_decided_rightly_and_their_other_trials_are_saved(projec
     assert told == found
 
 
+@pytest.mark.slow
 def test_paths_of_a_case_are_decided_by_themselves(project: Project) -> None:
     case = """
         input:
@@ -86,6 +88,7 @@ def test_paths_of_a_case_are_decided_by_themselves(project: Project) -> None:
     assert outcome.data["not_needed"] == [f"c/bad/scripted/with_skill/{n}" for n in range(4, 9)]
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_to_the_same_decisions(project: Project) -> None:
     project.write({"eval.yaml": "name: d\n", "a.yaml": PASS, "b.yaml": flips(0.6), "c.yaml": FAIL})
     arguments = ["--trials", "30", "--until-decided", "--pass-rate", "0.7", "-j", "2"]

@@ -45,6 +45,7 @@ def _until(viewer: Viewer, run: str, status: str) -> dict[str, object]:
     raise AssertionError(f"it is not {status}: {row}")
 
 
+@pytest.mark.slow
 def test_a_run_is_shown_while_it_goes_on(tmp_path: Path) -> None:
     project = Project(tmp_path).write(SLOW)
     go = tmp_path / "go"
@@ -74,6 +75,7 @@ def test_a_run_is_shown_while_it_goes_on(tmp_path: Path) -> None:
             assert len(viewer.get("api/runs/r/trials/1.json").data["turns"]) == 3
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_is_unfinished_and_not_running(tmp_path: Path) -> None:
     project = Project(tmp_path).write(SLOW)
     project.write({"engines/slow.yaml": f"engine: scripted\nenv: {{GO: {tmp_path / 'go'}}}\n"})

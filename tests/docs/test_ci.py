@@ -123,6 +123,7 @@ def nights(project: Project) -> Project:
     )
 
 
+@pytest.mark.slow
 def test_two_nights_are_run_compared_and_summed_up(nights: Project) -> None:
     first = Night(nights, earlier=False)
     assert first.failed == [], first.output

@@ -69,6 +69,7 @@ def record(project: Project, case: str, engine: str) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_what_branches_share_is_asked_once_and_each_goes_on_from_it(
     engines: Callable[[str], Project], model_server: Callable[..., ModelServer], engine: str
@@ -126,6 +127,7 @@ def test_trials_share_the_turns_before_the_one_they_begin_with(
     assert sorted(asked) == [1, 2, 3, 3, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_history_is_what_the_first_request_holds_and_costs_nothing(
     engines: Callable[[str], Project], model_server: Callable[..., ModelServer], engine: str

@@ -62,6 +62,7 @@ def record_of(run: Path, engine: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "status"), [("claude", 529), ("codex", 429)])
 def test_a_message_that_was_refused_is_sent_again_in_the_session_as_it_was(
     project_at: Callable[[str], Project],
@@ -127,6 +128,7 @@ def test_after_a_quota_in_turn_2_resuming_goes_on_with_turn_2(
     assert not (run / "scratch").exists()
 
 
+@pytest.mark.slow
 def test_a_scratch_that_is_kept_holds_no_login(
     project_at: Callable[[str], Project], model_server: Callable[..., ModelServer]
 ) -> None:

@@ -30,6 +30,7 @@ only_claude = pytest.mark.parametrize("engine", ["claude"])
 only_codex = pytest.mark.parametrize("engine", ["codex"])
 
 
+@pytest.mark.slow
 def test_the_model_sees_the_history_on_every_turn_and_was_not_asked_before(
     begin: Begin, model_server: Serve, engine: str
 ) -> None:

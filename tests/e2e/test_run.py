@@ -62,6 +62,7 @@ def engines(
 remember = remembering(Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote 3 files.")]))
 
 
+@pytest.mark.slow
 def test_conversations_at_once_do_not_mix_and_tokens_and_tool_calls_of_a_turn_are_its_own(
     engines: Callable[..., Project], model_server: Callable[..., ModelServer]
 ) -> None:

@@ -122,6 +122,7 @@ def test_a_model_plays_the_user_of_a_real_agent(
     assert case["usage"]["output_tokens"] == 10 * len(agent.requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "player"), [("claude", "codex"), ("codex", "claude")])
 def test_an_agent_plays_the_user_of_another_in_a_place_of_its_own(
     write: Callable[[str, str], Project],

@@ -465,6 +465,7 @@ of_type = st.builds(
 of_item = st.builds(lambda of: {"type": "item.completed", "item": of}, of_type)
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.lists(of_type | of_item | st.binary(max_size=20), max_size=5))
 def test_no_line_makes_a_parser_raise(lines: list[Any]) -> None:

@@ -81,6 +81,7 @@ def test_an_end_without_an_answer_is_an_error_of_its_kind(
     assert error_kind(outcome) == kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", PROGRAMS)
 def test_an_agent_that_hangs_after_its_closing_event_has_answered(
     tmp_path: Path, engine: str

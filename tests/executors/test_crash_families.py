@@ -84,6 +84,7 @@ def forks(run: Path) -> dict[str, tuple[str, int]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lost",
     [

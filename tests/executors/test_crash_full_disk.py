@@ -108,6 +108,7 @@ def test_a_workspace_that_cannot_be_made_for_want_of_room_is_no_error_of_its_tri
     expect_completed(suite, run, log, before)
 
 
+@pytest.mark.slow
 def test_an_agent_that_fills_the_disk_it_works_on_gets_no_verdict(
     suite: Project, log: Path
 ) -> None:
@@ -127,6 +128,7 @@ def test_an_agent_that_fills_the_disk_it_works_on_gets_no_verdict(
     expect_completed(suite, run, log, before, roomy)
 
 
+@pytest.mark.slow
 def test_a_run_directory_on_a_full_disk_loses_nothing_that_was_in_it(
     suite: Project, log: Path
 ) -> None:

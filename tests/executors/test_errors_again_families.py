@@ -66,6 +66,7 @@ def take_attempts_away(run: Path) -> None:
         attempt.unlink()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("message", "failed", "again"),
     [
@@ -94,6 +95,7 @@ TURN = 120
 """Tokens that the scripted agent says a turn took."""
 
 
+@pytest.mark.slow
 def test_for_a_budget_every_turn_counts_once_whichever_attempts_have_it(
     project: Project, log: Path
 ) -> None:
@@ -110,6 +112,7 @@ def test_for_a_budget_every_turn_counts_once_whichever_attempts_have_it(
     resume(project, "--max-tokens", str(spent + 2 * shared + 1))
 
 
+@pytest.mark.slow
 def test_where_shared_turns_met_an_error_every_trial_has_their_streams(
     project: Project, log: Path
 ) -> None:

@@ -61,6 +61,7 @@ def by_agent(project: Project) -> Project:
     return project.write({"cases/eval.yaml": "name: d\n", "cases/a.yaml": BY_AGENT})
 
 
+@pytest.mark.slow
 def test_an_agent_that_meets_a_quota_at_its_second_question(by_agent: Project) -> None:
     undisturbed = judging(by_agent.run_json("cases", *ARGUMENTS))
     assert (undisturbed[0]["calls"], undisturbed[0]["cached_calls"]) == (12, 0)
@@ -87,6 +88,7 @@ def test_budgets_count_what_an_earlier_start_asked(by_agent: Project) -> None:
     assert (data["stopped"] or {}).get("kind") == "max_tokens"
 
 
+@pytest.mark.slow
 def test_a_model_when_the_run_is_killed_before_its_second_answer(project: Project) -> None:
     hangs = False
 

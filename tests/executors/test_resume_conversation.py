@@ -107,6 +107,7 @@ def plain(record: dict[str, Any]) -> Any:
     return without_times(record)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_ended_in_turn_3_it_goes_on_with_turn_3(
     project: Project, calm: dict[str, Any], number: int
@@ -167,6 +168,7 @@ def other_case(run: Path, project: Project) -> None:
     suite(project, CASE.replace("content: three", "content: trois"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("disturb", "why"),
     [
@@ -198,6 +200,7 @@ def test_if_anything_is_not_as_it_was_it_begins_anew_and_says_why(
     assert (run / "trials" / JOB / "raw.attempt-1" / "turn-02.stdout.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_a_quota_ends_the_run_and_resuming_goes_on_with_the_next_turn(
     project: Project, calm: dict[str, Any]
 ) -> None:
@@ -223,6 +226,7 @@ def test_a_quota_ends_the_run_and_resuming_goes_on_with_the_next_turn(
     assert not (run / "scratch").exists()
 
 
+@pytest.mark.slow
 def test_after_a_quota_nothing_new_starts_and_what_runs_is_left(project: Project) -> None:
     cases = {f"c{n}.yaml": CASE for n in range(5)}
     project.write({"eval.yaml": "name: d\n", **cases})
@@ -283,6 +287,7 @@ def left_by_a_quota(project: Project) -> Path:
     return project.root / "out"
 
 
+@pytest.mark.slow
 def test_what_a_trial_took_before_it_was_begun_anew_counts_for_budgets_and_once(
     project: Project,
 ) -> None:

@@ -102,6 +102,7 @@ def test_what_depends_on_others_begins_when_they_have_ended_however_they_did(
     assert [unit[0].id for unit in units_of(jobs, {jobs[0].id})] == [job.id for job in jobs[1:]]
 
 
+@pytest.mark.slow
 def test_what_it_takes_to_choose_grows_with_the_jobs_and_not_with_their_square(
     tmp_path: Path,
 ) -> None:

@@ -49,6 +49,7 @@ def statuses(outcome_data: dict[str, list[dict[str, str]]]) -> list[tuple[str, s
     return [(case["case_id"], case["status"]) for case in outcome_data["cases"]]
 
 
+@pytest.mark.slow
 def test_shards_that_are_merged_are_the_run_that_one_machine_would_have_made(
     sharded: Project,
 ) -> None:
@@ -63,6 +64,7 @@ def test_shards_that_are_merged_are_the_run_that_one_machine_would_have_made(
     assert sharded.run("compare", "whole", "all").exit_code == 0
 
 
+@pytest.mark.slow
 def test_each_trial_is_in_one_shard_with_those_that_it_needs(sharded: Project) -> None:
     parts = [set(jobs(sharded, f"s{index}")) for index in "123"]
     assert sorted(job for part in parts for job in part) == sorted(jobs(sharded, "s1", "planned"))
@@ -73,6 +75,7 @@ def test_each_trial_is_in_one_shard_with_those_that_it_needs(sharded: Project) -
             assert len(names & {"d/left", "d/right"}) != 1
 
 
+@pytest.mark.slow
 def test_a_shard_that_is_missing_was_not_run_and_the_merged_run_goes_on(sharded: Project) -> None:
     merged = sharded.run("merge", "s1", "s3", "--out", "all", "--json")
     assert (merged.exit_code, set(merged.data["not_run"])) == (3, set(jobs(sharded, "s2")))
@@ -80,6 +83,7 @@ def test_a_shard_that_is_missing_was_not_run_and_the_merged_run_goes_on(sharded:
     assert (resumed.exit_code, resumed.data["not_run"]) == (1, []), resumed.stderr
 
 
+@pytest.mark.slow
 def test_what_is_no_part_of_the_same_run_is_refused(sharded: Project) -> None:
     sharded.run("run", ".", "--trials", "2", "--shard", "1/3", "--out", "again")
     twice = sharded.run("merge", "s1", "again", "--out", "all")

@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.support.project import GUARD_SECONDS, Project
 
 CASE = """
@@ -31,6 +33,7 @@ def noted(run: Path) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == "turns_shared"]
 
 
+@pytest.mark.slow
 def test_what_shared_turns_took_counts_after_a_kill_and_counts_once(
     project: Project, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ def planned(run_id: str, cases: Sequence[str | CaseKey], selection: str = "") ->
     return replace(a_run(run_id, dict.fromkeys(cases, "e")), selection_key=selection)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("later", "runs", "expected"),
     [

@@ -117,6 +117,7 @@ for number in range(5):
 """
 
 
+@pytest.mark.slow
 def test_runs_that_end_at_the_same_time_are_all_indexed(index: str) -> None:
     """They also make the tables at the same time, and one of the runs comes from all of them."""
     root = Path(__file__).parents[2]

@@ -133,6 +133,7 @@ def test_a_bound_is_told_to_its_last_digit() -> None:
     assert said.endswith("`0.9999999999999999` is out of range; it must be at most 0.999999999")
 
 
+@pytest.mark.slow
 def test_thousands_of_problems_are_told_up_to_a_limit_and_counted() -> None:
     problems = problems_in("".join(f"key{n}: 1\n" for n in range(5000)), Suite)
     assert len(problems) == 201

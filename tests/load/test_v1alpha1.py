@@ -207,6 +207,7 @@ def verdicts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, An
     return held(ROWS, tmp_path_factory.mktemp("v1alpha1") / "run", theirs=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_a_suite_of_skill_ups_gets_skill_ups_verdict(
     verdicts: dict[str, dict[str, Any]], row: Row
@@ -216,6 +217,7 @@ def test_a_suite_of_skill_ups_gets_skill_ups_verdict(
     assert case["status"] == row.wanted, case["reason"]
 
 
+@pytest.mark.slow
 def test_the_same_files_mean_what_ours_mean_without_the_version(tmp_path: Path) -> None:
     """V14: nothing but what a file states about itself gives its keys another meaning."""
     rows = [row for row in ROWS if row.ours is not None and "0" not in json.dumps(row.suite)]

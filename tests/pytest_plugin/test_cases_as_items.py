@@ -152,6 +152,7 @@ def test_an_error_shows_its_kind_and_is_told_as_trouble_of_the_set_up(
     assert "ERROR cases/eval.yaml::broken[scripted] - NotRun: model_error: " in text
 
 
+@pytest.mark.slow
 def test_only_the_case_that_is_asked_for_is_held(suite: Project, run_pytest: Pytest) -> None:
     outcome = run_pytest("--skillup", "cases/good.yaml", "-v")
     assert outcomes(outcome) == {"good[scripted]": "PASSED"}
@@ -159,6 +160,7 @@ def test_only_the_case_that_is_asked_for_is_held(suite: Project, run_pytest: Pyt
     assert outcomes(by_id) == {"good[scripted]": "PASSED"}
 
 
+@pytest.mark.slow
 def test_a_dependency_that_was_not_selected_is_held_first(
     suite: Project, run_pytest: Pytest
 ) -> None:
@@ -171,6 +173,7 @@ def test_a_dependency_that_was_not_selected_is_held_first(
     assert result["finished"] is True
 
 
+@pytest.mark.slow
 def test_tags_are_markers_that_strict_markers_accepts(suite: Project, run_pytest: Pytest) -> None:
     strict = ("--skillup", "cases", "--collect-only", "-q", "--strict-markers")
     for expression in ("safety", "needs_review", "tag_skip"):
@@ -201,6 +204,7 @@ def test_engines_variants_and_trials_are_in_the_ids(suite: Project, run_pytest: 
     assert not (suite.root / ".skillup").exists()
 
 
+@pytest.mark.slow
 def test_files_that_are_wrong_are_a_collection_error_with_their_place(
     suite: Project, run_pytest: Pytest
 ) -> None:
@@ -221,6 +225,7 @@ def test_files_that_are_wrong_are_a_collection_error_with_their_place(
     assert outcomes(outcome) == {"fine[scripted]": "PASSED"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

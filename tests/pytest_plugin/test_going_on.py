@@ -38,6 +38,7 @@ def result_of(project: Project) -> Any:
     return json.loads((project.latest_run() / "result.json").read_text())
 
 
+@pytest.mark.slow
 def test_what_needs_a_trial_that_was_broken_off_is_not_run_either(
     project: Project, run_pytest: Pytest, tmp_path: Path
 ) -> None:
@@ -64,6 +65,7 @@ def test_what_needs_a_trial_that_was_broken_off_is_not_run_either(
     assert result_of(project)["summary"]["pass"] == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "selected",
     [

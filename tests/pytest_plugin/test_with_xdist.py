@@ -50,6 +50,7 @@ def started(project: Project) -> Counter[str]:
     return Counter(e["job"] for e in project.journal() if e["event"] == "trial_started")
 
 
+@pytest.mark.slow
 @pytest.mark.indexed
 def test_what_the_workers_hold_is_one_run_with_reports_and_in_the_index(
     suite: Project, run_pytest: Pytest
@@ -75,6 +76,7 @@ def test_what_the_workers_hold_is_one_run_with_reports_and_in_the_index(
     assert (judged["summary"]["total"], judged["changes"]["statuses"]) == (11, 0)
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_costs_its_trial_and_no_other(
     suite: Project, run_pytest: Pytest, tmp_path: Path
 ) -> None:
@@ -102,6 +104,7 @@ def test_a_worker_that_is_killed_costs_its_trial_and_no_other(
     assert not [pid for pid in agent.read_text().split() if psutil.pid_exists(int(pid))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_warnings_are_told_with_workers_as_without(
     suite: Project, run_pytest: Pytest, workers: str
@@ -113,6 +116,7 @@ def test_warnings_are_told_with_workers_as_without(
     assert "\nskillup: warning: DEPLOY_TOKEN holds an ordinary word; it cannot be masked\n" in told
 
 
+@pytest.mark.slow
 def test_the_first_failure_ends_it_and_what_was_not_held_is_said(
     suite: Project, run_pytest: Pytest
 ) -> None:
@@ -136,6 +140,7 @@ def test_a_directory_that_is_not_free_is_refused_before_anything_is_held(
     assert [path.name for path in (suite.root / "here").iterdir()] == ["notes.txt"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["0", "2"])
 def test_where_no_case_is_held_nothing_is_made(
     suite: Project, run_pytest: Pytest, workers: str
@@ -146,6 +151,7 @@ def test_where_no_case_is_held_nothing_is_made(
     assert not (suite.root / ".skillup").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_has_been_held_and_it_can_be_gone_on_with(
     suite: Project, at_work: Callable[..., Any]
 ) -> None:

@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from skillup.store import RunDirectory
 
 ROUNDS = 5
@@ -41,6 +43,7 @@ run.close()
 """
 
 
+@pytest.mark.slow
 def test_announced_records_survive_kill_9_and_none_is_written_twice(tmp_path: Path) -> None:
     path = tmp_path / "run"
     lots = random.Random(7)

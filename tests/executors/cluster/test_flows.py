@@ -158,6 +158,7 @@ def there(workers: DaskCluster) -> tuple[str, ...]:
     return ("--executor", "dask", "--scheduler", workers.address)
 
 
+@pytest.mark.slow
 def test_records_grades_files_and_answers_are_those_of_a_local_run(
     project: Project, workers: DaskCluster
 ) -> None:
@@ -210,6 +211,7 @@ def test_records_grades_files_and_answers_are_those_of_a_local_run(
     assert lasting(rest.data) == lasting(away.data)
 
 
+@pytest.mark.slow
 def test_a_spent_budget_starts_no_more_trials_and_the_run_goes_on_here_or_there(
     project: Project, workers: DaskCluster
 ) -> None:
