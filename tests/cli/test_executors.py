@@ -20,7 +20,7 @@ def project(tmp_path: Path) -> Project:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--executor", "desk"), "did you mean dask?"),
+        (("--executor", "desk"), "known here: local, dask"),
         (("--executor", "slurm"), "known here: local, dask"),
         (DASK, "say where: --scheduler tcp://host:8786"),
         (("--scheduler", "tcp://host:1"), "is for --executor dask only"),
