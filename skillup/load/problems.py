@@ -238,7 +238,8 @@ def _words(one: _Error, model: type[BaseModel], field: FieldInfo | None) -> tupl
         message, _, fix = str(one.context.get("error", "")).partition(" || ")
         return message, fix
     if one.kind == "literal_error":
-        allowed = re.findall(r"'([^']*)'", str(one.context["expected"]))
+        expected = str(one.context["expected"])
+        allowed = re.findall(r"'([^']*)'", expected) or [expected]
         guess = near_miss(one.input, allowed) if isinstance(one.input, str) else None
         fix = "allowed: " + ", ".join(f"`{name}`" for name in allowed)
         if guess:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from skillup.adapters import ADAPTERS
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.load.profiles import (
     BadReferenceError,
@@ -54,7 +55,7 @@ def test_a_home_may_be_named_where_the_users_own_is_used(tmp_path: Path) -> None
     [
         ("cladue_code", "did you mean claude_code?"),
         ("fats", "did you mean fast?"),
-        ("zzz", "known here: claude_code, codex, fast, scripted"),
+        ("zzz", f"known here: {', '.join(sorted([*ADAPTERS, 'fast']))}"),
         ("gone.yaml", "give a profile's path or name"),
     ],
 )
