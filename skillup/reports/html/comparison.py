@@ -17,7 +17,7 @@ from skillup.history.runs import CaseKey, CaseTally, by_case, read_run, workspac
 from skillup.history.series import CaseHistory, SeriesFilter, histories
 from skillup.reports.comparison import averages, changed_cases, how_sure, news, statements
 from skillup.reports.html import page_data
-from skillup.reports.html.page_data import Row, SideRow
+from skillup.reports.html.page_data import PageRow, SideRow
 from skillup.reports.html.run_data import RunData
 from skillup.store.files import read_regular
 from skillup.store.places import directory_of_job
@@ -32,7 +32,7 @@ def _index_url_of(run: Path, index: str | None) -> str:
     return index_url(index, os.environ, workspace_of(run), write=False)
 
 
-def history_data(run: Path, index: str | None) -> list[page_data.CaseHistory] | None:
+def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory] | None:
     """The runs up to this one, for each of its cases; None: there is no index that can be read.
 
     `index`: the URL or file that was named; None: `SKILLUP_INDEX`, else the one beside the runs.
@@ -60,7 +60,7 @@ def history_data(run: Path, index: str | None) -> list[page_data.CaseHistory] | 
     ]
 
 
-def _case_history(runs: Sequence[RunHead], case: CaseHistory) -> page_data.CaseHistory:
+def _case_history(runs: Sequence[RunHead], case: CaseHistory) -> page_data.PageCaseHistory:
     def head(run: RunHead) -> dict[str, str]:
         return {"run_id": run.run_id, "started_at": run.started_at}
 
@@ -82,7 +82,7 @@ def _case_history(runs: Sequence[RunHead], case: CaseHistory) -> page_data.CaseH
         if tally.state != "absent"
     ]
     found = {**case.key._asdict(), "marks": marks, "failing_since": since}
-    return cast("page_data.CaseHistory", found)
+    return cast("page_data.PageCaseHistory", found)
 
 
 # Two runs side by side: what became of each case, and which conversations to put together.
@@ -174,8 +174,8 @@ def _change(change: CaseChange) -> page_data.Change:
     return word
 
 
-def _by_case(rows: Sequence[Row]) -> dict[CaseKey, list[Row]]:
-    found: dict[CaseKey, list[Row]] = {}
+def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:
+    found: dict[CaseKey, list[PageRow]] = {}
     for row in rows:
         if row["status"] not in ("NOT_HELD", "NOT_NEEDED", "RUNNING", "WAITING"):
             key = CaseKey(row["suite"], row["case_id"], row["engine"], row["variant"])
@@ -183,9 +183,9 @@ def _by_case(rows: Sequence[Row]) -> dict[CaseKey, list[Row]]:
     return found
 
 
-def _representative(own: Sequence[Row], other: Sequence[Row]) -> Row | None:
+def _representative(own: Sequence[PageRow], other: Sequence[PageRow]) -> PageRow | None:
     """Of several trials the one to look at: the first that did not pass, where any did not."""
-    tests: tuple[Callable[[Row], bool], ...] = (
+    tests: tuple[Callable[[PageRow], bool], ...] = (
         lambda row: row["status"] == "FAIL",
         lambda row: row["status"] == "ERROR",
         # Else the same repetition as the other side's, so that like is beside like.
@@ -195,7 +195,7 @@ def _representative(own: Sequence[Row], other: Sequence[Row]) -> Row | None:
     return next((row for test in tests for row in own if test(row)), None)
 
 
-def _side(tally: CaseTally, row: Row | None, shift: int) -> page_data.Side | None:
+def _side(tally: CaseTally, row: PageRow | None, shift: int) -> page_data.Side | None:
     if tally.state == "absent":
         return None
     return {

@@ -50,7 +50,7 @@ class RowSimulator(TypedDict):
     models: list[str]
 
 
-class Row(TypedDict):
+class PageRow(TypedDict):
     n: int
     job: str
     suite: str
@@ -75,14 +75,14 @@ class Row(TypedDict):
     started_at: NotRequired[str | None]
 
 
-class Engine(TypedDict):
+class PageEngine(TypedDict):
     profile: str
     adapter: str | None
     model: str | None
     version: str | None
 
 
-class RunHead(TypedDict):
+class PageRunHead(TypedDict):
     """The run as a whole; `now` and `since` of one that goes on."""
 
     run_id: str
@@ -93,7 +93,7 @@ class RunHead(TypedDict):
     since: str | None
     stopped: Stop | None
     path: str
-    engines: list[Engine]
+    engines: list[PageEngine]
     suites: list[str]
     skillup_version: str | None
 
@@ -107,7 +107,7 @@ class RunMark(TypedDict):
     score: float | None
 
 
-class FailingSince(TypedDict):
+class PageFailingSince(TypedDict):
     """The first run of a series that failed; `before` and `since`: passes and verdicts."""
 
     run_id: str
@@ -117,13 +117,13 @@ class FailingSince(TypedDict):
     since: NotRequired[list[int]]
 
 
-class CaseHistory(TypedDict):
+class PageCaseHistory(TypedDict):
     suite: str
     case_id: str
     engine: str
     variant: str
     marks: list[RunMark]
-    failing_since: FailingSince | None
+    failing_since: PageFailingSince | None
 
 
 class Decided(TypedDict):
@@ -171,21 +171,21 @@ class Sides(TypedDict):
     details_of_a: bool
 
 
-class Index(TypedDict):
+class PageIndex(TypedDict):
     """A run: all but its conversations. `open`: of `skillup view`, the run to show first."""
 
     schema: str
     mode: Literal["report", "view"]
-    run: RunHead
+    run: PageRunHead
     summary: Summary
     analysis: Analysis | None
     deciding: list[str]
     decided: list[Decided]
-    rows: list[Row]
+    rows: list[PageRow]
     not_run: list[str]
     not_needed: list[str]
     warnings: list[str]
-    history: list[CaseHistory] | None
+    history: list[PageCaseHistory] | None
     sides: Sides | None
     open: NotRequired[str]
 
@@ -234,10 +234,10 @@ Evidence = TypedDict(
 )
 
 
-class Check(CheckResult):
+class PageCheck(CheckResult):
     """A check's result, and where its evidence stands; without `spans`."""
 
-    children: list[Check]  # type: ignore[assignment]
+    children: list[PageCheck]  # type: ignore[assignment]
     evidence: Evidence | None
 
 
@@ -290,7 +290,7 @@ class Changes(TypedDict):
     images: NotRequired[list[Picture]]
 
 
-class Turn(TypedDict):
+class PageTurn(TypedDict):
     """A turn or a follow-up (`follow_up`: its place)."""
 
     turn_number: int
@@ -312,11 +312,11 @@ class Turn(TypedDict):
     items: list[Item]
     captures: list[CaptureData]
     changes: Changes | None
-    checks: list[Check]
+    checks: list[PageCheck]
     post_condition_passed: bool | None
     error: TrialError | None
     notes: list[str]
-    follow_ups: list[Turn]
+    follow_ups: list[PageTurn]
     raw: list[Link]
     score: float | None
     asked_by: list[int]
@@ -325,7 +325,7 @@ class Turn(TypedDict):
     passed: NotRequired[bool]
 
 
-class HistoryMessage(TypedDict):
+class PageHistoryMessage(TypedDict):
     role: str
     content: str
     items: list[Item]
@@ -344,11 +344,11 @@ class TrialGrade(TypedDict):
     simulator: NotRequired[Simulated | None]
 
 
-class Attempt(TypedDict):
+class PageAttempt(TypedDict):
     attempt: int
     error: TrialError | None
     reason: str
-    turns: list[Turn]
+    turns: list[PageTurn]
     raw: list[Link]
 
 
@@ -398,13 +398,13 @@ class Trial(TypedDict):
     variant: str
     trial: int
     attempt: int
-    attempts: list[Attempt]
+    attempts: list[PageAttempt]
     session_id: str | None
     started_at: str | None
     system: str | None
-    history: list[HistoryMessage]
-    turns: list[Turn]
-    conversation_checks: list[Check]
+    history: list[PageHistoryMessage]
+    turns: list[PageTurn]
+    conversation_checks: list[PageCheck]
     variables: dict[str, Any]
     notes: list[str]
     skills: list[SkillInfo]
@@ -437,13 +437,14 @@ def typescript() -> str:
             return f"Record<string, {name(inside[1])}>"
         if kind not in _SIMPLE:
             interface(kind)
-        return _SIMPLE.get(kind) or str(kind.__name__)
+        return _SIMPLE.get(kind) or kind.__name__.removeprefix("Page")
 
     def interface(kind: Any) -> None:
-        if kind.__name__ in written:
+        named = kind.__name__.removeprefix("Page")
+        if named in written:
             return
-        written[kind.__name__] = ""
-        lines = [f"export interface {kind.__name__} {{"]
+        written[named] = ""
+        lines = [f"export interface {named} {{"]
         for field, hint in get_type_hints(
             kind, include_extras=not issubclass(kind, BaseModel)
         ).items():
@@ -453,9 +454,9 @@ def typescript() -> str:
             lines.append(
                 f"  {field}{optional}: {name(Usage | None if field == 'usage' else hint)};"
             )
-        written[kind.__name__] = "\n".join([*lines, "}"])
+        written[named] = "\n".join([*lines, "}"])
 
-    for kind in (Index, RunLine, Trial):
+    for kind in (PageIndex, RunLine, Trial):
         interface(kind)
     head = "/* Made by `python -m skillup.reports.html.page_data`. */"
     return "\n\n".join([head, *(written[one] for one in sorted(written))]) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from skillup.reports.html.page_data import Row
+from skillup.reports.html.page_data import PageRow
 from skillup.reports.html.run_files import Fork, PlannedJob
 from skillup.reports.view_model import row_of, total_tokens
 from skillup.schema.grade import BASELINE, Grade
@@ -15,7 +15,7 @@ _UNKNOWN = dict.fromkeys(
 )
 
 
-def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> Row:
+def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> PageRow:
     """A trial without a grade: NOT_HELD, NOT_NEEDED, RUNNING or WAITING."""
     row = {
         "n": planned.n,
@@ -31,10 +31,10 @@ def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> Row
         **_UNKNOWN,
         **more,
     }
-    return cast("Row", row)
+    return cast("PageRow", row)
 
 
-def running_row(planned: PlannedJob, turn: int | None, doing: str, since: str | None) -> Row:
+def running_row(planned: PlannedJob, turn: int | None, doing: str, since: str | None) -> PageRow:
     """A trial that is at `turn`, or at none, and then `doing` something else.
 
     `since`: when it began. Its turns are judged when it is over.
@@ -44,7 +44,7 @@ def running_row(planned: PlannedJob, turn: int | None, doing: str, since: str | 
     return plain_row(planned, "RUNNING", reason, turns=done, started_at=since)
 
 
-def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> Row:
+def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> PageRow:
     row, user = row_of(grade), grade.simulator
     copied = ("suite", "case_id", "title", "tags", "engine", "variant", "trial", "duration_ms")
     turns = []
@@ -95,7 +95,7 @@ def _end(grade: Grade) -> bool | None:
     return not failed
 
 
-def mark_flaky(rows: Sequence[Row]) -> None:
+def mark_flaky(rows: Sequence[PageRow]) -> None:
     """Note in each row whether some trials of its case passed and some failed.
 
     Not of those without the skill: how the agent wavers by itself is nothing to be fixed.
@@ -115,11 +115,11 @@ _Group = tuple[str, int]  # Turns up to a number, run in the name of a trial
 
 
 class ForkTrees:
-    def __init__(self, forks: Mapping[str, Fork], rows: Sequence[Row]) -> None:
+    def __init__(self, forks: Mapping[str, Fork], rows: Sequence[PageRow]) -> None:
         # A journal that somebody has edited may go round.
         self._forks = {job: fork for job, fork in forks.items() if _root(job, forks) is not None}
         self._rows = {row["job"]: row for row in rows}
-        self._members: dict[str | None, list[Row]] = {}
+        self._members: dict[str | None, list[PageRow]] = {}
         for row in rows:
             self._members.setdefault(_root(row["job"], self._forks), []).append(row)
 

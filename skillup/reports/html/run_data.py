@@ -16,7 +16,15 @@ from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.analysis import deciding
 from skillup.reports.html.detail import detail_of, live_detail
 from skillup.reports.html.limits import PageLimits
-from skillup.reports.html.page_data import CaseHistory, Decided, Engine, Index, Row, RunHead, Sides
+from skillup.reports.html.page_data import (
+    Decided,
+    PageCaseHistory,
+    PageEngine,
+    PageIndex,
+    PageRow,
+    PageRunHead,
+    Sides,
+)
 from skillup.reports.html.rows import (
     ForkTrees,
     graded_row,
@@ -49,7 +57,7 @@ class _Ended:
     """What was read of a trial that is over: neither its record nor its grade changes."""
 
     stamp: tuple[int, ...]
-    row: Row
+    row: PageRow
     light: Grade  # Without turns and checks: for the sums
     version: str | None
 
@@ -138,13 +146,13 @@ class RunData:
     def recorded(self) -> list[int]:
         return [job.n for job in self.jobs if (self._place(job) / RECORD_FILE).is_file()]
 
-    def head(self) -> RunHead:
+    def head(self) -> PageRunHead:
         profiles, suites = self.info.get("profiles"), self.info.get("suites")
         versions: dict[str, str] = {}  # as the first record of each profile has it
         for known in self._ended.values():
             if known.version is not None:
                 versions.setdefault(known.row["engine"], known.version)
-        engines: list[Engine] = [
+        engines: list[PageEngine] = [
             {
                 "profile": name,
                 "adapter": about.get("engine"),
@@ -173,7 +181,7 @@ class RunData:
     def index(
         self,
         mode: Literal["report", "view"],
-        history: list[CaseHistory] | None = None,
+        history: list[PageCaseHistory] | None = None,
         sides: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """The page's index, in the form of `docs/reports.md`; `mode`: ``report`` or ``view``."""
@@ -191,7 +199,7 @@ class RunData:
             {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
             for key, decision in (self.progress.decided.items() if self.running else ())
         ]
-        page: Index = {
+        page: PageIndex = {
             "schema": PAGE_VERSION,
             "mode": mode,
             "run": self.head(),
@@ -236,7 +244,7 @@ class RunData:
             self._places[job.id] = self._directory.trial_directory(job.id)
         return self._places[job.id]
 
-    def _row(self, job: PlannedJob) -> Row:
+    def _row(self, job: PlannedJob) -> PageRow:
         directory = self._place(job)
         stamp = _stamp(f"{directory}/{GRADE_FILE}", f"{directory}/{RECORD_FILE}")
         known = self._ended.get(job.id)

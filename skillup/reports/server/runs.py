@@ -13,7 +13,7 @@ from urllib.parse import quote
 from skillup.errors import SkillupError, UsageError
 from skillup.reports.html.comparison import history_data, sides_of
 from skillup.reports.html.limits import WIDE
-from skillup.reports.html.page_data import CaseHistory
+from skillup.reports.html.page_data import PageCaseHistory
 from skillup.reports.html.run_data import RunData
 from skillup.reports.html.run_files import planned_jobs
 from skillup.schema.grade import BASELINE
@@ -249,7 +249,7 @@ class _OpenRun:
         self._data: RunData | None = None
         self._stamp: object = None
         self.version = 0  # Counts what :meth:`fresh` has seen change
-        self._history: tuple[int, list[CaseHistory] | None] | None = None
+        self._history: tuple[int, list[PageCaseHistory] | None] | None = None
 
     def fresh(self) -> RunData:
         """The run as it is now. Raises RunDirectoryError if it cannot be read any more."""
@@ -283,7 +283,7 @@ class _OpenRun:
         ]
         return _run_stamp(self.path), jobs, turns
 
-    def history(self, index: str | None) -> list[CaseHistory] | None:
+    def history(self, index: str | None) -> list[PageCaseHistory] | None:
         """Its trends; read from the index once for each state of the run."""
         data = self.fresh()
         if self._history is None or self._history[0] != self.version:

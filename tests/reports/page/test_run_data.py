@@ -12,7 +12,7 @@ import pytest
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.html.build import html_report
 from skillup.reports.html.limits import ORDINARY
-from skillup.reports.html.page_data import Row
+from skillup.reports.html.page_data import PageRow
 from skillup.reports.html.rows import ForkTrees, graded_row, mark_flaky
 from skillup.reports.html.run_data import RunData
 from skillup.reports.html.run_files import Fork, planned_jobs, progress_of, turn_under_way
@@ -146,7 +146,7 @@ def test_what_is_no_run_or_of_a_newer_version_is_named(tmp_path: Path) -> None:
 (JOB,) = planned_jobs({"jobs": ["a/e/with_skill/1"]})
 
 
-def _row(**more: Any) -> Row:
+def _row(**more: Any) -> PageRow:
     return graded_row(JOB, a_grade("a").model_copy(update=more), None)
 
 
@@ -312,7 +312,7 @@ def test_forks_of_forks_are_one_tree() -> None:
     forks = {"b": Fork("a", 1), "c": Fork("b", 3), "x": Fork("y", 1), "y": Fork("x", 1)}
     about = {"trial": 1, "status": "PASS", "branch_of": None}
     rows = [{"job": job, "n": n, "case_id": job, **about} for n, job in enumerate("abcdxy", 1)]
-    trees = ForkTrees(forks, cast("list[Row]", rows))
+    trees = ForkTrees(forks, cast("list[PageRow]", rows))
     found = trees.of("c")
     assert found is not None
     nodes = [(node["n"], node["parent_n"], node["forks_at"]) for node in found["tree"]]
