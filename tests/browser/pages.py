@@ -47,6 +47,12 @@ class Opened:
         self.page.wait_for_selector("main:not([aria-busy]) > *")
         self.page.evaluate(TWO_FRAMES)
 
+    def open_case(self, case: str) -> None:
+        """The first trial of the case in the table, with the skill."""
+        row = self.page.locator(f'#rows tr:has(.case-link:text-is("{case}"))').first
+        self.go(f"#/trial/{row.get_attribute('data-n')}")
+        self.page.wait_for_selector(".conversation")
+
     def texts(self, selector: str) -> list[str]:
         """The texts of all elements that are found."""
         return [text.strip() for text in self.page.locator(selector).all_inner_texts()]

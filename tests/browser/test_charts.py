@@ -16,7 +16,7 @@ from tests.browser.pages import Opened, address_of
 @pytest.mark.slow
 def test_past_runs_are_drawn_with_named_axes_and_a_table(seen: Opened) -> None:
     chart = seen.page.locator("#trend .chart")
-    assert chart.locator("svg .ct-point").count() >= 2
+    assert chart.locator("svg .chart-point").count() >= 2
     assert chart.get_attribute("role") == "img"
     assert "the table below has the numbers" in str(chart.get_attribute("aria-label"))
     assert seen.texts("#trend .axis") == ["mean pass rate of the cases", "runs, oldest to newest"]
@@ -41,10 +41,14 @@ def test_runs_of_one_day_are_told_apart_and_partial_ones_are_beside_the_line(
     ]  # fmt: skip
     path = large_report(tmp_path / "report.html", 5, history=history)
     with open_page(address_of(path), timezone_id="UTC") as seen:
-        seen.page.wait_for_selector("#trend .ct-ring")
-        assert seen.texts("#trend .ct-label.ct-horizontal") == ["00:30", "01:30", "02:30"]
-        assert seen.page.locator("#trend .ct-ring").count() == 1
-        assert seen.page.locator("#trend .ct-point").count() == 2
+        seen.page.wait_for_selector("#trend .chart-ring")
+        assert seen.page.locator("#trend .chart-run").all_text_contents() == [
+            "00:30",
+            "01:30",
+            "02:30",
+        ]
+        assert seen.page.locator("#trend .chart-ring").count() == 1
+        assert seen.page.locator("#trend .chart-point").count() == 2
         seen.page.locator("#trend .chart-table summary").first.click()
         numbers = [text.replace("\u202f", " ") for text in seen.texts("#trend td.number")]
         assert numbers == ["100 %", "100 % (1 of 5 cases)", "100 %"]

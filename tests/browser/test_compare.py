@@ -11,7 +11,7 @@ from skillup.reports.html.build import packed, page_html
 from tests.browser.conftest import Opener
 from tests.browser.data import data_of
 from tests.browser.made import large_report
-from tests.browser.pages import Opened, address_of
+from tests.browser.pages import address_of
 
 
 @pytest.fixture
@@ -39,15 +39,41 @@ def answer(detail: dict[str, Any], number: int, text: str) -> None:
     turn["checks"][0]["evidence"] = None
 
 
-def test_the_nearest_that_passed_is_offered_first(open_page: Opener, trials: str) -> None:
+def test_trials_are_offered_compared_walked_and_left(open_page: Opener, trials: str) -> None:
     with open_page(trials) as seen:
         seen.go("#/trial/2")
         offered = [" ".join(text.split()) for text in seen.texts(".compare a")]
-        assert offered == [f"● trial {n} passed" for n in (1, 3, 4)]
+        assert offered == [f"● trial {n} passed" for n in (1, 3, 4)], (
+            "the nearest that passed first"
+        )
         with seen.arriving():
             seen.page.keyboard.press("c")
-        assert seen.page.locator(".pair").count() == 1
         assert "#/trial/2/with/1" in seen.page.url
+        seen.go("#/trial/2/with/3")
+        first = seen.page.inner_text(".first-difference")
+        assert first == "First difference: turn 2 (answer, verdict); 2 turns differ"
+        assert seen.texts(".side-A .differs") == ["nine"]
+        assert seen.texts(".side-B .differs") == ["ten"]
+        assert seen.page.locator(".pair-row.differing").count() == 2
+        assert seen.texts(".differs-here .tool-main") == ["rm loans.csv", "cat loans.csv"]
+        tops = [
+            seen.page.locator(f'.side-{side} .turn[data-turn="3"]').bounding_box() for side in "AB"
+        ]
+        assert tops[0] is not None
+        assert tops[1] is not None
+        assert tops[0]["y"] == tops[1]["y"]
+        seen.page.click(".first-difference a")
+        seen.page.wait_for_function("() => document.activeElement.dataset.turn === '2'")
+        assert seen.page.url.endswith("#/trial/2/with/3/turn/2")
+        for key, place in (("]", "2/with/4"), ("x", "4/with/2"), ("Escape", "4")):
+            with seen.arriving():
+                seen.page.keyboard.press(key)
+            assert seen.page.url.endswith(f"#/trial/{place}")
+        seen.go("#/trial/1/with/4")
+        assert "are the same" in seen.page.inner_text(".first-difference")
+        assert seen.page.locator(".differs, .differing").count() == 0
+        seen.go("#/trial/2/with/99")
+        assert "no such other trial" in seen.page.inner_text(".notice")
 
 
 def test_many_trials_take_a_line_and_unfold_to_all_of_them(
@@ -66,95 +92,3 @@ def test_many_trials_take_a_line_and_unfold_to_all_of_them(
         assert seen.page.locator(".trials:not(.compare) .trial-link:visible").count() == 16
         seen.page.click(".compare summary")
         assert seen.page.locator(".compare .trial-link:visible").count() == 15
-
-
-def test_the_first_difference_and_its_words_are_marked(open_page: Opener, trials: str) -> None:
-    with open_page(trials) as seen:
-        seen.go("#/trial/2/with/3")
-        first = seen.page.inner_text(".first-difference")
-        assert first == "First difference: turn 2 (answer, verdict); 2 turns differ"
-        assert seen.texts(".side-A .differs") == ["nine"]
-        assert seen.texts(".side-B .differs") == ["ten"]
-        assert seen.page.locator(".pair-row.differing").count() == 2
-        assert seen.texts(".differs-here .tool-main") == ["rm loans.csv", "cat loans.csv"]
-        boxes = [
-            seen.page.locator(f'.side-{side} .turn[data-turn="3"]').bounding_box() for side in "AB"
-        ]
-        assert boxes[0] is not None
-        assert boxes[1] is not None
-        assert boxes[0]["y"] == boxes[1]["y"]
-
-
-def test_it_can_be_linked_walked_and_left(open_page: Opener, trials: str) -> None:
-    with open_page(trials) as seen:
-        seen.go("#/trial/2/with/3/turn/3")
-        seen.page.wait_for_function("() => document.activeElement.dataset.turn === '3'")
-        seen.page.click(".first-difference a")
-        seen.page.wait_for_function("() => document.activeElement.dataset.turn === '2'")
-        assert seen.page.url.endswith("#/trial/2/with/3/turn/2")
-        for key, place in (("]", "2/with/4"), ("x", "4/with/2"), ("Escape", "4")):
-            with seen.arriving():
-                seen.page.keyboard.press(key)
-            assert seen.page.url.endswith(f"#/trial/{place}")
-
-
-def test_trials_that_are_alike_are_said_to_be(open_page: Opener, trials: str) -> None:
-    with open_page(trials) as seen:
-        seen.go("#/trial/1/with/4")
-        assert "are the same" in seen.page.inner_text(".first-difference")
-        assert seen.page.locator(".differs, .differing").count() == 0
-
-
-def test_what_cannot_be_compared_is_said(open_page: Opener, trials: str) -> None:
-    with open_page(trials) as seen:
-        seen.go("#/trial/2/with/99")
-        assert "no such other trial" in seen.page.inner_text(".notice")
-
-
-def words(seen: Opened, a: str, b: str) -> list[list[str]]:
-    """Of both texts, what is marked."""
-    script = """([a, b]) => SK.wordDifferences(a, b).map((places, at) =>
-      places.map((one) => [a, b][at].slice(one.start, one.end)))"""
-    return seen.page.evaluate(script, [a, b])  # type: ignore[no-any-return]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("a", "b", "expected"),
-    [
-        ("Released 1.2", "Cut 1.2", [["Released"], ["Cut"]]),
-        ("one two three", "one three", [["two"], []]),
-        ("", "new words here", [[], ["new words here"]]),
-        ("same", "same", [[], []]),
-        ("a\n\nb", "a b", [[], []]),
-        ("x \U0001f600 y", "x \U0001f601 y", [["\U0001f600"], ["\U0001f601"]]),
-        ("a b c d e", "a X c Y e", [["b", "d"], ["X", "Y"]]),
-        (
-            "In /tmp/skillup-ab12_xyz/0123456789ab/workspace/a.md",
-            "In /private/tmp/skillup-qq99zzzz/ba9876543210/workspace/b.md",
-            [["a"], ["b"]],
-        ),
-    ],
-)
-def test_words_are_compared(
-    open_page: Opener, trials: str, a: str, b: str, expected: list[list[str]]
-) -> None:
-    with open_page(trials) as seen:
-        assert words(seen, a, b) == expected
-
-
-def test_texts_too_long_to_compare_are_marked_as_a_whole(open_page: Opener, trials: str) -> None:
-    a, b = (" ".join(f"{sign}{n}" for n in range(4000)) for sign in "ab")
-    with open_page(trials) as seen:
-        assert words(seen, f"The {a} end", f"The {b} end") == [[a], [b]]
-
-
-def test_the_directory_of_a_trial_is_no_difference(open_page: Opener, trials: str) -> None:
-    """V20: agents name files by their absolute paths, and each trial has a place of its own."""
-    script = """([a, b]) => SK.turnDifferences(...[a, b].map((place) => ({
-      content: `Read ${place}/workspace/n.txt`, response: `See ${place}/workspace.`, checks: [],
-      items: [{ type: "tool", name: "Read", arguments: { path: `${place}/workspace/n` } }] })))"""
-    one, two = "/tmp/skillup-ab12_xyz/0123456789ab", "/tmp/skillup-ab12_xyz/ba9876543210"
-    with open_page(trials) as seen:
-        assert seen.page.evaluate(script, [one, two]) == []
-        assert seen.page.evaluate(script, [one, "/home/ada"]) == ["message", "tool calls", "answer"]

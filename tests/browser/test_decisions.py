@@ -10,8 +10,7 @@ import pytest
 from tests.browser.conftest import Opener
 from tests.browser.made import large_report
 from tests.browser.pages import Opened, address_of
-from tests.browser.test_layout import wrong
-from tests.browser.test_themes import TOO_FAINT
+from tests.browser.test_looks import TOO_FAINT, wrong
 from tests.support.project import Project
 
 ALWAYS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
@@ -96,8 +95,7 @@ def test_a_conversation_leads_to_the_trials_that_were_held(open_page: Opener, de
         assert len(seen.texts(".trials[aria-label='Trials of this case'] .trial-link")) == 5
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
 def test_it_is_legible_and_in_its_place(
     open_page: Opener, decided: str, scheme: str, width: int
 ) -> None:

@@ -4,80 +4,29 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from skillup.reports.html.build import packed, page_html
 from tests.browser.conftest import Opener
 from tests.browser.data import data_of
 from tests.browser.made import large_report
 from tests.browser.pages import TWO_FRAMES, address_of
 
-CALLS = 300
-LAID_OUT = """() => {
-  const open = Object.getOwnPropertyDescriptor(HTMLDetailsElement.prototype, "open");
-  window.laidOut = [];
-  Object.defineProperty(HTMLDetailsElement.prototype, "open", {
-    get: open.get,
-    set(value) { window.laidOut.push(this.isConnected); open.set.call(this, value); },
-  });
-}"""
+CALLS = 1200
 
 
-def write(path: Path, calls: int = CALLS) -> str:
+def test_what_was_looked_at_stays_where_it_is_and_what_is_out_of_sight_is_not_laid_out(
+    open_page: Opener, tmp_path: Path
+) -> None:
+    path = tmp_path / "r.html"
     index, details = data_of(large_report(path, 1, 2))
     details["1"]["turns"][0]["items"] = [
         {
             "type": "tool", "kind": "shell", "name": "Bash", "arguments": {"command": f"echo {n}"},
             "result": {"status": "success", "content": f"{n}\n" * 5},
         }
-        for n in range(calls)
+        for n in range(CALLS)
     ]  # fmt: skip
     path.write_bytes(page_html(index, [("1", packed(details["1"]))], title="calls"))
-    return address_of(path)
-
-
-def test_the_page_is_laid_out_once_and_not_for_each_of_them(
-    open_page: Opener, tmp_path: Path
-) -> None:
-    with open_page(write(tmp_path / "r.html")) as seen:
-        seen.go("#/trial/1")
-        seen.page.wait_for_selector(".turn")
-        seen.page.keyboard.press("j")
-        focused = "document.activeElement.dataset.turn"
-        seen.page.evaluate(LAID_OUT)
-        unfolded = seen.page.locator('.turn[data-turn="1"] details.tool[open]')
-        for many in (CALLS, 0):
-            seen.page.keyboard.press("e")
-            assert unfolded.count() == many
-            assert seen.page.evaluate(focused) == "1"
-        assert seen.page.evaluate("laidOut.filter((connected) => connected).length") == 0
-        assert seen.page.evaluate("laidOut.length") >= 2 * CALLS
-
-
-@pytest.mark.parametrize("calls", [CALLS, 4 * CALLS])
-def test_what_was_looked_at_stays_where_it_is(
-    open_page: Opener, tmp_path: Path, calls: int
-) -> None:
-    with open_page(write(tmp_path / "r.html", calls)) as seen:
-        seen.go("#/trial/1")
-        seen.page.wait_for_selector(".turn")
-        top = """document.querySelector('.turn[data-turn="2"]').getBoundingClientRect().top"""
-        seen.page.evaluate("document.body.style.paddingBottom = '3000px'")
-        seen.page.evaluate(f"scrollBy({{ top: {top} - 20, behavior: 'instant' }})")
-        for _ in range(2):
-            seen.page.evaluate(TWO_FRAMES)
-            before = seen.page.evaluate(top)
-            seen.page.keyboard.press("e")
-            if calls > CALLS:
-                for _ in range(2):
-                    seen.page.evaluate(TWO_FRAMES)
-            assert abs(seen.page.evaluate(top) - before) <= 2
-
-
-def test_of_very_many_calls_those_out_of_sight_are_found_and_not_laid_out(
-    open_page: Opener, tmp_path: Path
-) -> None:
-    with open_page(write(tmp_path / "r.html", 4 * CALLS), reduced_motion="reduce") as seen:
+    with open_page(address_of(path), reduced_motion="reduce") as seen:
         seen.go("#/trial/1")
         calls = seen.page.locator('.turn[data-turn="1"] details.tool')
         shown = "(call) => call.querySelector('.tool-main').checkVisibility({%s})"
@@ -85,6 +34,18 @@ def test_of_very_many_calls_those_out_of_sight_are_found_and_not_laid_out(
         assert calls.first.evaluate(laid_out)
         assert not calls.nth(800).evaluate(laid_out)
         assert calls.nth(800).evaluate(shown % "")
+        unfolded = seen.page.locator('.turn[data-turn="1"] details.tool[open]')
+        top = """document.querySelector('.turn[data-turn="2"]').getBoundingClientRect().top"""
+        seen.page.evaluate("document.body.style.paddingBottom = '3000px'")
+        seen.page.evaluate(f"scrollBy({{ top: {top} - 20, behavior: 'instant' }})")
+        for many in (CALLS, 0):
+            seen.page.evaluate(TWO_FRAMES)
+            before = seen.page.evaluate(top)
+            seen.page.keyboard.press("e")
+            for _ in range(2):
+                seen.page.evaluate(TWO_FRAMES)
+            assert unfolded.count() == many
+            assert abs(seen.page.evaluate(top) - before) <= 2
         seen.go("#/trial/1?q=1071&deep=1")
         seen.page.wait_for_function(
             """() => [...CSS.highlights.get('sk-hit-now')].some((range) => {

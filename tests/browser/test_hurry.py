@@ -65,4 +65,4 @@ def test_the_list_that_comes_late_leaves_the_keys_of_a_run_alone(
             seen.go(f"#/run/{run}/")
         assert seen.page.title().startswith(run)
         seen.page.keyboard.press("?")
-        assert "next conversation" in seen.page.inner_text("#help")
+        assert "first failing" in seen.page.inner_text("#help")

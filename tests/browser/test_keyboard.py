@@ -53,24 +53,22 @@ def test_n_and_p_go_from_one_failing_case_to_the_next(seen: Opened) -> None:
 
 def shown_case(seen: Opened) -> str:
     """The case whose conversation is shown."""
-    case = "SK.page.index.rows.find((row) => row.n === SK.page.shownTrial).case_id"
-    return str(seen.page.evaluate(case))
+    return str(seen.page.evaluate("SK.page.details[0].case_id"))
 
 
 def test_keys_pressed_in_a_hurry_all_count(seen: Opened) -> None:
     seen.go("#/?status=FAIL")
+    numbers = seen.page.eval_on_selector_all("#rows tr", "all => all.map((row) => row.dataset.n)")
+    first = dict(reversed([*zip(seen.cases(), map(int, numbers), strict=True)]))
+    order = [first[case] for case in dict.fromkeys(seen.cases())]
     with seen.arriving():
         seen.page.keyboard.press("n")
-    order = seen.page.evaluate(
-        """[...new Set(SK.page.order.map((row) => row.case_id))].map((name) =>
-           SK.page.order.find((row) => row.case_id === name).n)"""
-    )
     # Both before the browser has said that the address is another one.
     seen.page.evaluate(
         """() => { for (let at = 0; at < 2; at++) document.body.dispatchEvent(
              new KeyboardEvent('keydown', { key: 'n', bubbles: true })); }"""
     )
-    seen.page.wait_for_function("(n) => SK.page.shownTrial === n", arg=order[2])
+    seen.page.wait_for_function("(n) => SK.page.details[0].n === n", arg=order[2])
     assert f"/trial/{order[2]}?" in seen.page.url
 
 
@@ -87,7 +85,7 @@ def test_brackets_go_through_the_trials_of_a_case_and_keep_the_turn(seen: Opened
     for key, n in (("]", moody[1]), ("]", moody[2]), ("[", moody[1])):
         with seen.arriving():
             seen.page.keyboard.press(key)
-        assert seen.page.evaluate("SK.page.shownTrial") == n
+        assert seen.page.evaluate("SK.page.details[0].n") == n
         assert abs(seen.page.evaluate(top) - 70) <= 2
     seen.page.keyboard.press("?")
     assert "next trial of this case" in seen.page.inner_text("#help")

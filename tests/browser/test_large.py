@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
 from tests.browser.conftest import Opener
 from tests.browser.made import large_report
@@ -76,36 +75,3 @@ def test_walking_past_the_end_of_what_is_made_goes_on(seen: Opened) -> None:
     seen.page.keyboard.press("j")
     assert seen.focused() not in made
     assert len(seen.cases()) > len(made)
-
-
-def work(browser: Browser, path: Path) -> float:
-    """Seconds of scripts, styles and layout that filtering takes, as the browser counts them."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    page.goto(address_of(path))
-    page.wait_for_selector("#rows tr")
-    devtools = context.new_cdp_session(page)
-    devtools.send("Performance.enable")
-
-    def taken() -> float:
-        told = devtools.send("Performance.getMetrics")["metrics"]
-        names = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
-        return sum(float(one["value"]) for one in told if one["name"] in names)
-
-    before = taken()
-    for word in ("b", "bo", "boo", "book", "", "even", "", "-even", ""):
-        page.fill("#filter-text", word)
-        page.evaluate("document.body.offsetHeight")
-    spent = taken() - before
-    context.close()
-    return spent
-
-
-@pytest.mark.slow
-def test_filtering_ten_times_as_many_cases_is_not_ten_times_the_work(
-    browser: Browser, large: Path, tmp_path: Path
-) -> None:
-    small = large_report(tmp_path / "small.html", 50)
-    few = min(work(browser, small) for _ in range(3))
-    many = min(work(browser, large) for _ in range(3))
-    assert many < 6 * few

@@ -62,10 +62,24 @@ def open_case(seen: Opened) -> Callable[[str], None]:
     return opens
 
 
-def test_turns_appear_as_they_end_and_checks_at_the_end(
+def test_a_run_is_told_as_it_goes_on_and_turns_appear_as_they_end(
     seen: Opened, open_case: Callable[[str], None], go: Path
 ) -> None:
     seen.page.wait_for_selector("#rows .status-RUNNING")
+    assert seen.page.inner_text("h1") == "No trial has a verdict; 1 running; 1 waiting."
+    assert seen.texts("#rows .status") == ["◌ running", "– waiting"]
+    assert "not run" not in seen.page.inner_text("main")
+    dots = seen.page.locator("#rows .status-row-RUNNING .dots")
+    assert dots.get_attribute("title") == "turn 1 held, not judged yet"
+    assert dots.inner_text() == "·"
+    for place in ("#rows", "#totals"):  # times run on while nothing happens
+        before = seen.page.inner_text(f"{place} .running-time")
+        seen.page.wait_for_function(
+            "([place, before]) => document.querySelector(place).textContent !== before",
+            arg=[f"{place} .running-time", before],
+        )
+    seen.page.select_option("#filter-tag", "slow")
+    assert seen.cases() == ["a", "b"], "trials that are not over are found by their tags"
     open_case("a")
     assert seen.page.inner_text('.turn[data-turn="1"] .answer') == "Hello, you."
     assert "not judged yet" in seen.page.inner_text('.turn[data-turn="1"]')
@@ -79,34 +93,6 @@ def test_turns_appear_as_they_end_and_checks_at_the_end(
     assert seen.page.locator('.turn[data-turn="1"] .tool[open]').count() == 1
     assert seen.page.locator(".live-end").count() == 0
     assert "passed" in seen.page.inner_text(".verdict")
-
-
-def test_running_and_waiting_trials_are_counted_once_each(seen: Opened) -> None:
-    seen.page.wait_for_selector("#rows .status-RUNNING")
-    assert seen.page.inner_text("h1") == "No trial has a verdict; 1 running; 1 waiting."
-    assert seen.texts("#rows .status") == ["◌ running", "– waiting"]
-    assert "not run" not in seen.page.inner_text("main")
-
-
-def test_a_turn_that_is_not_judged_yet_is_not_called_ok(seen: Opened) -> None:
-    dots = seen.page.locator("#rows .status-row-RUNNING .dots")
-    assert dots.get_attribute("title") == "turn 1 held, not judged yet"
-    assert dots.inner_text() == "·"
-
-
-def test_times_run_on_while_nothing_happens(seen: Opened) -> None:
-    for place in ("#rows", "#totals"):
-        before = seen.page.inner_text(f"{place} .running-time")
-        seen.page.wait_for_function(
-            "([place, before]) => document.querySelector(place).textContent !== before",
-            arg=[f"{place} .running-time", before],
-        )
-        assert seen.page.inner_text(f"{place} .running-time") != before
-
-
-def test_trials_that_are_not_over_are_found_by_their_tags(seen: Opened) -> None:
-    seen.page.select_option("#filter-tag", "slow")
-    assert seen.cases() == ["a", "b"]
 
 
 def test_a_trial_that_has_not_begun_shows_itself_when_it_is_over(

@@ -8,7 +8,6 @@ import pytest
 
 from tests.browser.conftest import Opener
 from tests.browser.pages import Opened, address_of
-from tests.browser.test_conversation import open_case
 from tests.support.project import Project
 
 SUITE = {
@@ -87,7 +86,7 @@ def told(open_page: Opener, address: str) -> Iterator[Opened]:
 
 
 def test_a_follow_up_stands_by_its_own_checks(told: Opened) -> None:
-    open_case(told, "chances")
+    told.open_case("chances")
     heads = told.texts(".follow-up > .turn-facts")
     assert [" ".join(head.split("score")[0].split()) for head in heads] == [
         "✗ failed then passed on the second follow-up",
@@ -96,7 +95,7 @@ def test_a_follow_up_stands_by_its_own_checks(told: Opened) -> None:
 
 
 def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened) -> None:
-    open_case(told, "gated")
+    told.open_case("gated")
     assert told.texts(".checks h4") == [
         "Checks 1 of 2 failed; 1 check not evaluated, and so failed",
         "Checks 1 check not evaluated, and so failed",
@@ -115,7 +114,7 @@ def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened
 
 
 def test_branches_of_a_branch_stand_beneath_what_they_share(told: Opened) -> None:
-    open_case(told, "branchy/agree/undo")
+    told.open_case("branchy/agree/undo")
     lines = told.page.locator(".family li").evaluate_all(
         """(all) => all.map((one) => {
           const own = [...one.childNodes].filter((node) => node.nodeName !== 'UL');
@@ -141,7 +140,7 @@ def test_branches_of_a_branch_stand_beneath_what_they_share(told: Opened) -> Non
 
 
 def test_a_retried_trial_says_how_the_earlier_attempt_ended_and_shows_it(told: Opened) -> None:
-    open_case(told, "retried")
+    told.open_case("retried")
     notice = told.page.inner_text(".attempts")
     assert "This is attempt 2." in notice
     assert "Attempt 1 ended as ! error crash: " in notice
@@ -159,7 +158,7 @@ def test_a_retried_trial_says_how_the_earlier_attempt_ended_and_shows_it(told: O
 
 
 def test_an_error_advises_once(told: Opened) -> None:
-    open_case(told, "retried")
+    told.open_case("retried")
     told.page.click(".attempts button")
     said = told.page.inner_text(".attempt .error-box")
     assert said.count("doctor --probe") == 1

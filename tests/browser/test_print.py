@@ -18,7 +18,9 @@ def printed(seen: Opened) -> None:
     seen.page.wait_for_selector("#annex .conversation")
 
 
-def test_failed_conversations_are_printed_unfolded(seen: Opened) -> None:
+def test_failed_conversations_are_printed_unfolded_without_controls(seen: Opened) -> None:
+    seen.page.set_viewport_size({"width": 700, "height": 900})
+    seen.page.wait_for_function("() => innerWidth === 700")
     printed(seen)
     titles = seen.texts("#annex h1")
     assert any(title.startswith("tour") for title in titles)
@@ -29,24 +31,17 @@ def test_failed_conversations_are_printed_unfolded(seen: Opened) -> None:
     cut = """[...document.querySelectorAll('#annex .text')]
       .filter((node) => node.scrollHeight > node.clientHeight + 2).length"""
     assert seen.page.evaluate(cut) == 0
-
-
-def test_controls_are_not_printed(seen: Opened) -> None:
-    printed(seen)
     for selector in (".top", ".filter", ".unfold", ".copy", ".skip-link"):
         assert not any(node.is_visible() for node in seen.page.locator(selector).all()), selector
-
-
-def test_charts_fit_on_the_paper(seen: Opened) -> None:
-    seen.page.set_viewport_size({"width": 700, "height": 900})
-    seen.page.wait_for_function("() => innerWidth === 700")
-    printed(seen)
-    for chart in seen.page.locator(".chart").all():
-        frame = chart.bounding_box()
-        drawing = chart.locator("svg").bounding_box()
-        assert frame is not None
-        assert drawing is not None
-        assert drawing["width"] <= frame["width"] + 1
+    frame = seen.page.locator(".chart").bounding_box()
+    drawing = seen.page.locator(".chart svg").bounding_box()
+    assert frame is not None
+    assert drawing is not None
+    assert drawing["width"] <= frame["width"] + 1
+    assert seen.page.pdf().startswith(b"%PDF")
+    seen.page.evaluate("() => { dispatchEvent(new Event('afterprint')); }")
+    assert seen.page.locator("#annex").count() == 0
+    assert seen.page.locator("main details[open]:not(.matrix)").count() == 0, "folded again"
 
 
 def test_dark_pages_are_printed_dark_on_light(seen: Opened) -> None:
@@ -55,17 +50,6 @@ def test_dark_pages_are_printed_dark_on_light(seen: Opened) -> None:
     assert seen.page.evaluate(ground) == "rgb(255, 255, 255)"
     seen.page.evaluate("document.documentElement.dataset.theme = 'dark'")
     assert seen.page.evaluate(ground) == "rgb(255, 255, 255)"
-
-
-def test_what_was_opened_for_printing_is_folded_again(seen: Opened) -> None:
-    printed(seen)
-    seen.page.evaluate("dispatchEvent(new Event('afterprint'))")
-    assert seen.page.locator("#annex").count() == 0
-    assert seen.page.locator("details[data-printed]").count() == 0
-
-
-def test_a_pdf_can_be_made(seen: Opened) -> None:
-    assert seen.page.pdf().startswith(b"%PDF")
 
 
 def failing(path: Path, cases: int) -> str:

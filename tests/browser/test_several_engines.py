@@ -65,7 +65,7 @@ def test_n_goes_through_the_lines_of_each_engine_and_says_when_there_is_none(see
     for _ in range(2):
         with seen.arriving():
             seen.page.keyboard.press("n")
-        shown = "SK.page.index.rows.find((row) => row.n === SK.page.shownTrial).engine"
+        shown = "SK.page.index.rows.find((row) => row.n === SK.page.route.n).engine"
         engines.append(seen.page.evaluate(shown))
     assert engines == ["free", "priced"]
     seen.page.keyboard.press("n")

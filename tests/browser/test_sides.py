@@ -89,15 +89,11 @@ def test_of_several_trials_the_count_is_of_what_the_word_beside_it_says(
             assert cell.inner_text().startswith(said)
 
 
-def test_that_the_case_was_changed_in_between_is_said(flipped: Opened) -> None:
-    flipped.page.click('[data-change="newly_failing"] .case-link')
+def test_a_pair_stands_in_two_columns_aligned_by_turn(flipped: Opened) -> None:
+    with flipped.arriving():
+        flipped.page.click('[data-change="newly_failing"] .case-link')
     said = "The case was changed between the two runs: checks of turn 2, context."
     assert flipped.page.inner_text(".case-changes") == said
-
-
-def test_a_pair_stands_in_two_columns_aligned_by_turn(flipped: Opened) -> None:
-    flipped.page.click('[data-change="newly_failing"] .case-link')
-    flipped.page.wait_for_selector(".pair")
     for number in (1, 2):
         boxes = [
             flipped.page.locator(f'.side-{side} .turn[data-turn="{number}"]').bounding_box()
@@ -108,23 +104,13 @@ def test_a_pair_stands_in_two_columns_aligned_by_turn(flipped: Opened) -> None:
         assert boxes[0]["y"] == boxes[1]["y"]
         assert boxes[0]["x"] + boxes[0]["width"] <= boxes[1]["x"]
     assert flipped.page.locator('.side-A .turn[data-turn="3"]').count() == 0
-
-
-def test_checks_of_the_whole_conversation_stand_below_the_turns_of_both(flipped: Opened) -> None:
-    flipped.page.click('[data-change="newly_failing"] .case-link')
-    flipped.page.wait_for_selector(".pair")
     last = flipped.page.locator(".pair-row").last
     for side in "AB":
         checks = last.locator(f".side-{side} .conversation-checks")
         assert "files_exist loans.csv" in checks.inner_text()
-
-
-def test_evidence_is_shown_on_its_own_side(flipped: Opened) -> None:
-    flipped.page.click('[data-change="newly_failing"] .case-link')
-    flipped.page.wait_for_selector(".pair")
     flipped.page.locator(".side-B .check summary").first.click()
     flipped.page.wait_for_selector(".side-B mark.lit")
-    assert flipped.page.locator(".side-A .lit").count() == 0
+    assert flipped.page.locator(".side-A .lit").count() == 0, "evidence is shown on its own side"
 
 
 def test_what_it_comes_to_stands_above_the_cases_and_how_sure_each_is_beside_it(

@@ -31,10 +31,7 @@ def unfold(seen: Opened) -> None:
     seen.page.evaluate(
         """() => {
           for (let round = 0; round < 3; round++)
-            for (const fold of document.querySelectorAll('main details')) {
-              fold.buildInside(); fold.open = true;
-            }
-          for (const button of document.querySelectorAll('.folded .unfold')) button.click();
+            document.querySelectorAll("details, .foldable").forEach((one) => one.fold(true));
         }"""
     )
     seen.settled()

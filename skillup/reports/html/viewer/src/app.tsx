@@ -1,0 +1,445 @@
+/* Starts the page, shows what the address says whenever it changes, follows a run that goes on. */
+import { render } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import type { Row, Trial } from "../dist/types";
+import { ComparePage, PairPage } from "./compare";
+import { embeddedIndex, fetchIndex, fetchRuns, forgetTrials, runAddress, trial } from "./data";
+import { Button, announce, behaviour, byId, guard, lightUp, unfoldAround } from "./dom";
+import { known, time } from "./text/format";
+import { keys, startKeys } from "./keys";
+import { Paper, print, startPrinting } from "./paper";
+import * as state from "./state";
+import { CHUNK, address, page, rowOf, view } from "./state";
+import { FirstPage } from "./summary";
+import { RunsPage, showTrial } from "./table";
+import { TrialPage, searched } from "./trial";
+
+const THEME = "skillup-theme";
+const darkWished = matchMedia("(prefers-color-scheme: dark)");
+
+function App() {
+  const { index, runs } = page;
+  const run = index?.run;
+  const viewed = page.mode === "view";
+  return (
+    <>
+      <a class="skip-link" href="#main" onClick={skip}>
+        Skip to the content
+      </a>
+      <header class="top">
+        <nav aria-label="Report">
+          <a class="brand" href={viewed ? "#/" : address("")}>
+            skillup
+          </a>
+          {run ? (
+            <span class="trail">
+              {viewed ? <a href="#/">All runs</a> : null}
+              {viewed ? " / " : null}
+              <a href={address("")} class="run-id" title={run.path}>
+                {run.run_id}
+              </a>
+            </span>
+          ) : null}
+        </nav>
+        <span class="top-facts">
+          {run?.running ? (
+            <span class="live" id="live">
+              running
+            </span>
+          ) : null}
+          {run ? <time dateTime={run.started_at}>{time(run.started_at)}</time> : null}
+        </span>
+        <span class="switches">
+          {index ? (
+            <Button class="quiet print" onClick={print}>
+              Print
+            </Button>
+          ) : null}
+          <Button class="quiet" aria-label="Show the keys" onClick={toggleHelp}>
+            Keys
+          </Button>
+          <Button
+            id="theme"
+            class="quiet"
+            aria-label={isDark() ? "Use light colours" : "Use dark colours"}
+            onClick={toggleTheme}
+          >
+            {isDark() ? "Light" : "Dark"}
+          </Button>
+        </span>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {index ? <View /> : runs && viewed && !page.runId ? <RunsPage runs={runs} /> : <Failed />}
+        {page.printed ? <Paper printed={page.printed} /> : null}
+      </main>
+      <div id="status" class="visually-hidden" role="status" aria-live="polite" />
+      {page.help ? <Help /> : null}
+    </>
+  );
+}
+
+const Failed = () =>
+  page.problem === null ? null : (
+    <div class="case">
+      <h1>This cannot be shown</h1>
+      <p class="notice">{page.problem}</p>
+    </div>
+  );
+
+function View() {
+  const { index, route, details } = page;
+  if (route.page === "trial") return <TrialPage detail={details[0] || null} />;
+  if (route.page === "compare") return <ComparePage details={details} />;
+  if (route.page === "pair") return <PairPage details={details} />;
+  return <FirstPage index={index!} />;
+}
+
+/* The address says what is shown; it is not the link's to change. */
+function skip(event: Event): void {
+  event.preventDefault();
+  byId("main")!.focus();
+  byId("main")!.scrollIntoView();
+}
+
+/* Light and dark: the system's wish, unless the reader chose; the choice is remembered. */
+function isDark(): boolean {
+  const { theme } = document.documentElement.dataset;
+  return theme ? theme === "dark" : darkWished.matches;
+}
+
+export function toggleTheme(): void {
+  const next = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  try {
+    localStorage.setItem(THEME, next);
+  } catch {
+    /* it holds for this page only */
+  }
+  view.update();
+  announce(next === "dark" ? "Dark colours" : "Light colours");
+}
+
+function startTheme(): void {
+  try {
+    const chosen = localStorage.getItem(THEME);
+    if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
+  } catch {
+    /* storage may be refused */
+  }
+  darkWished.addEventListener("change", () => view.update());
+}
+
+export function toggleHelp(): void {
+  const open = byId("help") as HTMLDialogElement | null;
+  if (open) return open.close();
+  page.help = true;
+  view.update();
+}
+
+const KEY_NAMES: Record<string, string> = { ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→" };
+
+/* The list of keys, as a dialog, which gives the focus back to where it was. */
+function Help() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const onClose = () => {
+    page.help = false;
+    view.update();
+  };
+  return (
+    <dialog ref={dialog} id="help" aria-labelledby="help-title" onClose={onClose}>
+      <h2 id="help-title">Keys</h2>
+      <dl class="keys">
+        {keys().map(([names, what]) => [
+          <dt>
+            {names.split(" ").map((name, at) => [at ? " " : null, <kbd>{KEY_NAMES[name] || name}</kbd>])}
+          </dt>,
+          <dd>{what}</dd>,
+        ])}
+      </dl>
+      <Button class="quiet" onClick={() => dialog.current?.close()}>
+        Close
+      </Button>
+    </dialog>
+  );
+}
+
+/* What an address needs before it can be shown; `wanted` is the newest, and only that is shown. */
+let wanted = page.route;
+let shownBefore = false;
+
+/* A trial, or null if it cannot be read, for whatever reason. */
+async function read(n: number | null | undefined): Promise<Trial | null> {
+  try {
+    return known(n) ? await trial(n) : null;
+  } catch (error) {
+    page.problem = (error as Error).message;
+    return null;
+  }
+}
+
+const heldOnly = (detail: Trial | null) => (detail?.turns && !detail.live ? detail : null);
+
+async function load(route: state.Route): Promise<Array<Trial | null>> {
+  const against = page.filter.against || null;
+  if (page.mode === "view" && !route.runId) {
+    const runs = await fetchRuns();
+    if (wanted === route) Object.assign(page, { runs, index: null, runId: null, limit: CHUNK });
+    return [];
+  }
+  if (page.mode === "view" && (page.runId !== route.runId || page.against !== against || !page.index)) {
+    const [runs, index] = await Promise.all([page.runs || fetchRuns(), fetchIndex(route.runId!)]);
+    if (wanted !== route) return [];
+    forgetTrials();
+    const fresh = { unfolded: new Set(), tableAddress: null, limit: CHUNK, receivedAt: Date.now() };
+    Object.assign(page, { runs, index, runId: route.runId, against, ...fresh });
+  }
+  if (route.page === "trial") return [await read(rowOf(route.n) ? route.n : null)];
+  if (route.page === "compare") {
+    const found = await Promise.all([read(route.n), read(route.other)]);
+    return found.map(heldOnly);
+  }
+  if (route.page === "pair") {
+    const sides = page.index?.sides;
+    const row = sides?.rows[route.n ?? -1];
+    const found = await Promise.all([sides?.details_of_a ? read(row?.a?.n) : null, read(row?.b?.n)]);
+    return found.map((detail) => (detail?.turns ? detail : null));
+  }
+  return [];
+}
+
+async function navigate(): Promise<void> {
+  const route = state.parseRoute(location.hash);
+  const from = page.route;
+  const main = byId("main")!;
+  wanted = route;
+  main.ariaBusy = "true";
+  page.filter = state.filterOf(route.query);
+  page.problem = null;
+  if (page.mode === "view" && route.runId) page.runId ||= route.runId;
+  let details: Array<Trial | null> = [];
+  try {
+    details = await load(route);
+  } catch (error) {
+    if (wanted !== route) return;
+    page.problem = (error as Error).message;
+    Object.assign(page, { index: null, runs: null, runId: route.runId });
+  }
+  if (wanted !== route) return;
+  const place = from.page === "trial" && route.page === "trial" && shownBefore ? readingPlace() : null;
+  Object.assign(page, { route, details, drawn: CHUNK });
+  if (route.page === "table" && page.index) page.tableAddress = address("");
+  document.title = title();
+  view.update();
+  follow();
+  arrive(route, shownBefore ? from : null, place);
+  shownBefore = true;
+  main.removeAttribute("aria-busy");
+}
+
+function title(): string {
+  const run = page.index?.run.run_id;
+  const detail = page.details.find(Boolean);
+  const case_id = page.route.page === "table" ? null : detail?.case_id;
+  if (!run) return "Runs · skillup";
+  const two = page.route.page === "compare" ? ", two trials" : "";
+  return [case_id && case_id + two, run, "skillup"].filter(Boolean).join(" · ");
+}
+
+/* Where the reader is put: at the top, at the wanted turn, or at the row that was left. */
+function arrive(route: state.Route, from: state.Route | null, place: Place | null): void {
+  if (route.page === "table") {
+    requestAnimationFrame(() => {
+      const to = route.query.get("go");
+      if (to) return lead(to);
+      if (page.focusFilter) byId("filter-text")?.focus();
+      else if (from?.n && /trial|compare/.test(from.page)) showTrial(from.n, false);
+      page.focusFilter = false;
+    });
+    if (from?.page === "table" && !route.query.get("go")) scrollTo(0, 0);
+    return;
+  }
+  byId("main")!.focus({ preventScroll: true });
+  const hits = route.page === "trial" && searched().length > 0;
+  if (!route.turn && !hits && returnTo(place)) return;
+  scrollTo(0, 0);
+  if (route.turn) requestAnimationFrame(() => jumpTo(route.turn!));
+}
+
+/* Where a link of the first page leads: the number of a trial, for its case unfolded, or the name of a part
+   of the page. The address forgets it, so that the same link leads there again. */
+function lead(to: string): void {
+  history.replaceState(null, "", address(""));
+  if (/^\d+$/.test(to)) return showTrial(Number(to), true);
+  const part = document.querySelector(`main #${CSS.escape(to)}`);
+  part?.scrollIntoView({ block: "start" });
+  const first = part?.querySelector<HTMLElement>(to === "cases" ? "#rows a" : "h2");
+  if (first?.tagName === "H2") first.tabIndex = -1;
+  first?.focus({ preventScroll: true });
+}
+
+/* The turn that is being read, which has begun at the top of the window, and how far from there it did. */
+interface Place {
+  row: Row;
+  turn: string | null;
+  top: number;
+  scroll: number;
+}
+
+const turnNodes = () => [...document.querySelectorAll<HTMLElement>("main .conversation > .turn")];
+
+function readingPlace(): Place | null {
+  const row = rowOf(page.route.n);
+  const begun = turnNodes().filter((turn) => turn.getBoundingClientRect().top < 120);
+  const turn = scrollY > 0 ? begun.at(-1) : undefined; // none: the head is being read
+  const top = turn?.getBoundingClientRect().top || 0;
+  return row && { row, turn: turn?.dataset.turn || null, top, scroll: scrollY };
+}
+
+/* Puts the reader there in the conversation that is shown now; false if that is another case. */
+function returnTo(place: Place | null): boolean {
+  const row = rowOf(page.route.n);
+  if (!place || !row || state.caseOf(row) !== state.caseOf(place.row)) return false;
+  const turn = turnNodes().find((one) => one.dataset.turn === place.turn);
+  if (turn) scrollTo(0, scrollY + turn.getBoundingClientRect().top - place.top);
+  else scrollTo(0, place.turn ? document.documentElement.scrollHeight : place.scroll);
+  return true;
+}
+
+const partNode = (part: number | string) =>
+  document.querySelector<HTMLElement>(
+    part === "end" ? "main .conversation-checks" : `main .turn[data-turn="${Number(part)}"]`,
+  );
+
+export function jumpTo(part: number | string): void {
+  partNode(part)?.focus({ preventScroll: true });
+  partNode(part)?.scrollIntoView({ block: "start", behavior: behaviour() });
+}
+
+/* To the first check of a part that failed; false if it has none. */
+function jumpToCheck(part: string): boolean {
+  const node = partNode(part);
+  const check = node?.querySelector(".check-FAIL, .check-ERROR") || node?.querySelector(".check-SKIP");
+  if (!check) return false;
+  unfoldAround(check);
+  lightUp(check);
+  check.querySelector("summary")?.focus({ preventScroll: true });
+  check.scrollIntoView({ block: "center", behavior: behaviour() });
+  return true;
+}
+
+/* Links to turns move the reader there. */
+function onJump(event: MouseEvent): void {
+  const jump = (event.target as Element).closest<HTMLElement>("a.jump");
+  if (!jump || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const part = jump.dataset.turn!;
+  const { page: kind, n, other } = page.route;
+  const to = {
+    trial: state.trialAddress(n, part),
+    compare: state.compareAddress(n, other, part),
+    pair: address(`pair/${n}/turn/${part}`),
+    table: location.hash,
+  };
+  history.replaceState(null, "", to[kind]);
+  if (!(jump.classList.contains("to-check") && jumpToCheck(part))) jumpTo(part);
+}
+
+/* A run that goes on, under `skillup view`: the server says when its journal grew; the page asks for the
+   index again and is drawn anew. Several changes, one question; of a large run, which takes long, fewer. */
+let source: EventSource | null = null;
+let following: string | null = null;
+let waiting = false;
+let again = false; // something changed since it was asked
+let took = 0; // milliseconds, the last one
+
+function eventsOfPage(): string | null {
+  if (page.mode !== "view") return null;
+  if (!page.index) return page.runId ? null : "api/events";
+  return page.index.run.finished ? null : runAddress(page.runId!) + "/events";
+}
+
+/* Follows the run that is shown, or the list of runs; stops following any other. */
+function follow(): void {
+  const events = eventsOfPage();
+  if (events === following || document.hidden) return;
+  source?.close();
+  source = events ? new EventSource(events) : null;
+  following = events;
+  source?.addEventListener("changed", askSoon);
+  // When the stream begins, too: of what changed since the index was asked for, it says nothing.
+  let justAsked = !page.index; // the list; a run may have ended meanwhile, and then says no more
+  source?.addEventListener("open", () => {
+    if (!justAsked) askSoon();
+    justAsked = false;
+  });
+}
+
+function askSoon(): void {
+  again = true;
+  if (waiting) return;
+  waiting = true;
+  setTimeout(async () => {
+    again = false;
+    const began = performance.now();
+    await refresh().catch(() => {}); // the next event asks again
+    took = performance.now() - began;
+    waiting = false;
+    if (again && !document.hidden) askSoon();
+  }, Math.max(250, 2 * took));
+}
+
+async function refresh(): Promise<void> {
+  const { runId, route, against, details } = page;
+  const same = () => page.runId === runId && page.against === against && page.route === route;
+  if (!runId) {
+    const runs = await fetchRuns();
+    if (same()) Object.assign(page, { runs });
+  } else {
+    const index = await fetchIndex(runId);
+    if (!same()) return;
+    Object.assign(page, { index, receivedAt: Date.now() });
+    forgetTrials();
+    // What is shown of a trial that has no grade yet, or could not be read, may have changed with it.
+    if (route.page === "trial" && !details[0]?.grade) {
+      const now = await read(route.n);
+      if (!same()) return;
+      const news = now && JSON.stringify(now) !== JSON.stringify(details[0]);
+      if (now) page.details = [now];
+      if (news) announce(now.live || now.waiting ? "A turn has ended" : "The conversation has ended");
+    }
+  }
+  view.update();
+  follow();
+}
+
+function start(): void {
+  const index = embeddedIndex();
+  page.mode = index?.run && index.mode !== "view" ? "report" : "view";
+  page.index = page.mode === "report" ? index : null;
+  if (index?.open && !location.hash)
+    history.replaceState(null, "", `#/run/${encodeURIComponent(index.open)}/`);
+  guard();
+  const root = byId("app")!;
+  view.update = () => render(<App />, root);
+  startTheme();
+  startKeys();
+  view.update();
+  root.addEventListener("click", onJump);
+  addEventListener("hashchange", () => void navigate());
+  // A browser keeps six connections to a server for all its tabs: those that nobody sees let go.
+  document.addEventListener("visibilitychange", () => {
+    if (page.mode !== "view") return;
+    if (!document.hidden) {
+      follow();
+      return askSoon();
+    }
+    source?.close();
+    source = following = null;
+  });
+  void navigate().then(startPrinting);
+}
+
+start();
+
+export { page }; // for tests of the page, and for whoever looks into it with a browser's console

@@ -1,0 +1,321 @@
+/* Two runs side by side: the flips as a table; and two conversations in columns, aligned by turn: a pair of
+   two runs, or two trials of one case. */
+import type { ComponentChildren } from "preact";
+import type { Side, SideRow, SideRun, Sides, Trial } from "../dist/types";
+import { Ending, ErrorBox, Jump, Opening, TurnView } from "./conversation";
+import { turnPairs, type TurnPair } from "./text/diff";
+import { Aside, Chip, Sign, Status } from "./dom";
+import { asSentence, count, known, plural, score, time } from "./text/format";
+import { STATUS, address, back, chosen, go, isBaseline, page, rowOf, trialAddress, trialName, trialsOf } from "./state";
+import { CompareLinks, NoTrial, lastRaw } from "./trial";
+
+const CHANGE: Record<string, [string, string, string]> = {
+  newly_failing: ["▼", "newly failing", "FAIL"],
+  newly_passing: ["▲", "newly passing", "PASS"],
+  changed: ["◆", "changed", "SKIP"],
+  not_run: ["!", "no verdict", "ERROR"],
+  only_a: ["A", "only in A", "NOT_HELD"],
+  only_b: ["B", "only in B", "NOT_HELD"],
+  same: ["=", "same", "NOT_HELD"],
+};
+
+/* "● passed 8 of 8", "◐ passed 6 of 8", "✗ failed 8 of 8": the count is of what the word says. */
+function SideText({ side }: { side: Side | null }) {
+  if (!side) return <Aside>–</Aside>;
+  const { held, passed } = side;
+  const flaky = passed > 0 && passed < held;
+  const status = flaky ? "FLAKY" : side.status;
+  const counted = side.status === "FAIL" && !flaky ? held - passed : passed;
+  return (
+    <span>
+      {held > 1 ? (
+        <>
+          <span class={`status status-${status}`}>
+            <Sign status={status} /> {flaky ? "passed" : STATUS[status]!.word}
+          </span>
+          {` ${counted} of ${held}`}
+        </>
+      ) : (
+        <Status status={side.status} />
+      )}
+      {known(side.score) ? <Aside> {score(side.score)}</Aside> : null}
+    </span>
+  );
+}
+
+const RunText = ({ run, letter }: { run: SideRun; letter: string }) => (
+  <span>
+    <strong>{letter}</strong> <code>{run.run_id}</code>
+    <Aside> {time(run.started_at)}</Aside>
+  </span>
+);
+
+/* The part of the first page that compares. */
+export function SidesView({ sides }: { sides: Sides }) {
+  const wanted = chosen("change");
+  const numbered = sides.rows.map((row, at) => ({ row, at }));
+  const rows = numbered.filter(({ row }) =>
+    wanted.length ? wanted.includes(row.change) : row.change !== "same",
+  );
+  const number = (change: string) => sides.rows.filter((row) => row.change === change).length;
+  return (
+    <section class="sides" aria-labelledby="sides-title">
+      <h2 id="sides-title">Two runs side by side</h2>
+      <p class="sides-runs">
+        <RunText run={sides.a} letter="A" /> → <RunText run={sides.b} letter="B" />
+      </p>
+      <ul class="plain sides-summary">
+        {(sides.summary || []).map((line) => (
+          <li>{asSentence(line)}</li>
+        ))}
+      </ul>
+      {sides.notes.map((note) => (
+        <p class="aside">{note}</p>
+      ))}
+      <div class="filter">
+        <div class="chips" role="group" aria-label="Change">
+          {Object.entries(CHANGE).map(([change, [sign, word, status]]) =>
+            number(change) ? (
+              <Chip name="change" value={change} status={status}>
+                <span class="sign" aria-hidden="true">
+                  {`${sign} `}
+                </span>
+                {word} <span class="chip-count">{count(number(change))}</span>
+              </Chip>
+            ) : null,
+          )}
+        </div>
+        <output class="shown">{`${count(rows.length)} of ${plural(sides.rows.length, "case")}`}</output>
+      </div>
+      {rows.length ? (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Flips">
+          <table class="cases-table sides-table">
+            <caption class="visually-hidden">How each case fared in both runs</caption>
+            <thead>
+              <tr>
+                {["Change", "Case", "A", "B", "Engine"].map((name) => (
+                  <th scope="col">{name}</th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(({ row, at }) => (
+                <SideLine key={at} row={row} at={at} hasA={sides.details_of_a} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      ) : wanted.length ? null : (
+        <p class="nothing">No case came out otherwise.</p>
+      )}
+    </section>
+  );
+}
+
+function SideLine({ row, at, hasA }: { row: SideRow; at: number; hasA: boolean }) {
+  const [sign, word, status] = CHANGE[row.change] || ["·", row.change, "NOT_HELD"];
+  const opens = known(row.b?.n) || (hasA && known(row.a?.n));
+  return (
+    <tr data-change={row.change}>
+      <td>
+        <span class={`status status-${status}`}>
+          <span class="sign" aria-hidden="true">
+            {sign}
+          </span>{" "}
+          {word}
+        </span>
+        {row.how_sure ? <span class="where">{row.how_sure}</span> : null}
+      </td>
+      <th scope="row">
+        {opens ? (
+          <a href={address(`pair/${at}`)} class="case-link">
+            {row.case_id}
+          </a>
+        ) : (
+          row.case_id
+        )}
+        {isBaseline(row) ? <Aside> without the skill</Aside> : null}
+      </th>
+      <td>
+        <SideText side={row.a} />
+      </td>
+      <td>
+        <SideText side={row.b} />
+      </td>
+      <td>{row.engine}</td>
+    </tr>
+  );
+}
+
+/* Under view: which other run to put beside this one. */
+export function AgainstChoice() {
+  const others = (page.runs || []).filter((run) => run.id !== page.runId && !run.problem);
+  if (page.mode !== "view" || !others.length) return null;
+  const choose = (value: string) => go(address("", { against: value || null, change: null }));
+  return (
+    <p class="beside">
+      <label for="against">Put beside: </label>
+      <select
+        id="against"
+        value={page.filter.against || ""}
+        onChange={(event) => choose(event.currentTarget.value)}
+      >
+        <option value="">no other run</option>
+        {others.map((run) => (
+          <option value={run.id}>
+            {time(run.started_at)} {run.id}
+          </option>
+        ))}
+      </select>
+    </p>
+  );
+}
+
+interface Column {
+  title: ComponentChildren;
+  status: ComponentChildren;
+  detail: Trial | null;
+  open?: boolean; // a link to it alone
+}
+
+/* Both columns; `to`: the address of a turn. */
+function Pair({ top, columns }: { top: ComponentChildren; columns: [Column, Column] }) {
+  const details = columns.map((column) => column.detail);
+  const pairs = turnPairs(details[0]!, details[1]!);
+  const differing = pairs.filter((pair) => pair.what.length);
+  const first = differing[0];
+  const all = details.every(Boolean);
+  const row = (part: (detail: Trial) => ComponentChildren) =>
+    details.map((detail, at) => (
+      <div class={`pair-cell side-${"AB"[at]}`}>{detail ? <div>{part(detail)}</div> : null}</div>
+    ));
+  return (
+    <article class="case pair">
+      {top}
+      <div class="pair-row pair-heads">
+        {columns.map(({ title, status, detail, open }) => (
+          <div>
+            <h2 class="minor">{title}</h2>
+            <p class="verdict">
+              {status}
+              {detail?.grade?.reason ? <span class="verdict-reason"> {detail.grade.reason}</span> : null}
+            </p>
+            {detail ? (
+              <ErrorBox error={detail.error} title="The trial could not run" raw={lastRaw(detail)} />
+            ) : (
+              <p class="notice">Its conversation is not in this report.</p>
+            )}
+            {open && detail ? <a href={trialAddress(detail.n)}>Open alone</a> : null}
+          </div>
+        ))}
+      </div>
+      {!all ? null : first ? (
+        <p class="first-difference">
+          <Jump n={details[0]!.n} part={first.number} text={`First difference: turn ${first.number}`} />
+          {` (${first.what.join(", ")})`}
+          {differing.length > 1 ? <Aside>; {plural(differing.length, "turn")} differ</Aside> : null}
+        </p>
+      ) : (
+        <p class="first-difference">Messages, tool calls and answers are the same.</p>
+      )}
+      <div class="pair-row">{row((detail) => <Opening detail={detail} />)}</div>
+      {pairs.map((pair) => (
+        <PairRow key={pair.number} pair={pair} details={details} first={pair === first} />
+      ))}
+      <div class="pair-row">{row((detail) => <Ending detail={detail} />)}</div>
+    </article>
+  );
+}
+
+function PairRow(props: { pair: TurnPair; details: Array<Trial | null>; first: boolean }) {
+  const { pair, details, first } = props;
+  return (
+    <div class={`pair-row${pair.what.length ? " differing" : ""}`}>
+      {pair.what.length ? (
+        <p class="difference">
+          <span aria-hidden="true">≠ </span>
+          {first ? <strong>first difference: </strong> : "differs: "}
+          {pair.what.join(", ")}
+        </p>
+      ) : null}
+      {pair.turns.map((turn, at) => (
+        <div class={`pair-cell side-${"AB"[at]}`}>
+          {turn ? (
+            <TurnView
+              turn={turn}
+              detail={details[at]!}
+              differing={{ words: pair.words[at]!, call: pair.call }}
+            />
+          ) : (
+            <p class="aside nothing">–</p>
+          )}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/* Two trials of one case. */
+export function ComparePage({ details }: { details: Array<Trial | null> }) {
+  const { n, other } = page.route;
+  const rows = [rowOf(n), rowOf(other)];
+  const [row, beside] = rows;
+  if (!row || !beside || !trialsOf(row).includes(beside))
+    return <NoTrial row={row || null} problem="there is no such other trial of this case" />;
+  const all = trialsOf(row);
+  const columns = [row, beside].map((one, at): Column => ({
+    title: (
+      <>
+        {"AB"[at]} <a href={trialAddress(one.n)}>{trialName(one, all)}</a>
+      </>
+    ),
+    status: <Status status={one.status} />,
+    detail: details[at] || null,
+  }));
+  const top = (
+    <>
+      <p class="way">
+        <a href={trialAddress(n)}>← {trialName(row, all)} alone</a>
+      </p>
+      <h1>
+        {row.case_id} <span class="case-title">two trials compared</span>
+      </h1>
+      <CompareLinks n={row.n} shown={other} />
+    </>
+  );
+  return <Pair top={top} columns={columns as [Column, Column]} />;
+}
+
+/* Both conversations of a case, in two runs. */
+export function PairPage({ details }: { details: Array<Trial | null> }) {
+  const sides = page.index?.sides;
+  const row = sides?.rows[page.route.n ?? -1];
+  if (!sides || !row) return <NoTrial row={null} problem="there is no such pair" />;
+  const column = (letter: "A" | "B", run: SideRun, side: Side | null, detail?: Trial | null): Column => ({
+    title: <RunText run={run} letter={letter} />,
+    status: <SideText side={side} />,
+    detail: detail || null,
+    open: letter === "B",
+  });
+  const edits = row.case_changes || [];
+  const top = (
+    <>
+      <p class="way">
+        <a href={back()}>← Both runs</a>
+      </p>
+      <h1>
+        {row.case_id} <span class="case-title">{(CHANGE[row.change] || ["", row.change])[1]}</span>
+      </h1>
+      {edits.length ? (
+        <p class="notice case-changes">
+          <strong>The case was changed between the two runs</strong>: {edits.join(", ")}.
+        </p>
+      ) : null}
+    </>
+  );
+  const columns: [Column, Column] = [
+    column("A", sides.a, row.a, details[0]),
+    column("B", sides.b, row.b, details[1]),
+  ];
+  return <Pair top={top} columns={columns} />;
+}

@@ -1,0 +1,314 @@
+/* What the whole page shares: what is shown now, addresses, and which trials belong together. */
+import type { Index, Row, RunLine, Trial } from "../dist/types";
+import { known, mean } from "./text/format";
+
+/* What each status is called, and the sign that says it without colour. */
+export const STATUS: Record<string, { word: string; sign: string }> = {
+  PASS: { word: "passed", sign: "●" },
+  FAIL: { word: "failed", sign: "✗" },
+  ERROR: { word: "error", sign: "!" },
+  FLAKY: { word: "flaky", sign: "◐" }, // of a case, never of a trial
+  SKIP: { word: "skipped", sign: "○" },
+  NOT_HELD: { word: "not run", sign: "–" },
+  NOT_NEEDED: { word: "not needed", sign: "·" }, // saved by --until-decided
+  RUNNING: { word: "running", sign: "◌" },
+  WAITING: { word: "waiting", sign: "–" }, // not begun, while the run goes on
+};
+
+const FILTERS = "q deep status tag engine variant suite sort change against".split(" ");
+export type Filter = Record<string, string | undefined>;
+export const NO_FILTER = Object.fromEntries(FILTERS.slice(0, 7).map((key) => [key, null]));
+export type Key = [keys: string, what: string, act: () => void];
+
+export interface Route {
+  runId: string | null;
+  page: "table" | "trial" | "compare" | "pair";
+  n: number | null;
+  turn: number | "end" | null;
+  other: number | null;
+  query: URLSearchParams;
+}
+
+export const page = {
+  mode: "report" as "report" | "view",
+  index: null as Index | null,
+  runs: null as RunLine[] | null,
+  runId: null as string | null,
+  against: null as string | null,
+  route: parseRoute(""),
+  filter: {} as Filter,
+  details: [] as Array<Trial | null>, // of the trials that are shown
+  problem: null as string | null,
+  tableAddress: null as string | null,
+  focusFilter: false,
+  drawn: 60, // lines of the table
+  limit: 60,
+  unfolded: new Set<string>(), // cases whose trials are shown
+  asWritten: false, // messages, instead of their Markdown drawn
+  receivedAt: 0, // when the server last said how a run goes on
+  reading: "", // how far the search in conversations is
+  help: false,
+  printed: null as Map<number, Trial | null> | null, // conversations that go on paper
+};
+
+export const view = { update: () => {} }; // draws the page anew; set by the app
+
+export const CHUNK = 60;
+export function rewind(): void {
+  page.drawn = CHUNK;
+}
+
+/* The address says what is shown: a link reproduces the view.
+
+     #/                                  the summary and the table (the list of runs, under view)
+     #/?q=…&status=FAIL,ERROR&sort=-score  the same, filtered and sorted
+     #/trial/12?…                        a conversation; the filter is kept for n, p and going back
+     #/trial/12/turn/3                   the same, at turn 3; turn/end: at the checks of all of it
+     #/trial/12/with/15                  beside another trial of the same case; …/turn/3 as above
+     #/pair/7                            both conversations of a pair, of two runs; …/turn/3 as above
+     #/run/ID/…                          any of these, in a run, under `skillup view` */
+export function parseRoute(hash: string): Route {
+  const [path = "", query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
+  const parts = path.split("/").filter(Boolean).map(decode);
+  const route: Route = {
+    ...{ runId: null, page: "table", n: null, turn: null, other: null },
+    query: new URLSearchParams(query),
+  };
+  if (parts[0] === "run" && parts[1] !== undefined) route.runId = parts.splice(0, 2)[1]!;
+  if (parts[0] === "trial" || parts[0] === "pair") {
+    route.page = parts[0];
+    route.n = whole(parts[1]);
+    if (parts[0] === "trial" && parts[2] === "with") {
+      route.page = "compare";
+      route.other = whole(parts[3]);
+      parts.splice(2, 2);
+    }
+    if (parts[2] === "turn") route.turn = parts[3] === "end" ? "end" : whole(parts[3]);
+  }
+  return route;
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+const whole = (text = "") => (/^\d{1,9}$/.test(text) ? Number(text) : null);
+
+export function filterOf(query: URLSearchParams): Filter {
+  const found: Filter = {};
+  for (const key of FILTERS) if (query.get(key)) found[key] = query.get(key)!;
+  return found;
+}
+
+/* The address of a page with the filter that is in use; `changes` outrank it, null drops a key. */
+export function address(path: string, changes: Record<string, string | null> = {}): string {
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries({ ...page.filter, ...changes }))
+    if (value) query.set(key, value);
+  const run = page.runId && page.mode === "view" ? `/run/${encodeURIComponent(page.runId)}` : "";
+  const text = query.toString().replace(/%2C/g, ",");
+  return `#${run}/${path}${text ? `?${text}` : ""}`;
+}
+
+type Part = number | string | null;
+const turnPath = (turn?: Part) => (turn ? `/turn/${turn}` : "");
+export const trialAddress = (n: Part, turn?: Part) => address(`trial/${n}${turnPath(turn)}`);
+export const compareAddress = (n: Part, other: Part, turn?: Part) =>
+  address(`trial/${n}/with/${other}${turnPath(turn)}`);
+export const go = (to: string) => void (location.hash = to);
+export const back = () => page.tableAddress || address("");
+
+/* Changes the filter without a new entry in the browser's history for every key stroke. */
+export function setFilter(changes: Record<string, string | null>): void {
+  for (const [key, value] of Object.entries(changes)) {
+    if (value) page.filter[key] = value;
+    else delete page.filter[key];
+  }
+  history.replaceState(null, "", address(""));
+  page.tableAddress = location.hash;
+  rewind();
+  view.update();
+}
+
+export const chosen = (key: string) => (page.filter[key] || "").split(",").filter(Boolean);
+
+/* Which trials are shown. `q`: words that must all be found in the row; "-word" must not be. With `deep`
+   they are looked for in the conversation, too, whose words `said` has. Not in what is said of all rows
+   alike, such as "all checks passed". Trials that were not needed are shown on request. */
+const haystacks = new WeakMap<Row, string>();
+function haystack(row: Row): string {
+  let text = haystacks.get(row);
+  if (text === undefined) {
+    const failed = row.status === "FAIL" || row.status === "ERROR";
+    const parts = [row.case_id, row.title, row.suite, row.engine, failed && row.reason, row.error_kind];
+    text = [...parts, ...(row.tags || [])].filter(Boolean).join("\n").toLowerCase();
+    haystacks.set(row, text);
+  }
+  return text;
+}
+
+export function matches(row: Row, filter: Filter, said: (n: number) => string = () => ""): boolean {
+  const list = (text = "") => text.split(",").filter(Boolean);
+  const statuses = list(filter.status);
+  if (row.status === "NOT_NEEDED" && !statuses.includes(row.status)) return false;
+  if (statuses.length && !statuses.includes(row.status) && !(row.flaky && statuses.includes("FLAKY")))
+    return false;
+  if (!list(filter.tag).every((tag) => (row.tags || []).includes(tag))) return false;
+  for (const key of ["engine", "variant", "suite"] as const)
+    if (filter[key] && row[key] !== filter[key]) return false;
+  const words = (filter.q || "").toLowerCase().split(/\s+/).filter(Boolean);
+  const spoken = words.length && filter.deep ? said(row.n) : "";
+  const has = (word: string) => haystack(row).includes(word) || spoken.includes(word);
+  return words.every((word) => (word.length > 1 && word[0] === "-" ? !has(word.slice(1)) : has(word)));
+}
+
+/* The trials of one case, on one engine, in one variant, are one group: a line of the table. */
+export interface Group {
+  key: string;
+  at: number; // in the order of the plan
+  rows: Row[];
+  shown: Row[]; // those that match
+  status: string;
+  telling: Row; // the trial to look at
+}
+
+/* How soon a group is to be looked at. */
+const RANK: Record<string, number> = {
+  ...{ FAIL: 0, FLAKY: 1, ERROR: 2, RUNNING: 3, SKIP: 4, PASS: 5, WAITING: 6, NOT_HELD: 6 },
+};
+
+type OfCase = { suite: string; case_id: string; engine?: string; variant?: string };
+const SEPARATOR = "\u0000";
+export const caseKey = (row: OfCase) =>
+  [row.suite, row.case_id, row.engine, row.variant].join(SEPARATOR);
+export const caseOf = (row: OfCase) => row.suite + SEPARATOR + row.case_id;
+
+/* How many cases those are: on each engine, with and without the skill, a case is the same. */
+export const casesOf = (rows: OfCase[]) => new Set(rows.map(caseOf)).size;
+
+/* A trial without the skill that fails is no failure of the skill: those are counted apart. */
+export const isBaseline = (row: { variant: string }) => row.variant === "without_skill";
+export const isBad = (row: Row) =>
+  row.status === "ERROR" || (row.status === "FAIL" && !isBaseline(row));
+export const wasHeld = (row: Row) => !/^(NOT_HELD|NOT_NEEDED|RUNNING|WAITING)$/.test(row.status);
+export const hasVerdict = (row: Row) => row.status === "PASS" || row.status === "FAIL";
+
+export function groupsOf(rows: Row[]): Group[] {
+  const found = new Map<string, Row[]>();
+  for (const row of rows) found.set(caseKey(row), [...(found.get(caseKey(row)) || []), row]);
+  return [...found].map(([key, rows], at) => {
+    const first = (status: string) => rows.find((row) => row.status === status);
+    const order = ["ERROR", "RUNNING", "PASS", "SKIP", "WAITING"];
+    const status = first("FAIL")
+      ? first("PASS")
+        ? "FLAKY"
+        : "FAIL"
+      : order.find(first) || "NOT_HELD";
+    const telling = first("FAIL") || first("ERROR") || first("RUNNING") || rows[0]!;
+    return { key, at, rows, shown: rows, status, telling };
+  });
+}
+
+const BY: Record<string, (group: Group) => string | number | null> = {
+  case: (group) => group.rows[0]!.case_id,
+  // Without the skill: that is no failure of the skill, and nobody has to look at it first.
+  status: (group) =>
+    RANK[isBaseline(group.rows[0]!) && RANK[group.status]! <= 1 ? "PASS" : group.status]!,
+  engine: (group) => group.rows[0]!.engine,
+  turns: (group) => mean(group.rows, (row) => row.turns.length),
+  score: (group) => mean(group.rows, (row) => row.score),
+  time: (group) => mean(group.rows, (row) => row.duration_ms),
+  tokens: (group) => mean(group.rows, (row) => row.tokens),
+  cost: (group) => mean(group.rows, (row) => row.cost_usd),
+};
+
+/* By `sort`: a column ("score", "-score"), "plan" for the order of the plan; else what failed comes
+   first. What is not known comes last, ties keep the plan's order. */
+export function sorted(groups: Group[], sort = ""): Group[] {
+  if (sort === "plan") return groups;
+  const down = sort.startsWith("-");
+  const wanted = down ? sort.slice(1) : sort;
+  const key = BY[Object.hasOwn(BY, wanted) ? wanted : "status"]!; // an address may name anything
+  return groups
+    .map((group) => [key(group), group] as const)
+    .sort(([a], [b]) => {
+      if (!known(a) || !known(b)) return Number(known(b)) - Number(known(a));
+      const order = typeof a === "string" ? a.localeCompare(String(b)) : a - Number(b);
+      return down ? -order : order;
+    })
+    .map(([, group]) => group);
+}
+
+const made = new WeakMap<Row[], Group[]>();
+export function allGroups(rows: Row[]): Group[] {
+  if (!made.has(rows)) made.set(rows, groupsOf(rows));
+  return made.get(rows)!;
+}
+
+/* The groups of which a trial is wanted, in order, each with its wanted trials as `shown`. */
+export const shownGroups = (rows: Row[], filter: Filter, said?: (n: number) => string): Group[] =>
+  sorted(
+    allGroups(rows)
+      .map((group) => ({ ...group, shown: group.rows.filter((row) => matches(row, filter, said)) }))
+      .filter((group) => group.shown.length),
+    filter.sort,
+  );
+
+/* Where a trial went wrong first: {at: a turn's number, "end" or null, error}. */
+export function firstFailure(row: Row): { at: number | "end" | null; error: boolean } | null {
+  if (row.status !== "FAIL" && row.status !== "ERROR") return null;
+  const error = row.status === "ERROR";
+  const at = row.turns.findIndex(
+    (turn) => turn.status === "error" || (!error && (turn.status === "failed" || turn.ok === false)),
+  );
+  return { at: at >= 0 ? at + 1 : row.end === false ? "end" : null, error };
+}
+
+export const rowOf = (n: number | null): Row | null =>
+  page.index?.rows.find((row) => row.n === n) || null;
+
+/* The next and previous line of the table (a case on an engine) with a trial that failed or met an
+   error, in its order: the first such trial of it. `n`: the trial that is shown, or null. */
+export function failingNeighbours(order: Row[], here: Row | null) {
+  const cases = new Map<string, Row | null>();
+  for (const row of order) {
+    const key = caseKey(row);
+    cases.set(key, cases.get(key) || (isBad(row) ? row : null));
+  }
+  const keys = [...cases.keys()];
+  const at = here ? keys.indexOf(caseKey(here)) : -1;
+  const first = (list: string[]) => list.map((key) => cases.get(key)).find(Boolean) || null;
+  return { next: first(keys.slice(at + 1)), previous: at < 0 ? null : first(keys.slice(0, at).reverse()) };
+}
+
+/* All trials of a row's case: its engines, with and without the skill; not those not needed. */
+export const trialsOf = (row: Row): Row[] =>
+  (page.index?.rows || []).filter(
+    (one) => caseOf(one) === caseOf(row) && (one.status !== "NOT_NEEDED" || one === row),
+  );
+
+/* What a trial is called among those. */
+export function trialName(row: Row, among: Row[]): string {
+  const several = (key: "engine" | "variant") => new Set(among.map((one) => one[key])).size > 1;
+  const variant = isBaseline(row) ? "without" : "with";
+  const parts = [several("engine") && row.engine, several("variant") && variant, `trial ${row.trial}`];
+  return parts.filter(Boolean).join(", ");
+}
+
+/* The other trials of a case that were held, those that tell most first: with the same engine, with
+   another verdict (one that passed beside one that failed), then the nearest. */
+export function comparable(n: number | null): Row[] {
+  const row = rowOf(n);
+  if (!row || !wasHeld(row)) return [];
+  const rank = (one: Row) =>
+    (one.engine === row.engine && one.variant === row.variant ? 0 : 3e9) +
+    (one.status === "PASS" && row.status !== "PASS" ? 0 : one.status !== row.status ? 1e9 : 2e9) +
+    Math.abs(one.n - row.n);
+  return trialsOf(row)
+    .filter((one) => one !== row && wasHeld(one))
+    .sort((a, b) => rank(a) - rank(b));
+}
