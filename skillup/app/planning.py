@@ -61,7 +61,7 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
         if not plan.jobs:
             known = ", ".join(plan.left_out[:10]) or "none"
             raise UsageError("no case matches the selection", hint=f"the cases are: {known}")
-        # Of files that hold none but cases which are not run nobody wants to hear.
+        # Files that hold only cases which are not run are of no interest here.
         files = {case.path for suite in loaded.suites for case in suite.cases}
         left_out = files - {job.loaded.path for job in plan.jobs}
         warnings = [warning for warning in warnings if warning.file not in left_out]

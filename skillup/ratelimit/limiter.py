@@ -205,7 +205,7 @@ class _Provider:
         name, asked = _NAMES.get(error.kind, error.kind), error.retry_after_seconds or 0.0
         left = self._wait_seconds - self._waited
         if left <= 0 or asked > left:
-            # Nobody need wait any longer to hear the same.
+            # A longer wait would end in the same refusal.
             self._next_at = None
             self._notify()
             limit = _minutes(self._wait_seconds)
