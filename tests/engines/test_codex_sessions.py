@@ -443,10 +443,9 @@ def test_a_history_is_one_private_file_or_is_refused(trial: TrialContext) -> Non
     assert path.stat().st_mode & 0o077 == 0
     meta = json.loads(path.read_bytes().splitlines()[0])["payload"]
     assert meta["model_provider"] == "skillup"
-    again = anyio.run(CODEX.seed, HISTORY, trial)  # its file is there
-    refused = [unknown.error and unknown.error.kind, again.error and again.error.kind]
-    assert refused == ["unsupported", "setup"]
-    assert (unknown.session, again.session) == (None, None)
+    assert unknown.error
+    assert unknown.error.kind == "unsupported"
+    assert unknown.session is None
 
 
 def test_a_fork_has_the_parents_rows_under_its_own_id_and_the_parent_stays(
