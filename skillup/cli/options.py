@@ -212,13 +212,6 @@ Watch = Annotated[
 QuietJudge = Annotated[
     bool, typer.Option("--quiet", "-q", help="Only what changed, and the counts.")
 ]
-JudgeProcesses = Annotated[
-    int | None,
-    typer.Option(
-        "--parallel", "-j", min=1, max=64, help="Processes that judge a large run by rules."
-    ),
-]
-
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 

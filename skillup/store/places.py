@@ -117,11 +117,17 @@ def is_reserved(name: str) -> bool:
 
 
 class _SuiteShape(BaseModel):
+    path: str | None = None
     gates: dict[str, Any] | None = None
     cases: dict[str, Any] | None = None
 
 
+class _ProfileShape(BaseModel):
+    api_key_env: str | None = None
+
+
 class _RequestShape(BaseModel):
+    directory: str | None = None
     paths: list[Any] | None = None
 
 
@@ -130,6 +136,7 @@ class _RunShape(BaseModel):
     started_at: str = ""
     jobs: list[str] | None = None
     hidden_variables: list[str] | None = None
+    profiles: dict[str, _ProfileShape] | None = None
     suites: dict[str, _SuiteShape] | None = None
     references: dict[str, dict[str, str | None]] | None = None
     request: _RequestShape | None = None

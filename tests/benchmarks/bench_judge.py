@@ -14,17 +14,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from statistics import median
 
-from skillup.app.rejudge.cases import CaseSelection
-from skillup.app.rejudge.judging import Rejudging
-from skillup.app.rejudge.readers import readers_for
+from skillup.app.rejudge.judging import RejudgeRequest, Rejudging
 from skillup.app.rejudge.sources import open_source
 from skillup.judges import grade_record
-from skillup.judges.rejudge.regrade import Regrader
-from skillup.redaction.secrets import Secrets
 from skillup.reports.rejudging import RejudgeCounts
 from skillup.schema.record import (
     EngineInfo,
@@ -128,6 +123,7 @@ def write_run(path: Path, trials: int) -> None:
             directory.mkdir(parents=True)
             (directory / "record.json").write_text(record.model_dump_json(), "utf-8")
             (directory / "grading.json").write_bytes(to_json(graded, no_mask, indent=2))
+    (path / "events.jsonl").unlink()  # it would know of none of the records
 
 
 def read_and_parse(path: Path) -> int:
@@ -140,13 +136,11 @@ def read_and_parse(path: Path) -> int:
     return count
 
 
-def judge_again(path: Path, processes: int = 1) -> int:
-    """What `skillup judge RUN --quiet -j PROCESSES` does before it prints."""
+def judge_again(path: Path) -> int:
+    """What `skillup judge RUN --quiet` does before it prints."""
     tally = RejudgeCounts()
-    with open_source(str(path), workspace=None, skill_dir=None) as source:
-        regrader = Regrader(readers_for(source, Secrets.from_environment({})))
-        judging = Rejudging(source, CaseSelection(), regrader, workers=processes)
-        count = sum(1 for _ in judging.judge(tally))
+    with open_source(str(path)) as source:
+        count = sum(1 for _ in Rejudging(RejudgeRequest(source)).judge(tally))
     assert tally.changed == 0
     return count
 
@@ -193,8 +187,7 @@ def main(trials: int) -> None:
         after = peak_megabytes()
         base = "read and JSON-parsed"
         works: dict[str, Callable[[], object]] = {base: lambda: read_and_parse(large)}
-        for processes in (1, 2):
-            works[f"judged by {processes}"] = partial(judge_again, large, processes)
+        works["judged"] = lambda: judge_again(large)
         took = medians(works)
     print(f"{trials} trials of 3 turns; medians of {ROUNDS} rounds")
     for name, (wall, used) in took.items():

@@ -53,14 +53,6 @@ def record_of(project: Project) -> Path:
     return project.root / "run/trials/a/scripted/with_skill/1/record.json"
 
 
-def number(*numbers: int) -> Callable[[dict[str, Any]], None]:
-    def edit(record: dict[str, Any]) -> None:
-        turns = [dict(record["turns"][0], turn_number=number) for number in numbers]
-        record["turns"] = turns
-
-    return edit
-
-
 def assert_only_the_other_is_judged(project: Project, says: str) -> None:
     outcome = project.run("judge", "run", "--json")
     assert outcome.exit_code == 3, outcome.stderr
@@ -70,38 +62,24 @@ def assert_only_the_other_is_judged(project: Project, says: str) -> None:
     assert outcome.stderr.startswith(f"note: a/scripted/with_skill/1: {says}")
 
 
-def test_nesting_without_end_is_damage(project: Project) -> None:
-    record_of(project).write_text("[" * 200_000, "utf-8")
-    assert_only_the_other_is_judged(project, "its record is damaged")
+def update(**fields: Any) -> Callable[[dict[str, Any]], object]:
+    return lambda record: record.update(fields)
 
 
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
-        (lambda record: record.update(case={}), "the case in its record cannot be read"),
-        (lambda record: record["case"].update(input=5), "its record is damaged"),
-        (lambda record: record.update(case=None), "its record is damaged"),
+        (update(case={}), "the case in its record cannot be read"),
+        (update(case=None), "its record is damaged"),
         (
-            lambda record: record.update(schema_version="skillup.record/99"),
-            "its record was written by a newer skillup (skillup.record/99)",
+            update(schema_version="skillup.record/99", more=1),
+            "its record was written by another version of skillup (skillup.record/99)",
         ),
-        (
-            lambda record: record.update(schema_version="skillup.record/99", more=1),
-            "its record was written by a newer skillup (skillup.record/99)",
-        ),
-        (
-            lambda record: record.update(schema_version="other/1", more=1),
-            "its record was written by another version of skillup (other/1)",
-        ),
-        (number(1, 99), "its record is damaged"),
-        (number(0, 1), "its record is damaged"),
-        (number(-1, 2), "its record is damaged"),
-        (number(1, 1), "its record is damaged"),
-        (number(2, 1), "its record is damaged"),
+        (lambda record: record["turns"].reverse(), "its record is damaged"),
     ],
 )
 def test_one_record_that_cannot_be_judged_does_not_keep_the_others_from_it(
-    project: Project, edit: Callable[[dict[str, Any]], None], says: str
+    project: Project, edit: Callable[[dict[str, Any]], object], says: str
 ) -> None:
     record = json.loads(record_of(project).read_text("utf-8"))
     edit(record)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import redirect_stderr
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, suppress
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from skillup.app.request import FALLBACK_VARIABLE
 from skillup.errors import InvalidFilesError, SkillupError, UsageError
+from skillup.load.discover import SUITE_FILE, is_case
 from skillup.plan import is_named
 from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.text import shown_id
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from skillup.schema.suite import Suite
 
 _YAML = (".yaml", ".yml")
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,34 +62,7 @@ class CaseSelection:
         return not self.tags or bool(set(self.tags) & set(tags))
 
 
-@dataclass(slots=True)
-class EditedCases:
-    """What `--cases` names."""
-
-    cases: tuple[EditedCase, ...]
-    _by_id: dict[str, list[EditedCase]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for edited in self.cases:
-            self._by_id.setdefault(edited.case.id, []).append(edited)
-
-    def of(self, record: Record) -> EditedCase | None:
-        """The case of the record's id, of the record's suite if several have it.
-
-        Raises UsageError if it may be any of several.
-        """
-        same = self._by_id.get(record.case_id, [])
-        own = [edited for edited in same if edited.suite == record.suite]
-        if len(same) > 1 and not own:
-            suites = ", ".join(edited.suite for edited in same)
-            raise UsageError(
-                f"the case {record.case_id} may be that of several suites: {suites}",
-                hint="give --cases one of them",
-            )
-        return next(iter([*own[-1:], *same]), None)
-
-
-def load_edited(paths: Sequence[Path]) -> EditedCases:
+def load_edited(paths: Sequence[Path]) -> list[EditedCase]:
     """Suites, folders of suites, and case files, also such that stand outside of any suite.
 
     Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
@@ -108,27 +85,37 @@ def load_edited(paths: Sequence[Path]) -> EditedCases:
     if not found:
         raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
     model = os.environ.get(FALLBACK_VARIABLE) or None  # as `skillup run` does
-    return EditedCases(
-        tuple(
-            replace(e, case=with_judge_model(e.case, None, model, e.suite_settings)) for e in found
+    return [replace(e, case=with_judge_model(e.case, None, model, e.suite_settings)) for e in found]
+
+
+def case_for(record: Record, same_id: Sequence[EditedCase]) -> EditedCase | None:
+    """Of the cases with the record's id its own: that of its suite, if there are several.
+
+    Raises UsageError if it may be any of several.
+    """
+    own = [edited for edited in same_id if edited.suite == record.suite]
+    if len(same_id) > 1 and not own:
+        suites = ", ".join(edited.suite for edited in same_id)
+        raise UsageError(
+            f"the case {record.case_id} may be that of several suites: {suites}",
+            hint="give --cases one of them",
         )
-    )
+    return next(iter([*own[-1:], *same_id]), None)
 
 
 def _stands_alone(path: Path) -> bool:
     """A case file without a suite above it."""
-    from skillup.load.discover import SUITE_FILE, is_case
-
     if not path.is_file() or path.suffix not in _YAML or path.name == SUITE_FILE:
         return False
-    above = path.resolve().parents
-    suites = (folder / name for folder in above for name in (SUITE_FILE, f"evals/{SUITE_FILE}"))
-    return is_case(path) and not any(suite.is_file() for suite in suites)
+    return is_case(path) and not any(suite.is_file() for suite in _suites_above(path))
+
+
+def _suites_above(path: Path) -> list[Path]:
+    folders = path.resolve().parents
+    return [folder / name for folder in folders for name in (SUITE_FILE, f"evals/{SUITE_FILE}")]
 
 
 def _alone(path: Path) -> EditedCase:
-    from pydantic import ValidationError
-
     from skillup.load.model import merge_defaults
     from skillup.load.problems import problems_from
     from skillup.load.semantics import case_problems
@@ -147,68 +134,66 @@ def _alone(path: Path) -> EditedCase:
     return EditedCase(case, "", path.resolve().parent)
 
 
-def masked_cases(edited: EditedCases, secrets: Secrets) -> EditedCases:
+def masked(model: M, secrets: Secrets, *, exclude_unset: bool = False) -> M:
+    """`model` without secrets. Raises ValueError if it is none of its kind without them."""
+    if not secrets:
+        return model
+    data = model.model_dump(mode="json", by_alias=True, exclude_unset=exclude_unset)
+    text = to_json(data, secrets.mask, indent=None)
+    same = text == to_json(data, no_mask, indent=None)
+    return model if same else type(model).model_validate_json(text)
+
+
+def masked_cases(edited: Sequence[EditedCase], secrets: Secrets) -> list[EditedCase]:
     """As a run would have recorded them, so that what is unchanged reads the same.
 
     Raises UsageError for a case that is none without its secrets.
     """
     found = []
-    for item in edited.cases if secrets else ():
-        data = item.case.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        masked = to_json(data, secrets.mask, indent=None)
+    for item in edited:
         try:
-            same = masked == to_json(data, no_mask, indent=None)
-            case = item.case if same else Case.model_validate_json(masked)
+            found.append(replace(item, case=masked(item.case, secrets, exclude_unset=True)))
         except ValueError:
             raise UsageError(
                 f"{secrets.mask(shown_id(item.case.id))}: a key stands where it cannot be masked",
                 hint="take the value of the key out of the case",
             ) from None
-        found.append(replace(item, case=case))
-    return EditedCases(tuple(found)) if secrets else edited
+    return found
 
 
-def watched(paths: Sequence[Path], beside: Iterable[Path] = ()) -> dict[str, tuple[int, int, int]]:
-    """What shows a change: of every file that `paths` name or hold time, size and inode.
+def watched_files(paths: Sequence[Path]) -> list[Path]:
+    """The YAML files and folders in `paths`, the suites above, and what the cases name.
 
-    These are YAML files, and whatever else their cases are made of or judged by (`beside`).
+    These are datasets, golden files, scripts and attachments; none while the cases are wrong.
     """
-    files = list(beside)
+    from skillup.trial.artifacts import reference_paths
+
+    files: list[Path] = []
     for path in paths:
-        if not path.is_dir():
-            folders = list(path.resolve().parents)[:4]
-            files += [path, *(folder / "eval.yaml" for folder in folders)]
-            files += [folder / "evals" / "eval.yaml" for folder in folders]
-            continue
+        files += [path, *(suite for suite in _suites_above(path) if suite.is_file())]
         for place, names, inner in os.walk(path):
             names[:] = [name for name in names if not name.startswith(".")]
-            files += [Path(place, file) for file in inner if file.endswith(_YAML)]
-    state = {}
+            files += [Path(place), *(Path(place, name) for name in inner if name.endswith(_YAML))]
+    # Whoever judges them says what is wrong.
+    with redirect_stderr(StringIO()), suppress(SkillupError):
+        for one in load_edited(paths):
+            suite = one.suite_settings
+            names = [dataset.path for dataset in suite.cases.datasets] if suite is not None else []
+            files += [one.root / name for name in (*names, *reference_paths(one.case))]
+    return list(dict.fromkeys(files))
+
+
+def state_of(files: Sequence[Path]) -> list[tuple[int, int, int] | None]:
+    """What shows a change: time, size and inode; None of a file that is not there."""
+    found: list[tuple[int, int, int] | None] = []
     for file in files:
         try:
             status = file.stat()
         except OSError:
-            continue
-        state[str(file)] = (status.st_mtime_ns, status.st_size, status.st_ino)
-    return state
-
-
-def files_beside(paths: Sequence[Path]) -> list[Path]:
-    """Datasets, golden files, scripts and attachments of the cases; none while these are wrong."""
-    from skillup.trial.artifacts import attachment_paths, golden_paths, script_paths
-
-    try:
-        with redirect_stderr(StringIO()):  # whoever judges them says what is wrong
-            edited = load_edited(paths).cases
-    except SkillupError:
-        return []
-    found: dict[Path, None] = {}
-    for one in edited:
-        suite = one.suite_settings
-        names = [dataset.path for dataset in suite.cases.datasets] if suite is not None else []
-        names += [*golden_paths(one.case), *script_paths(one.case), *attachment_paths(one.case)]
-        found.update(dict.fromkeys(one.root / name for name in names))
-    return list(found)
+            found.append(None)
+        else:
+            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+    return found
 
 
 def with_references(
@@ -222,10 +207,9 @@ def with_references(
     from skillup.judges.grade import as_written
     from skillup.trial.artifacts import read_reference, reference_paths
 
-    case = edited.case
     contents: dict[str, bytes] = {}
     references = dict(record.references)
-    for name in reference_paths(case, as_written(record, case).initial_variables):
+    for name in reference_paths(edited.case, as_written(record, edited.case).initial_variables):
         found = read_reference(name, edited.root)
         if found is None:
             continue
@@ -233,4 +217,6 @@ def with_references(
         sha = hashlib.sha256(content).hexdigest()
         contents[sha] = content
         references[name] = FileState(sha256=sha, size=len(content), executable=executable)
-    return record.model_copy(update={"references": references}) if contents else record, contents
+    # Scripts, and the files of judges, are those beside the edited case.
+    update = {"references": references, "suite_root": str(edited.root)}
+    return record.model_copy(update=update), contents

@@ -6,26 +6,14 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 from skillup import __version__
 from skillup.analysis import Observations
-from skillup.app.rejudge.cases import (
-    CaseSelection,
-    files_beside,
-    load_edited,
-    masked_cases,
-    watched,
-)
-from skillup.app.rejudge.judging import Judged, Rejudging
-from skillup.app.rejudge.pool import cores
-from skillup.app.rejudge.readers import readers_for, secrets_of
-from skillup.app.rejudge.sources import RecordSource
+from skillup.app.rejudge.cases import state_of, watched_files
+from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging
 from skillup.errors import InvalidFilesError, SkillupError, UsageError
-from skillup.judges.rejudge.regrade import Regrader
 from skillup.reports.rejudging import JUDGEMENT_VERSION, RejudgeCounts, judgement_chunks
 from skillup.reports.terminal.layout import make_console, print_line
 from skillup.reports.terminal.listing import problem_line, shown_path
@@ -41,58 +29,18 @@ from skillup.schema.grade import Grade
 from skillup.schema.record import utc_now
 from skillup.store import RunDirectory
 
-_MOST_PROCESSES = 4
-"""More would mostly wait for the one that shows what they find."""
 _LOOK_SECONDS = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class RejudgeRequest:
-    """What `skillup judge` was asked to do."""
-
-    source: RecordSource
-    cases: tuple[Path, ...] = ()
-    selection: CaseSelection = field(default_factory=CaseSelection)
-    quiet: bool = False
-    as_json: bool = False
-    judge_model: str | None = None
-    """Who reads for the judges; None: whom the cases name."""
-    parallel: int | None = None
-    """Processes; None: as many as there are cores, up to four."""
-    last: dict[str, Grade] | None = None
-    """The grades of the time before, which the new ones take the place of."""
-
-    def rejudging(self, *, compared: bool = False) -> Rejudging:
-        """Raises InvalidFilesError for edited cases that do not validate."""
-        edited = load_edited(self.cases) if self.cases else None
-        secrets = secrets_of(self.source, edited)
-        if edited is not None and self.source.is_masked:
-            edited = masked_cases(edited, secrets)
-        readers = readers_for(
-            self.source, secrets, compared=compared, edited=bool(self.cases or self.judge_model)
-        )
-        return Rejudging(
-            self.source,
-            self.selection,
-            Regrader(readers),
-            edited,
-            say=lambda note: _say(f"note: {secrets.mask(note)}"),
-            workers=self.parallel or min(cores(), _MOST_PROCESSES),
-            judge_model=self.judge_model,
-            secrets=secrets,
-            last=self.last,
-        )
-
-
-def judge_once(request: RejudgeRequest) -> int:
-    """Judge and show; the exit code.
+def judge_once(request: RejudgeRequest, last: dict[str, Grade] | None = None) -> int:
+    """Judge and show; the exit code. `last` are the grades of the time before, see there.
 
     Raises InvalidFilesError for edited cases that do not validate, and UsageError if nothing was
     there to judge.
     """
-    judging, source = request.rejudging(), request.source
+    judging, source = Rejudging(request), request.source
     counts = RejudgeCounts(stopped_by_failures=source.stopped_by_failures)
-    judged = judging.judge(counts)
+    judged = judging.judge(counts, last)
     if request.as_json:
         _write_json(judged, request, judging, counts)
     else:
@@ -100,7 +48,7 @@ def judge_once(request: RejudgeRequest) -> int:
     if counts.total or counts.damaged:
         return counts.exit_code()
     if counts.left_out and judging.edited is not None:
-        known = ", ".join(shown_id(item.case.id) for item in judging.edited.cases[:10])
+        known = ", ".join(shown_id(item.case.id) for item in judging.edited[:10])
         raise UsageError("no record is of a case in --cases", hint=f"the cases there are: {known}")
     if request.selection:
         raise UsageError("no record matches the selection", hint="see -k and --tag")
@@ -137,8 +85,7 @@ def _write_json(
         missing = sorted(source.planned - seen)
         return observations.analysis(info, not_run=missing, not_needed=sorted(source.not_needed))
 
-    is_run = not source.is_single and source.run is not None
-    rows, of_run = (observed(), analysis) if is_run else (judged, None)
+    rows, of_run = (observed(), analysis) if source.kind == "run" else (judged, None)
     for chunk in judgement_chunks(judging.secrets.mask_data(head), rows, counts, of_run):
         sys.stdout.write(chunk)
 
@@ -177,22 +124,21 @@ def judge_on_changes(request: RejudgeRequest) -> int:
     """
     # A shell that starts it in the background has Ctrl-C ignored; here it is the only way to end.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    seen, beside = None, files_beside(request.cases)
-    request = replace(request, last={})
+    last: dict[str, Grade] = {}
     while True:
         # Looked at before it is read: what changes meanwhile is noticed the next time.
-        if watched(request.cases, beside) != seen:
-            beside = files_beside(request.cases)
-            seen = watched(request.cases, beside)
-            try:
-                judge_once(request)
-            except InvalidFilesError as error:
-                _say("\n".join(map(problem_line, error.problems)))
-            except SkillupError as error:
-                _say(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
-            names = ", ".join(shown_path(path) for path in request.cases)
-            _say(f"{datetime.now().astimezone():%H:%M:%S}  watching {names} (Ctrl-C ends)\n")
-        time.sleep(_LOOK_SECONDS)
+        files = watched_files(request.cases)
+        seen = state_of(files)
+        try:
+            judge_once(request, last)
+        except InvalidFilesError as error:
+            _say("\n".join(map(problem_line, error.problems)))
+        except SkillupError as error:
+            _say(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
+        names = ", ".join(shown_path(path) for path in request.cases)
+        _say(f"{datetime.now().astimezone():%H:%M:%S}  watching {names} (Ctrl-C ends)\n")
+        while state_of(files) == seen:
+            time.sleep(_LOOK_SECONDS)
 
 
 def _say(text: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from skillup.app.rejudge.command import RejudgeRequest
+from skillup.app.rejudge.judging import RejudgeRequest, Rejudging
 from skillup.errors import ExitCode, UsageError
 from skillup.judges.rejudge.judges_compared import (
     NOW,
@@ -18,18 +18,13 @@ from skillup.judges.rejudge.judges_compared import (
     measured_checks,
     pairs_of,
 )
-from skillup.judges.rejudge.labels import (
-    against_labels,
-    labels_to_fill_in,
-    read_labels,
-)
+from skillup.judges.rejudge.labels import against_labels, labels_to_fill_in, read_labels
 from skillup.judges.rejudge.regrade import RegradeItem
 from skillup.reports.rejudging import RejudgeCounts, panel_data
 from skillup.reports.terminal.layout import make_console
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.terminal.rejudging import print_panel
 from skillup.reports.text import plain
-from skillup.schema.grade import Grade
 from skillup.store.trials import load_grade
 
 
@@ -51,8 +46,8 @@ def compare_judges(
         hint = "write pass or fail in its last column"
         raise UsageError(f"{labels_file} has no label yet", hint=hint)
     columns = _columns(request, against)
-    counts = RejudgeCounts()
-    trials = _fill(request, columns, counts, compared=bool(against))
+    judging, counts = Rejudging(request, compared=bool(against)), RejudgeCounts()
+    trials = _fill(judging, columns, counts)
     if not trials and not counts.damaged:
         raise UsageError("there is no record to judge", hint="see -k, --tag and --cases")
     if against and not any(column.read() for column in columns):
@@ -99,15 +94,8 @@ def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColum
     return [JudgeColumn(RECORDED), *others]
 
 
-def _fill(
-    request: RejudgeRequest,
-    columns: Sequence[JudgeColumn],
-    counts: RejudgeCounts,
-    *,
-    compared: bool,
-) -> int:
+def _fill(judging: Rejudging, columns: Sequence[JudgeColumn], counts: RejudgeCounts) -> int:
     """Every column judges every record; the number of records."""
-    judging = request.rejudging(compared=compared)
     trials = 0
 
     def asked() -> Iterator[tuple[tuple[JudgeColumn, str, frozenset[str]], RegradeItem]]:
@@ -118,16 +106,14 @@ def _fill(
             # What judges took during the run is not theirs.
             anew = replace(item, record=item.record.model_copy(update={"judging": None}))
             for column in columns:
-                known: Grade | None = None
-                if column.name == RECORDED and subject.grade is not None:
-                    known = load_grade(subject.grade)
+                older = subject.grade if column.name == RECORDED else None
+                known = load_grade(older) if older is not None else None
                 if known is not None:
                     column.add(subject.job_id, judging.cleaned(known), measured)
-                elif column.model is None:
-                    yield (column, subject.job_id, measured), anew
-                else:
-                    case = judged_by(item.case, column.model, Path.cwd())
-                    yield (column, subject.job_id, measured), replace(anew, case=case)
+                    continue
+                model = column.model
+                case = judged_by(item.case, model, Path.cwd()) if model is not None else item.case
+                yield (column, subject.job_id, measured), replace(anew, case=case)
 
     for (column, job_id, measured), grade in judging.graded(asked()):
         column.add(job_id, judging.cleaned(grade), measured)

@@ -19,9 +19,11 @@ from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
+from skillup.store.places import check_shape_of_run
+from skillup.store.run_directory import RUN_FILE
 
 if TYPE_CHECKING:
-    from skillup.app.rejudge.cases import EditedCases
+    from skillup.app.rejudge.cases import EditedCase
     from skillup.judges.evaluate import Judge
     from skillup.judges.router import JudgeRouter
 
@@ -36,15 +38,16 @@ def readers_for(
     `compared`. Written-down judges are read as they are now where judges are `compared` or cases
     `edited`. `hidden` and the keys of the judges are masked.
     """
-    routers: dict[tuple[frozenset[str], bool], JudgeRouter] = {}
+
+    @cache
+    def router_for(keys: frozenset[str], anew: bool) -> JudgeRouter:
+        return _router(source, hidden, keys, anew=anew)
 
     def reader(_: Record, case: Case) -> AbstractAsyncContextManager[Judge]:
-        keys = frozenset(keys_of(models_of((), [case])))
         model = case.judge_model.model if case.judge_model is not None else ""
         anew = (compared or edited) and model.startswith("scripted:")
-        if (keys, anew) not in routers:
-            routers[keys, anew] = _router(source, hidden, keys, anew=anew)
-        router, results = routers[keys, anew], None if compared else source.mock_results
+        router = router_for(frozenset(keys_of(models_of((), [case]))), anew)
+        results = None if compared else source.mock_results
         return router if results is None else answered_by(results, router)
 
     @asynccontextmanager
@@ -72,14 +75,14 @@ def _router(
     environment = dict(os.environ)
     secrets = hidden.also_of(environment, keys)
     if anew:
-        cache = AnswerCache(None, None)
+        answers = AnswerCache(None, None)
     elif source.run is None:
-        cache = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
+        answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
     else:
-        answers = RunDirectory.open(source.run).judge_answers
+        own = RunDirectory.open(source.run).judge_answers
         # The run may lie where nothing can be written.
-        cache = AnswerCache(AnswerFolder(answers, secrets.mask, needed=False), None)
-    models = Models(environment, secrets.mask, cache)
+        answers = AnswerCache(AnswerFolder(own, secrets.mask, needed=False), None)
+    models = Models(environment, secrets.mask, answers)
     return JudgeRouter(models, _profiles(source), secrets=secrets)
 
 
@@ -93,26 +96,22 @@ def _register() -> None:
 
     end_what_was_left()
     register = ProcessRegister(default_register_dir(), own_process=True)
-    try:
+    with suppress(OSError):  # no place for it: records can be judged all the same
         register.__enter__()
-    except OSError:
-        return  # no place for it: records can be judged all the same
-    atexit.register(register.__exit__, None, None, None)
+        atexit.register(register.__exit__, None, None, None)
 
 
 def _profiles(source: RecordSource) -> Callable[[str, Path], Profile]:
     """The profiles as the run had them, else those of this workspace."""
     from skillup.importers.judge_debug import INPUT_PROFILE
 
-    recorded = _profiles_of_run(_run_info(source))
+    recorded = _run_info(source).get("profiles") or {}
 
     def profile(name: str, root: Path) -> Profile:
         del root  # the run has its profiles by their names
         if name in recorded:
-            try:
+            with suppress(ValueError):  # of another version; the workspace may have one of it
                 return Profile.model_validate(recorded[name])
-            except ValueError:
-                pass  # of another version; the workspace may have one of that name
         if source.kind == "input" and name == INPUT_PROFILE:
             raise UsageError("the judge names no engine: write `engine: PROFILE` beside its type")
         here = Path.cwd()
@@ -121,50 +120,37 @@ def _profiles(source: RecordSource) -> Callable[[str, Path], Profile]:
     return profile
 
 
-def secrets_of(source: RecordSource, edited: EditedCases | None) -> Secrets:
+def secrets_of(source: RecordSource, edited: Sequence[EditedCase] | None) -> Secrets:
     """What a run of the cases of `source`, or of those that are `edited`, would mask.
 
     Records are masked already; an edited case is as it stands in its file.
     """
-    run_info = _run_info(source)
-    recorded = _profiles_of_run(run_info)
-    names = _texts(profile.get("api_key_env") for profile in recorded.values())
-    cases = [item.case for item in edited.cases] if edited is not None else []
-    given = (item.suite_settings for item in (edited.cases if edited is not None else ()))
+    info = _run_info(source)
+    recorded = info.get("profiles") or {}
+    names = {profile["api_key_env"] for profile in recorded.values() if profile.get("api_key_env")}
+    given = (item.suite_settings for item in edited or ())
     suites = list({id(suite): suite for suite in given if suite is not None}.values())
+    users = {suite.user_simulator.engine for suite in suites if suite.user_simulator}
     profiles = []
-    users = _texts(suite.user_simulator.engine for suite in suites if suite.user_simulator)
-    for name in sorted({*recorded, *users}) if edited is not None else ():
+    for name in sorted({*recorded, *filter(None, users)}) if edited is not None else ():
         with suppress(SkillupError):  # of another workspace; runs keep no values of keys
             profiles.append(load_profile(name, root_with_engines(Path(), Path()), os.environ))
+    cases = [item.case for item in edited or ()]
     secrets = collect_secrets(os.environ, profiles, suites, cases, names)
-    return secrets.sparing(_names_of_run(run_info))
+    # As :func:`skillup.app.planning.names_of_run` has them when a run begins.
+    base = Path((info.get("request") or {}).get("directory") or ".").absolute()
+    paths = (suite.get("path") for suite in (info.get("suites") or {}).values())
+    places = {str(base / path) for path in paths if path}
+    return secrets.sparing({str(base), *places, *(info.get("jobs") or ())})
 
 
 def _run_info(source: RecordSource) -> Mapping[str, Any]:
+    """The run's run.json; nothing if there is none, or a damaged one."""
     if source.run is None:
         return {}
     try:
-        return RunDirectory.open(source.run).run_info()
+        info = RunDirectory.open(source.run).run_info()
+        check_shape_of_run(info, source.run / RUN_FILE)
     except RunDirectoryError:
         return {}
-
-
-def _profiles_of_run(run_info: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    profiles = run_info.get("profiles")
-    found = profiles.items() if isinstance(profiles, dict) else ()
-    return {name: profile for name, profile in found if isinstance(profile, dict)}
-
-
-def _names_of_run(run_info: Mapping[str, Any]) -> list[str]:
-    """As :func:`skillup.app.planning.names_of_run` has them when a run begins."""
-    request, suites, jobs = (run_info.get(key) for key in ("request", "suites", "jobs"))
-    base = Path(str(request.get("directory") or ".") if isinstance(request, dict) else ".")
-    of_suites = suites.values() if isinstance(suites, dict) else ()
-    paths = _texts(suite.get("path") for suite in of_suites if isinstance(suite, dict))
-    names = {str(base.absolute()), *(str(base.absolute() / path) for path in paths)}
-    return sorted(names | _texts(jobs if isinstance(jobs, list) else ()))
-
-
-def _texts(values: Any) -> set[str]:
-    return {value for value in values if value and isinstance(value, str)}
+    return info

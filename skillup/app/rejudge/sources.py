@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal
 
-from skillup.app.runs import LAST, means_a_run, newest_runs, run_path
+from skillup.app.runs import means_a_run, newest_runs, run_path
 from skillup.checks.context import CannotEvaluateError
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.importers.judge_debug import InputPlaces, is_judge_input, read_judge_input
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
-from skillup.schema.record import RECORD_VERSION, FileState, Record
+from skillup.schema.record import FileState, Record
 from skillup.sessions.index import find_session, session_files, session_format, session_homes
 from skillup.sessions.readers import detect_format
 from skillup.sessions.record import read_session, record_of_session
@@ -33,8 +32,7 @@ NO_CASE = UsageError(
 )
 _HINT = (
     "give a run (its directory, its id or `last`), a trial's directory, a record.json, a "
-    "judge-debug file of skill-up, "
-    "a session of Claude Code or Codex, or a folder of sessions"
+    "judge-debug file of skill-up, a session of Claude Code or Codex, or a folder of sessions"
 )
 
 
@@ -57,8 +55,7 @@ class RecordSource:
     """Subjects, one at a time: they are read anew each time."""
 
     path: Path
-    kind: str
-    """run, trial, record, input or session."""
+    kind: Literal["run", "record", "input", "session"]
     read: Callable[[RecordSource, Case | None, str], Iterator[RecordSubject]]
     run: Path | None = None
     """The run that the records belong to, if it is there."""
@@ -71,29 +68,11 @@ class RecordSource:
     """Jobs whose record cannot be judged, and what is wrong with it, of the last reading."""
     mock_results: Sequence[Mapping[str, Any]] | None = None
     """What agent judges are taken to have said, of the last reading; None: they are asked."""
-    resources: ExitStack = field(default_factory=ExitStack)
-    """What lives as long as the source is in use."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.resources.close()
-
-    @property
-    def is_single(self) -> bool:
-        """It is one record."""
-        return self.kind != "run"
 
     @property
     def is_masked(self) -> bool:
         """Its records were written by a run, secrets masked: what judges them has to be, too."""
-        return self.kind in ("run", "trial", "record")
+        return self.kind in ("run", "record")
 
     def subjects(self, case: Case | None = None, suite: str = "") -> Iterator[RecordSubject]:
         """In fixed order. A session is read as one of `case`, which it needs."""
@@ -101,44 +80,50 @@ class RecordSource:
         return self.read(self, case, suite)
 
 
+@contextmanager
 def open_source(
     target: str, *, workspace: Path | None = None, skill_dir: Path | None = None
-) -> RecordSource:
-    """Use it in a ``with``. `workspace` and `skill_dir` are folders of a judge input.
+) -> Iterator[RecordSource]:
+    """What `target` names. `workspace` and `skill_dir` are folders of a judge input.
 
     Raises UsageError and RunDirectoryError for what is none of these.
     """
     path = Path(target)
     is_json = path.suffix == ".json" and path.is_file()
-    of_run = is_json and (path.parent / RUN_FILE).is_file()  # its run.json or its result.json
-    if is_json and not of_run and is_judge_input(path):
-        return _input(path, InputPlaces(workspace, skill_dir))
-    if workspace is not None or skill_dir is not None:
+    if is_json and not (path.parent / RUN_FILE).is_file() and is_judge_input(path):
+        # The contents of its workspace are kept as long as the source is in use.
+        with tempfile.TemporaryDirectory(
+            prefix="skillup-judge-", ignore_cleanup_errors=True
+        ) as room:
+            yield _input(path, InputPlaces(workspace, skill_dir), BlobStore(Path(room)))
+    elif workspace is not None or skill_dir is not None:
         raise UsageError(
             f"{target}: --workspace and --skill-dir are for judge-debug files of skill-up",
             hint="the records of skillup know their files themselves",
         )
+    else:
+        yield _source(target, path, is_json=is_json)
+
+
+def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
     if path.is_dir():
         if (path / RUN_FILE).is_file():
             return _run(path)
         if (path / trials.RECORD_FILE).is_file():
-            return _alone(path / trials.RECORD_FILE, "trial")
+            return _alone(path / trials.RECORD_FILE)
         if any(path.rglob("*.jsonl")):
             return RecordSource(path, "session", _read_sessions)
         raise UsageError(f"{target}: neither a run nor a trial, nor a session below", hint=_HINT)
-    if is_json:
-        return _run(path.parent) if of_run else _alone(path, "record")
-    if target == LAST:
+    if is_json:  # a run's run.json or its result.json, or a record
+        return _run(path.parent) if (path.parent / RUN_FILE).is_file() else _alone(path)
+    if not path.is_file() and means_a_run(target):
         return _run(run_path(target))
     try:
         path = find_session(target, session_files(session_homes(os.environ)))
         session_format(path)  # before anything is said of cases that may be right
     except UsageError as error:
-        if means_a_run(target):
-            return _run(run_path(target))
         both = error.message.replace("no session begins", "no run and no session begins", 1)
-        runs = newest_runs().replace("the newest ones", "the newest runs")
-        raise UsageError(both, hint=f"{_HINT}; {runs}") from None
+        raise UsageError(both, hint=f"{_HINT}; of runs, {newest_runs()}") from None
     return RecordSource(path, "session", lambda _, case, suite: iter([_session(path, case, suite)]))
 
 
@@ -155,58 +140,35 @@ def _run(path: Path) -> RecordSource:
         "run",
         _read_run,
         run=path,
-        planned=frozenset(_jobs_of(path)) - not_needed,
+        planned=frozenset(run.run_info().get("jobs") or ()) - not_needed,
         not_needed=not_needed,
         stopped_by_failures=stop is not None and stop.kind == "max_fail",
     )
 
 
 def _read_run(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
-    read = trial_reader(source)
-    return filter(None, (read(job_id, directory) for job_id, directory in trials_of(source)))
-
-
-def trials_of(source: RecordSource) -> Iterator[tuple[str, Path]]:
-    """The trials of a run that have a record: job id and directory, in the order of its plan."""
-    order = {job: place for place, job in enumerate(_jobs_of(source.path))}
-    found = trials.directories_with_records(source.path / "trials")
-    yield from sorted(found, key=lambda trial: order.get(trial[0], len(order)))
-
-
-def _jobs_of(run: Path) -> list[str]:
-    jobs = RunDirectory.open(run).run_info().get("jobs")
-    return [job for job in jobs if isinstance(job, str)] if isinstance(jobs, list) else []
-
-
-def trial_reader(source: RecordSource) -> Callable[[str, Path], RecordSubject | None]:
-    """Reads trials of a run. A record that cannot be read is None, and noted in the source."""
+    """The trials that have a record, in the order of the plan; damaged ones are noted."""
     run = RunDirectory.open(source.path)
-    read_file = run.blobs.read_state
-
-    def read(job_id: str, directory: Path) -> RecordSubject | None:
+    order = {job: place for place, job in enumerate(run.run_info().get("jobs") or ())}
+    found = trials.directories_with_records(source.path / "trials")
+    for job_id, directory in sorted(found, key=lambda trial: order.get(trial[0], len(order))):
         try:
             record = trials.load_record(directory / trials.RECORD_FILE, run.written(job_id))
         except trials.DamagedRecordError as error:
             source.damaged[job_id] = f"its record {error.what}"
-            return None
         except trials.ForeignRecordError as error:
-            # What a file says of itself may be anything, and of any length.
-            form, _, number = error.version.partition("/")
-            ours, _, last = RECORD_VERSION.partition("/")
-            newer = form == ours and number.isdecimal() and int(number[:9]) > int(last)
-            whose = "a newer skillup" if newer else "another version of skillup"
-            why = f"its record was written by {whose} ({shown_id(error.version)})"
+            version = shown_id(error.version)  # it may be anything
+            why = f"its record was written by another version of skillup ({version})"
             source.damaged[job_id] = why
-            return None
-        return RecordSubject(job_id, record, read_file, directory / trials.GRADE_FILE)
+        else:
+            older = directory / trials.GRADE_FILE
+            yield RecordSubject(job_id, record, run.blobs.read_state, older)
 
-    return read
 
-
-def _alone(path: Path, kind: str) -> RecordSource:
+def _alone(path: Path) -> RecordSource:
     above = path.resolve().parents
     runs = (d.parent for d in above if d.name == "trials" and (d.parent / RUN_FILE).is_file())
-    return RecordSource(path, kind, _read_alone, run=next(runs, None))
+    return RecordSource(path, "record", _read_alone, run=next(runs, None))
 
 
 def _read_alone(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
@@ -265,16 +227,11 @@ def _session(path: Path, case: Case | None, suite: str) -> RecordSubject:
     return RecordSubject(_job_id(record, name), record, _no_files, None, record.notes)
 
 
-def _input(path: Path, places: InputPlaces) -> RecordSource:
-    """A judge-debug file of skill-up: one execution, with the judge it names.
-
-    The contents of its workspace are kept as long as the source is in use. Raises UsageError for a
-    folder in `places` that is not there.
-    """
+def _input(path: Path, places: InputPlaces, blobs: BlobStore) -> RecordSource:
+    """A judge-debug file of skill-up: one execution, with the judge it names."""
     for option, folder in (("--workspace", places.workspace), ("--skill-dir", places.skill_dir)):
         if folder is not None and not folder.is_dir():
             raise UsageError(f"{option} {folder}: there is no such folder")
-    room = tempfile.TemporaryDirectory(prefix="skillup-judge-", ignore_cleanup_errors=True)
 
     def read(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
         given = read_judge_input(path, blobs, places)
@@ -282,6 +239,4 @@ def _input(path: Path, places: InputPlaces) -> RecordSource:
         record = given.record
         yield RecordSubject(_job_id(record), record, blobs.read_state, None, given.notes)
 
-    source = RecordSource(path, "input", read)
-    blobs = BlobStore(Path(source.resources.enter_context(room)))
-    return source
+    return RecordSource(path, "input", read)

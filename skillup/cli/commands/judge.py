@@ -20,7 +20,6 @@ def judge(
     skill_dir: o.InputSkillDir = None,
     watch: o.Watch = False,
     quiet: o.QuietJudge = False,
-    parallel: o.JudgeProcesses = None,
     as_json: o.AsJson = False,
 ) -> int:
     """Judge again what was recorded: offline, with the recorded or with edited cases.
@@ -30,7 +29,8 @@ def judge(
     comparison of judges: 0 it was made, 3 a judge failed on something.
     """
     from skillup.app.rejudge.cases import CaseSelection
-    from skillup.app.rejudge.command import RejudgeRequest, judge_on_changes, judge_once
+    from skillup.app.rejudge.command import judge_on_changes, judge_once
+    from skillup.app.rejudge.judging import RejudgeRequest
     from skillup.app.rejudge.panel import compare_judges
     from skillup.app.rejudge.sources import NO_CASE, open_source
 
@@ -54,7 +54,6 @@ def judge(
             quiet,
             as_json,
             judge_model,
-            parallel,
         )
         if panel:
             return compare_judges(request, tuple(against or ()), labels, write_labels)
