@@ -33,16 +33,6 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Relative:
-    """A job of a family, as the others know it when a run goes on."""
-
-    id: str
-    steps: tuple[object, ...]
-    counts: tuple[int, ...] | None = None
-    """The turns that its record counts, from 1; None: it has not finished."""
-
-
-@dataclass(frozen=True, slots=True)
 class Job:
     """One trial to run."""
 
@@ -59,8 +49,6 @@ class Job:
     """Jobs of one family may share turns; empty: it shares none."""
     steps: tuple[object, ...] = ()
     """For each turn, what names it within the family: two jobs share those that they begin with."""
-    relatives: tuple[Relative, ...] = ()
-    """Its family, if an earlier start of the run has finished some of it; in the plan's order."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,6 @@ from skillup.app.shutdown import until_signalled
 from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError, SkillupError
 from skillup.executors.cluster.worker import ANSWER_FILE, NO_ROOM
-from skillup.executors.shared_prefix import with_relatives
 from skillup.load.trust import VARIABLE
 from skillup.plan import Plan
 
@@ -126,7 +125,7 @@ def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, An
     with RunSession.open(
         # Whether a case is decided the client knows.
         replace(request, until_decided=False),
-        Plan(tuple(with_relatives(jobs, plan.jobs, asked["counted"]))),
+        Plan(jobs),
         path=Path(asked["directory"], "run"),
         run_id=asked["run_id"],
         about={"references": asked["references"], "jobs": [job.id for job in jobs]},

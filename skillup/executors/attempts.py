@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 from skillup.engines.registry import remove_logins
 from skillup.executors.retries import Attempt, retry_of, with_note
 from skillup.executors.run import Run
 from skillup.plan import Job
-from skillup.schema.record import Checkpoint
+from skillup.schema.record import Checkpoint, Record
 from skillup.store import RunDirectory
 from skillup.trial import record_without_turns, run_trial
-from skillup.trial.request import TrialResult
+from skillup.trial.request import TrialRequest, TrialResult
 from skillup.trial.resume import resume_trial
 from skillup.trial.setup import OpenTrial
 
 
-async def run_attempts(run: Run, job: Job, attempt: Attempt) -> None:
+async def run_attempts(
+    run: Run, job: Job, attempt: Attempt, fork: OpenTrial | Record | None = None
+) -> None:
     """Run a trial by itself, as often as it has to be, from `attempt` on.
 
-    If the run ends in its midst (a quota, Ctrl-C) it has no record, and its scratch stays, without
-    logins, if it can be gone on with.
+    It begins with its `fork` of shared turns, if there is one (a Record says why not), or where an
+    earlier start of the run left it. If the run ends in its midst (a quota, Ctrl-C) it has no
+    record, and its scratch stays, without logins, if it can be gone on with.
     """
     problem = run.problem(job)
-    resumed: OpenTrial | None = None
+    opened = fork if isinstance(fork, OpenTrial) else None
     checkpoint = run.directory.read_checkpoint(job.id) if attempt.number == 1 else None
     if checkpoint is not None and problem is not None:
         run.stopping.count(checkpoint.record, None)
@@ -33,19 +36,25 @@ async def run_attempts(run: Run, job: Job, attempt: Attempt) -> None:
         if isinstance(found, str):
             attempt = Attempt(note=found)
         else:
-            resumed, attempt = found, Attempt(checkpoint.record.attempt, checkpoint.uncounted)
+            opened, attempt = found, Attempt(checkpoint.record.attempt, checkpoint.uncounted)
     while True:
-        request = resumed.request if resumed is not None else run.request(job, attempt)
+        request = opened.request if opened is not None else None
+        if request is None and not isinstance(fork, Record):
+            request = run.request(job, attempt)
         outcome: TrialResult | None = None
+        ended = False
         try:
-            if problem is not None:
+            if request is None:
+                assert isinstance(fork, Record)
+                outcome = TrialResult(fork)
+            elif problem is not None:
                 outcome = TrialResult(record_without_turns(request, error=problem))
             else:
-                outcome = await run_trial(request, resumed)
-            ended = outcome.interruption is not None and outcome.interruption.kind == "run_ended"
+                outcome = await run_trial(request, opened)
+            why = outcome.interruption
+            ended = why is not None and why.kind == "run_ended"
         finally:
-            _tidy(run, job, request.scratch, finished=outcome is not None and not ended)
-        resumed = None
+            _tidy(run, job, request, finished=outcome is not None and not ended)
         if ended:
             run.leave(job)
             return
@@ -56,6 +65,10 @@ async def run_attempts(run: Run, job: Job, attempt: Attempt) -> None:
             return
         run.give_up(job, record, retry.reason)
         attempt = retry.attempt
+        if fork is not None:
+            note = "runs by itself: turns that other records share ran once more"
+            attempt = replace(attempt, note=f"attempt {attempt.number} {note}")
+        opened = fork = None
         run.observer.trial_started(job, attempt.number)
 
 
@@ -85,9 +98,9 @@ def set_aside_unused(directory: RunDirectory, job: Job, checkpoint: Checkpoint, 
     return f"begun anew with turn 1, not resumed after turn {turns}: {why}"
 
 
-def _tidy(run: Run, job: Job, scratch: Path, *, finished: bool) -> None:
+def _tidy(run: Run, job: Job, request: TrialRequest | None, *, finished: bool) -> None:
     """Remove the scratch, or of it what nobody needs any more."""
-    if not finished and run.directory.read_checkpoint(job.id) is not None:
-        remove_logins(scratch / "home")
+    if not finished and request and run.directory.read_checkpoint(job.id) is not None:
+        remove_logins(request.scratch / "home")
     elif not run.options.keep_scratch:
         run.directory.remove_scratch(job.id)

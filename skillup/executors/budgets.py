@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from skillup.schema.grade import BASELINE, Grade, Judging, Stop
-from skillup.schema.record import Record, SimulatorInfo, TurnRecord, Usage
+from skillup.schema.record import Record, SimulatorInfo, Usage
 
 _Usage = tuple[str, float | None, int | None]
 """Who, and how much: USD and tokens, as far as they report it."""
-_KEPT = {"turn_number", "status", "session_id", "started_at", "usage", "cost_usd", "simulator"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +43,13 @@ class Budget:
     unreported: dict[str, None] = field(default_factory=dict)
     """Who used something and did not say how much, each once."""
 
-    def add(
-        self, parts: Sequence[tuple[str, float | None]], *, finished: bool, shared: bool
-    ) -> None:
-        """What the `parts` of a trial used; a trial without any does not count.
-
-        What is `shared` belongs to trials that are counted when they have finished.
-        """
+    def add(self, parts: Sequence[tuple[str, float | None]], *, finished: bool) -> None:
+        """What the `parts` of a trial used; a trial without any does not count."""
         known = [amount for _, amount in parts if amount is not None]
         self.unreported |= {who: None for who, amount in parts if amount is None}
         self.total += sum(known)
-        if shared or (finished and known):
-            self.trials += not shared
+        if finished and known:
+            self.trials += 1
             self.of_trials += sum(known)
 
     def is_reached(self, running: int = 0) -> bool:
@@ -90,7 +82,6 @@ class StopPolicy:
         self._bad = 0
         self._cost = Budget("--max-cost-usd", "cost", self.limits.max_cost_usd)
         self._tokens = Budget("--max-tokens", "tokens", self.limits.max_tokens)
-        self._counted: set[tuple[str | None, int, str | None]] = set()
         self._reason: Stop | None = None
         self._check_budgets()
 
@@ -129,30 +120,19 @@ class StopPolicy:
             if limit is not None and self._bad >= limit:
                 many = "1 trial" if self._bad == 1 else f"{self._bad} trials"
                 self.stop(Stop(kind="max_fail", message=f"{many} failed or met an error"))
-        used = list(self._by_turns(record.engine.profile, record.turns))
+        used = list(_by_turns(record))
         if record.simulated_end is not None:
             used += _by_user(record.simulated_end.info)
         used += _by_judges(grade.judging if grade is not None else record.judging)
-        self._add(used, finished=grade is not None)
-
-    def count_shared(self, costs: Mapping[str, Any]) -> None:
-        """Turns ran for several trials, and used what :func:`shared_costs` says.
-
-        They count at once, and no more with the record that has them. Raises KeyError, TypeError
-        or ValueError if :func:`shared_costs` did not make it.
-        """
-        turns = [_turn_of(turn) for turn in costs["turns"]]
-        self._add(list(self._by_turns(str(costs.get("profile")), turns)), shared=True)
+        finished = grade is not None
+        self._cost.add([(who, usd) for who, usd, _ in used], finished=finished)
+        self._tokens.add([(who, n) for who, _, n in used], finished=finished)
+        self._check_budgets()
 
     def recall(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Count and warn of what the journal of earlier starts has: shared turns, lost workers."""
+        """Warn of what the journal of earlier starts has: workers that were lost."""
         for event in events:
-            if event.get("event") == "turns_shared":
-                try:
-                    self.count_shared(event)
-                except (KeyError, TypeError, ValidationError):
-                    continue
-            elif event.get("event") == "trial_lost" and "reason" in event:
+            if event.get("event") == "trial_lost" and "reason" in event:
                 self.note_loss(str(event["reason"]), event.get("worker"))
 
     def note_loss(self, reason: str, worker: str | None) -> None:
@@ -171,11 +151,6 @@ class StopPolicy:
         reached = self._cost.is_reached(running) or self._tokens.is_reached(running)
         return self.reason is not None or not reached
 
-    def _add(self, used: Sequence[_Usage], *, finished: bool = False, shared: bool = False) -> None:
-        self._cost.add([(who, usd) for who, usd, _ in used], finished=finished, shared=shared)
-        self._tokens.add([(who, n) for who, _, n in used], finished=finished, shared=shared)
-        self._check_budgets()
-
     def _check_budgets(self) -> None:
         for budget in (self._cost, self._tokens):
             if budget.limit is None:
@@ -193,45 +168,21 @@ class StopPolicy:
                     self._reason = stop  # with what trials used that were running still
                 self.stop(stop)
 
-    def _by_turns(self, profile: str, turns: Sequence[TurnRecord]) -> Iterator[_Usage]:
-        """Agent and simulated user, in turns that no other record has had counted."""
-        engine = f"the engine {profile}"
-        for turn in turns:
-            name = (turn.session_id, turn.turn_number, turn.started_at)
-            if turn.held_by is not None or name in self._counted:
-                continue
-            if turn.session_id is not None:
-                self._counted.add(name)
-            yield from _by_user(turn.simulator)
-            for step in turn.executed():
-                tokens = step.usage.tokens() if step.usage is not None else None
-                if step.status == "completed":
-                    yield engine, step.cost_usd, tokens
-                elif step.cost_usd is not None or step.usage is not None:
-                    # What was broken off may report a part only, whoever the engine is.
-                    yield engine, step.cost_usd or 0.0, 0 if step.usage is None else tokens
 
-
-def shared_costs(
-    profile: str, jobs: Iterable[str], turns: Sequence[TurnRecord]
-) -> dict[str, Any] | None:
-    """What `turns` used, which ran for `jobs` on the engine of `profile`, as JSON-like data.
-
-    What judges used for their gates counts with the record that has it. None: nothing ran.
-    """
-    # A turn is known again, in a record, by its session; what was said is in the records.
-    used = [_dump_turn(turn) for turn in turns if turn.session_id is not None]
-    return {"jobs": list(jobs), "profile": profile, "turns": used} if used else None
-
-
-def _dump_turn(turn: TurnRecord) -> dict[str, Any]:
-    dumped = turn.model_dump(mode="json", include=_KEPT)
-    return dumped | {"follow_ups": [_dump_turn(one) for one in turn.follow_ups]}
-
-
-def _turn_of(dumped: Mapping[str, Any]) -> TurnRecord:
-    follow_ups = [_turn_of(one) for one in dumped["follow_ups"]]
-    return TurnRecord.model_validate({**dumped, "content": "", "follow_ups": follow_ups})
+def _by_turns(record: Record) -> Iterator[_Usage]:
+    """Agent and simulated user, in turns that no other record counts."""
+    engine = f"the engine {record.engine.profile}"
+    for turn in record.turns:
+        if turn.held_by is not None:
+            continue
+        yield from _by_user(turn.simulator)
+        for step in turn.executed():
+            tokens = step.usage.tokens() if step.usage is not None else None
+            if step.status == "completed":
+                yield engine, step.cost_usd, tokens
+            elif step.cost_usd is not None or step.usage is not None:
+                # What was broken off may report a part only, whoever the engine is.
+                yield engine, step.cost_usd or 0.0, 0 if step.usage is None else tokens
 
 
 def _by_judges(judging: Judging | None) -> Iterator[_Usage]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import cast
 
@@ -10,7 +9,7 @@ import anyio
 
 from skillup.executors.options import RunObserver, RunOptions, SafeObserver
 from skillup.executors.run import Run, case_of
-from skillup.executors.shared_prefix import counted_turns, run_family, with_relatives
+from skillup.executors.shared_prefix import run_family
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade
@@ -33,21 +32,9 @@ async def run_locally(
     with ProcessRegister(options.register_dir, own_process=options.own_process):
         await run.check_engines()
         await run.take_over_finished()
-        await run.run_all(partial(run_family, run), unfinished(run))
-
-
-def unfinished(run: Run) -> Sequence[Job]:
-    """The jobs to run; the rest of a family knows who of it has finished."""
-    jobs = [job for job in run.plan.jobs if job.id not in run.grades]
-    split = {job.family for job in jobs if job.family}
-    counted: dict[str, list[int]] = {}
-    for job in run.plan.jobs:
-        if job.family in split and job.id in run.grades:
-            record = run.directory.finished_record(job.id)
-            turns = counted_turns(record) if record is not None else None
-            if turns is not None:
-                counted[job.id] = turns
-    return with_relatives(jobs, run.plan.jobs, counted) if counted else jobs
+        await run.run_all(
+            partial(run_family, run), [job for job in plan.jobs if job.id not in grades]
+        )
 
 
 class Stepwise:

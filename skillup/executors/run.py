@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import anyio
 import anyio.to_thread
@@ -219,12 +219,6 @@ class Run:
         """Say that the run, whose other trials may go on, does not go on with one that began."""
         self.directory.journal("trial_left", job=job.id)
         self.observer.trial_event(TrialEvent(job.id, "activity", text=LEFT))
-
-    def note_shared(self, costs: Mapping[str, Any]) -> None:
-        """Shared turns count now, even if no trial with them ever ends."""
-        self.stopping.count_shared(costs)
-        costs = {name: costs[name] for name in ("jobs", "profile", "turns")}
-        self.directory.journal("turns_shared", durable=True, **costs)
 
     def request(
         self, job: Job, attempt: Attempt | None = None, place: TrialPlace | None = None

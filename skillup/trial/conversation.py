@@ -67,7 +67,7 @@ class LiveConversation:
         now = time.monotonic()
         self.began = (now if clock is None else clock) - trial.earlier_ms / 1000
         self._opened = now - trial.used_seconds
-        self._earlier_judging = trial.judging
+        self.earlier_judging = trial.judging
         # With skill-up's scenario, `max_turns` counts the user's messages, if nothing else does.
         led = self.case.user_simulator is not None and lead_of(self.case) is not None
         counts_messages = led and self.case.turn_limit is None
@@ -81,7 +81,7 @@ class LiveConversation:
     def judging(self) -> Judging | None:
         """What judges have used so far, in all parts of the conversation."""
         judge = self.request.judge
-        return joined(self._earlier_judging, judge.judging() if judge else None)
+        return joined(self.earlier_judging, judge.judging() if judge else None)
 
     def used_seconds(self) -> float:
         """How long the conversation has taken, without waits."""

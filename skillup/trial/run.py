@@ -75,21 +75,12 @@ async def record_on_error(
     return ended(record, clock, earlier_ms=earlier_ms, error=error)
 
 
-async def close_trial(
-    conversation: LiveConversation,
-    clock: float,
-    earlier_ms: int,
-    *,
-    request: TrialRequest | None = None,
-    waited_before: float = 0.0,
-) -> Record:
+async def close_trial(conversation: LiveConversation, clock: float, earlier_ms: int) -> Record:
     """The record of a conversation that is over, and the artifacts beside it.
 
-    `request` is whose it is, if it is not the conversation's own. What it waited for its provider
-    since `clock` does not count: that is all of it, but for the seconds `waited_before`.
+    What it waited for its provider does not count as its time.
     """
-    request = request or conversation.request
-    record, live = conversation.record, conversation.session
+    record, live, request = conversation.record, conversation.session, conversation.request
     missed = await anyio.to_thread.run_sync(
         collect_artifacts,
         request.job.loaded.case.collect_artifacts,
@@ -101,7 +92,7 @@ async def close_trial(
     return ended(
         record,
         clock,
-        earlier_ms=earlier_ms - round((conversation.waited - waited_before) * 1000),
+        earlier_ms=earlier_ms - round(conversation.waited * 1000),
         turns=conversation.turns,
         notes=[*record.notes, *missed],
         session_id=live.session.id if live.session else None,

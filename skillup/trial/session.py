@@ -27,6 +27,7 @@ from skillup.engines.base import (
     TrialContext,
     TurnRequest,
 )
+from skillup.errors import SkillupError
 from skillup.ratelimit import ANSWERED, REFUSALS, Throttle
 from skillup.schema.record import (
     SessionFingerprint,
@@ -373,6 +374,8 @@ async def call_engine(call: Callable[[], Awaitable[T]], what: str, path: Path) -
     """
     try:
         return await call()
+    except SkillupError:
+        raise
     except OSError as refused:
         return setup_error(refused, what, path)
     except Exception as defect:  # noqa: BLE001 - see above

@@ -11,7 +11,6 @@ import os
 import shutil
 import time
 import uuid
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.trial.artifacts import keep_references
 from skillup.trial.conversation import LiveConversation
-from skillup.trial.request import Interruption, TrialRequest
+from skillup.trial.request import TrialRequest
 from skillup.trial.run import close_trial, record_on_error
 from skillup.trial.session import AgentWatcher, LiveSession, call_engine, look_at
 from skillup.trial.setup import OpenTrial, ended, new_record, open_trial
@@ -32,81 +31,136 @@ from skillup.workspace.trees import copy_workspace
 
 _INHERITED = (
     "skills", "initial_files", "initial_variables", "history", "execution_mode", "started_at",
+    "notes",
 )  # fmt: skip
 
 
 @dataclass(slots=True)
 class SharedPrefix:
-    """A conversation as far as it is shared; nothing more is sent in it."""
+    """A conversation as far as it is shared; nothing more is sent in it.
 
-    opened: OpenTrial | None = None
-    conversation: LiveConversation | None = None
-    refused: Record | None = None
-    """The record that says why the turns were not run, if an error kept them back."""
-    used_seconds: float = 0.0
-    earlier_ms: int = 0
-    judging: Judging | None = None
-    """What judges used while it ran."""
+    Its turns are counted by one of the records that have them; in the others they are `held_by`
+    the `owner`, that record's job.
+    """
 
-    @property
-    def interruption(self) -> Interruption | None:
-        """Why what came of it is no result."""
-        return self.conversation.interruption if self.conversation is not None else None
+    record: Record
+    """Without turns; its error is what kept them from being run."""
+    conversation: LiveConversation | None
+    used_seconds: float
+    earlier_ms: int
 
     @property
     def ended(self) -> bool:
         """Something has ended the conversation: there is nothing to fork."""
-        return self.conversation is None or self.refused is not None or self.conversation.ended
+        live = self.conversation
+        return live is None or self.record.error is not None or live.ended
 
-    @property
-    def turns(self) -> Sequence[TurnRecord]:
-        """As far as it ran, what ran before a fork included."""
-        if self.conversation is not None:
-            return self.conversation.turns
-        return self.refused.turns if self.refused is not None else ()
+    def _turns(self, owner: str | None) -> list[TurnRecord]:
+        turns = self.conversation.turns if self.conversation is not None else []
+        return [
+            turn
+            if owner is None or turn.held_by is not None or turn.status == "skipped"
+            else turn.model_copy(update={"held_by": owner})
+            for turn in turns
+        ]
 
-    async def record_of(self, request: TrialRequest) -> Record:
-        """The record of a trial that goes no further, because the shared turns ended it."""
-        clock = time.monotonic()
-        record, opened = new_record(request), self.opened
-        if opened is None or self.conversation is None or self.refused is not None:
-            known = _start_of(self.refused, "error", "turns") if self.refused is not None else {}
-            return ended(record, clock, earlier_ms=self.earlier_ms, **known)
+    def _judging(self, owner: str | None) -> Judging | None:
+        live = self.conversation
+        return live.judging() if live is not None and owner is None else None
+
+    async def record_of(
+        self, request: TrialRequest, owner: str | None = None, error: TurnError | None = None
+    ) -> Record:
+        """The record of a trial that goes no further: the shared turns ended it, or an `error`."""
+        clock, turns = time.monotonic(), self._turns(owner)
+        start = {name: getattr(self.record, name) for name in (*_INHERITED, "references")}
+        start["error"] = error or self.record.error
+        record = new_record(request).model_copy(update=start)
+        if self.conversation is None or record.error is not None:
+            return ended(record, clock, earlier_ms=self.earlier_ms, turns=turns)
         # What ended the conversation is known to it: it says why the rest was not sent.
         rest = copy.copy(self.conversation)
-        rest.turns = list(rest.turns)
-        rest.record = record.model_copy(update=_start_of(opened.record, "references"))
-        waited = rest.waited
+        rest.earlier_judging = self._judging(owner)
+        rest.request, rest.record, rest.turns, rest.waited = request, record, turns, 0.0
 
         async def finish() -> Record:
             raw_dir = rest.session.context.raw_dir
             await anyio.to_thread.run_sync(_copy_streams, raw_dir, request.raw_dir)
             await rest.run(request.job.loaded.case.input.all_turns())
-            found = await close_trial(
-                rest, clock, self.earlier_ms, request=request, waited_before=waited
-            )
-            return found.model_copy(update={"judging": None})
+            return await close_trial(rest, clock, self.earlier_ms)
 
-        return await record_on_error(finish, rest.record, clock, earlier_ms=self.earlier_ms)
+        return await record_on_error(finish, record, clock, earlier_ms=self.earlier_ms)
 
-    async def fork(self, request: TrialRequest) -> OpenTrial | Record:
-        """The trial of `request`, ready to go on; a Record, with its error, if it cannot be."""
-        opened, conversation = self.opened, self.conversation
-        if opened is None or conversation is None:
-            return await self.record_of(request)
-        clock = time.monotonic()
-        forks: list[OpenTrial] = []
+    async def fork(self, request: TrialRequest, owner: str | None = None) -> OpenTrial | TurnError:
+        """The trial of `request`, ready to go on; an error if it cannot be."""
+        what = "the trial could not be forked"
+        return await call_engine(lambda: self._fork(request, owner), what, request.scratch)
 
-        async def fork() -> Record:
-            forked = await fork_trial(conversation, request)
-            if isinstance(forked, Record):
-                return ended(forked, clock, earlier_ms=self.earlier_ms)
-            forked.used_seconds, forked.earlier_ms = self.used_seconds, self.earlier_ms
-            forks.append(forked)
-            return forked.record
-
-        record = await record_on_error(fork, new_record(request), clock, earlier_ms=self.earlier_ms)
-        return forks[0] if forks else record
+    async def _fork(self, request: TrialRequest, owner: str | None) -> OpenTrial | TurnError:
+        parent = self.conversation
+        assert parent is not None
+        live, case = parent.session, request.job.loaded.case
+        before = live.context
+        workspace, home = request.scratch / "workspace", request.scratch / "home"
+        await anyio.to_thread.run_sync(_copy, before, workspace, home, request.raw_dir)
+        workspace, home = workspace.resolve(), home.resolve()
+        skills = {
+            name: workspace / path.relative_to(before.workspace)
+            if path.is_relative_to(before.workspace)
+            else path
+            for name, path in before.skills.items()
+        }
+        context = replace(
+            before,
+            workspace=workspace,
+            home=home,
+            raw_dir=request.raw_dir,
+            marker=new_marker(),
+            session_id=str(uuid.uuid4()),
+            skills=skills,
+            attempt=request.attempt,
+            seed=request.seed,
+            progress=AgentWatcher(request.job.id, request.notify),
+        )
+        placed = await _forked_session(live, context)
+        if placed.error is not None:
+            return placed.error
+        variables = {
+            name: moved_text(value, str(before.workspace), str(workspace))
+            for name, value in parent.variables.items()
+        }
+        moved = [name for name in sorted(variables) if variables[name] != parent.variables[name]]
+        where = "holds a path of the workspace, and means the same place of this fork's copy"
+        notes = [f"<<{name}>> {where}" for name in moved]
+        start = {name: getattr(self.record, name) for name in _INHERITED}
+        references = keep_references(
+            case, request.job.suite.root, request.blobs, self.record.initial_variables
+        )
+        notes = [*self.record.notes, *notes, *placed.notices]
+        record = new_record(request).model_copy(
+            update={**start, "references": references, "notes": notes}
+        )
+        snapshot = await look_at(workspace, request.blobs)
+        forked = LiveSession(
+            live.engine,
+            context,
+            request.blobs,
+            snapshot,
+            placed.session,
+            placed.fingerprint,
+            live.messages,
+        )
+        return OpenTrial(
+            request,
+            record,
+            forked,
+            case.input.all_turns(),
+            variables,
+            self._turns(owner),
+            self.used_seconds,
+            self.earlier_ms,
+            self._judging(owner),
+        )
 
 
 async def run_shared_prefix(
@@ -116,30 +170,25 @@ async def run_shared_prefix(
 
     `fork` is where they go on from if some of them have run before. Raises as `run_trial`.
     """
-    clock = time.monotonic()
-    found = SharedPrefix(fork)
+    clock, used = time.monotonic(), 0.0
+    live: LiveConversation | None = None
     record = fork.record if fork is not None else new_record(request)
 
     async def run() -> Record:
+        nonlocal live, used
         opened = fork or await open_trial(request, record)
         if isinstance(opened, Record):
             return opened
-        found.opened, found.conversation = opened, LiveConversation(opened)
-        await found.conversation.run(opened.turns, until=count)
-        found.used_seconds = found.conversation.used_seconds()
+        live = LiveConversation(opened)
+        await live.run(opened.turns, until=count)
+        used = live.used_seconds()
         return opened.record
 
-    result = await record_on_error(run, record, clock)
-    found.refused = result if result.error is not None else None
-    waited = found.conversation.waited if found.conversation is not None else 0.0
+    record = await record_on_error(run, record, clock)
+    waited = live.waited if live is not None else 0.0
     before = fork.earlier_ms if fork is not None else 0
-    found.earlier_ms = before + round((time.monotonic() - clock - waited) * 1000)
-    found.judging = request.judge.judging() if request.judge is not None else None
-    return found
-
-
-def _start_of(record: Record, *more: str) -> dict[str, object]:
-    return {name: getattr(record, name) for name in (*_INHERITED, "notes", *more)}
+    earlier = before + round((time.monotonic() - clock - waited) * 1000)
+    return SharedPrefix(record, live, used, earlier)
 
 
 def fork_problem_of(name: str, engine: object) -> TurnError | None:
@@ -151,69 +200,6 @@ def fork_problem_of(name: str, engine: object) -> TurnError | None:
         "use another engine with --engine, or select a single branch with -k"
     )
     return TurnError(kind="unsupported", message=message)
-
-
-async def fork_trial(parent: LiveConversation, request: TrialRequest) -> OpenTrial | Record:
-    """The trial of `request`, as far as `parent` has run, ready to go on by itself.
-
-    A Record, with its error, if that cannot be. Raises OSError where the disk does.
-    """
-    live, case = parent.session, request.job.loaded.case
-    before = live.context
-    workspace, home = request.scratch / "workspace", request.scratch / "home"
-    await anyio.to_thread.run_sync(_copy, before, workspace, home, request.raw_dir)
-    workspace, home = workspace.resolve(), home.resolve()
-    skills = {
-        name: workspace / path.relative_to(before.workspace)
-        if path.is_relative_to(before.workspace)
-        else path
-        for name, path in before.skills.items()
-    }
-    context = replace(
-        before,
-        workspace=workspace,
-        home=home,
-        raw_dir=request.raw_dir,
-        marker=new_marker(),
-        session_id=str(uuid.uuid4()),
-        skills=skills,
-        attempt=request.attempt,
-        seed=request.seed,
-        progress=AgentWatcher(request.job.id, request.notify),
-    )
-    variables = {
-        name: moved_text(value, str(before.workspace), str(workspace))
-        for name, value in parent.variables.items()
-    }
-    notes = [
-        f"<<{name}>> holds a path of the workspace, and means the same place of this fork's copy"
-        for name in sorted(variables)
-        if variables[name] != parent.variables[name]
-    ]
-    references = keep_references(
-        case, request.job.suite.root, request.blobs, parent.record.initial_variables
-    )
-    start = {name: getattr(parent.record, name) for name in _INHERITED}
-    record = new_record(request).model_copy(
-        update={**start, "references": references, "notes": [*parent.record.notes, *notes]}
-    )
-    placed = await _forked_session(live, context)
-    if placed.error is not None:
-        return record.model_copy(update={"error": placed.error, "turns": list(parent.turns)})
-    record = record.model_copy(update={"notes": [*record.notes, *placed.notices]})
-    snapshot = await look_at(workspace, request.blobs)
-    forked = LiveSession(
-        live.engine,
-        context,
-        request.blobs,
-        snapshot,
-        placed.session,
-        placed.fingerprint,
-        live.messages,
-    )
-    return OpenTrial(
-        request, record, forked, case.input.all_turns(), variables, tuple(parent.turns)
-    )
 
 
 async def _forked_session(live: LiveSession, child: TrialContext) -> CreatedSession:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillup.executors.budgets import Budget, RunLimits, StopPolicy, shared_costs
+from skillup.executors.budgets import Budget, RunLimits, StopPolicy
 from skillup.judges import grade_record
 from skillup.schema.grade import Grade, Judging, Stop
 from skillup.schema.record import EngineInfo, Record, SimulatorInfo, TurnError, TurnRecord, Usage
@@ -60,34 +60,11 @@ def test_agents_judges_and_users_count_together() -> None:
     assert stopping.spent() == (3 * 0.5 + 0.25 + 1.0, 3 * 120 + 10 + 1000)
 
 
-def test_shared_turns_count_once_whichever_record_comes_first() -> None:
-    own, other = a_turn(1, **USED), a_turn(1, held_by="c/nightly/with_skill/1", **USED)
-    second = a_turn(2, session="x", **USED)
-    costs = shared_costs("p", ["c/1"], [own])
-    assert costs is not None
-    assert shared_costs("p", ["c/1"], [a_turn(session=None, **USED)]) is None
-    orders: list[list[Any]] = [
-        [a_trial(own, second), a_trial(other)],
-        [a_trial(other), a_trial(own, second)],
-        [a_trial(own), a_trial(own, second)],  # attempts say nothing of it
-        [costs, a_trial(own, second)],
-        [a_trial(own, second), costs],
-    ]
-    for parts in orders:
-        stopping = StopPolicy()
-        for part in parts:
-            if isinstance(part, Record):
-                stopping.count(part, None)
-            else:
-                stopping.count_shared(part)
-        assert stopping.spent() == (1.0, 240)
-
-
-def test_turns_of_sessions_without_a_name_are_not_taken_for_each_other() -> None:
+def test_what_another_record_counts_is_not_counted() -> None:
     stopping = StopPolicy()
-    for _ in range(2):
-        stopping.count(a_trial(a_turn(1, session=None, **USED)), None)
-    assert stopping.spent()[0] == 1.0
+    held = a_turn(1, held_by="c/nightly/with_skill/1", **USED)
+    stopping.count(a_trial(held, a_turn(2, **USED)), None)
+    assert stopping.spent() == (0.5, 120)
 
 
 def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:
@@ -129,7 +106,7 @@ def test_a_limit_is_reached_although_sums_of_fractions_fall_a_hair_short() -> No
     budget = Budget("--max-cost-usd", "cost", 1.0)
     for _ in range(10):
         assert not budget.is_reached()
-        budget.add([("the engine", 0.1)], finished=True, shared=False)
+        budget.add([("the engine", 0.1)], finished=True)
     assert budget.total < 1.0
     assert budget.is_reached()
     assert Budget("", "", 0.0).is_reached()
@@ -166,19 +143,14 @@ def test_of_several_reasons_the_first_one_stands() -> None:
     assert stopping.reason == Stop(kind="max_fail", message="1 trial failed or met an error")
 
 
-def test_a_later_start_counts_and_warns_of_what_the_journal_has(tmp_path: Path) -> None:
-    costs = shared_costs("p", ["c/1"], [a_turn(**USED)])
-    assert costs is not None
+def test_a_later_start_warns_of_what_the_journal_has(tmp_path: Path) -> None:
     stopping = StopPolicy()
     with RunDirectory.create(tmp_path / "run", {"run_id": "r", "jobs": []}) as directory:
-        directory.journal("turns_shared", **costs)
-        directory.journal("turns_shared", jobs=["c/1"])  # torn
         directory.journal("trial_lost", job="a/1", worker="tcp://h:1", reason="it has gone")
         directory.journal("trial_lost", job="b/1", worker="tcp://h:1", reason="it has gone")
         directory.journal("trial_lost", job="c/1", reason="the connection broke")
         directory.journal("trial_left", job="c/1", reason="x")
         stopping.recall(directory.events())
-    assert stopping.spent() == (0.5, 120)
     assert stopping.warnings == [
         "worker tcp://h:1: it has gone; trials there were lost",
         "the connection broke: trials that were running then began again",

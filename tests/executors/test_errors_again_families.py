@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.crashes import differences
 from tests.support.moody import set_mood
 from tests.support.project import Outcome, Project
 
@@ -58,58 +57,6 @@ def resume(project: Project, *arguments: str) -> Outcome:
     outcome = project.run("run", "--resume", "out", "--json", *arguments)
     assert outcome.exit_code == 0, outcome.stderr
     return outcome
-
-
-def take_attempts_away(run: Path) -> None:
-    """What an undisturbed run has not."""
-    for attempt in run.glob("trials/**/attempt-*.json*"):
-        attempt.unlink()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("message", "failed", "again"),
-    [
-        ("go", {"c", "c/deep/x", "c/deep/y", "c/flat"}, ["begin", "go", "deeper"]),
-        ("deeper", {"c/deep/x", "c/deep/y"}, ["begin", "go", "deeper"]),
-        ("last", {"c"}, ["begin", "go"]),
-    ],
-)
-def test_wherever_paths_failed_the_result_is_that_of_a_run_without_errors(
-    project: Project, log: Path, message: str, failed: set[str], again: list[str]
-) -> None:
-    failing(project, log, message)
-    set_mood(project, TURNS[message], error="auth")
-    first = project.run_json(".", "-e", "moody", "--out", "out")
-    assert {c["case_id"] for c in first["cases"] if c["status"] == "ERROR"} == failed
-    set_mood(project)
-    log.unlink()
-    resume(project, "--retry-errors")
-    assert log.read_text(encoding="utf-8").split() == again
-    take_attempts_away(project.root / "out")
-    found = differences(project.root / "calm", project.root / "out")
-    assert not found, found
-
-
-TURN = 120
-"""Tokens that the scripted agent says a turn took."""
-
-
-@pytest.mark.slow
-def test_for_a_budget_every_turn_counts_once_whichever_attempts_have_it(
-    project: Project, log: Path
-) -> None:
-    failing(project, log, "x")
-    set_mood(project, 4, error="auth")
-    project.run_json(".", "-e", "moody", "--out", "out")
-    set_mood(project)
-    shared, own = 3 * TURN, 3 * TURN  # begin, go, deeper; y, flat, last
-    spent = shared + own
-    for limit, more in ((spent, ["--retry-errors"]), (spent + shared, [])):
-        stopped = project.run_json("--resume", "out", *more, "--max-tokens", str(limit))
-        assert stopped["stopped"]["message"].endswith(f"({limit})")
-        assert stopped["not_run"] == ["c/deep/x/moody/with_skill/1"]
-    resume(project, "--max-tokens", str(spent + 2 * shared + 1))
 
 
 @pytest.mark.slow

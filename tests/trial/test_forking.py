@@ -8,7 +8,7 @@ import pytest
 
 from skillup.engines.base import CreatedSession, SessionRef, TrialContext
 from skillup.engines.scripted.engine import ScriptedEngine
-from skillup.schema.record import Record
+from skillup.schema.record import TurnError
 from skillup.trial import run_trial
 from skillup.trial.setup import OpenTrial
 from skillup.trial.shared_prefix import fork_problem_of, run_shared_prefix
@@ -62,13 +62,13 @@ class Defect(ScriptedEngine):
         raise LookupError(session.id)
 
 
-async def forked(tmp_path: Path, engine: ScriptedEngine) -> tuple[OpenTrial | Record, Path]:
+async def forked(tmp_path: Path, engine: ScriptedEngine) -> tuple[OpenTrial | TurnError, Path]:
     """The fork of the first branch, and the parent's workspace."""
     first, second = jobs_of(tmp_path, CASE)
     shared = await run_shared_prefix(request_of(tmp_path, first, engine, "parent"), 1)
     assert not shared.ended
-    assert shared.opened is not None
-    parent = shared.opened.session.context.workspace
+    assert shared.conversation is not None
+    parent = shared.conversation.session.context.workspace
     return await shared.fork(request_of(tmp_path, second, engine, "child")), parent
 
 
@@ -105,14 +105,12 @@ async def test_a_fork_has_a_session_an_id_and_a_home_of_its_own(tmp_path: Path) 
     ("engine", "kind", "said"),
     [(Meddler(), "session_lost", "changed it"), (Defect(), "internal", "LookupError")],
 )
-async def test_a_fork_that_went_wrong_is_an_error_with_the_turns_before_it(
+async def test_a_fork_that_went_wrong_is_an_error(
     tmp_path: Path, engine: ScriptedEngine, kind: str, said: str
 ) -> None:
     fork, _ = await forked(tmp_path, engine)
-    assert isinstance(fork, Record)
-    assert fork.error is not None
-    assert (fork.error.kind, [turn.response for turn in fork.turns]) == (kind, ["made"])
-    assert said in fork.error.message
+    assert isinstance(fork, TurnError)
+    assert (fork.kind, said in fork.message) == (kind, True)
 
 
 async def test_the_time_of_the_turns_before_a_fork_counts_for_its_conversation(

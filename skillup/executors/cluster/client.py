@@ -35,7 +35,6 @@ from skillup.errors import SkillupError, UsageError
 from skillup.executors.attempts import set_aside_unused
 from skillup.executors.cluster import worker
 from skillup.executors.cluster.bundle import lay_out_run
-from skillup.executors.local import unfinished
 from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.retries import retry_reason, with_note
 from skillup.executors.run import Run, case_of
@@ -121,7 +120,7 @@ async def run_on_cluster(
                     # As the workers have them: on this machine there need be none.
                     available = Availability(True, (), version=versions[profile.name])
                     run.engines[profile.name] = (get_engine(profile.engine), available)
-                await run.run_all(backend.run, unfinished(run))
+                await run.run_all(backend.run, [job for job in plan.jobs if job.id not in grades])
             finally:
                 with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
                     await backend.close()
@@ -231,7 +230,6 @@ class _DaskBackend:
             **self._request,
             "jobs": [job.id for job in jobs],
             "references": {case_of(job.id): known.get(case_of(job.id), {}) for job in jobs},
-            "counted": {r.id: list(r.counts) for r in jobs[0].relatives if r.counts is not None},
         }
         error: Exception | None = None
         for _ in range(LOSSES_ALLOWED + 1):
@@ -315,8 +313,6 @@ class _DaskBackend:
         run, begun, sent = self._run, set[str](), {job.id: job for job in jobs}
         for event in there.events():
             kind = event.pop("event", None)
-            if kind == "turns_shared":
-                run.note_shared(event)
             job = sent.get(str(event.get("job")))
             if job is None:
                 continue
