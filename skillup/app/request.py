@@ -110,7 +110,6 @@ def _refuse_session(path: Path) -> None:
     """An agent's session ends in .jsonl as a dataset does; as such all of it would be wrong."""
     if path.suffix != ".jsonl" or not path.is_file():
         return
-    from skillup.engines.registry import session_libraries
     from skillup.sessions.readers import detect_format
 
     try:
@@ -126,9 +125,8 @@ def _refuse_session(path: Path) -> None:
     except OSError:
         return
     if found is not None:
-        cli = session_libraries()[found.engine].label
         raise UsageError(
-            f"{path}: this is a session of {cli}, not a suite or a dataset",
+            f"{path}: this is a session of {found.label}, not a suite or a dataset",
             hint=f"judge it with `skillup judge {path} --cases CASE`, or make a case of it with "
             f"`skillup session to-case {path}`",
         )

@@ -13,7 +13,7 @@ from skillup.adapters import ADAPTERS
 from skillup.engines.base import Engine
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.login import login_secrets
-from skillup.engines.session_entries import SessionLibrary
+from skillup.engines.session_entries import SessionFormat, SessionKeeper
 from skillup.errors import UsageError
 
 
@@ -39,9 +39,9 @@ def _engines() -> list[Engine]:
     return [get_engine(name) for name in ADAPTERS]
 
 
-def session_libraries() -> dict[str, SessionLibrary]:
-    """The adapters whose users have sessions of their own, by name."""
-    return {engine.name: engine for engine in _engines() if isinstance(engine, SessionLibrary)}
+def session_formats() -> dict[str, SessionFormat]:
+    """How the CLIs keep their users' sessions, by the adapter's name."""
+    return {e.name: e.sessions for e in _engines() if isinstance(e, SessionKeeper)}
 
 
 def remove_logins(trial_home: Path) -> None:

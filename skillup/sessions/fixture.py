@@ -8,7 +8,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import anyio
 
@@ -59,15 +59,11 @@ class Selected:
 
 
 def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
-    """Everything but what git ignores, what looks like a secret, links that lead out, large files.
+    """Everything but what git ignores, what looks like a secret, links, large files.
 
-    Raises UsageError if the workspace is gone, is a home directory, or is too large for a fixture;
-    or if it is relative: to what, a session does not say.
+    Raises UsageError if the workspace is gone, is a home directory, or is too large for a fixture.
     """
-    if not workspace.is_absolute():
-        what = f"the session has no whole path of its workspace: {str(workspace)!r}"
-        raise UsageError(what, hint=_OWN_FIXTURE)
-    if not workspace.is_dir():
+    if not (workspace.is_absolute() and workspace.is_dir()):
         what = f"the session's workspace is not here any more: {workspace}"
         raise UsageError(what, hint=_OWN_FIXTURE)
     here = workspace.resolve()
@@ -88,29 +84,7 @@ def select_files(workspace: Path, environment: Mapping[str, str]) -> Selected:
                 f"{workspace} has more than {_MOST_FILES} files or {_MOST_BYTES >> 20} MiB",
                 hint="copy what the case needs by hand, and name it in `context.fixture`",
             )
-    _leave_broken_links(here, selected)
     return selected
-
-
-def _leave_broken_links(here: Path, selected: Selected) -> None:
-    """Links to what is not copied, and those that lead to such links."""
-    links = [path for path in selected.files if (here / path).is_symlink()]
-    while True:
-        there = set(selected.files)
-        folders = {str(parent) for path in there for parent in PurePosixPath(path).parents}
-        broken = []
-        for path in links:
-            target = (here / path).resolve().relative_to(here).as_posix()
-            step = os.path.normpath(Path(path).parent / (here / path).readlink())
-            lost = step in links and step not in there
-            if lost or (target not in there and target not in folders):
-                broken.append(path)
-        broken = [path for path in broken if path in there]
-        if not broken:
-            return
-        for path in broken:
-            selected.files.remove(path)
-            selected.leave("a link to what is not copied", path)
 
 
 def copy_files(workspace: Path, selected: Selected, fixture: Path, *, force: bool) -> None:
@@ -134,30 +108,28 @@ def copy_files(workspace: Path, selected: Selected, fixture: Path, *, force: boo
             target.parent.mkdir(parents=True, exist_ok=True)
             # A file of several names must not change under the others.
             target.unlink(missing_ok=True)
-            shutil.copy2(workspace / path, target, follow_symlinks=False)
+            shutil.copy2(workspace / path, target)
     except OSError as error:
         raise UsageError(f"cannot copy to {fixture}: {error.strerror or error}") from None
 
 
 def _candidates(here: Path, environment: Mapping[str, str], selected: Selected) -> Iterator[str]:
     listed = anyio.run(_listed_by_git, here, environment)
-    for path in sorted(listed) if listed is not None else _walked(here, selected):
-        file = here / path
+    for path in sorted(listed) if listed is not None else _walked(here):
         if any(part in _NEVER for part in path.split("/")):
             selected.leave("not part of a workspace", path)
         # A repository within the repository is a directory that git lists as one name.
-        elif os.path.lexists(file) and (file.is_symlink() or not file.is_dir()):
+        elif (here / path).is_symlink() or not (here / path).is_dir():
             yield path
 
 
-def _walked(here: Path, selected: Selected) -> Iterator[str]:
+def _walked(here: Path) -> Iterator[str]:
     for folder, names, files in os.walk(here):
         where = Path(folder).relative_to(here)
-        for name in sorted(set(names) & _NEVER):
-            selected.leave("not part of a workspace", (where / name).as_posix() + "/")
         links = [name for name in names if (Path(folder) / name).is_symlink()]
-        names[:] = sorted(set(names) - _NEVER - set(links))
-        yield from ((where / name).as_posix() for name in sorted([*files, *links]))
+        left = sorted(_NEVER.intersection(names))
+        names[:] = sorted({*names} - {*left} - {*links})
+        yield from ((where / name).as_posix() for name in sorted([*files, *links, *left]))
 
 
 async def _listed_by_git(here: Path, environment: Mapping[str, str]) -> list[str] | None:
@@ -178,13 +150,7 @@ def _why_not(here: Path, path: str, secrets: Secrets) -> str | None:
         ):
             return "may hold secrets"
     if file.is_symlink():
-        try:
-            target = file.resolve()
-            # Of links in a circle only versions before 3.13 make an error.
-            inside = target.is_relative_to(here) and not target.is_symlink()
-        except (OSError, RuntimeError):
-            inside = False
-        return None if inside and not file.readlink().is_absolute() else "a link that leads out"
+        return "a link"
     if not file.is_file():
         return "no regular file"
     if not os.access(file, os.R_OK):

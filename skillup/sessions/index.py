@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from skillup.engines.registry import session_libraries
+from skillup.engines.registry import session_formats
 from skillup.engines.session_entries import SessionFormat
-from skillup.engines.session_files import rows_of
 from skillup.errors import UsageError
 from skillup.sessions.readers import HEAD_BYTES, SessionHead, detect_format, read_head
 
-_CWD = re.compile(rb'"cwd"\s*:\s*"((?:[^"\\]|\\.)*)"')
 _MOST_SHOWN = 10
 _HINT = "`skillup session list` shows the sessions that are here"
 
@@ -35,24 +33,22 @@ class SessionFile:
 
 def session_homes(environment: Mapping[str, str]) -> dict[str, Path]:
     """Where each CLI keeps its sessions; the directory need not be there."""
-    libraries = session_libraries().items()
-    return {name: library.session_directory(environment) for name, library in libraries}
+    return {name: each.directory(environment) for name, each in session_formats().items()}
 
 
 def session_files(homes: Mapping[str, Path]) -> list[SessionFile]:
     """Every session below `homes`, the one that changed last first. Opens no file."""
     found: list[SessionFile] = []
     for engine, directory in homes.items():
-        library = session_libraries()[engine]
-        for folder, _, names in os.walk(directory):
-            for path in (Path(folder, name) for name in names if name.endswith(".jsonl")):
-                session_id = library.session_id_of(path, directory)
-                with suppress(OSError):
-                    status = path.stat()
-                    # A pipe or a device would be read for ever.
-                    if session_id is not None and stat.S_ISREG(status.st_mode):
-                        size, changed = status.st_size, status.st_mtime
-                        found.append(SessionFile(engine, session_id, path, changed, size))
+        format_ = session_formats()[engine]
+        for path in directory.rglob("*.jsonl"):
+            session_id = format_.session_id(path, directory)
+            with suppress(OSError):
+                status = path.stat()
+                # A pipe or a device would be read for ever.
+                if session_id is not None and stat.S_ISREG(status.st_mode):
+                    size, changed = status.st_size, status.st_mtime
+                    found.append(SessionFile(engine, session_id, path, changed, size))
     return sorted(found, key=lambda file: (-file.modified, file.session_id))
 
 
@@ -69,22 +65,20 @@ def newest_heads(
 def _heads(
     files: Sequence[SessionFile], project: Path | None
 ) -> Iterator[tuple[SessionFile, SessionHead]]:
-    folders = set() if project is None else {str(project.absolute()), str(project.resolve())}
-
-    def is_below(cwd: str | None) -> bool:
-        return cwd is not None and any(
-            cwd == folder or cwd.startswith(folder.rstrip(os.sep) + os.sep) for folder in folders
-        )
-
+    folders = () if project is None else (project.absolute(), project.resolve())
+    names = [json.dumps(str(folder), ensure_ascii=False)[1:-1] for folder in folders]
     for file in files:
         with suppress(OSError):
-            if folders:  # cheaper than to understand the head; an escaped name may be any
+            if project is not None:  # of thousands few are the project's: reading all takes long
                 with file.path.open("rb") as stream:
-                    names = set(_CWD.findall(stream.read(HEAD_BYTES)))
-                if not any(b"\\" in name or is_below(os.fsdecode(name)) for name in names):
+                    data = stream.read(HEAD_BYTES).decode(errors="replace")
+                if not any(name in data for name in names):
                     continue
             head = read_head(file.path, file.size)
-            if head.format is not None and (not folders or is_below(head.summary.cwd)):
+            cwd = Path(head.summary.cwd or "")
+            if head.format is not None and (
+                project is None or any(cwd.is_relative_to(folder) for folder in folders)
+            ):
                 yield file, head
 
 
@@ -93,7 +87,7 @@ def count_sessions(files: Sequence[SessionFile]) -> int:
     count = 0
     for file in files:
         with suppress(OSError):
-            count += detect_format(file.path, HEAD_BYTES) is not None
+            count += detect_format(file.path) is not None
     return count
 
 
@@ -130,15 +124,6 @@ def session_format(path: Path) -> SessionFormat:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     if found is None:
-        labels = " or ".join(library.label for library in session_libraries().values())
-        raise UsageError(
-            f"{path} is no session of {labels}",
-            hint="a session file, or a recording of `--output-format stream-json` or `exec --json`",
-        )
+        labels = " or ".join(each.label for each in session_formats().values())
+        raise UsageError(f"{path} is no session of {labels}", hint=_HINT)
     return found
-
-
-def revision_of(path: Path, format_: SessionFormat) -> str | None:
-    """Which revision the session began at; None if the beginning of the file does not say."""
-    revisions = (format_.revision(row) for row in rows_of(path, 8 * HEAD_BYTES))
-    return next((" ".join(text.split()) for text in revisions if text), None)

@@ -1,4 +1,4 @@
-"""A session file of a CLI, or a recording of its events, as a stream of entries."""
+"""A session file of a CLI as a stream of entries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from skillup.engines.registry import session_libraries
+from skillup.engines.registry import session_formats
 from skillup.engines.session_entries import EntryLog, SessionEntry, SessionFormat, SessionSummary
 from skillup.engines.session_files import lines_of
 
@@ -19,10 +19,9 @@ HEAD_BYTES = 128 << 10
 
 def detect_format(path: Path, limit: int | None = None) -> SessionFormat | None:
     """By the first line that says it, within `limit` bytes; None if none does. Raises OSError."""
-    formats = [one for library in session_libraries().values() for one in library.formats]
     for line in islice(lines_of(path, limit), _LINES_TO_TRY):
         if isinstance(line.row, dict):
-            for format_ in formats:
+            for format_ in session_formats().values():
                 if format_.matches(line.row):
                     return format_
     return None
@@ -31,14 +30,16 @@ def detect_format(path: Path, limit: int | None = None) -> SessionFormat | None:
 class SessionTranscript:
     """One reading of a file: iterate once; ``summary`` is complete after the last entry.
 
-    Holds one line at a time. Files that may have branches are read twice, as only the end tells
-    which is the conversation. With `limit`, only the lines within that many first bytes are read,
-    and no branches told.
+    Holds one line at a time. Of a session with branches there is only the conversation as it
+    stands: its file is read twice, as only the end tells which that is. With `limit`, only the
+    lines within that many first bytes are read, and no branches told.
     """
 
     def __init__(self, path: Path, format_: SessionFormat, *, limit: int | None = None) -> None:
         self.path = path
         self.format = format_
+        self.tokens: list[tuple[int, str, dict[str, int]]] = []
+        """The number of a line with counts, what they are of, and they."""
         self._limit = limit
         self._log = EntryLog()
 
@@ -51,15 +52,19 @@ class SessionTranscript:
         reader, find_left = self.format.reader(self._log), self.format.left_lines
         left = find_left(lines_of(self.path)) if find_left and self._limit is None else ()
         for line in lines_of(self.path, self._limit):
-            self._log.begin_line(line.number, left=line.number in left)
+            if line.number in left:
+                continue
+            self._log.begin_line(line.number)
             if isinstance(line.row, dict):
                 reader.feed(line.row)
+                if found := self.format.tokens(line.row):
+                    self.tokens.append((line.number, *found))
             elif line.ended:
                 self._log.unknown(line.row)
             else:
                 self.summary.truncated = True
                 self._log.notice("the last line is cut off")
-            yield from self._log.take()
+            yield from self._log.entries
 
 
 @dataclass(frozen=True, slots=True)

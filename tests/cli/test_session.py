@@ -95,8 +95,6 @@ def test_show_names_the_files_of_sub_agents(
     write_rows(agent, [row])
     assert run("show", "s1") == 0
     assert capsys.readouterr().out.splitlines()[-1].endswith(str(agent))
-    assert run("show", str(agent)) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "claude_code s1 sub-agent a1"
 
 
 def test_show_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:

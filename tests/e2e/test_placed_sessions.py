@@ -148,15 +148,16 @@ def test_a_seeded_thread_reads_like_one_that_ran(begin: Begin, model_server: Ser
     seed(conversation, PASTS["codex"])
     conversation.say("one")
 
-    transcript = SessionTranscript(file_of(conversation), format_named("codex_rollout"))
+    transcript = SessionTranscript(file_of(conversation), format_named("codex"))
     entries = [entry for entry in transcript if entry.role != "notice"]
 
     assert transcript.summary.unknown_lines == 0
     assert transcript.summary.turns == 3
-    said = [entry.text for entry in entries if entry.role in ("user", "assistant")]
+    said = [entry.item.text for entry in entries if entry.role in ("user", "assistant")]
     past = [text for role, text in AS_SENT["codex"] if role in ("user", "assistant")]
     assert said == [*past, "one", "Turn 3: one"]
-    results = {e.tool_result.call_id: e.tool_result.status for e in entries if e.tool_result}
+    found = [e.item.tool_result for e in entries if e.item.tool_result]
+    results = {result.call_id: result.status for result in found}
     assert results == {"c1": "error", "c2": "success", "c3": "unknown", "c4": "unknown"}
 
 

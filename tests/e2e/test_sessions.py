@@ -6,16 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from skillup.schema.case import Case
 from skillup.sessions.index import newest_heads, session_files, session_homes
-from skillup.sessions.readers import detect_format
-from skillup.sessions.record import read_session, record_of_session
-from skillup.trial.history import past_of
 from tests.e2e.conftest import Begin, Serve
 from tests.support.engine_turns import Conversation
-from tests.support.lab_engines import file_of, state_of
+from tests.support.lab_engines import state_of
 from tests.support.model_server import Answer, Reply, Rule, Shell, Text, WriteFile, by_rules
-from tests.support.placed_sessions import seed
 from tests.support.project import Project
 from tests.support.session_files import read, told
 
@@ -36,19 +31,6 @@ TOOLS = {
     "claude": [("Bash", "shell"), ("Bash", "shell"), ("Write", "write")],
     "codex": [("command_execution", "shell")] * 2 + [("file_change", "write")],
 }
-HISTORY = {
-    "id": "c",
-    "input": {
-        "history": [
-            {"role": "user", "content": "I want to apply."},
-            {"role": "assistant", "content": "I look.", "tool_calls": [{"kind": "shell"}]},
-            {"role": "tool", "content": "nothing"},
-            {"role": "assistant", "content": "Which stage?"},
-        ],
-        "turns": ["Seed.", "Twelve."],
-    },
-    "assertions": [{"contains": "x"}],
-}
 
 
 @pytest.fixture
@@ -68,9 +50,7 @@ def _homes(conversation: Conversation, engine: str) -> dict[str, str]:
     return homes | {own: str(state_of(conversation))}
 
 
-def test_a_session_is_listed_and_read_whole_and_so_is_a_recording(
-    conversation: Conversation, engine: str, tmp_path: Path
-) -> None:
+def test_a_session_is_listed_and_read_whole(conversation: Conversation, engine: str) -> None:
     workspace = conversation.trial.workspace
     files = session_files(session_homes(_homes(conversation, engine)))
     [(file, head)] = newest_heads(files, workspace, 10)
@@ -79,8 +59,8 @@ def test_a_session_is_listed_and_read_whole_and_so_is_a_recording(
     entries, summary = read(file.path)
     said = [(e.turn, *told(e)) for e in entries if e.role in ("user", "assistant")]
     assert said == SAID
-    calls = [entry.tool_call for entry in entries if entry.tool_call is not None]
-    results = [entry.tool_result for entry in entries if entry.tool_result is not None]
+    calls = [entry.item.tool_call for entry in entries if entry.item.tool_call is not None]
+    results = [entry.item.tool_result for entry in entries if entry.item.tool_result is not None]
     assert [(call.name, call.kind) for call in calls] == TOOLS[engine]
     status = {result.call_id: result.status for result in results}
     assert [status[call.id] for call in calls] == ["success", "error", "success"]
@@ -89,17 +69,7 @@ def test_a_session_is_listed_and_read_whole_and_so_is_a_recording(
     assert session is not None
     assert (summary.session_id, summary.turns, summary.unknown_lines) == (session.id, 2, 0)
     assert Path(summary.cwd or "").resolve() == workspace
-    assert not any(entry.left for entry in entries)
     assert not summary.truncated
-
-    recording = tmp_path / "recording.jsonl"
-    streams = sorted(conversation.trial.raw_dir.glob("*.stdout.jsonl"))
-    recording.write_text("".join(stream.read_text("utf-8") for stream in streams), "utf-8")
-    entries, summary = read(recording)
-    # It may not tell the prompts.
-    said = [(entry.turn, *told(entry)) for entry in entries if entry.role == "assistant"]
-    assert said == [words for words in SAID if words[1] == "assistant"]
-    assert (summary.turns, summary.unknown_lines) == (2, 0)
 
 
 def test_a_session_becomes_a_case_that_it_passes(
@@ -113,30 +83,12 @@ def test_a_session_becomes_a_case_that_it_passes(
     made = project.run("session", "to-case", session.id, "--out", "cases/made.yaml", env=homes)
     assert made.exit_code == 0, made.stderr
     text = (project.root / "cases/made.yaml").read_text("utf-8")
-    for part in ("do it", "and now?", "kind: shell", "notes.md", "12 lines", "files_exist"):
+    for part in ("do it", "and now?", "kind: shell", "notes.md", "files_exist"):
         assert part in text
     judged = project.run("judge", session.id, "--cases", "cases", "--json", env=homes)
     [case] = judged.data["cases"]
     assert (case["grade"]["status"], case["grade"]["score"]) == ("PASS", 1.0), judged.stderr
     assert case["grade"]["usage"]["output_tokens"] > 0
-    changed = text.replace("contains: 12 lines", "contains: 13 lines")
+    changed = text.replace("contains: notes.md", "contains: others.md")
     (project.root / "cases/made.yaml").write_text(changed, "utf-8")
     assert project.run("judge", session.id, "--cases", "cases", env=homes).exit_code == 1
-
-
-def test_the_history_is_no_turn_of_the_session(begin: Begin, model_server: Serve) -> None:
-    case = Case.model_validate(HISTORY)
-    conversation = begin(model_server().url)
-    seed(conversation, past_of(case.input).items)
-    said = [conversation.say(text).response for text in ("Seed.", "Twelve.")]
-
-    path = file_of(conversation)
-    format_ = detect_format(path)
-    assert format_ is not None
-    record = record_of_session(read_session(path, format_), case, "s")
-
-    turns = [(turn.content, turn.response) for turn in record.turns]
-    assert turns == [("Seed.", said[0]), ("Twelve.", said[1])]
-    assert record.notes == []
-    # The seeded turns have none: whatever is counted was counted for the right turn.
-    assert all(turn.usage is not None and turn.usage.input_tokens for turn in record.turns)

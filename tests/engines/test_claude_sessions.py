@@ -162,8 +162,8 @@ def test_what_json_or_unicode_do_not_have_makes_no_broken_line(tmp_path: Path) -
     file.write_bytes(b"".join(written(past)))
     entries, summary = read(file)
     assert summary.unknown_lines == 0
-    assert entries[0].text == "half a \ufffd pair"
-    arguments = [entry.tool_call.arguments for entry in entries if entry.tool_call]
+    assert entries[0].item.text == "half a \ufffd pair"
+    arguments = [e.item.tool_call.arguments for e in entries if e.item.tool_call]
     assert arguments == [{"number": "NaN", "path": "/a"}]
 
 
@@ -221,9 +221,8 @@ def test_our_reader_finds_every_message_call_and_result_in_order(
     shown = shown[:-1] if shown[-1] == ("assistant", CLOSING) else shown
     assert [role for role, _ in shown] == [role for role, _ in expected]
     assert all(there == text for (_, there), (_, text) in zip(shown, expected, strict=True) if text)
-    assert not any(entry.left for entry in entries)
-    made = [entry.tool_call.id for entry in entries if entry.tool_call is not None]
-    answered = [entry.tool_result.call_id for entry in entries if entry.tool_result is not None]
+    made = [e.item.tool_call.id for e in entries if e.item.tool_call]
+    answered = [e.item.tool_result.call_id for e in entries if e.item.tool_result]
     assert len(set(made)) == len(made)
     assert sorted(made) == sorted(answered)
     assert (summary.unknown_lines, summary.session_id) == (0, SESSION)

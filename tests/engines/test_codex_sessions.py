@@ -208,12 +208,9 @@ def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
 def read(rows: Sequence[dict[str, Any]]) -> tuple[EntryLog, list[SessionEntry]]:
     log = EntryLog()
     transcript = CodexTranscript(log)
-    entries = []
-    for number, row in enumerate(rows, start=1):
-        log.begin_line(number)
+    for row in rows:
         transcript.feed(row)
-        entries += log.take()
-    return log, entries
+    return log, log.entries
 
 
 words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
@@ -239,12 +236,12 @@ def histories(draw: st.DrawFn) -> list[HistoryItem]:
 
 
 def as_tuple(entry: SessionEntry) -> tuple[str, ...]:
-    if entry.tool_call is not None:
-        return "tool_call", entry.tool_call.id, entry.tool_call.kind
-    if entry.tool_result is not None:
-        given = entry.tool_result
+    call, given = entry.item.tool_call, entry.item.tool_result
+    if call is not None:
+        return "tool_call", call.id, call.kind
+    if given is not None:
         return "tool_result", given.call_id, given.status, given.content
-    return entry.role, entry.text
+    return entry.role, entry.item.text or ""
 
 
 @settings(max_examples=60)
@@ -302,7 +299,7 @@ def read_again(call: CreatedCall) -> list[tuple[str, str, dict[str, Any]]]:
     payload = {"type": call.type, "name": call.name, "call_id": "c", "namespace": call.namespace}
     payload["input" if call.is_freeform else "arguments"] = call.arguments
     _, entries = read([{"type": "response_item", "payload": payload}])
-    found = [entry.tool_call for entry in entries if entry.tool_call is not None]
+    found = [entry.item.tool_call for entry in entries if entry.item.tool_call is not None]
     return [(each.name, each.kind, each.arguments) for each in found]
 
 

@@ -6,13 +6,15 @@ from pathlib import Path
 
 from skillup.engines.session_entries import SessionEntry, SessionSummary
 from skillup.reports.terminal.listing import foot_lines, head_lines, transcript_lines
-from skillup.schema.record import ToolCall, ToolResult
+from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
 
 CALL = ToolCall(id="c", name="Bash", kind="shell", arguments={"command": "ls", "n": 1})
 
 
-def _entry(role: str, text: str = "", **more: object) -> SessionEntry:
-    return SessionEntry(1, "2026-01-01T00:00:00Z", 1, role, text, **more)  # type: ignore[arg-type]
+def _entry(role: str, text: str = "", agent: str | None = None, **more: object) -> SessionEntry:
+    kind = "message" if role in ("user", "assistant") else role
+    item = TranscriptItem.model_validate({"type": kind, "text": text, "agent": agent, **more})
+    return SessionEntry(1, "2026-01-01T00:00:00Z", 1, role, item)  # type: ignore[arg-type]
 
 
 def _result(content: str, status: str = "success") -> SessionEntry:
@@ -58,15 +60,6 @@ def test_long_results_are_shortened_unless_in_full_and_messages_never() -> None:
     assert len(_shown(_entry("assistant", "\n".join(["word " * 100] * 50)))) == 50
 
 
-def test_branches_that_were_gone_back_from_are_shown_only_in_full() -> None:
-    left = _entry("user", "old", left=True)
-    assert list(transcript_lines([left])) == []
-    assert _shown(left, full=True) == ["user (left): old"]
-    summary = SessionSummary(turns=1, left_entries=1)
-    assert any("--full" in line for line in foot_lines(summary, full=False, sub_agents=[]))
-    assert not any("--full" in line for line in foot_lines(summary, full=True, sub_agents=[]))
-
-
 def test_nothing_moves_the_cursor_of_the_terminal() -> None:
     evil = "a\x1b[2Jb\x07\x9bc\rd\u202e"
     call = ToolCall(id="c", name=evil, kind="other", arguments={evil: evil})
@@ -76,19 +69,19 @@ def test_nothing_moves_the_cursor_of_the_terminal() -> None:
         _result(evil),
         _entry("notice", evil),
     ]
-    summary = SessionSummary(session_id=evil, cwd=evil, title=evil, model=evil, agent=evil)
+    summary = SessionSummary(session_id=evil, cwd=evil, title=evil, model=evil)
     for full in (True, False):
         shown = [
             *head_lines("codex", Path(evil), summary),
             *transcript_lines(entries, full=full),
-            *foot_lines(summary, full=full, sub_agents=[Path(evil)]),
+            *foot_lines(summary, sub_agents=[Path(evil)]),
         ]
         assert not set("\n".join(shown)) & set("\x1b\x07\x9b\r\u202e")
 
 
 def test_the_foot_says_what_is_missing() -> None:
     summary = SessionSummary(turns=2, unknown_lines=1, truncated=True)
-    foot = list(foot_lines(summary, full=False, sub_agents=[Path("/x/agent-1.jsonl")]))
+    foot = list(foot_lines(summary, sub_agents=[Path("/x/agent-1.jsonl")]))
     assert foot[1:3] == ["2 turns", "1 line not understood"]
     assert "cut off" in foot[3]
     assert foot[4].endswith("/x/agent-1.jsonl")

@@ -12,7 +12,7 @@ from skillup.judges import grade_record
 from skillup.load.yaml_reader import parse_yaml
 from skillup.schema.case import Case, Turn
 from skillup.sessions.case import CaseText, case_of_session, key_phrases
-from skillup.sessions.index import revision_of, session_format
+from skillup.sessions.index import session_format
 from skillup.sessions.record import read_session, record_of_session
 from tests.support.session_files import claude_row, text, write_rows
 
@@ -56,23 +56,21 @@ def test_messages_stay_what_they_were(tmp_path: Path) -> None:
     assert [turn.content for turn in turns] == [escaped, "one\n\n", "two"]
 
 
-@pytest.mark.parametrize("blank", ["\n", " ", "\u3000\t"])
-def test_a_message_without_text_is_left_out_and_that_is_said(tmp_path: Path, blank: str) -> None:
+def test_a_message_without_text_is_no_turn(tmp_path: Path) -> None:
     case = made(
         tmp_path,
         *(("user", "one"), ("assistant", "first answer")),
-        *(("user", blank), ("assistant", "to nothing")),
+        *(("user", "\u3000\t"), ("assistant", "to `nothing`")),
         *(("user", "two"), ("assistant", "second answer"), ("user", "three")),
     )
     assert [turn.content for turn in turns_in(case)] == ["one", "two"]
-    assert any("a message without text" in note for note in case.notes)
     assert any("without an answer" in note for note in case.notes)
     path = tmp_path / "session.jsonl"
     record = record_of_session(read_session(path, session_format(path)), case_in(case), "")
-    assert [turn.response for turn in record.turns] == ["first answer", "second answer"]
+    assert [turn.response for turn in record.turns] == ["to `nothing`", "second answer"]
     assert grade_record(record, lambda _: None).status == "PASS"
-    with pytest.raises(UsageError, match="none of its messages that has a text was answered"):
-        made(tmp_path, ("user", blank), ("assistant", "to nothing"))
+    with pytest.raises(UsageError, match="none of its messages was answered"):
+        made(tmp_path, ("user", " "), ("assistant", "to nothing"))
 
 
 def test_tools_skills_words_and_files_are_suggested(tmp_path: Path) -> None:
@@ -84,7 +82,7 @@ def test_tools_skills_words_and_files_are_suggested(tmp_path: Path) -> None:
         *(use("Read", path="x"), result("Read", failed=True)),
         *(use("Write", file_path="/project/docs/a.md", content="x"), result("Write")),
         *(use("Edit", file_path="/elsewhere/b.md"), result("Edit", failed=True)),
-        ("assistant", "There are 3 files."),
+        ("assistant", "There are 3 files, as in `a b`."),
     )
     [turn] = turns_in(case)
     assert [check.model_dump(exclude_unset=True) for check in turn.assertions] == [
@@ -92,7 +90,7 @@ def test_tools_skills_words_and_files_are_suggested(tmp_path: Path) -> None:
         {"skill_used": "log-keeper"},
         {"tool_called": {"name": "github::list"}},
         {"tool_called": {"kind": "write"}},
-        {"contains": {"all": ["3 files"]}},
+        {"contains": {"all": ["a b"]}},
     ]
     assert "# Suggested by what happened" in case.text
     # Files are a comment that can be taken in.
@@ -121,7 +119,6 @@ def test_the_header_commands_and_fixture(tmp_path: Path) -> None:
         tmp_path,
         ("user", command),
         ("assistant", "All reviewed."),
-        revision="branch x\ninput: {prompt: evil}",
         fixture="fixtures/x",
     )
     [turn] = turns_in(case)
@@ -132,24 +129,12 @@ def test_the_header_commands_and_fixture(tmp_path: Path) -> None:
     assert case_in(case).context.fixture == "fixtures/x"
 
 
-def test_the_revision_of_either_cli(tmp_path: Path) -> None:
-    claude = write_rows(
-        tmp_path / "a", [{"type": "x"}, claude_row("user", "a", "1", None, gitBranch="b")]
-    )
-    assert revision_of(claude, session_format(claude)) == "branch b"
-    git = {"branch": "main", "commit_hash": "abc", "repository_url": "https://user:pw@host/x"}
-    codex = write_rows(tmp_path / "b", [{"type": "session_meta", "payload": {"git": git}}])
-    assert revision_of(codex, session_format(codex)) == "branch main, commit abc"
-
-
 @pytest.mark.parametrize(
     ("answer", "phrases"),
     [
         ("I wrote notes.md and src/main.py.", ["notes.md", "src/main.py"]),
-        ("There are 3 files, 41 lines.", ["3 files", "41 lines"]),
         ('It said "not found" to me', ["not found"]),
         ("Run `make test` first", ["make test"]),
-        ("The repository has a licence.", ["licence", "repository"]),  # the question's words last
         ("alpha.py beta.py gamma.py delta.py", ["alpha.py", "beta.py", "gamma.py"]),
         *((answer, []) for answer in ("Yes, ok.", "", "1", "at 10:42:07", "on 2026-01-01")),
         *((answer, []) for answer in ("commit 3f2a9bc1d4e5", "in `/tmp/x8s1`", "v2.1.0")),
@@ -160,4 +145,4 @@ def test_the_revision_of_either_cli(tmp_path: Path) -> None:
     ],
 )
 def test_the_words_of_an_answer_that_a_check_may_go_by(answer: str, phrases: list[str]) -> None:
-    assert key_phrases(answer, "What about the repository?") == phrases
+    assert key_phrases(answer) == phrases

@@ -27,15 +27,10 @@ def workspace(tmp_path: Path) -> Path:
     for name, target in {
         "inside": "README.md",
         "outside": "../elsewhere",
-        "absolute": str(place / "README.md"),
-        "settings": ".env",
-        "again": "settings",
-        "src/up": "../README.md",
         "folder": "src",
-        "through": "folder/a.py",
         "packages": "node_modules",
         "nothing": "gone",
-        "round": "round",
+        "again": "again",
     }.items():
         (place / name).symlink_to(target)
     return place
@@ -47,15 +42,13 @@ def left(selected: Selected) -> dict[str, list[str]]:
 
 def test_secrets_links_out_large_files_and_what_is_made_stay_out(workspace: Path) -> None:
     selected = select_files(workspace, ENVIRONMENT)
-    links = ["folder", "inside", "src/up", "through"]
     plain = [".env.example", "README.md", "old.log", "src/a.py"]
-    assert sorted(selected.files) == sorted([*plain, *links])
+    assert sorted(selected.files) == plain
     assert left(selected) == {
         "may hold secrets": [".aws/credentials", ".env", "config/server.pem"],
-        "a link that leads out": ["absolute", "outside", "round"],
-        "a link to what is not copied": ["again", "nothing", "packages", "settings"],
+        "a link": ["again", "folder", "inside", "nothing", "outside", "packages"],
         "over 1 MiB": ["large.bin"],
-        "not part of a workspace": ["node_modules/", "src/__pycache__/"],
+        "not part of a workspace": ["node_modules", "src/__pycache__"],
     }
     (workspace / ".gitignore").write_text("*.log\n", "utf-8")
     subprocess.run(["git", "init", "-q"], cwd=workspace, check=True, env=ENVIRONMENT)
@@ -64,15 +57,12 @@ def test_secrets_links_out_large_files_and_what_is_made_stay_out(workspace: Path
     assert not [path for path in selected.files if path.startswith((".git/", "old.log", ".env/"))]
 
 
-def test_files_are_copied_with_their_mode_and_links_as_links(
-    workspace: Path, tmp_path: Path
-) -> None:
+def test_files_are_copied_with_their_mode(workspace: Path, tmp_path: Path) -> None:
     (workspace / "src/a.py").chmod(0o755)
     selected = select_files(workspace, ENVIRONMENT)
     fixture, precious = tmp_path / "cases/fixtures/x", tmp_path / "precious"
     copy_files(workspace, selected, fixture, force=False)
     assert (fixture / "src/a.py").stat().st_mode & 0o777 == 0o755
-    assert (fixture / "inside").readlink() == Path("README.md")
     assert not (fixture / ".env").exists()
     # What is there is not touched without force; other names of a file keep what they had.
     precious.write_text("mine", "utf-8")
@@ -94,7 +84,7 @@ def test_a_workspace_that_is_gone_a_home_or_relative_is_refused(
         (workspace / "none", "not here any more"),
         (workspace, "too much"),
         (Path("/"), "too much"),
-        *((Path(relative), "no whole path") for relative in (".", "..", "src")),
+        (Path("src"), "not here any more"),
     ):
         with pytest.raises(UsageError, match=words):
             select_files(place, {**ENVIRONMENT, "HOME": str(workspace)})

@@ -111,7 +111,7 @@ def test_only_sessions_of_a_project_and_what_is_below_it(
     add_claude(homes, "beside", 300, "/work/app2")
     add_codex(homes, "above", 400, "/work")
     add_claude(homes, "linked", 500, str(real.resolve()))
-    add_claude(homes, "escaped", 600, '/work/"ä"\\x')
+    add_claude(homes, "escaped", 600, '/work/"a"\\x')
     files = session_files(homes)
 
     def of(project: Path) -> list[str]:
@@ -119,7 +119,7 @@ def test_only_sessions_of_a_project_and_what_is_below_it(
 
     assert of(Path("/work/app")) == ["below", "in"]
     assert of(tmp_path / "link") == ["linked"]
-    assert of(Path('/work/"ä"\\x')) == ["escaped"]
+    assert of(Path('/work/"a"\\x')) == ["escaped"]
 
 
 def test_a_session_is_named_by_its_id_the_beginning_of_it_or_its_path(

@@ -82,7 +82,7 @@ def test_turns_tools_usage_and_times(session: Path) -> None:
     warnings = grade(session, case({}, {})).warnings
     assert any("isolation: shared" in warning for warning in warnings)
     with pytest.raises(UsageError):
-        read_session(session.with_name("none.jsonl"), format_named("claude_session"))
+        read_session(session.with_name("none.jsonl"), format_named("claude_code"))
 
 
 DONE = {"assertions": [{"contains": "done"}]}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.registry import session_libraries
+from skillup.engines.registry import session_formats
 from skillup.engines.session_entries import SessionEntry, SessionFormat, SessionSummary
 from skillup.sessions.readers import SessionTranscript, detect_format
 
@@ -31,11 +31,12 @@ def read(path: Path) -> tuple[list[SessionEntry], SessionSummary]:
 
 def told(entry: SessionEntry) -> tuple[str, str]:
     """Role and text; of a call its name, of a result its content."""
-    if entry.tool_call is not None:
-        return entry.role, entry.tool_call.name
-    if entry.tool_result is not None:
-        return entry.role, entry.tool_result.content
-    return entry.role, entry.text
+    item = entry.item
+    if item.tool_call is not None:
+        return entry.role, item.tool_call.name
+    if item.tool_result is not None:
+        return entry.role, item.tool_result.content
+    return entry.role, item.text or ""
 
 
 def claude_row(
@@ -91,10 +92,9 @@ def said(role: str, words: str) -> list[dict[str, Any]]:
     return [message(role, words), done(name, id="x", content=[{"type": block, "text": words}])]
 
 
-def format_named(name: str) -> SessionFormat:
-    """The format of that name."""
-    formats = [one for library in session_libraries().values() for one in library.formats]
-    return next(one for one in formats if one.name == name)
+def format_named(engine: str) -> SessionFormat:
+    """The format of that engine."""
+    return session_formats()[engine]
 
 
 def event(kind: str, **payload: Any) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from skillup.sessions.case import case_of_session, suite_text
 from skillup.sessions.fixture import copy_files, select_files
 from skillup.sessions.index import (
     find_session,
-    revision_of,
     session_files,
     session_format,
     session_homes,
@@ -36,13 +35,12 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
     """
     path = find_session(session, session_files(session_homes(os.environ)))
     recorded = read_session(path, session_format(path))
-    revision = revision_of(path, recorded.format)
     if out is None:
         if with_fixture:
             raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")
         [(schema, missing)] = schema_files(Path.cwd(), ("case",)).values()
         shown = "" if missing else relative(Path.cwd(), schema)
-        case = case_of_session(recorded, schema=shown, revision=revision)
+        case = case_of_session(recorded, schema=shown)
         sys.stdout.write(_printable(case.text))
         _note(*case.notes)
         return 0
@@ -59,12 +57,10 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
         problem = "--with-fixture: the session does not tell its directory"
     if problem:
         raise UsageError(problem, hint=hint)
-    return _write_files(recorded, out, revision, with_fixture=with_fixture, force=force)
+    return _write_files(recorded, out, with_fixture=with_fixture, force=force)
 
 
-def _write_files(
-    recorded: RecordedSession, out: Path, revision: str | None, *, with_fixture: bool, force: bool
-) -> int:
+def _write_files(recorded: RecordedSession, out: Path, *, with_fixture: bool, force: bool) -> int:
     folder = out.resolve().parent
     places = (place / name for place in (folder, *folder.parents) for name in ("", "evals"))
     suite = next((p / SUITE_FILE for p in places if (p / SUITE_FILE).is_file()), None)
@@ -83,7 +79,6 @@ def _write_files(
     case = case_of_session(
         recorded,
         schema=shown["case"],
-        revision=revision,
         case_id=case_id,
         fixture=Path(os.path.relpath(fixture, root)).as_posix() if fixture is not None else None,
     )

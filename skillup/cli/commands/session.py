@@ -79,9 +79,7 @@ def list_sessions(
 @session.command("show")
 def show_session(
     session: SessionName,
-    full: Annotated[
-        bool, typer.Option("--full", help="Nothing shortened, and branches gone back from.")
-    ] = False,
+    full: Annotated[bool, typer.Option("--full", help="Nothing shortened.")] = False,
     as_json: AsJson = False,
 ) -> int:
     """Print a session as a transcript."""
@@ -104,7 +102,7 @@ def show_session(
     _write(head_lines(engine, path, head.summary))
     _write(transcript_lines(transcript, full=full))
     agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
-    _write(foot_lines(transcript.summary, full=full, sub_agents=agents))
+    _write(foot_lines(transcript.summary, sub_agents=agents))
     return 0
 
 

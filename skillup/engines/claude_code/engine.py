@@ -14,13 +14,19 @@ from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.claude_code import session
 from skillup.engines.claude_code.events import ClaudeEvents, kind_of_text
-from skillup.engines.claude_code.transcript import FORMATS
+from skillup.engines.claude_code.transcript import (
+    ClaudeTranscript,
+    is_session_row,
+    left_lines,
+    row_tokens,
+)
 from skillup.engines.cli_runner import CliSpec, FinishedTurn
 from skillup.engines.created_sessions import SessionContent, SessionPlace, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, words
 from skillup.engines.failures import Failure
 from skillup.engines.login import Login
+from skillup.engines.session_entries import SessionFormat
 from skillup.engines.session_files import VersionRange
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem
@@ -52,6 +58,24 @@ HOME = EngineHome(
         CLAUDE_CODE_SSE_PORT CLAUDE_CODE_EXECPATH
     """),
 )
+
+
+def _session_id(file: Path, directory: Path) -> str | None:
+    """Those of sub-agents belong to their session."""
+    own = file.parent.parent == directory and not file.name.startswith("agent-")
+    return file.stem if own and file.suffix == ".jsonl" else None
+
+
+SESSIONS = SessionFormat(
+    "claude_code",
+    "Claude Code",
+    directory=lambda environment: HOME.of(environment) / "projects",
+    session_id=_session_id,
+    matches=is_session_row,
+    reader=ClaudeTranscript,
+    tokens=row_tokens,
+    left_lines=left_lines,
+)
 WRITABLE = VersionRange("2.1.100", "2.1.330")
 
 
@@ -59,8 +83,7 @@ class ClaudeCode(WritingCliEngine):
     """Resumes, seeds and forks; holds answers to a schema; reads the users' own sessions."""
 
     name = "claude_code"
-    label = "Claude Code"
-    formats = FORMATS
+    sessions = SESSIONS
     spec = CliSpec(
         name="claude",
         install="install it with `npm install -g @anthropic-ai/claude-code`, "
@@ -201,14 +224,6 @@ class ClaudeCode(WritingCliEngine):
         self, source: Path, parent: SessionPlace, child: SessionPlace
     ) -> Iterator[tuple[Path, Iterable[bytes]]]:
         return session.fork_files(source, parent, child)
-
-    def session_directory(self, environment: Mapping[str, str]) -> Path:
-        return HOME.of(environment) / "projects"
-
-    def session_id_of(self, file: Path, directory: Path) -> str | None:
-        """Those of sub-agents belong to their session."""
-        own = file.parent.parent == directory and not file.name.startswith("agent-")
-        return file.stem if own and file.suffix == ".jsonl" else None
 
 
 def _must_be_literal(turn: TurnRequest) -> bool:

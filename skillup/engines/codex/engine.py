@@ -16,12 +16,13 @@ from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec, FinishedTurn
 from skillup.engines.codex import rollout, seeding
 from skillup.engines.codex.events import CodexEvents, failure_of_stderr
-from skillup.engines.codex.transcript import FORMATS
+from skillup.engines.codex.transcript import CodexTranscript, is_session_row, row_tokens
 from skillup.engines.created_sessions import SessionContent, SessionPlace, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.events import as_amount, as_dict, as_text, words
 from skillup.engines.failures import Failure
 from skillup.engines.login import Login
+from skillup.engines.session_entries import SessionFormat
 from skillup.engines.session_files import VersionRange, json_line
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem
@@ -40,7 +41,7 @@ _NO_SANDBOX = (
     "none of the agent's commands ran; let codex make one (user namespaces, bubblewrap), or use "
     "`permission: full` in a container"
 )
-_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(?P<id>.+)\.jsonl")
+_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl")
 
 
 def _login_expiry(login: dict[str, Any]) -> float | None:
@@ -69,6 +70,18 @@ HOME = EngineHome(
 )
 
 
+SESSIONS = SessionFormat(
+    "codex",
+    "Codex",
+    directory=lambda environment: HOME.of(environment) / "sessions",
+    session_id=lambda file, _: found[1] if (found := _ROLLOUT.fullmatch(file.name)) else None,
+    matches=is_session_row,
+    reader=CodexTranscript,
+    tokens=row_tokens,
+    running_total=True,
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Before:
     """What the home and the thread had before the turn, of earlier turns or of a history."""
@@ -82,8 +95,7 @@ class Codex(WritingCliEngine):
     """Resumes, seeds and forks; holds answers to a schema; reads the users' own sessions."""
 
     name = "codex"
-    label = "Codex"
-    formats = FORMATS
+    sessions = SESSIONS
     spec = CliSpec(
         name="codex",
         install="install it with `npm install -g @openai/codex`, or set `command` in the profile",
@@ -239,10 +251,3 @@ class Codex(WritingCliEngine):
         self, source: Path, parent: SessionPlace, child: SessionPlace
     ) -> Iterator[tuple[Path, Iterable[bytes]]]:
         return seeding.fork_files(source, parent, child)
-
-    def session_directory(self, environment: Mapping[str, str]) -> Path:
-        return HOME.of(environment) / "sessions"
-
-    def session_id_of(self, file: Path, directory: Path) -> str | None:
-        found = _ROLLOUT.fullmatch(file.name)
-        return found["id"] if found else None

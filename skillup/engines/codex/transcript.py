@@ -1,6 +1,6 @@
-"""The rows of Codex's rollouts, and of recordings of its events, as entries. Pure.
+"""The rows of Codex's rollouts as entries. Pure.
 
-The formats are those of Codex 0.145 to 0.169. Most things stand in a rollout twice: as an item that
+The format is that of Codex 0.145 to 0.169. Most things stand in a rollout twice: as an item that
 the model sees, and as an event for people. Messages are taken from the events, which know what the
 user said and what Codex added; thoughts and calls from the items, and of the events only what no
 item has: tools that were called from within another one.
@@ -11,11 +11,9 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from pathlib import PurePath
 from typing import Any
 
 from skillup.engines.codex.events import (
-    CodexEvents,
     add_file_changes,
     add_mcp_call,
     inner_command,
@@ -24,7 +22,7 @@ from skillup.engines.codex.events import (
 )
 from skillup.engines.codex.rollout import PATCHED, USAGE_NAMES
 from skillup.engines.events import Status, as_dict, as_list, as_text, content_text, counts, words
-from skillup.engines.session_entries import EntryLog, SessionFormat
+from skillup.engines.session_entries import EntryLog
 from skillup.schema.check_specs import ToolKind
 
 _CALLS = {
@@ -87,10 +85,6 @@ class CodexTranscript:
             summary.session_id = as_text(payload.get("id")) or None
             summary.cwd = as_text(payload.get("cwd")) or summary.cwd
             summary.version = as_text(payload.get("cli_version")) or None
-            if source := as_dict(as_dict(payload.get("source")).get("subagent")):
-                spawned = as_dict(source.get("thread_spawn"))
-                name = as_text(spawned.get("agent_nickname") or spawned.get("agent_path"))
-                summary.agent = name or "sub-agent"
         elif kind == "turn_context":
             summary.model = as_text(payload.get("model")) or summary.model
             summary.cwd = summary.cwd or as_text(payload.get("cwd")) or None
@@ -223,67 +217,13 @@ def _status(code: Any) -> Status:
     return "success" if code == 0 else "error"
 
 
-class CodexExecTranscript:
-    """Feed it the events of one recording, which has no user messages."""
-
-    def __init__(self, log: EntryLog) -> None:
-        self._log = log
-        self._events = self._new_events()
-
-    def _new_events(self) -> CodexEvents:
-        # Paths stay as they are: a recording does not have its directory.
-        events = CodexEvents(PurePath())
-        events.transcript = self._log
-        return events
-
-    def feed(self, event: dict[str, Any]) -> None:
-        kind = event.get("type")
-        self._log.time(event.get("timestamp"))
-        if kind == "turn.started":
-            self._log.open_turn()
-        elif kind == "thread.started":
-            # Another process, which numbers its items from 0 again.
-            self._events = self._new_events()
-            self._log.summary.session_id = as_text(event.get("thread_id")) or None
-        elif kind == "turn.failed":
-            reason = as_text(as_dict(event.get("error")).get("message")) or "no reason given"
-            self._log.notice(f"the turn failed: {reason}")
-        elif kind != "turn.completed":
-            self._events.take(event)
-
-
-def _tokens(row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
+def row_tokens(row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
     """The running total of the thread."""
     payload = as_dict(row.get("payload"))
-    given = as_dict(row.get("usage")) if row.get("type") == "turn.completed" else {}
-    if payload.get("type") == "token_count":
-        given = as_dict(as_dict(payload.get("info")).get("total_token_usage"))
-    known = counts(given, USAGE_NAMES)
+    info = as_dict(payload.get("info")) if payload.get("type") == "token_count" else {}
+    known = counts(as_dict(info.get("total_token_usage")), USAGE_NAMES)
     return ("thread", known) if known else None
 
 
-def _revision(row: dict[str, Any]) -> str | None:
-    git = as_dict(as_dict(row.get("payload")).get("git"))
-    names = {"branch": git.get("branch"), "commit": git.get("commit_hash")}
-    return ", ".join(f"{name} {as_text(value)}" for name, value in names.items() if value) or None
-
-
-FORMATS = (
-    SessionFormat(
-        "codex_exec",
-        "codex",
-        lambda row: as_text(row.get("type")).startswith(("thread.", "turn.", "item.")),
-        CodexExecTranscript,
-        _tokens,
-        running_total=True,
-    ),
-    SessionFormat(
-        "codex_rollout",
-        "codex",
-        lambda row: row.get("type") in _ROWS and isinstance(row.get("payload"), dict),
-        CodexTranscript,
-        _tokens,
-        running_total=True,
-        revision=_revision,
-    ),
-)
+def is_session_row(row: dict[str, Any]) -> bool:
+    return row.get("type") in _ROWS and isinstance(row.get("payload"), dict)

@@ -126,8 +126,8 @@ def session_as_dict(row: ListedSession) -> dict[str, Any]:
     }
 
 
-def print_sessions(rows: Sequence[ListedSession], *, more: int, at_most: bool = False) -> None:
-    """One table to stdout, and how many are not in it: `more`, or no more than that."""
+def print_sessions(rows: Sequence[ListedSession], *, more: int) -> None:
+    """One table to stdout, and how many are not in it."""
     console = make_console(sys.stdout)
     home = str(Path.home())
     cells: list[list[Part]] = []
@@ -149,8 +149,7 @@ def print_sessions(rows: Sequence[ListedSession], *, more: int, at_most: bool = 
     heads = ["session", "engine", "last change", "turns", "project", "first words"]
     print_table(console, make_table(heads, cells, align="nnnrll", style="bold"))
     if more:
-        up_to = "up to " if at_most else ""
-        console.print(f"and {up_to}{more} more: --limit shows them", style="dim")
+        console.print(f"and {more} more: --limit shows them", style="dim")
 
 
 # `skillup session show`: a session as a transcript that people can read, and as JSON.
@@ -161,9 +160,7 @@ _ARGUMENT = 120
 
 
 def head_lines(engine: str, path: Path, summary: SessionSummary) -> Iterator[str]:
-    about = [engine, summary.session_id or path.stem]
-    about += [f"sub-agent {summary.agent}"] if summary.agent else []
-    yield one_line(" ".join(about), 200)
+    yield one_line(f"{engine} {summary.session_id or path.stem}", 200)
     fields = {"title": summary.title, "project": summary.cwd, "started": summary.started}
     fields |= {"model": summary.model, "version": summary.version, "file": str(path)}
     for name, value in fields.items():
@@ -175,8 +172,6 @@ def transcript_lines(entries: Iterable[SessionEntry], *, full: bool = False) -> 
     """The transcript, entry by entry: shortened, unless `full`; fit for a terminal."""
     turn = 0
     for entry in entries:
-        if entry.left and not full:
-            continue
         if entry.turn != turn:
             turn = entry.turn
             yield ""
@@ -184,13 +179,10 @@ def transcript_lines(entries: Iterable[SessionEntry], *, full: bool = False) -> 
         yield from _entry_lines(entry, full)
 
 
-def foot_lines(summary: SessionSummary, *, full: bool, sub_agents: Iterable[Path]) -> Iterator[str]:
+def foot_lines(summary: SessionSummary, *, sub_agents: Iterable[Path]) -> Iterator[str]:
     """What stands below it: counts, and all that was left out or not understood."""
     yield ""
     yield count(summary.turns, "turn")
-    if summary.left_entries and not full:
-        left = f"{summary.left_entries} entr{'y' if summary.left_entries == 1 else 'ies'}"
-        yield f"{left} on branches that were gone back from: --full shows them"
     if summary.unknown_lines:
         yield f"{count(summary.unknown_lines, 'line')} not understood"
     if summary.truncated:
@@ -208,13 +200,7 @@ def json_chunks(
     for entry in entries:
         fields = ("line", "timestamp", "turn", "role")
         data: dict[str, Any] = {name: getattr(entry, name) for name in fields}
-        if entry.tool_call is not None:
-            data["tool_call"] = entry.tool_call.model_dump()
-        elif entry.tool_result is not None:
-            data["tool_result"] = entry.tool_result.model_dump()
-        else:
-            data["text"] = entry.text
-        data |= {name: value for name in ("agent", "left") if (value := getattr(entry, name))}
+        data |= entry.item.model_dump(exclude_none=True, exclude={"type"})
         yield separator + json.dumps(data, ensure_ascii=False)
         separator = ",\n"
     session = {"engine": engine, "path": str(path), **asdict(summary)}
@@ -222,24 +208,24 @@ def json_chunks(
 
 
 def _entry_lines(entry: SessionEntry, full: bool) -> Iterator[str]:
-    who = f" ({one_line(entry.agent, 40)})" if entry.agent else ""
-    who += " (left)" if entry.left else ""
-    if entry.tool_call is not None:
-        call = entry.tool_call
+    item = entry.item
+    who = f" ({one_line(item.agent, 40)})" if item.agent else ""
+    if item.tool_call is not None:
+        call = item.tool_call
         given = {k: v if isinstance(v, str) else json.dumps(v) for k, v in call.arguments.items()}
         width = 1 << 30 if full else _ARGUMENT
         arguments = " ".join(f"{name}={one_line(value, width)}" for name, value in given.items())
         yield f"  →{who} {one_line(call.name)} {plain(arguments)}".rstrip()
         return
-    if entry.tool_result is not None:
-        prefix = f"  ←{who}{' error:' if entry.tool_result.status == 'error' else ''} "
-        text = entry.tool_result.content
+    if item.tool_result is not None:
+        prefix = f"  ←{who}{' error:' if item.tool_result.status == 'error' else ''} "
+        text = item.tool_result.content
     elif entry.role in ("user", "assistant"):
         # Messages are what one came for: never shortened.
-        prefix, text, full = f"{entry.role}{who}: ", entry.text, True
-    elif entry.text:
+        prefix, text, full = f"{entry.role}{who}: ", item.text or "", True
+    elif item.text:
         prefix = f"  {'~' if entry.role == 'reasoning' else '·'}{who} "
-        text = entry.text if full else one_line(entry.text, 200)
+        text = item.text if full else one_line(item.text, 200)
     else:
         return
     shown = plain(text).rstrip("\n")
