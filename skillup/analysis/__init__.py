@@ -1,5 +1,5 @@
 """What the trials of one run say together: from grades to ``schema.analysis``."""
 
-from skillup.analysis.analyse import Observations, analyse, with_analysis
+from skillup.analysis.analyse import analyse, with_analysis
 
-__all__ = ["Observations", "analyse", "with_analysis"]
+__all__ = ["analyse", "with_analysis"]

@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from skillup.analysis.observation import Observation
-from skillup.history.runs import WITH_SKILL, CaseKey
+from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey
 from skillup.schema.analysis import Difference, Rate, Uplift
-from skillup.schema.grade import BASELINE
+from skillup.schema.grade import BASELINE, Grade, TurnGrade
 from skillup.stats.exact import PassCounts, stratified
 from skillup.stats.paired import bootstrap_interval, mean_difference
 from skillup.stats.proportions import Interval, wilson
@@ -35,31 +34,44 @@ def mean_known(values: Iterable[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
+def tokens_of(grade: Grade) -> int | None:
+    """Input and output; None: the engine did not report both."""
+    usage = grade.usage or {}
+    sent, answered = usage.get("input_tokens"), usage.get("output_tokens")
+    return None if sent is None or answered is None else int(sent + answered)
+
+
+def turns_of(grade: Grade) -> list[TurnGrade]:
+    """Those whose message was sent."""
+    return [turn for turn in grade.turns if turn.status not in ("skipped", "error")]
+
+
 class _Pair(NamedTuple):
     """One case on one engine: its verdicts in both variants."""
 
     case_id: str
-    without: list[Observation]
-    with_skill: list[Observation]
+    without: list[Grade]
+    with_skill: list[Grade]
 
     @property
     def counts(self) -> PassCounts:
         """Without, then with the skill, apart from whether it was used."""
         a, b = (
-            [trial.apart for trial in side if trial.apart is not None]
+            [trial.status_apart or trial.status for trial in side]
             for side in (self.without, self.with_skill)
         )
-        return PassCounts(sum(a), len(a), sum(b), len(b))
+        a, b = ([status for status in side if status in VERDICTS] for side in (a, b))
+        return PassCounts(a.count("PASS"), len(a), b.count("PASS"), len(b))
 
 
-def uplifts(groups: Mapping[CaseKey, Sequence[Observation]], confidence: float) -> list[Uplift]:
+def uplifts(groups: Mapping[CaseKey, Sequence[Grade]], confidence: float) -> list[Uplift]:
     """Of each suite and engine, then of its cases; empty if nothing was run without the skill."""
     compared = {(key.suite, key.engine) for key in groups if key.variant == BASELINE}
     pairs: dict[tuple[str, str], list[_Pair]] = {}
     for key in dict.fromkeys(key._replace(variant=WITH_SKILL) for key in groups):
         if (key.suite, key.engine) in compared:
             without, own = (
-                [t for t in groups.get(key._replace(variant=v), ()) if t.is_verdict]
+                [t for t in groups.get(key._replace(variant=v), ()) if t.status in VERDICTS]
                 for v in (BASELINE, WITH_SKILL)
             )
             pairs.setdefault((key.suite, key.engine), []).append(_Pair(key.case_id, without, own))
@@ -91,11 +103,11 @@ def _uplift(
         uplift=fmean(map(_difference, counts)) if counts else None,
         low=interval and interval.low,
         high=interval and interval.high,
-        p=stratified(counts).p if counts else None,
+        p=stratified(counts) if counts else None,
         cases=len(comparable),
         not_counted=[pair.case_id for pair in pairs if pair not in comparable],
-        turns=_quantity(ran, lambda trial: len(trial.turns), confidence),
-        tokens=_quantity(ran, lambda trial: trial.tokens, confidence),
+        turns=_quantity(ran, lambda trial: len(turns_of(trial)), confidence),
+        tokens=_quantity(ran, tokens_of, confidence),
         cost_usd=_quantity(ran, lambda trial: trial.cost_usd, confidence),
         duration_ms=_quantity(ran, lambda trial: trial.duration_ms, confidence),
     )
@@ -105,33 +117,22 @@ def _difference(counts: PassCounts) -> float:
     return counts.passed_b / counts.trials_b - counts.passed_a / counts.trials_a
 
 
-def uplift_interval(
-    counts: Sequence[PassCounts], confidence: float, *, draws: int | None = None
-) -> Interval | None:
+def uplift_interval(counts: Sequence[PassCounts], confidence: float) -> Interval | None:
     """As wide as what the cases say by how they differ, and as what their trials leave open.
 
     Cases that all differ alike say nothing of how sure that is: there the trials' own chance
-    counts. Each alone may be too narrow, so each end is the outer one of both. `draws`: of the
-    bootstrap. None without any case.
+    counts. Each alone may be too narrow, so each end is the outer one of both. None without any
+    case.
     """
     if not counts:
         return None
     within = mean_difference(counts, confidence)
-    between = _bootstrap(list(map(_difference, counts)), confidence, draws) or within
+    between = bootstrap_interval(list(map(_difference, counts)), confidence) or within
     return Interval(min(within.low, between.low), max(within.high, between.high))
 
 
-def _bootstrap(
-    differences: Sequence[float], confidence: float, draws: int | None = None
-) -> Interval | None:
-    """The usual one; where all differences are the same, that is all that can be drawn."""
-    if min(differences) == max(differences) and len(differences) > 1:
-        return Interval(differences[0], differences[0])
-    return bootstrap_interval(differences, confidence, draws=draws)
-
-
 def _quantity(
-    pairs: Sequence[_Pair], of: Callable[[Observation], float | None], confidence: float
+    pairs: Sequence[_Pair], of: Callable[[Grade], float | None], confidence: float
 ) -> Difference | None:
     """Means over cases of their trials' means; None: no case knows it in both variants."""
     sides = [(mean_known(map(of, p.with_skill)), mean_known(map(of, p.without))) for p in pairs]
@@ -139,7 +140,7 @@ def _quantity(
     if not known:
         return None
     differences = [a - b for a, b in known]
-    interval = _bootstrap(differences, confidence) if len(known) >= _LEAST_CASES else None
+    interval = bootstrap_interval(differences, confidence) if len(known) >= _LEAST_CASES else None
     return Difference(
         with_skill=fmean(a for a, _ in known),
         without_skill=fmean(b for _, b in known),

@@ -279,18 +279,14 @@ def _early_stopping(
     if not request.until_decided:
         return None
     from skillup.executors.early_stopping import EarlyStopping
-    from skillup.stats.sequential import fewest_trials
+    from skillup.stats.sequential import side_of
 
     deciding = EarlyStopping(plan.jobs, info)
     most = request.trials or 0
     for threshold in sorted({test.threshold for test in deciding.tests()}):
-        above, below = fewest_trials(threshold)
-        for side, needed, results in (("above", above, "passes"), ("below", below, "failures")):
-            if most < needed:
-                warn(
-                    f"with {most} trials no case can be surely {side} {threshold:g}: "
-                    f"that takes {needed} {results} in a row"
-                )
+        for side, best in (("above", (most, 0)), ("below", (0, most))):
+            if side_of(*best, threshold) != side:
+                warn(f"with {most} trials no case can be surely {side} {threshold:g}")
     return deciding
 
 

@@ -17,7 +17,7 @@ from skillup.history.index import (
     stored_run,
     tallies_of_all_runs,
 )
-from skillup.history.runs import CaseKey, RunOutcomes, read_run, run_info
+from skillup.history.runs import CaseKey, RunOutcomes, read_run
 from skillup.schema.suite import Gates
 from skillup.store.runs import is_run, runs_in
 
@@ -65,7 +65,8 @@ def _as_it_is_now(index: Index, run_id: str) -> RunOutcomes:
     """As its directory says, or the index, where that is not there, or now holds another run."""
     stored = stored_run(index, run_id)
     path = Path(stored.path)
-    return read_run(path) if is_run(path) and run_info(path).get("run_id") == run_id else stored
+    found = read_run(path) if is_run(path) else stored
+    return found if found.run_id == run_id else stored
 
 
 def _only(name: str, found: set[str], newest: list[str]) -> str:

@@ -17,12 +17,10 @@ from skillup.history.runs import (
     by_case,
 )
 from skillup.stats.exact import (
-    ExactTest,
     PassCounts,
     fisher_lower,
     holm,
     least_fisher_lower,
-    mcnemar,
     stratified,
     swapped,
     worth_testing,
@@ -96,7 +94,7 @@ def changes(
         if a.judged and b.judged
     }
     times = THREEFOLD if until_decided else 1
-    alpha = _alpha(confidence)
+    alpha = 1 - confidence + 1e-9  # p-values that it equals but for rounding are within it
     worse = _corrected(counts, alpha, times)
     better = _corrected({key: swapped(own) for key, own in counts.items()}, alpha, times)
     found = []
@@ -128,11 +126,6 @@ def _without_verdict(a: CaseTally, b: CaseTally) -> Change:
     return "skipped" if "skip" in states and not states & {"error", "not_held"} else "not_run"
 
 
-def _alpha(confidence: float) -> float:
-    """The chance of a false alarm; p-values that it equals but for rounding are within it."""
-    return 1 - confidence + 1e-9
-
-
 def _corrected(
     counts: Mapping[CaseKey, PassCounts], alpha: float, times: int
 ) -> dict[CaseKey, float]:
@@ -145,14 +138,6 @@ def _corrected(
     kept = [k for k, keep in zip(several, worth_testing(least, alpha), strict=True) if keep]
     p_values = holm([times * fisher_lower(several[key]) for key in kept])
     return dict(zip(kept, p_values, strict=True))
-
-
-def could_be_sure(
-    a: CaseTally, b: CaseTally, confidence: float, *, until_decided: bool = False
-) -> bool:
-    """Whether so many trials could show a difference at all: passed each time, then never."""
-    flip = PassCounts(a.judged, a.judged, 0, b.judged)
-    return (THREEFOLD if until_decided else 1) * fisher_lower(flip) <= _alpha(confidence)
 
 
 def edited_cases(a: RunOutcomes, b: RunOutcomes) -> list[tuple[str, str]]:
@@ -173,9 +158,8 @@ class Verdicts:
     cases: int
     worse: int  # Cases with a lower pass rate in B
     better: int
-    test: ExactTest | None
-    """None: only one of the runs was run `--until-decided`, so their rates are no equals."""
-    name: str  # Of the test
+    p: float | None
+    """By McNemar's exact test; None: with `--until-decided`, good cases have more trials."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +171,7 @@ class Scores:
     mean_b: float
     difference: float
     interval: Interval | None  # None: one case only
-    test: ExactTest | None  # As that of the verdicts
+    p: float | None  # Of exchanging the runs case by case; None as that of the verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,8 +206,6 @@ class Comparison:
     duration: Means | None
     earlier: Mapping[CaseKey, str]
     """Cases without a verdict in A: the id of the earlier run whose verdicts stand for it."""
-    until_decided: bool
-    """Whether how often a case was run depended on how it did, in one of the runs or more."""
     notes: tuple[str, ...] = ()  # What to know when reading the rest, in a sentence each
     edited: tuple[tuple[str, str], ...] = ()
     """Suite and id of cases that were not the same in A and B, as far as the runs tell."""
@@ -258,27 +240,12 @@ def compare_runs(
     what broke. `earlier_until_decided`: ids of those that were run so.
     """
     before, after = by_case(a.trials), by_case(b.trials)
-    variants = {key.variant for key in before} & {key.variant for key in after}
-    left_out = {
-        name: [key for key in cases if variants and key.variant not in variants]
-        for name, cases in (("A", before), ("B", after))
-    }
-    for key in (*left_out["A"], *left_out["B"]):
-        before.pop(key, None)
-        after.pop(key, None)
-    standing = {
-        key: stands
-        for key, stands in (earlier or {}).items()
-        if key in before or (key in after and (not variants or key.variant in variants))
-    }
+    standing = earlier or {}
     before.update((key, own) for key, (_, own) in standing.items())
-    stand_ins = [run_id for run_id, _ in standing.values()]
-    decided = {
-        "A": a.until_decided,
-        "B": b.until_decided,
-        **{run_id: run_id in earlier_until_decided for run_id in stand_ins},
-    }
-    until_decided, alike = any(decided.values()), len(set(decided.values())) == 1
+    runs = {"A": a.until_decided, "B": b.until_decided}
+    runs |= {run_id: run_id in earlier_until_decided for run_id, _ in standing.values()}
+    decided = [name for name, flag in runs.items() if flag]
+    until_decided = bool(decided)
     cases = changes(before, after, confidence, until_decided=until_decided)
     counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
     both = [case for case in counted if case.a.judged and case.b.judged]
@@ -288,68 +255,38 @@ def compare_runs(
         confidence=confidence,
         cases=tuple(cases),
         counted=tuple(counted),
-        verdicts=_verdicts(both, until_decided=until_decided, alike=alike),
-        scores=_scores(both, confidence, alike=alike),
+        verdicts=_verdicts(both, until_decided=until_decided),
+        scores=_scores(both, confidence, until_decided=until_decided),
         cost=means(both, lambda tally: tally.cost_usd),
         duration=means(both, lambda tally: tally.duration_ms),
         earlier={key: run_id for key, (run_id, _) in standing.items()},
-        until_decided=until_decided,
-        notes=tuple(
-            _notes(stand_ins, [name for name in decided if decided[name]], alike, left_out)
-        ),
+        notes=tuple(_notes([run_id for run_id, _ in standing.values()], decided)),
         edited=tuple(edited_cases(a, b)),
     )
 
 
-def _notes(
-    stand_ins: Sequence[str],
-    decided: Sequence[str],
-    alike: bool,
-    left_out: Mapping[str, Sequence[CaseKey]],
-) -> Iterator[str]:
-    """`decided`: the runs with `--until-decided`; `alike`: all of them, or none.
-
-    `left_out`: by run, its cases of a variant that the other has not.
-    """
+def _notes(stand_ins: Sequence[str], decided: Sequence[str]) -> Iterator[str]:
+    """`decided`: the runs with `--until-decided`."""
     if stand_ins:
-        runs = list(dict.fromkeys(stand_ins))
-        whom = runs[0] if len(runs) == 1 else f"{len(runs)} earlier runs"
-        yield f"{_cases(len(stand_ins))} without a verdict in A compared with {whom}"
+        cases = "1 case" if len(stand_ins) == 1 else f"{len(stand_ins)} cases"
+        runs = ", ".join(dict.fromkeys(stand_ins))
+        yield f"{cases} without a verdict in A compared with {runs}"
     if decided:
-        were = f"{' and '.join(decided)} {'were' if len(decided) > 1 else 'was'}"
         yield (
-            f"{were} run --until-decided: the number of trials of a case depends on their "
-            "outcomes, so the p of a case counts threefold; and rates lie further from the "
-            "threshold than the truth, on average"
-            + ("" if alike else ", so nothing is tested over all cases")
+            f"run --until-decided: {', '.join(decided)}. There the number of trials of a case "
+            "depends on their outcomes, so its p counts threefold, nothing is tested over all "
+            "cases, and rates lie further from the threshold than the truth, on average"
         )
-    for name, other in (("A", "B"), ("B", "A")):
-        if left_out[name]:
-            yield (
-                f"{other} was run without --baseline: {_cases(len(left_out[name]))} that {name} "
-                "ran without the skill left out"
-            )
 
 
-def _cases(count: int) -> str:
-    return "1 case" if count == 1 else f"{count} cases"
-
-
-def _verdicts(both: Sequence[CaseChange], *, until_decided: bool, alike: bool) -> Verdicts:
+def _verdicts(both: Sequence[CaseChange], *, until_decided: bool) -> Verdicts:
     rates = [(case.a.rate or 0.0, case.b.rate or 0.0) for case in both]
     worse, better = sum(b < a for a, b in rates), sum(b > a for a, b in rates)
-    if until_decided:
-        # Held by the same rule, an unchanged case could as well have come in the other order.
-        exchanged = sign_test_of_mean([b - a for a, b in rates]) if alike else None
-        return Verdicts(len(both), worse, better, exchanged, "runs exchanged case by case")
-    if all(case.a.judged == case.b.judged == 1 for case in both):
-        return Verdicts(len(both), worse, better, mcnemar(worse, better), "McNemar's exact test")
-    test = stratified(case.counts for case in both)
-    name = "McNemar's exact test, for several trials"
-    return Verdicts(len(both), worse, better, test, name)
+    p = None if until_decided else stratified(case.counts for case in both)
+    return Verdicts(len(both), worse, better, p)
 
 
-def _scores(both: Sequence[CaseChange], confidence: float, *, alike: bool) -> Scores | None:
+def _scores(both: Sequence[CaseChange], confidence: float, *, until_decided: bool) -> Scores | None:
     """The same case on several engines is one pair: what it asks is the same."""
     groups: dict[tuple[str, str], list[CaseChange]] = {}
     for case in both:
@@ -368,7 +305,7 @@ def _scores(both: Sequence[CaseChange], confidence: float, *, alike: bool) -> Sc
         mean_b=fmean(b for _, b in scores),
         difference=fmean(differences),
         interval=bootstrap_interval(differences, level),
-        test=sign_test_of_mean(differences) if alike else None,
+        p=None if until_decided else sign_test_of_mean(differences),
     )
 
 

@@ -6,12 +6,14 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.postgresql import Database, postgresql
-from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, TrialOutcome, read_run
+from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, TrialOutcome, by_case, read_run
 from skillup.store.places import default_index_path
 from skillup.store.runs import is_run
 
@@ -165,49 +167,39 @@ def stored_run(index: Index, run_id: str) -> RunOutcomes:
         "FROM skillup_runs WHERE run_id = ?",
         run_id,
     )
-    trials = index.execute(
-        "SELECT suite, case_id, engine, variant, trial, status, score, cost_usd, duration_ms, "
-        "reason FROM skillup_trials WHERE run_id = ? ORDER BY position",
-        run_id,
-    )
     return RunOutcomes(
         run_id=run_id,
         started_at=started_at,
         path=path,
         finished=bool(finished),
-        trials=tuple(TrialOutcome(CaseKey(*row[:4]), *row[4:]) for row in trials),
+        trials=tuple(trial for _, trial in _trials(index, "WHERE run_id = ?", [run_id])),
         gates=json.loads(gates),
         until_decided=bool(until_decided),
         selection_key=selection_key,
     )
 
 
-def tallies_of_all_runs(index: Index, suites: Collection[str] = ()) -> list[CaseInRun]:
-    """Every case in every run, of `suites` or of all; the oldest run first, each in its order.
-
-    Summed up by the database: a year of nights has a hundred thousand trials.
-    """
-    chosen = f"WHERE suite IN ({', '.join('?' * len(suites))})" if suites else ""
-    counts = ", ".join(
-        f"sum(CASE WHEN status = '{status}' THEN 1 ELSE 0 END)"
-        for status in ("PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD")
-    )
-    judged = "CASE WHEN status IN ('PASS', 'FAIL') THEN"
-    key = "run_id, started_at, suite, case_id, engine, variant"
+def _trials(
+    index: Index, condition: str, values: Collection[str]
+) -> Iterator[tuple[RunHead, TrialOutcome]]:
+    """The oldest run first, each in its order."""
     rows = index.execute(
-        f"SELECT {key}, {counts}, avg({judged} score END), avg({judged} cost_usd END), "  # noqa: S608
-        f"avg({judged} duration_ms END), count({judged} cost_usd END) "
-        f"FROM skillup_runs JOIN skillup_trials USING (run_id) {chosen} "
-        f"GROUP BY {key} ORDER BY started_at, run_id, min(position)",
-        *suites,
+        "SELECT run_id, started_at, suite, case_id, engine, variant, trial, status, score, "  # noqa: S608
+        "cost_usd, duration_ms, reason FROM skillup_runs JOIN skillup_trials USING (run_id) "
+        f"{condition} ORDER BY started_at, run_id, position",
+        *values,
     )
-    found = []
-    for row in rows:
-        # PostgreSQL gives means of whole numbers as decimals.
-        score, cost, duration = (None if mean is None else float(mean) for mean in row[11:14])
-        tally = CaseTally(*(*row[6:11], score, cost, duration, "", row[14]))
-        found.append(CaseInRun(RunHead(*row[:2]), CaseKey(*row[2:6]), tally))
-    return found
+    return ((RunHead(*row[:2]), TrialOutcome(CaseKey(*row[2:6]), *row[6:])) for row in rows)
+
+
+def tallies_of_all_runs(index: Index, suites: Collection[str] = ()) -> list[CaseInRun]:
+    """Every case in every run, of `suites` or of all; the oldest run first, each in its order."""
+    chosen = f"WHERE suite IN ({', '.join('?' * len(suites))})" if suites else ""
+    return [
+        CaseInRun(run, key, own)
+        for run, rows in groupby(_trials(index, chosen, suites), itemgetter(0))
+        for key, own in by_case(trial for _, trial in rows).items()
+    ]
 
 
 def add_run(url: str, run: RunOutcomes) -> None:

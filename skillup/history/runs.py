@@ -1,7 +1,4 @@
-"""A run as it is compared and indexed: its trials' outcomes, read from its directory, and tallies.
-
-Files are read as plain JSON: of a grade only a few fields matter here. Formats: `docs/runs.md`.
-"""
+"""A run as it is compared and indexed: the outcomes of its trials, and their tallies."""
 
 from __future__ import annotations
 
@@ -12,19 +9,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
-from skillup.errors import RunDirectoryError
 from skillup.load.discover import workspace_root
-from skillup.store.files import disk_errors, read_regular
-from skillup.store.places import HOME_DIRECTORY, START_ANEW, check_shape_of_run
+from skillup.schema.grade import Grade
+from skillup.store import RunDirectory, trials
+from skillup.store.places import HOME_DIRECTORY, check_shape_of_run
 from skillup.store.run_directory import RESULT_FILE, RUN_FILE
-from skillup.store.trials import GRADE_FILE
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD"]
 """A case's status; NOT_HELD: the run had planned the trial, and ended before it."""
 VERDICTS = ("PASS", "FAIL")
 WITH_SKILL = "with_skill"
+_WORST_FIRST = ("FAIL", "ERROR", "SKIP", "NOT_HELD")
 _LONGEST_REASON = 500
 _CHOICES = ("cases", "tags", "item", "sample_size", "shard", "engines")
 
@@ -36,6 +33,10 @@ class CaseKey(NamedTuple):
     case_id: str
     engine: str  # The profile's name
     variant: str
+
+
+def key_of(grade: Grade) -> CaseKey:
+    return CaseKey(grade.suite, grade.case_id, grade.engine, grade.variant)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,44 +91,51 @@ def planned_key(job_id: str, suites: Mapping[str, Any]) -> tuple[CaseKey, int]:
 # From a run directory.
 
 
-def run_info(path: Path) -> dict[str, Any]:
-    """`run.json` of the directory `path`. Raises RunDirectoryError if it is none, or damaged."""
-    info = _json_object(path / RUN_FILE)
-    if info is None:
-        what = "is no run directory" if path.is_dir() else "does not exist"
-        raise RunDirectoryError(f"{path} {what}", hint="give the directory that holds run.json")
-    check_shape_of_run(info, path / RUN_FILE)
-    return info
-
-
 def read_run(path: Path) -> RunOutcomes:
     """The outcomes of the run in the directory `path`.
 
     They are those of `result.json`; a run that was killed has none, so then those of the
     `grading.json` files of the trials that had finished. Raises RunDirectoryError if it is no run,
-    or holds nothing that can be read.
+    or what it holds cannot be read.
     """
-    path = path.absolute()
-    info = run_info(path)
-    hint = "`skillup run --resume` writes it anew, from the trials' grades"
-    result = _json_object(path / RESULT_FILE, hint=hint)
-    lists = [] if result is None else [result.get("cases"), result.get("not_run") or []]
-    if not all(isinstance(one, list) for one in lists):
-        raise RunDirectoryError(f"{path / RESULT_FILE} is damaged", hint=hint)
-    grades = _single_grades(path) if result is None else result["cases"]
-    trials = [trial for grade in grades if (trial := _outcome(grade)) is not None]
-    not_run = _not_run(info, result, trials)
+    directory = RunDirectory.open(path)
+    path, info = directory.path, directory.run_info()
+    check_shape_of_run(info, path / RUN_FILE)
+    if (path / RESULT_FILE).exists():
+        result = directory.read_result()
+        grades, missing = result.cases, result.not_run
+    else:
+        ended = trials.directories_with_records(path / "trials")
+        found = {job: trials.load_grade(place / trials.GRADE_FILE) for job, place in ended}
+        grades = [grade for grade in found.values() if grade is not None]
+        missing = [job for job in info.get("jobs") or () if found.get(job) is None]
     suites, request = info.get("suites") or {}, info.get("request") or {}
+    not_run = (planned_key(job, suites) for job in missing)
     return RunOutcomes(
         run_id=str(info.get("run_id") or path.name),
         started_at=str(info.get("started_at") or ""),
         path=str(path),
-        finished=not not_run,
-        trials=(*trials, *not_run),
+        finished=not missing,
+        trials=(
+            *map(_outcome, grades),
+            *(TrialOutcome(key, number, "NOT_HELD", reason="not run") for key, number in not_run),
+        ),
         gates={name: about.get("gates") or {} for name, about in suites.items()},
         until_decided=bool(request.get("until_decided")),
         selection_key=selection_key(info),
         digests=digests_of(info),
+    )
+
+
+def _outcome(grade: Grade) -> TrialOutcome:
+    return TrialOutcome(
+        key=key_of(grade),
+        trial=grade.trial,
+        status=grade.status,
+        score=grade.score,
+        cost_usd=grade.cost_usd,
+        duration_ms=grade.duration_ms,
+        reason=" ".join(grade.reason.split())[:_LONGEST_REASON],
     )
 
 
@@ -147,12 +155,10 @@ def digests_of(info: Mapping[str, Any]) -> dict[tuple[str, str], str]:
 
     A case that was run in two forms, as by `--resume`, has none.
     """
-    digests = info.get("case_digests")
-    found = {}
-    for label, digest in digests.items() if isinstance(digests, dict) else ():
-        if isinstance(digest, str):
-            key, _ = planned_key(f"{label}///1", info.get("suites") or {})
-            found[key.suite, key.case_id] = digest
+    suites, found = info.get("suites") or {}, {}
+    for label, digest in (info.get("case_digests") or {}).items():
+        if digest is not None:
+            found[planned_key(f"{label}///1", suites)[0][:2]] = digest
     return found
 
 
@@ -161,69 +167,9 @@ def workspace_of(path: Path) -> Path:
     folder = path.absolute().parent
     if folder.name == "runs" and folder.parent.name == HOME_DIRECTORY:
         return folder.parent.parent
-    request = (_json_object(path / RUN_FILE) or {}).get("request")
-    start = request.get("directory") if isinstance(request, dict) else None
-    there = isinstance(start, str) and "\0" not in start and Path(start).is_dir()
-    return workspace_root(Path(start) if start and there else path)
-
-
-def _json_object(path: Path, *, hint: str = START_ANEW) -> dict[str, Any] | None:
-    """The object in the file; None if there is no file. RunDirectoryError if it is damaged."""
-    with disk_errors("read", path):
-        try:
-            data = read_regular(path)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise RunDirectoryError(f"{path} is damaged", hint=hint)
-    return value
-
-
-def _single_grades(path: Path) -> Iterable[Any]:
-    for file in sorted((path / "trials").rglob(GRADE_FILE)):
-        try:
-            yield json.loads(read_regular(file))
-        except (OSError, ValueError, RecursionError):
-            continue  # cut short: the trial counts as not run
-
-
-def _outcome(grade: Any) -> TrialOutcome | None:
-    """None: it is no grade."""
-    try:
-        if grade["status"] not in get_args(Status):
-            return None
-        cost = grade.get("cost_usd")
-        return TrialOutcome(
-            key=CaseKey(*(str(grade[name]) for name in CaseKey._fields)),
-            trial=int(grade["trial"]),
-            status=grade["status"],
-            score=float(grade["score"]),
-            cost_usd=None if cost is None else float(cost),
-            duration_ms=int(grade["duration_ms"]),
-            reason=" ".join(str(grade["reason"]).split())[:_LONGEST_REASON],
-        )
-    except (KeyError, TypeError, ValueError, OverflowError):
-        return None
-
-
-def _not_run(
-    info: Mapping[str, Any], result: Mapping[str, Any] | None, trials: Iterable[TrialOutcome]
-) -> list[TrialOutcome]:
-    """The trials that were planned and are not among `trials`."""
-    done = Counter((trial.key, trial.trial) for trial in trials)
-    missing = []
-    for job in info.get("jobs") or () if result is None else result.get("not_run") or ():
-        key, number = planned_key(str(job), info.get("suites") or {})
-        # Of two suites of the same name, one may have run what the other has not.
-        if result is None and done[key, number]:
-            done[key, number] -= 1
-        else:
-            missing.append(TrialOutcome(key, number, "NOT_HELD", reason="not run"))
-    return missing
+    request = RunDirectory.open(path).run_info().get("request") or {}
+    start = Path(request.get("directory") or path)
+    return workspace_root(start if start.is_dir() else path)
 
 
 # The trials of one case in one run, summed up.
@@ -245,7 +191,7 @@ class CaseTally:
     cost_usd: float | None = None  # Of the trials whose cost is known
     duration_ms: float | None = None
     reason: str = ""  # Why the first trial that did not pass did not
-    priced: int = 0  # Trials with a verdict whose cost is known
+    trials: tuple[TrialOutcome, ...] = field(default=(), repr=False)
 
     @property
     def judged(self) -> int:
@@ -277,16 +223,11 @@ ABSENT = CaseTally()
 
 
 def tally(trials: Iterable[TrialOutcome]) -> CaseTally:
-    counts: Counter[str] = Counter()
-    judged: list[TrialOutcome] = []
-    reasons: dict[str, str] = {}
-    for trial in trials:
-        counts[trial.status] += 1
-        reasons.setdefault(trial.status, trial.reason)
-        if trial.status in VERDICTS:
-            judged.append(trial)
+    own = tuple(trials)
+    counts = Counter(trial.status for trial in own)
+    judged = [trial for trial in own if trial.status in VERDICTS]
     costs = [trial.cost_usd for trial in judged if trial.cost_usd is not None]
-    worst = (status for status in ("FAIL", "ERROR", "SKIP", "NOT_HELD") if status in reasons)
+    reasons = (t.reason for status in _WORST_FIRST for t in own if t.status == status)
     return CaseTally(
         passed=counts["PASS"],
         failed=counts["FAIL"],
@@ -296,32 +237,14 @@ def tally(trials: Iterable[TrialOutcome]) -> CaseTally:
         score=fmean(trial.score for trial in judged) if judged else None,
         cost_usd=fmean(costs) if costs else None,
         duration_ms=fmean(trial.duration_ms for trial in judged) if judged else None,
-        reason=reasons.get(next(worst, ""), ""),
-        priced=len(costs),
+        reason=next(reasons, ""),
+        trials=own,
     )
 
 
 def together(tallies: Iterable[CaseTally]) -> CaseTally:
     """Several as one, of a case's runs or a suite's cases; each trial counts the same in means."""
-    parts = list(tallies)
-
-    def mean(values: Iterable[tuple[float | None, int]]) -> float | None:
-        known = [(value, trials) for value, trials in values if value is not None and trials]
-        count = sum(trials for _, trials in known)
-        return sum(value * trials for value, trials in known) / count if count else None
-
-    return CaseTally(
-        passed=sum(own.passed for own in parts),
-        failed=sum(own.failed for own in parts),
-        errors=sum(own.errors for own in parts),
-        skipped=sum(own.skipped for own in parts),
-        not_held=sum(own.not_held for own in parts),
-        score=mean((own.score, own.judged) for own in parts),
-        cost_usd=mean((own.cost_usd, own.priced) for own in parts),
-        duration_ms=mean((own.duration_ms, own.judged) for own in parts),
-        reason=next((own.reason for own in parts if own.reason), ""),
-        priced=sum(own.priced for own in parts),
-    )
+    return tally(trial for own in tallies for trial in own.trials)
 
 
 def by_case(trials: Iterable[TrialOutcome]) -> dict[CaseKey, CaseTally]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from skillup.history.index import CaseInRun, RunHead
 from skillup.history.runs import ABSENT, WITH_SKILL, CaseKey, CaseTally, State, together
@@ -46,9 +45,6 @@ class FailingSince:
     first: RunHead  # The run where it began: the first without a pass since it last passed
     last_pass: RunHead | None  # The last run where it passed; None: there is none in the index
     runs: int  # With a verdict, from the first on
-    unknown: int
-    """Runs between the last pass and the first failure that gave no verdict: it may have begun
-    there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +56,6 @@ class ChangePoint:
     since: Passes
     runs: int  # With a verdict, from the first on
     p: float  # Of Fisher's test there, times the number of runs where it could have fallen
-    newest: Passes  # Of the newest run with a verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +78,6 @@ class CaseHistory:
         return wilson(total.passed, total.judged) if total.judged else None
 
 
-SuiteState = State | Literal["pass_of_some", "fail_and_not_run"]
-"""`pass_of_some`: what ran passed, but a case of earlier runs was not in this one.
-`fail_and_not_run`: a case failed, at least at times, and another has no verdict, for an error or
-the end of the run."""
-
-
 @dataclass(frozen=True, slots=True)
 class SuiteHistory:
     """A suite over its newest runs, the oldest first."""
@@ -96,8 +85,6 @@ class SuiteHistory:
     suite: str
     runs: tuple[RunHead, ...]
     cases: tuple[CaseHistory, ...]
-    older: frozenset[CaseKey] = frozenset()
-    """Those of them that ran before, too, in runs that are not shown."""
 
     @property
     def counted(self) -> Sequence[CaseHistory]:
@@ -117,28 +104,16 @@ class SuiteHistory:
         totals = [together(tallies) for tallies in cases.values()]
         return interval_over_cases([(own.passed, own.judged) for own in totals if own.judged])
 
-    def states(self) -> list[SuiteState]:
-        """The suite in each run: failing where a case failed, an error where one was not run.
-
-        A run that lacks a case that an earlier one ran passed with some of them, at best.
-        """
-        cases = self.counted
-        found: list[SuiteState] = []
-        known = {case.key for case in cases} & self.older
-        for place in range(len(self.runs)):
-            here = {case.key: case.tallies[place] for case in cases}
-            ran = {key for key, own in here.items() if own.state != "absent"}
-            state = _in_one_word(here.values())
-            found.append("pass_of_some" if state == "pass" and known - ran else state)
-            known |= ran
-        return found
+    def states(self) -> list[State]:
+        """The suite in each run: failing where a case failed, an error where one was not run."""
+        return [
+            _in_one_word({case.tallies[place].state for case in self.counted})
+            for place in range(len(self.runs))
+        ]
 
 
-def _in_one_word(tallies: Iterable[CaseTally]) -> SuiteState:
-    states = {tally.state for tally in tallies}
+def _in_one_word(states: set[State]) -> State:
     if states & {"fail", "mixed"}:
-        if states & {"error", "not_held"}:
-            return "fail_and_not_run"
         return "mixed" if states & {"pass", "mixed"} else "fail"
     order: tuple[State, ...] = ("error", "not_held", "pass", "skip")
     return next((state for state in order if state in states), "absent")
@@ -163,8 +138,7 @@ def histories(rows: Iterable[CaseInRun], chosen: SeriesFilter, last: int) -> lis
             for key, of in suites[suite].items()
             if any(run in of for run in shown)
         )
-        before = {key for key, of in suites[suite].items() if next(iter(of)) not in shown}
-        found.append(SuiteHistory(suite, shown, cases, frozenset(before)))
+        found.append(SuiteHistory(suite, shown, cases))
     return found
 
 
@@ -183,20 +157,14 @@ def failing_since(runs: Iterable[tuple[RunHead, CaseTally]]) -> FailingSince | N
 
     Runs without a verdict are no failure, and no end of one. `runs` begin with the oldest.
     """
-    first: RunHead | None = None
     last_pass: RunHead | None = None
-    count = unknown = 0
+    failed: list[RunHead] = []
     for run, tally in runs:
         if tally.state == "pass":
-            first, last_pass, count, unknown = None, run, 0, 0
+            last_pass, failed = run, []
         elif tally.judged:
-            first = first or run
-            count += 1
-        elif first is None:
-            unknown += 1
-    if first is None:
-        return None
-    return FailingSince(first, last_pass, count, unknown if last_pass else 0)
+            failed.append(run)
+    return FailingSince(failed[0], last_pass, len(failed)) if failed else None
 
 
 def fell_at(runs: Iterable[tuple[RunHead, CaseTally]]) -> ChangePoint | None:
@@ -218,34 +186,4 @@ def fell_at(runs: Iterable[tuple[RunHead, CaseTally]]) -> ChangePoint | None:
         since=fallen.since,
         runs=len(series) - fallen.place,
         p=fallen.p,
-        newest=series[-1],
     )
-
-
-def worst_first(cases: Sequence[CaseHistory], most: int) -> list[CaseHistory]:
-    """`most` of the cases, all in their own order if there are no more than that.
-
-    Else the worst come first: those that fail or fell, the latest to begin before the others; then
-    what failed in its newest run, had no verdict there, or did not always pass.
-    """
-    if len(cases) <= most:
-        return list(cases)
-
-    def began(case: CaseHistory) -> str:
-        worse = case.failing or case.fell
-        return worse.first.started_at if worse else ""
-
-    def rank(case: CaseHistory) -> int:
-        if case.key.variant != WITH_SKILL:
-            return 4
-        newest = next((own.state for own in case.tallies[::-1] if own.state != "absent"), "absent")
-        ranks = (
-            bool(case.failing or case.fell),
-            newest in ("fail", "mixed"),
-            newest in ("error", "not_held"),
-            bool(case.total.failed),
-            True,
-        )
-        return ranks.index(True)
-
-    return sorted(sorted(cases, key=began, reverse=True), key=rank)[:most]

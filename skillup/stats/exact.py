@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import comb, exp, lgamma
+from math import exp, lgamma
 from typing import NamedTuple
 
 _SAME = 1 + 1e-9
@@ -19,46 +19,6 @@ class PassCounts(NamedTuple):
     trials_b: int
 
 
-def fisher_lower(counts: PassCounts) -> float:
-    """Fisher's exact test, one-sided: p of so few passes in B if its rate were that of A.
-
-    Given the number of passes in both runs together, K = passed_a + passed_b, those of B are
-    hypergeometric if nothing changed: P(x) = C(n_b, x)·C(n_a, K-x)/C(n_a+n_b, K); the result is the
-    sum of P(x) for x <= passed_b, from the largest term down: there may be thousands of trials.
-
-    Source: R. A. Fisher (1935), The design of experiments, ch. 2; A. Agresti (2013), Categorical
-    data analysis, 3rd ed., §3.5. It never rejects more often than it says; with few trials, less.
-    """
-    passed_a, trials_a, x, trials_b = _checked(counts)
-    passes = passed_a + x
-    term = total = exp(
-        _log_ways(trials_b, x)
-        + _log_ways(trials_a, passed_a)
-        - _log_ways(trials_a + trials_b, passes)
-    )
-    while x > max(0, passes - trials_a):
-        # The next term, for one pass fewer in B and one more in A.
-        term *= x * (trials_a - passes + x) / ((trials_b - x + 1) * (passes - x + 1))
-        x -= 1
-        total += term
-    return min(1.0, total)
-
-
-def _log_ways(of: int, chosen: int) -> float:
-    return lgamma(of + 1) - lgamma(chosen + 1) - lgamma(of - chosen + 1)
-
-
-def _checked(counts: PassCounts) -> PassCounts:
-    if not (0 <= counts.passed_a <= counts.trials_a and 0 <= counts.passed_b <= counts.trials_b):
-        raise ValueError(f"{counts} are no counts")
-    return counts
-
-
-def least_fisher_lower(counts: PassCounts) -> float:
-    """The smallest p that :func:`fisher_lower` can give for cases with as many passes in all."""
-    return hypergeometric(counts)[1][0]
-
-
 def swapped(counts: PassCounts) -> PassCounts:
     """The same, with the runs exchanged: :func:`fisher_lower` then tests for *more* passes in B."""
     return PassCounts(counts.passed_b, counts.trials_b, counts.passed_a, counts.trials_a)
@@ -67,53 +27,50 @@ def swapped(counts: PassCounts) -> PassCounts:
 def hypergeometric(counts: PassCounts) -> tuple[int, list[float]]:
     """The least possible number of passes in B, and the chance of it and of each number above.
 
-    Raises ValueError if the counts are none.
+    Given the number of passes in both runs together, K = passed_a + passed_b, those of B are
+    hypergeometric if nothing changed: P(x) = C(n_b, x)·C(n_a, K-x)/C(n_a+n_b, K).
     """
-    passed_a, trials_a, passed_b, trials_b = _checked(counts)
+    passed_a, trials_a, passed_b, trials_b = counts
     passes = passed_a + passed_b
     first, last = max(0, passes - trials_a), min(trials_b, passes)
-    ways = comb(trials_a + trials_b, passes)
-    in_b, in_a = comb(trials_b, first), comb(trials_a, passes - first)
-    chances = []
-    for x in range(first, last + 1):
-        chances.append(in_b * in_a / ways)
-        # The next ones from these, in whole numbers: hundreds of trials have very large ones.
-        in_b = in_b * (trials_b - x) // (x + 1)
-        in_a = in_a * (passes - x) // (trials_a - passes + x + 1)
-    return first, chances
+    ways = _log_ways(trials_a + trials_b, passes)
+    return first, [
+        exp(_log_ways(trials_b, x) + _log_ways(trials_a, passes - x) - ways)
+        for x in range(first, last + 1)
+    ]
 
 
-class ExactTest(NamedTuple):
-    """A p-value, and the smallest that the data could have given at all."""
-
-    p: float
-    least: float
+def _log_ways(of: int, chosen: int) -> float:
+    return lgamma(of + 1) - lgamma(chosen + 1) - lgamma(of - chosen + 1)
 
 
-def mcnemar(worse: int, better: int) -> ExactTest:
-    """McNemar's test, exact and two-sided, for cases run once in each run.
+def fisher_lower(counts: PassCounts) -> float:
+    """Fisher's exact test, one-sided: p of so few passes in B if its rate were that of A.
 
-    Only the cases whose verdict changed tell something: if nothing changed but by chance, each is
-    as likely to have become worse as better, so `worse` is binomial(worse + better, 1/2):
-    p = min(1, 2·Σ_{i <= min(worse, better)} C(n, i)/2ⁿ).
+    The sum of :func:`hypergeometric` up to the passes of B.
 
-    Source: Q. McNemar (1947), Psychometrika 12; the exact form in A. Agresti (2013), §11.1.
+    Source: R. A. Fisher (1935), The design of experiments, ch. 2; A. Agresti (2013), Categorical
+    data analysis, 3rd ed., §3.5. It never rejects more often than it says; with few trials, less.
     """
-    changed = worse + better
-    ways = sum(comb(changed, i) for i in range(min(worse, better) + 1))
-    return ExactTest(min(1.0, 2 * ways / 2**changed), min(1.0, 2 / 2**changed))
+    first, chances = hypergeometric(counts)
+    return min(1.0, sum(chances[: counts.passed_b - first + 1]))
 
 
-def stratified(cases: Iterable[PassCounts]) -> ExactTest:
-    """The same question for cases run any number of times: did passes become more or fewer?
+def least_fisher_lower(counts: PassCounts) -> float:
+    """The smallest p that :func:`fisher_lower` can give for cases with as many passes in all."""
+    return hypergeometric(counts)[1][0]
+
+
+def stratified(cases: Iterable[PassCounts]) -> float:
+    """Two-sided p over all cases: did passes become more or fewer?
 
     Within each case, given its passes in both runs together, those of B are hypergeometric if
-    nothing changed (see :func:`fisher_lower`); their sum over the cases is the statistic, and its
-    distribution the convolution of theirs. p: the chance of all sums no likelier than the one seen.
+    nothing changed; their sum over the cases is the statistic, and its distribution the
+    convolution of theirs. p: the chance of all sums no likelier than the one seen.
     Where every case ran once in each run, this is McNemar's test; for a single case, Fisher's.
 
     Source: C. R. Mehta, N. R. Patel and R. Gray (1985), JASA 80, for 2×2×K tables (the exact form
-    of the Cochran-Mantel-Haenszel test); Agresti (2013), §7.3.
+    of the Cochran-Mantel-Haenszel test); Agresti (2013), §7.3 and, for McNemar's, §11.1.
     """
     chances = [1.0]
     seen = 0
@@ -126,10 +83,7 @@ def stratified(cases: Iterable[PassCounts]) -> ExactTest:
                 for index, chance in enumerate(chances, start=shift):
                     sums[index] += chance * factor
             chances = sums
-    p = sum(chance for chance in chances if chance <= chances[seen] * _SAME)
-    rarest = min(chances[0], chances[-1])
-    least = sum(chance for chance in chances if chance <= rarest * _SAME)
-    return ExactTest(min(1.0, p), min(1.0, least))
+    return min(1.0, sum(chance for chance in chances if chance <= chances[seen] * _SAME))
 
 
 # Many tests at once: how to keep the chance of *any* false alarm at the stated rate.

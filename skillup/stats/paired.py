@@ -6,28 +6,24 @@ Both draw from a generator with a fixed seed: the same scores give the same numb
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from math import floor, sqrt
+from operator import mul
 from random import Random
 from statistics import NormalDist, fmean
 
-from skillup.stats.exact import ExactTest, PassCounts
+from skillup.stats.exact import PassCounts
 from skillup.stats.proportions import Interval, t_quantile, wilson
 
 _SEED = 20261
-_DRAWS = 10_000
+_MOST_DRAWS = 10_000
 _LEAST_DRAWS = 1_000
-_MANY_VALUES = 100
-_DRAWS_OF_MANY = 2_000
-"""An interval of a mean of 100 values and more needs no more; ten thousand take a second."""
-_MOST_VALUES = 4_000_000  # Drawn in all: more than so many take seconds
+_MOST_VALUES = 400_000  # Drawn in all, but for the least draws
 _ALL_SIGNS_UP_TO = 12
-_IN_A_BYTE = 8
 _SAME = 1e-12
 
 
-def bootstrap_interval(
-    differences: Sequence[float], confidence: float = 0.95, *, draws: int | None = None
-) -> Interval | None:
+def bootstrap_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval | None:
     """Where the mean difference surely lies; None with fewer than two pairs.
 
     The pairs are drawn again with replacement, n at a time, and the quantiles of the means are
@@ -41,7 +37,7 @@ def bootstrap_interval(
     n = len(differences)
     if n < 2:
         return None
-    draws = draws or _within_reach(_DRAWS_OF_MANY if n >= _MANY_VALUES else _DRAWS, n)
+    draws = _draws(n)
     random = Random(_SEED)  # noqa: S311 - statistics, not secrets
     means = sorted(fmean(random.choices(differences, k=n)) for _ in range(draws))
     tail = NormalDist().cdf(-sqrt(n / (n - 1)) * t_quantile(confidence, n - 1))
@@ -49,12 +45,12 @@ def bootstrap_interval(
     return Interval(means[place], means[draws - 1 - place])
 
 
-def sign_test_of_mean(differences: Sequence[float]) -> ExactTest:
-    """Is the mean difference more than chance? Two-sided, by exchanging the runs case by case.
+def sign_test_of_mean(differences: Sequence[float]) -> float:
+    """Is the mean difference more than chance? Two-sided p, by exchanging the runs case by case.
 
     If nothing changed, each pair could as well have come in the other order, so every choice of
     signs of the differences is equally likely; p is the share of choices whose |sum| is at least
-    the one seen. All 2ⁿ choices up to n = 12 (of the pairs that differ), else 10 000 drawn ones,
+    the one seen. All 2ⁿ choices up to n = 12 (of the pairs that differ), else drawn ones,
     with the one seen counted in: p = (1 + hits)/(1 + draws).
 
     Source: R. A. Fisher (1935), The design of experiments, ch. 3; B. Phipson and G. K. Smyth
@@ -62,34 +58,20 @@ def sign_test_of_mean(differences: Sequence[float]) -> ExactTest:
     """
     values = [abs(d) for d in differences if abs(d) > _SAME]
     n = len(values)
-    least = min(1.0, 2 / 2**n)
     # Compared with some tolerance: sums of the same numbers in another order differ in rounding.
     seen = abs(sum(differences)) - 1e-9 * (1 + sum(values))
     if n <= _ALL_SIGNS_UP_TO:
-        sums = _signed_sums(values)
-        return ExactTest(sum(abs(total) >= seen for total in sums) / len(sums), least)
-    # A random byte is the signs of eight values: their sum is looked up.
-    eights = [_signed_sums(values[i : i + _IN_A_BYTE]) for i in range(0, n, _IN_A_BYTE)]
-    eights[-1] *= 2**_IN_A_BYTE // len(eights[-1])
-    draws = _within_reach(_DRAWS, len(eights))
-    random = Random(_SEED)  # noqa: S311 - statistics, not secrets
-    hits = 0
-    for _ in range(draws):
-        total = sum(map(list.__getitem__, eights, random.randbytes(len(eights))))
-        hits += abs(total) >= seen
-    return ExactTest((1 + hits) / (1 + draws), max(least, 1 / (1 + draws)))
+        hits = [abs(sum(signed)) >= seen for signed in product(*((v, -v) for v in values))]
+        return sum(hits) / len(hits)
+    random, draws = Random(_SEED), _draws(n)  # noqa: S311 - statistics, not secrets
+    drawn = (random.choices((1, -1), k=n) for _ in range(draws))
+    hits = sum(abs(sum(map(mul, values, signs))) >= seen for signs in drawn)
+    return float(1 + hits) / (1 + draws)
 
 
-def _signed_sums(values: Sequence[float]) -> list[float]:
-    sums = [0.0]
-    for value in values:
-        sums = [total + signed for total in sums for signed in (value, -value)]
-    return sums
-
-
-def _within_reach(draws: int, n: int) -> int:
-    """At most so many draws, each of `n` values."""
-    return max(_LEAST_DRAWS, min(draws, _MOST_VALUES // n))
+def _draws(n: int) -> int:
+    """How many times `n` values are drawn: tens of thousands of cases would take seconds."""
+    return max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_VALUES // n))
 
 
 # Differences of pass rates, and how sure they are.

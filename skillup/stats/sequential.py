@@ -22,7 +22,6 @@ Research 70 (2022); S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, Annals 
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -36,7 +35,6 @@ DEFAULT_PASS_RATE = 0.8
 Side = Literal["above", "below", "undecided"]
 _AT_THE_EXTREME = 0.5
 _LARGEST_EXPONENT = 700.0
-_MOST_IN_A_ROW = 10**9
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,40 +79,9 @@ def evidence_above(passes: int, failures: int, threshold: float) -> float:
     for j in range(passes):
         term *= (passes - j) / (failures + 2 + j) * odds
         total += term
-        if term < total * 1e-17:
-            break
     uniform = total / (failures + 1)
-    exponent = -passes * math.log(threshold)
-    if failures:
-        extreme = 0.0
-    elif exponent > _LARGEST_EXPONENT:
-        extreme = math.inf
-    else:
-        extreme = math.exp(exponent)
+    extreme = 0.0 if failures else math.exp(min(-passes * math.log(threshold), _LARGEST_EXPONENT))
     return _AT_THE_EXTREME * extreme + (1 - _AT_THE_EXTREME) * uniform
-
-
-def fewest_trials(threshold: float, error_rate: float = ERROR_RATE) -> tuple[int, int]:
-    """How many passes in a row decide for `above`, and how many failures for `below`.
-
-    What no run can reach, because the threshold is next to 0 or 1, is given as a billion.
-    """
-    above, below = (_fewest_in_a_row(rate, error_rate) for rate in (threshold, 1 - threshold))
-    return above, below
-
-
-def _fewest_in_a_row(rate: float, error_rate: float) -> int:
-    """Found by halving: with a rate of 0.99999999 it takes hundreds of millions."""
-
-    def decides(count: int) -> bool:
-        return evidence_above(count, 0, rate) >= 1 / error_rate
-
-    enough = 1
-    while not decides(enough):
-        enough *= 2
-        if enough >= _MOST_IN_A_ROW:
-            return _MOST_IN_A_ROW
-    return bisect.bisect_left(range(enough), True, lo=enough // 2, key=decides)
 
 
 def wanted_pass_rate(given: float | None, gate: float | None) -> float:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from skillup.analysis import analyse, with_analysis
-from skillup.analysis.observation import skill_uses
+from skillup.analysis import with_analysis
+from skillup.analysis.triggering import skill_uses
 from skillup.schema.analysis import Analysis, CaseReliability, Overall, Triggering
 from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, RunResult, TurnGrade
 from skillup.stats.proportions import wilson
@@ -16,7 +16,13 @@ from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 # The whole: order, what was not run, decisions, engines.
 
 
-def info(*cases: str, **request: object) -> dict[str, object]:
+def analyse(result: RunResult, run_info: dict[str, Any]) -> Analysis:
+    found = with_analysis(result, run_info).analysis
+    assert found is not None
+    return found
+
+
+def info(*cases: str, **request: object) -> dict[str, Any]:
     suites = {"demo": {"cases": {name: name for name in cases}, "gates": {"min_pass_rate": 0.5}}}
     return {"suites": suites, "request": request}
 
@@ -29,10 +35,6 @@ def test_cases_stand_in_the_order_of_the_plan_also_those_never_held() -> None:
 
     places = [(case.case_id, case.engine, case.not_run) for case in found.cases]
     assert places == [("a", "y", 1), ("a", "x", 1), ("b", "y", 0), ("b", "x", 0)]
-
-
-def test_a_run_without_anything_has_an_analysis_without_anything() -> None:
-    assert analyse(a_result([]), {}).cases == []
 
 
 def test_a_decision_is_told_where_the_run_asked_for_one() -> None:
@@ -81,18 +83,6 @@ def test_an_engine_is_summed_up_over_its_verdicts_with_the_skill() -> None:
     assert (column.cost_usd, column.duration_ms) == (0.5, 1000)
 
 
-@pytest.mark.parametrize("known", [False, True])
-def test_a_result_is_analysed_once(known: bool) -> None:
-    result = a_result(grades_of("c", "pf"))
-    analysis = analyse(result, {}) if known else None
-    given: RunResult = result.model_copy(update={"analysis": analysis})
-
-    found = with_analysis(given, {}).analysis
-
-    assert found == analyse(result, {})
-    assert not known or found is analysis
-
-
 # The run's pass rate: sure as far as its cases make it, not its trials.
 
 
@@ -123,11 +113,6 @@ def test_trials_of_the_same_cases_do_not_make_it_surer_than_the_cases_are() -> N
     assert found.high > high + 0.1
 
 
-def test_cases_that_came_out_alike_leave_what_chance_does_within_them() -> None:
-    found = overall("ppppp", "ppppp")
-    assert (found.low, found.high) == pytest.approx(wilson(10, 10, 0.95))
-
-
 def test_it_is_of_trials_with_the_skill_and_a_case_on_two_engines_is_one() -> None:
     grades = [
         *grades_of("c", "pp", engine="x"),
@@ -137,10 +122,6 @@ def test_it_is_of_trials_with_the_skill_and_a_case_on_two_engines_is_one() -> No
     found = analyse(a_result(grades), {}).overall
     assert found is not None
     assert (found.passed, found.held, found.cases) == (2, 4, 1)
-
-
-def test_without_a_verdict_there_is_none() -> None:
-    assert analyse(a_result([a_grade("c", "e")]), {}).overall is None
 
 
 # How often a case passes, in whole and turn by turn.
@@ -235,14 +216,6 @@ def test_a_turn_that_trials_share_counts_once() -> None:
 
     assert [turn.rate.held for turn in case.turns] == [1, 3]
     assert [turn.unfailed for turn in case.turns] == [1, 1 / 3]
-
-
-def test_turns_shared_with_another_case_count_in_each_trial() -> None:
-    trials = [
-        a_grade("c/b", "p", n, turns=[a_turn(1, held_by=f"c/a/e/with_skill/{n}"), a_turn(2)])
-        for n in (1, 2)
-    ]
-    assert [turn.rate.held for turn in only(*trials).turns] == [2, 2]
 
 
 # Precision, recall and F1 of skills.

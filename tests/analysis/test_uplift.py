@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import comb, sqrt
+from math import sqrt
 from random import Random
 from statistics import fmean
 from typing import Any
@@ -17,8 +17,7 @@ from skillup.schema.analysis import Uplift
 from skillup.schema.grade import Grade
 from skillup.stats.exact import PassCounts, stratified
 from skillup.stats.paired import bootstrap_interval, mean_difference
-from skillup.stats.proportions import wilson
-from tests.support.graded import a_grade, a_result, a_turn, grades_of, seed_of
+from tests.support.graded import a_grade, a_turn, grades_of, seed_of
 
 # What the skill adds, paired by case.
 
@@ -28,11 +27,7 @@ def both(case_id: str, with_skill: str, without: str) -> list[Grade]:
 
 
 def uplift_of(*grades: Grade) -> dict[str | None, Uplift]:
-    return {item.case_id: item for item in analyse(a_result(grades), {}).uplift}
-
-
-def test_without_a_baseline_there_is_none() -> None:
-    assert uplift_of(*grades_of("a", "ppf")) == {}
+    return {item.case_id: item for item in analyse(grades, {}).uplift}
 
 
 def test_one_case_has_newcombes_interval_in_its_own_row_and_that_of_its_suite() -> None:
@@ -41,7 +36,7 @@ def test_one_case_has_newcombes_interval_in_its_own_row_and_that_of_its_suite() 
     for item in (found["a"], found[None]):
         assert item.uplift == 0.75
         assert (item.low, item.high) == pytest.approx(mean_difference([PassCounts(1, 4, 4, 4)]))
-        assert item.p == pytest.approx(stratified([PassCounts(1, 4, 4, 4)]).p)
+        assert item.p == pytest.approx(stratified([PassCounts(1, 4, 4, 4)]))
         assert (item.with_skill.passed, item.without_skill.passed) == (4, 1)
 
 
@@ -56,7 +51,7 @@ def test_a_suite_is_the_mean_over_its_cases_however_often_each_was_held() -> Non
     assert suite.low is not None
     assert suite.low <= between.low
     counts = [PassCounts(0, 10, 10, 10), PassCounts(1, 1, 1, 1), PassCounts(0, 2, 1, 2)]
-    assert suite.p == pytest.approx(stratified(counts).p)
+    assert suite.p == pytest.approx(stratified(counts))
 
 
 def test_cases_that_all_gain_alike_do_not_make_a_suite_surer_than_its_trials() -> None:
@@ -76,12 +71,6 @@ def test_a_case_without_a_verdict_in_one_variant_is_named_and_not_counted(withou
     assert (found[None].uplift, found[None].cases) == (1, 1)
     assert found["b"].uplift is found["b"].low is found["b"].p is None
     assert found["b"].with_skill.held == 2
-
-
-def test_a_suite_of_which_nothing_can_be_compared_has_no_uplift() -> None:
-    suite = uplift_of(*both("a", "ee", "ff"))[None]
-
-    assert (suite.uplift, suite.cases, suite.turns) == (None, 0, None)
 
 
 def test_what_trials_took_is_told_over_cases_that_tell_it_in_both() -> None:
@@ -132,7 +121,7 @@ def test_engines_are_compared_each_with_its_own_baseline() -> None:
     two = grades_of("a", "pp", engine="y") + grades_of(
         "a", "pp", engine="y", variant="without_skill"
     )
-    found = analyse(a_result(one + two), {}).uplift
+    found = analyse(one + two, {}).uplift
 
     assert [(i.engine, i.case_id, i.uplift) for i in found] == [
         ("x", None, 1), ("x", "a", 1), ("y", None, 0), ("y", "a", 0),
@@ -184,55 +173,11 @@ def agent(monkeypatch: pytest.MonkeyPatch) -> Agent:
     return Agent(monkeypatch)
 
 
-def chances(rate: float, n: int) -> list[float]:
-    """Of 0 to n passes."""
-    return [comb(n, k) * rate**k * (1 - rate) ** (n - k) for k in range(n + 1)]
-
-
 def tolerance(covered: float, runs: int = RUNS) -> float:
     return 3 * sqrt(covered * (1 - covered) / runs) + 1e-9
 
 
-@pytest.mark.parametrize("rate", [0.3, 0.5, 0.8, 0.9])
-def test_wilsons_interval_covers_the_rate_of_a_case_as_often_as_it_says(
-    agent: Agent, rate: float
-) -> None:
-    trials = 20
-    expected = sum(
-        chance
-        for k, chance in enumerate(chances(rate, trials))
-        if wilson(k, trials).low <= rate <= wilson(k, trials).high
-    )
-    seen = fmean(
-        low <= rate <= high
-        for run in range(RUNS)
-        for low, high in [wilson(agent.passes(rate, f"{run}/case", trials), trials)]
-    )
-
-    assert expected == pytest.approx(0.95, abs=0.03)
-    assert seen == pytest.approx(expected, abs=tolerance(expected))
-
-
-@pytest.mark.parametrize("rates", [(0.8, 0.8), (0.6, 0.9), (0.2, 0.7)])
-def test_newcombes_interval_covers_the_uplift_of_a_case_as_often_as_it_says(
-    agent: Agent, rates: tuple[float, float]
-) -> None:
-    without, with_skill = rates
-    trials, true = 20, with_skill - without
-    expected = sum(
-        p * q
-        for a, p in enumerate(chances(without, trials))
-        for b, q in enumerate(chances(with_skill, trials))
-        if _holds(mean_difference([PassCounts(a, trials, b, trials)]), true)
-    )
-    seen = fmean(
-        _holds(mean_difference([c]), true) for (c,) in _suites(agent, [rates], trials, RUNS)
-    )
-
-    assert expected == pytest.approx(0.95, abs=0.03)
-    assert seen == pytest.approx(expected, abs=tolerance(expected))
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rates",
     [
@@ -244,8 +189,8 @@ def test_newcombes_interval_covers_the_uplift_of_a_case_as_often_as_it_says(
 def test_the_interval_of_a_suites_uplift_covers_it_at_least_as_often_as_it_says(
     agent: Agent, rates: list[tuple[float, float]]
 ) -> None:
-    true, runs = fmean(b - a for a, b in rates), 200
-    found = [uplift_interval(c, 0.95, draws=1000) for c in _suites(agent, rates, 5, runs)]
+    true, runs = fmean(b - a for a, b in rates), 100
+    found = [uplift_interval(c, 0.95) for c in _suites(agent, rates, 5, runs)]
     intervals = [interval for interval in found if interval is not None]
 
     assert len(intervals) == runs
@@ -255,15 +200,16 @@ def test_the_interval_of_a_suites_uplift_covers_it_at_least_as_often_as_it_says(
     assert fmean(high - low for low, high in intervals) < 0.6
 
 
+@pytest.mark.slow
 def test_the_bootstrap_covers_what_the_skill_adds_in_cases_like_those_held(agent: Agent) -> None:
     kinds = [(0.5, 0.8), (0.2, 0.9), (0.9, 0.9), (0.4, 0.3)]
-    true, runs = fmean(b - a for a, b in kinds), 300
+    true, runs = fmean(b - a for a, b in kinds), 100
     covered = []
     for run in range(runs):
         random = Random(run)
         (counts,) = _suites(agent, random.choices(kinds, k=12), 5, 1, f"{run}/")
         differences = [c.passed_b / c.trials_b - c.passed_a / c.trials_a for c in counts]
-        interval = bootstrap_interval(differences, draws=1000)
+        interval = bootstrap_interval(differences)
         assert interval is not None
         covered.append(_holds(interval, true))
 

@@ -59,7 +59,6 @@ def test_the_same_as_json(project: Project) -> None:
     assert case["interval"] == pytest.approx([0.0945, 0.9055], abs=1e-4)
     assert case["failing_since"]["first"]["run_id"] == ids[2]
     assert case["failing_since"]["last_pass"]["run_id"] == ids[0]
-    assert case["failing_since"]["unknown"] == 1
 
 
 def test_runs_and_cases_can_be_chosen(project: Project) -> None:

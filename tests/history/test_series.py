@@ -11,7 +11,6 @@ from skillup.history.series import (
     SeriesFilter,
     SuiteHistory,
     histories,
-    worst_first,
 )
 from skillup.stats.paired import interval_over_cases
 from tests.support.outcomes import Cases, a_key, a_run
@@ -35,24 +34,24 @@ def history_of(*nights: str, last: int = 20) -> CaseHistory:
 
 
 @pytest.mark.parametrize(
-    ("nights", "first", "last_pass", "runs", "unknown"),
+    ("nights", "first", "last_pass", "runs"),
     [
-        (["p", "p", "f", "f"], "3", "2", 2, 0),
-        (["p", "e", "f"], "3", "1", 1, 1),
-        (["p", "f", "e", "f"], "2", "1", 2, 0),
-        (["p", "f", "e"], "2", "1", 1, 0),
-        (["e", "f", "f"], "2", None, 2, 0),
-        (["f", "p", "s", "n", "f"], "5", "2", 1, 2),
+        (["p", "p", "f", "f"], "3", "2", 2),
+        (["p", "e", "f"], "3", "1", 1),
+        (["p", "f", "e", "f"], "2", "1", 2),
+        (["p", "f", "e"], "2", "1", 1),
+        (["e", "f", "f"], "2", None, 2),
+        (["f", "p", "s", "n", "f"], "5", "2", 1),
     ],
 )
 def test_a_failing_case_says_since_when(
-    nights: list[str], first: str, last_pass: str | None, runs: int, unknown: int
+    nights: list[str], first: str, last_pass: str | None, runs: int
 ) -> None:
     failing = history_of(*nights).failing
     assert failing is not None
     assert failing.first.run_id == first
     assert (failing.last_pass.run_id if failing.last_pass else None) == last_pass
-    assert (failing.runs, failing.unknown) == (runs, unknown)
+    assert failing.runs == runs
 
 
 @pytest.mark.parametrize("nights", [["p"], ["f", "p"], ["p", "e"], ["f", "p", "e", "s"], ["e"]])
@@ -131,19 +130,6 @@ def test_when_it_began_is_looked_for_before_the_runs_that_are_shown() -> None:
     assert history.failing.first.run_id == "2"
 
 
-def test_rate_and_interval_are_over_verdicts_of_the_runs_shown() -> None:
-    history = history_of("fff", "ppe", "pfs", last=2)
-    assert (history.total.passed, history.total.judged) == (3, 4)
-    assert history.interval == pytest.approx((0.3006, 0.9544), abs=1e-4)
-
-
-def test_a_case_without_a_verdict_has_no_rate() -> None:
-    history = history_of("e", "s")
-    total = history.total
-    assert (total.judged, total.not_run, history.interval, total.score) == (0, 1, None, None)
-    assert [own.state for own in history.tallies] == ["error", "skip"]
-
-
 def only(suites: list[SuiteHistory]) -> SuiteHistory:
     (suite,) = suites
     return suite
@@ -168,9 +154,7 @@ def test_cases_that_went_long_ago_are_left_out() -> None:
         ({"a": "p", "b": "p"}, "pass"),
         ({"a": "p", "b": "f"}, "mixed"),
         ({"a": "f", "b": "f"}, "fail"),
-        ({"a": "f", "b": "e"}, "fail_and_not_run"),
-        ({"a": "p", "b": "f", "c": "e"}, "fail_and_not_run"),
-        ({"a": "p", "b": "pf", "c": "n"}, "fail_and_not_run"),
+        ({"a": "f", "b": "e"}, "fail"),
         ({"a": "pf", "b": "ppe"}, "mixed"),
         ({"a": "p", "b": "e"}, "error"),
         ({"a": "s", "b": "p"}, "pass"),
@@ -178,21 +162,6 @@ def test_cases_that_went_long_ago_are_left_out() -> None:
 )
 def test_a_suite_has_a_state_in_each_run(cases: Cases, state: str) -> None:
     assert only(histories(rows_of(cases), SeriesFilter(), 20)).states() == [state]
-
-
-@pytest.mark.parametrize("last", [20, 1])
-def test_a_run_of_some_cases_does_not_pass_as_a_whole(last: int) -> None:
-    whole: Cases = {"a": "p", "b": "p"}
-    nights: list[Cases] = [{"a": "p"}, whole, {"b": "p"}, {"a": "f"}, {"a": "p"}, {"a": "p"}]
-    suite = only(histories(rows_of(*nights[: 6 if last > 1 else 3]), SeriesFilter(), last))
-    states = ["pass", "pass", "pass_of_some", "fail", "pass_of_some", "pass_of_some"]
-    assert suite.states() == (states if last > 1 else ["pass"])
-
-
-def test_a_whole_run_is_one_with_the_cases_of_earlier_ones_that_are_not_shown() -> None:
-    nights: list[Cases] = [{"a": "p", "b": "p"}, {"b": "p"}, {"a": "p"}]
-    suite = only(histories(rows_of(*nights), SeriesFilter(), 2))
-    assert suite.states() == ["pass_of_some", "pass_of_some"]
 
 
 def test_baselines_do_not_count_in_the_state_of_a_suite() -> None:
@@ -235,34 +204,3 @@ def test_suites_cases_engines_and_variants_can_be_chosen() -> None:
     assert chosen(SeriesFilter(cases=("b",))) == [a_key("b")]
     assert chosen(SeriesFilter(engines=("oth*",))) == [a_key("a", engine="other")]
     assert chosen(SeriesFilter(variant="without_skill")) == [a_key("a", variant="without_skill")]
-
-
-# Which cases of a long history come first.
-
-BARE = a_key("bare", variant="without_skill")
-NIGHTS: dict[str | CaseKey, list[str]] = {
-    "steady": ["p", "p", "p"],
-    BARE: ["f", "f", "f"],
-    "wavered": ["f", "p", "p"],
-    "refused": ["p", "p", "e"],
-    "unsteady": ["pp", "pp", "pf"],
-    "broke-first": ["p", "f", "f"],
-    "broke-last": ["p", "p", "f"],
-}
-
-
-def names(most: int) -> list[str]:
-    nights = [{name: marks[n] for name, marks in NIGHTS.items()} for n in range(3)]
-    suite = only(histories(rows_of(*nights), SeriesFilter(), 20))
-    return [case.key.case_id for case in worst_first(suite.cases, most)]
-
-
-def test_the_worst_come_first_and_the_latest_of_these_before_the_others() -> None:
-    worst = ["broke-last", "broke-first", "unsteady", "refused", "wavered", "steady"]
-    assert names(6) == worst
-    assert names(2) == worst[:2]
-
-
-def test_where_all_are_shown_they_stay_in_their_order() -> None:
-    order = [name if isinstance(name, str) else name.case_id for name in NIGHTS]
-    assert names(7) == names(99) == order

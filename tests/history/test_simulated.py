@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import product
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from skillup.history.comparison import (
-    THREEFOLD,
     CaseChange,
     changes,
     compare_runs,
-    could_be_sure,
 )
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case
-from skillup.stats.exact import PassCounts, fisher_lower, stratified
+from skillup.stats.exact import stratified
 from skillup.stats.sequential import side_of
 from tests.support.outcomes import a_key, a_run, trials_of
 
@@ -64,7 +61,7 @@ def test_where_nothing_changed_the_test_over_all_cases_keeps_its_rate(
 ) -> None:
     random = Random(seed)
     p_values = [
-        stratified(case.counts for case in two_nights(random, trials)).p for _ in range(NIGHTS)
+        stratified(case.counts for case in two_nights(random, trials)) for _ in range(NIGHTS)
     ]
     assert sum(p <= 0.05 for p in p_values) / NIGHTS <= 0.05 + 2 * (0.05 * 0.95 / NIGHTS) ** 0.5
 
@@ -76,18 +73,11 @@ def test_a_case_that_broke_is_found_every_night(trials: int) -> None:
         assert "case-00" in newly_failing(two_nights(random, trials, {**RATES, "case-00": 0.0}))
 
 
-def test_a_case_that_got_half_as_good_is_found_with_enough_trials() -> None:
-    random = Random(7)
-    later = {**RATES, "case-00": 0.4}
-    found = sum(newly_failing(two_nights(random, 20, later)) == ["case-00"] for _ in range(100))
-    assert found >= 90
-
-
 def test_a_suite_that_got_a_little_worse_everywhere_is_found_by_the_test_over_all_cases() -> None:
     random = Random(8)
     worse = {case: rate - 0.2 for case, rate in RATES.items()}
     p_values = [
-        stratified(case.counts for case in two_nights(random, 5, worse)).p for _ in range(100)
+        stratified(case.counts for case in two_nights(random, 5, worse)) for _ in range(100)
     ]
     assert sum(p <= 0.05 for p in p_values) >= 90
 
@@ -122,53 +112,7 @@ def test_the_documented_chances_of_finding_a_worse_case_are_right(row: list[int]
 # Comparing runs in which how often a case was held depended on how it did.
 
 MOST = 60
-THRESHOLDS = (0.5, 0.8, 0.9)
-LEVELS = (0.05, 0.01, 0.001)
 side = cache(side_of)
-fisher = cache(fisher_lower)
-
-
-def endings(rate: float, threshold: float) -> dict[tuple[int, int], float]:
-    """How a case may end that passes with `rate`, and the chance of it: passes, then trials."""
-    undecided, ended = {(0, 0): 1.0}, dict[tuple[int, int], float]()
-    for held in range(1, MOST + 1):
-        reached: dict[tuple[int, int], float] = {}
-        for (passes, _), chance in undecided.items():
-            for passed, share in ((1, rate), (0, 1 - rate)):
-                place = (passes + passed, held)
-                reached[place] = reached.get(place, 0.0) + chance * share
-        undecided = {}
-        for place, chance in reached.items():
-            open_still = side(place[0], held - place[0], threshold) == "undecided" and held < MOST
-            (undecided if open_still else ended)[place] = chance
-    return ended
-
-
-def excess(rate: float, threshold: float, level: float) -> float:
-    """How many times as likely as `level` a p of Fisher's test up to it is, if nothing changed."""
-    ended = endings(rate, threshold)
-    chance = sum(
-        ended[a] * ended[b]
-        for a, b in product(ended, repeat=2)
-        if b[0] * a[1] < a[0] * b[1] and fisher(PassCounts(*a, *b)) <= level
-    )
-    return chance / level
-
-
-def test_an_unchanged_case_has_a_small_p_less_than_three_times_as_often() -> None:
-    found = {
-        (rate, threshold, level): excess(rate, threshold, level)
-        for rate, threshold, level in product((0.5, 0.7, 0.8, 0.9), THRESHOLDS, LEVELS)
-    }
-    assert max(found.values()) == pytest.approx(
-        1.7, abs=0.1
-    )  # the documented 1.8 are of more rates
-    for level in LEVELS:
-        calibrated = [
-            excess(rate, threshold, level / THREEFOLD) / THREEFOLD
-            for rate, threshold in product((0.7, 0.8), THRESHOLDS)
-        ]
-        assert max(calibrated) <= 1
 
 
 def one_change(a: str, b: str, *, until_decided: bool) -> CaseChange:
@@ -192,13 +136,7 @@ def test_what_is_just_sure_otherwise_is_not() -> None:
     assert one_change("ppp", "fff", until_decided=False).sure
     broke = one_change("ppp", "fff", until_decided=True)
     assert (broke.change, broke.sure, broke.p_corrected) == ("newly_failing", False, None)
-    assert could_be_sure(broke.a, broke.b, 0.95)
-    assert not could_be_sure(broke.a, broke.b, 0.95, until_decided=True)
     assert one_change("p" * 16, "fff", until_decided=True).sure
-
-
-def test_p_is_at_most_1() -> None:
-    assert one_change("ppf", "pff", until_decided=True).p == 1
 
 
 DECIDED_RATES = {f"case-{n:02}": rate for n, rate in enumerate([1.0] * 6 + [0.9] * 8 + [0.7] * 8)}
@@ -215,45 +153,15 @@ def decided_night(random: Random, name: str) -> RunOutcomes:
     return replace(a_run(name, cases), until_decided=True)
 
 
-def test_where_nothing_changed_nights_stay_quiet() -> None:
+def test_where_nothing_changed_nights_stay_quiet_and_nothing_is_tested_over_all_cases() -> None:
     random = Random(11)
-    nights = 40
-    alarms = significant = 0
+    nights, alarms = 40, 0
     for _ in range(nights):
         comparison = compare_runs(decided_night(random, "a"), decided_night(random, "b"), 0.95)
         alarms += any(case.change == "newly_failing" for case in comparison.cases)
-        assert comparison.verdicts.test is not None
-        significant += comparison.verdicts.test.p <= 0.05
-    most = 0.05 + 2 * (0.05 * 0.95 / nights) ** 0.5
-    assert alarms / nights <= most
-    assert significant / nights <= most
-
-
-def test_a_case_that_fell_to_half_is_found() -> None:
-    random = Random(12)
-    found = 0
-    for _ in range(30):
-        night, after = decided_night(random, "a"), decided_night(random, "b")
-        marks = "pf" * 10
-        broken = a_run("b", {"case-00": marks}).trials
-        kept = tuple(trial for trial in after.trials if trial.key != a_key("case-00"))
-        comparison = compare_runs(night, replace(after, trials=broken + kept), 0.95)
-        found += "case-00" in {case.key.case_id for case in comparison.of("newly_failing")}
-    assert found >= 27
-
-
-@pytest.mark.parametrize(("a", "b"), [(True, False), (False, True)])
-def test_if_only_one_run_was_held_so_nothing_is_tested_over_all_cases(a: bool, b: bool) -> None:
-    """Its rates lie further from the threshold: of 40 unchanged cases that is more than chance."""
-    marks: dict[str | CaseKey, str] = {f"case-{n}": "ppf" for n in range(40)}
-    first, second = (
-        replace(a_run(name, marks), until_decided=flag) for name, flag in (("a", a), ("b", b))
-    )
-    comparison = compare_runs(first, second, 0.95)
-    assert comparison.verdicts.test is None
+    assert alarms / nights <= 0.05 + 2 * (0.05 * 0.95 / nights) ** 0.5
     assert comparison.scores is not None
-    assert comparison.scores.test is None
-    assert "nothing is tested over all cases" in comparison.notes[0]
+    assert comparison.verdicts.p is comparison.scores.p is None
 
 
 def test_a_run_that_stands_in_counts_as_it_was_held() -> None:
@@ -262,8 +170,6 @@ def test_a_run_that_stands_in_counts_as_it_was_held() -> None:
     standing = {a_key("one"): ("1", by_case(a_run("1", {"one": "ppp"}).trials)[a_key("one")])}
     plain = compare_runs(tuesday, wednesday, 0.95, standing, {"0"})
     found = compare_runs(tuesday, wednesday, 0.95, standing, {"0", "1"})
-    assert (plain.until_decided, found.until_decided) == (False, True)
     assert [case.sure for case in plain.of("newly_failing")] == [True]
     assert [case.sure for case in found.of("newly_failing")] == [False]
-    assert found.verdicts.test is None
-    assert found.notes[1].startswith("1 was run --until-decided")
+    assert found.notes[1].startswith("run --until-decided: 1.")

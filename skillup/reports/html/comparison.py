@@ -15,7 +15,7 @@ from skillup.history.gates import gates_by_suite
 from skillup.history.index import CaseInRun, RunHead, index_url, open_index, tallies_of_all_runs
 from skillup.history.runs import CaseKey, CaseTally, by_case, read_run, workspace_of
 from skillup.history.series import CaseHistory, SeriesFilter, histories
-from skillup.reports.comparison import averages, changed_cases, how_sure, news, statements
+from skillup.reports.comparison import changed_cases, how_sure, news, statements
 from skillup.reports.html import page_data
 from skillup.reports.html.page_data import PageRow, SideRow
 from skillup.reports.html.run_data import RunData
@@ -137,7 +137,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
             "change": _change(change),
             "case_changes": edits,
             "sure": change.sure,
-            "how_sure": how_sure(compared, change),
+            "how_sure": how_sure(change),
         }
         rows.append(cast("SideRow", row))
     rows.sort(key=lambda row: _ORDER.index(row["change"]))
@@ -147,7 +147,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
         # As in a gate, over cases with the skill.
-        "summary": [*first, *statements(compared), *averages(compared)],
+        "summary": [*first, *statements(compared)],
         "rows": rows,
         "notes": [*compared.notes, *filter(None, [changed_cases(edited)])],
         "details_of_a": True,

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup.history.index import RunHead
-from skillup.history.runs import WITH_SKILL, CaseTally
-from skillup.history.series import CaseHistory, SuiteHistory, SuiteState, worst_first
+from skillup.history.runs import WITH_SKILL, CaseTally, State
+from skillup.history.series import CaseHistory, SuiteHistory
 from skillup.reports.sheet import interval as shown_interval
 from skillup.reports.sheet import percent
 from skillup.reports.terminal.layout import (
@@ -20,15 +20,12 @@ from skillup.reports.terminal.layout import (
     print_table,
 )
 from skillup.reports.text import count, money, p_value, seconds, shown_id
-from skillup.stats.change_point import Passes
 from skillup.stats.proportions import Interval
 
-_MARKS: dict[SuiteState, tuple[str, str, str]] = {
+_MARKS: dict[State, tuple[str, str, str]] = {
     "pass": ("✓", "green", "passed"),
-    "pass_of_some": ("◐", "green", "passed, but not all cases were in it"),
     "mixed": ("~", "yellow", "passed in part"),
     "fail": ("✗", "red", "failed"),
-    "fail_and_not_run": ("!", "red", "failed, and not all was run"),
     "error": ("E", "magenta", "error: not run"),
     "not_held": ("?", "magenta", "not run"),
     "skip": ("-", "dim", "skipped"),
@@ -36,23 +33,25 @@ _MARKS: dict[SuiteState, tuple[str, str, str]] = {
 }
 """The mark, its style, and what it means."""
 MOST_CASES = 40
-"""Of a suite; what is worth a look would be lost among hundreds that pass every night."""
+"""Of a suite; of more, those that passed every time are only counted."""
 
 
 def print_trends(
-    suites: Sequence[SuiteHistory], console: Console, most: int | None = MOST_CASES
+    suites: Sequence[SuiteHistory], console: Console, *, everything: bool = False
 ) -> None:
-    """Every suite with its cases, `most` of each (None: all); the newest run is the rightmost mark.
+    """Every suite with its cases; the newest run is the rightmost mark.
 
     The line of all cases is over those that are not shown, too.
     """
-    seen: set[SuiteState] = set()
+    seen: set[State] = set()
     for suite in suites:
         first, last = suite.runs[0], suite.runs[-1]
         days = f"{first.started_at[:10]} to {last.started_at[:10]}"
         about = f"  {count(len(suite.runs), 'run')}, {days}  newest: {last.run_id}"
         print_line(console, (suite.suite, "bold cyan"), about)
-        cases = worst_first(suite.cases, len(suite.cases) if most is None else most)
+        cases = suite.cases
+        if len(cases) > MOST_CASES and not everything:
+            cases = tuple(case for case in cases if not _is_steady(case))
         _print_cases(suite, cases, console)
         for case in cases:
             since = _since(case)
@@ -60,7 +59,7 @@ def print_trends(
                 print_line(console, f"{_name(suite, case)}: {since}")
         rest = len(suite.cases) - len(cases)
         if rest:
-            more = f"… and {rest} more, none of them worse; --all shows them, -k GLOB some"
+            more = f"… and {rest} more that always passed; --all shows them"
             print_line(console, more, style="dim")
         console.print()
         seen.update(tally.state for case in cases for tally in case.tallies)
@@ -71,7 +70,7 @@ def print_trends(
 
 def _print_cases(suite: SuiteHistory, cases: Sequence[CaseHistory], console: Console) -> None:
     """All cases together, then `cases`; columns that say something of any of them."""
-    rows: list[tuple[Part, Sequence[SuiteState], CaseTally, Interval | None]] = [
+    rows: list[tuple[Part, Sequence[State], CaseTally, Interval | None]] = [
         (_name(suite, case), [own.state for own in case.tallies], case.total, case.interval)
         for case in cases
     ]
@@ -115,22 +114,15 @@ def _since(case: CaseHistory) -> str:
         runs = f", {failing.runs} runs" if failing.runs > 1 else ""
         passed = failing.last_pass
         before = f"last passed in {_run(passed)}" if passed else "never passed before"
-        text = f"failing since {_run(failing.first)}{runs}; {before}"
-        if failing.unknown:
-            runs = "a run" if failing.unknown == 1 else f"{failing.unknown} runs"
-            text += f"; {runs} between them gave no verdict"
-        return text
+        return f"failing since {_run(failing.first)}{runs}; {before}"
     if fall is None:
         return ""
-    counts = f"{_passes(fall.before)} before, {_passes(fall.since)} since"
-    text = f"fell at {_run(fall.first)}: {counts} (p {p_value(fall.p)})"
-    if fall.newest.passed == fall.newest.judged:
-        text += f"; the newest run passed {_passes(fall.newest)}"
-    return text
+    before, since = (f"{own.passed}/{own.judged}" for own in (fall.before, fall.since))
+    return f"fell at {_run(fall.first)}: {before} before, {since} since (p {p_value(fall.p)})"
 
 
-def _passes(counts: Passes) -> str:
-    return f"{counts.passed}/{counts.judged}"
+def _is_steady(case: CaseHistory) -> bool:
+    return {tally.state for tally in case.tallies} <= {"pass", "absent"}
 
 
 def _run(run: RunHead) -> str:

@@ -110,17 +110,17 @@ def test_it_is_said_in_the_words_of_compare(tmp_path: Path) -> None:
 
     sides = sides_of(a, b, shift=100)
 
-    news, rates, *_, took = sides["summary"]
+    news, _, rates, *_, took = sides["summary"]
     assert news == (
-        "1 case got worse surely (x); 1 got better (as observed); "
-        "1 passed more often (may be chance)"
+        "1 case got worse surely (x); 1 case got better (y); "
+        "1 case passed more often, perhaps by chance (z)"
     )
     assert rates.startswith("pass rate: lower in 1, higher in 2 of 4 cases; all together may be")
     assert took == "a trial took 0.0 s in A, 0.0 s in B (+0%)"
     assert {row["case_id"]: row["how_sure"] for row in sides["rows"]} == {
         "x": "surely (p 0.00397)",
-        "y": "2 trials each: too few to be sure",
-        "z": "2 trials each: cannot tell",
+        "y": "p 0.167: may be chance",
+        "z": "p 0.5: may be chance",
         "same": "",
     }
     alone = sides_of(a, _run(tmp_path / "c", {"other": "f"}), shift=1)
