@@ -141,7 +141,7 @@ class _Listener(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """One connection; it serves one request, so that no idle connection delays the end."""
+    """One connection, kept open: a client that reuses one that is being closed sees it break."""
 
     owner: ClassVar[ModelServer]
     protocol_version = "HTTP/1.1"
@@ -232,6 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
             data = chunk.encode()
             self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.flush()
+        self.close_connection = cut
 
     def _send_json(
         self, status: int, data: object, headers: Mapping[str, str] | None = None
@@ -247,5 +248,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
-        self.send_header("connection", "close")
         self.end_headers()
