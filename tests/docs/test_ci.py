@@ -124,25 +124,21 @@ def nights(project: Project) -> Project:
 
 
 @pytest.mark.slow
-def test_two_nights_are_run_compared_and_summed_up(nights: Project) -> None:
+def test_which_nights_fail_the_job_and_what_they_sum_up(
+    nights: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = Night(nights, earlier=False)
     assert first.failed == [], first.output
     assert "6 of 6 passed" in first.summary.read_text()
+    assert "no earlier run in the index" in first.summary.read_text()
     reports = {path.name for path in (nights.root / "night").iterdir()}
     assert {"junit.xml", "summary.md", "result.json"} <= reports
+
     nights.write({"cases/other.yaml": FAILS})
     worse = Night(nights, earlier=True)
     assert worse.failed == ["Compare with the night before"], worse.output
     assert "newly failing" in worse.output
     assert "other" in worse.summary.read_text().partition("```text")[2]
-
-
-@pytest.mark.slow
-def test_which_nights_fail_the_job(nights: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    nights.write({"cases/other.yaml": FAILS})
-    first = Night(nights, earlier=False)
-    assert first.failed == ["Compare with the night before"], first.output
-    assert "no earlier run in the index" in first.summary.read_text()
 
     still = Night(nights, earlier=True)
     assert still.failed == [], still.output

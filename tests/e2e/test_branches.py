@@ -112,7 +112,7 @@ def test_what_branches_share_is_asked_once_and_each_goes_on_from_it(
     assert hashlib.sha256(content).hexdigest() == parent["prefix_sha256"]
 
 
-@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
+@pytest.mark.parametrize("engine", ["codex"])
 def test_trials_share_the_turns_before_the_one_they_begin_with(
     engines: Callable[[str], Project], model_server: Callable[..., ModelServer], engine: str
 ) -> None:

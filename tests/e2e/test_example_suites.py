@@ -134,7 +134,7 @@ def hold(
 Hold = Callable[..., tuple[Any, ModelServer, ModelServer]]
 
 
-@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
+@pytest.mark.parametrize("engine", ["claude"])
 def test_the_travel_suite_passes(project: Project, hold: Hold, engine: str) -> None:
     copy_suite(project, "travel-planning")
 
@@ -149,7 +149,7 @@ def test_the_travel_suite_passes(project: Project, hold: Hold, engine: str) -> N
     assert len(judging.requests) == 5, "a run that is judged again asks nobody"
 
 
-@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
+@pytest.mark.parametrize("engine", ["codex"])
 def test_the_lead_suite_passes(project: Project, hold: Hold, engine: str) -> None:
     copy_suite(project, "lead-qualification")
 
@@ -171,7 +171,7 @@ def test_an_agent_that_asks_again_fails(project: Project, hold: Hold) -> None:
         reply = lead(request)
         return again if isinstance(reply, Text) else reply
 
-    result, _, _ = hold("claude", forgetful, judge("lead-qualification", "leads.yaml"))
+    result, _, _ = hold("codex", forgetful, judge("lead-qualification", "leads.yaml"))
 
     assert {case["case_id"]: failed(case) for case in result["cases"]} == {
         "after-one-answer": set(),

@@ -174,7 +174,10 @@ def test_a_history_that_somebody_changes_is_not_believed(
     assert server.requests == []
 
 
-@pytest.mark.parametrize("isolation", ["clean", pytest.param("shared", marks=slow)])
+@pytest.mark.parametrize(
+    ("engine", "isolation"),
+    [("claude", "clean"), ("codex", "clean"), pytest.param("codex", "shared", marks=slow)],
+)
 def test_forks_continue_the_whole_prefix_and_leave_the_parent_alone(
     begin: Begin, model_server: Serve, tmp_path: Path, isolation: str
 ) -> None:

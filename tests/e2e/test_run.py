@@ -312,8 +312,14 @@ TO_FAIL = {
 }
 
 
-@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
-@pytest.mark.parametrize(("says", "met", "wanted"), [(TO_PASS, 3, "PASS"), (TO_FAIL, 2, "FAIL")])
+@pytest.mark.parametrize(
+    ("engine", "says", "met", "wanted"),
+    [
+        pytest.param("claude", TO_PASS, 3, "PASS", marks=pytest.mark.slow),
+        ("codex", TO_PASS, 3, "PASS"),
+        ("codex", TO_FAIL, 2, "FAIL"),
+    ],
+)
 def test_a_suite_of_skill_ups_keeps_its_verdicts(
     project: Project,
     lab_profiles: Callable[..., dict[str, str]],
