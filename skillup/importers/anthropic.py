@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillup.errors import InvalidFilesError, UsageError
+from skillup.errors import UsageError
 from skillup.importers import files
-from skillup.importers.source import SourceFile, open_sources
+from skillup.importers.source import SourceFile
 from skillup.importers.values import SourceValue
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
 _SKILL_FILE = "SKILL.md"
-_EVALS = "evals.json"
 
 
 def convert(sources: list[SourceFile]) -> SuiteDraft:
@@ -25,8 +24,10 @@ def convert(sources: list[SourceFile]) -> SuiteDraft:
     places = (directory, *directory.parents[:2])
     skill_directory = next((p for p in places if (p / _SKILL_FILE).is_file()), None)
     named = top.get("skill_name")
-    skill = named.text() or _skill_beside(path) or (skill_directory.name if skill_directory else "")
-    draft = SuiteDraft(_suite_name(path, skill), top.get("description").text())
+    skill = named.text() or (skill_directory.name if skill_directory else "")
+    is_whole = skill and path.name.casefold() in ("evals.json", f"{skill}.evals.json".casefold())
+    name = skill if is_whole else "-".join(filter(None, (skill, slug(path.stem))))
+    draft = SuiteDraft(name, top.get("description").text())
     if skill_directory is not None:
         draft.skills.append(skill_directory)
     elif named:
@@ -36,70 +37,44 @@ def convert(sources: list[SourceFile]) -> SuiteDraft:
         )
     base = skill_directory or (directory.parent if directory.name == "evals" else directory)
     for number, node in enumerate((top.get("evals", "queries") or top).elements(), start=1):
-        draft.cases.append(
-            _query(node, skill) if node.get("query") else _eval(node, number, skill, base)
-        )
+        draft.cases.append(_case(node, number, skill, base))
     return draft
 
 
-def _suite_name(path: Path, skill: str) -> str:
-    if path.name == _EVALS or path.name.casefold() == f"{skill}.{_EVALS}".casefold():
-        return skill or slug(path.stem)
-    return f"{skill}-{slug(path.stem)}" if skill else slug(path.stem)
-
-
-def _skill_beside(path: Path) -> str:
-    """The skill's name where the file itself does not say it: from an evals.json beside it."""
-    beside = path.resolve().parent / _EVALS
-    if not beside.is_file() or beside == path.resolve():
-        return ""
-    try:
-        return SourceValue.top(open_sources(beside)[0]).get("skill_name").text()
-    except InvalidFilesError:
-        return ""  # that file's trouble is not this one's
-
-
-def _trigger(node: SourceValue, skill: str, wanted: bool) -> dict[str, Any]:
+def _trigger(node: SourceValue, skill: str) -> tuple[bool, dict[str, Any]]:
+    """Whether the skill should be used, and the check that it is (not)."""
+    used = node.get("should_trigger").take() is not False
     if skill:
-        return {"skill_used" if wanted else "skill_not_used": skill}
-    node.changed(
-        "the file does not say which skill", "any skill counts: name the one that is meant"
-    )
-    return {"tool_called" if wanted else "tool_not_called": {"kind": "skill"}}
+        return used, {"skill_used" if used else "skill_not_used": skill}
+    what = "the file does not say which skill"
+    node.changed(what, "any skill counts: name the one that is meant")
+    return used, {"tool_called" if used else "tool_not_called": {"kind": "skill"}}
 
 
-def _query(node: SourceValue, skill: str) -> CaseDraft:
-    query = node.get("query")
-    text = query.text()
+def _case(node: SourceValue, number: int, skill: str, base: Path) -> CaseDraft:
+    prompt = node.get("query", "prompt")
+    text = prompt.text()
     if not text.strip():
-        raise query.refuse("an empty query", "write what the user says")
-    wanted = node.get("should_trigger").take() is not False
-    turn = {"content": query.message(), "assertions": [_trigger(node, skill, wanted)]}
-    case_id = node.get("id", "name").text() or slug(text)
-    return CaseDraft(node, case_id, [turn], tags=["trigger" if wanted else "no-trigger"])
-
-
-def _eval(node: SourceValue, number: int, skill: str, base: Path) -> CaseDraft:
-    prompt = node.get("prompt")
-    if not prompt.text().strip():
-        raise (prompt or node).refuse("an eval without a prompt", "write what the user says")
-    # A number alone says too little in a report.
-    label = node.get("id", "eval_id").text() or str(number)
+        raise (prompt or node).refuse(
+            "there is no message in this eval", "write what the user says"
+        )
+    is_query, label = bool(node.get("query")), node.get("id", "eval_id").text()
     checks: list[dict[str, Any]] = []
-    if should := node.get("should_trigger"):
-        checks.append(_trigger(node, skill, should.take() is not False))
+    tags = node.get("tags").texts()
+    if is_query or node.get("should_trigger"):
+        used, check = _trigger(node, skill)
+        checks.append(check)
+        tags += ["trigger" if used else "no-trigger"] if is_query else []
+    title = node.get("eval_name", "name", "title").text()
+    if not label:
+        label = title or slug(text) if is_query else str(number)
     listed = [*node.get("expectations").elements(), *node.get("assertions").elements()]
     checks += [{"rubric": text} for item in listed if (text := _statement(item))]
     expected = node.get("expected_output").text()
     turn = {"content": prompt.message(), "expected_output": expected, "assertions": checks}
-    case = CaseDraft(
-        node,
-        f"eval-{label}" if label.isdigit() else label,
-        [turn],
-        title=node.get("eval_name", "name", "title").text(),
-        description=node.get("description").text(),
-        tags=node.get("tags").texts(),
-    )
+    # A number alone says too little in a report.
+    case = CaseDraft(node, f"eval-{label}" if label.isdigit() else label, [turn], title=title)
+    case.description, case.tags = node.get("description").text(), tags
     for item in node.get("files").elements():
         if item.text():
             files.place(item.text(), item, case.placed, base)

@@ -42,23 +42,16 @@ def import_files(
     """Convert `paths` and write the suites: one file into `out`, several into folders of it.
 
     Nothing is written if anything is wrong. Raises UsageError for a file that is no suite or that
-    would be overwritten, InvalidFilesError with every place that is wrong.
+    would be overwritten, InvalidFilesError with what is wrong in it.
     """
-    converted: list[tuple[Path, Format, SuiteDraft, list[Note]]] = []
-    problems: list[Problem] = []
-    for path in paths:
-        try:
-            converted.append((path, *convert_file(path, format_)))
-        except InvalidFilesError as error:
-            problems.extend(error.problems)
-    if problems:
-        raise InvalidFilesError(problems)
     names: set[str] = set()
-    folders: set[str] = set()
     imported = []
-    for path, found, draft, notes in converted:
-        draft.name = unique_name(draft.name, names)
-        directory = out / unique_name(slug(draft.name, "suite"), folders) if len(paths) > 1 else out
+    for path in paths:
+        found, draft, notes = convert_file(path, format_)
+        folder = unique_name(slug(draft.name, "suite"), names)
+        if folder != slug(draft.name, "suite"):
+            draft.name = folder
+        directory = out / folder if len(paths) > 1 else out
         imported.append(Imported(path, found, draft, tuple(notes), lay_out(draft, directory)))
     files = {path: content for item in imported for path, content in item.output.files.items()}
     untrusted: list[Problem] = []

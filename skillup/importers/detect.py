@@ -1,4 +1,4 @@
-"""Which tool a file comes from, by what is in it; and what it is if it is no suite at all."""
+"""Which tool a file comes from, by what is in it."""
 
 from __future__ import annotations
 
@@ -11,79 +11,60 @@ from skillup.importers.source import SourceFile
 Format = Literal["agentv", "vibecheck", "promptfoo", "anthropic", "langfuse"]
 
 _LOOKED_FOR = (
-    "`tests` or `scenarios` (promptfoo, AgentV), `evals` with `prompt` and `checks` (vibecheck) or "
-    "with `prompt` alone (Anthropic), a list of `query` and `should_trigger` (Anthropic), items "
-    "with `input` and `expected_output` (Langfuse)"
+    "`tests` (promptfoo, AgentV), `evals` with `prompt` and `checks` (vibecheck) or with `prompt` "
+    "alone (Anthropic), a list of `query` and `should_trigger` (Anthropic), items with `input` and "
+    "`expected_output` (Langfuse)"
 )
-# AgentV's suites have become a superset of promptfoo's: the signs of both are counted.
+# AgentV's suites have become a superset of promptfoo's: these are signs of promptfoo alone.
 _PROMPTFOO_KEYS = {
     "defaultTest", "evaluateOptions", "assertionTemplates", "outputPath", "derivedMetrics",
     "nunjucksFilters", "commandLineOptions", "redteam", "sharing", "writeLatestResults",
 }  # fmt: skip
-_AGENTV_KEYS = {
-    "default_test", "evaluate_options", "environment", "execution", "workspace", "input",
-    "input_files", "assertions", "assert", "evalcases", "target", "targets", "name",
-}  # fmt: skip
 _CASE_KEYS = {
-    "assert", "assertions", "criteria", "expected_outcome", "outcome", "turns", "vars",
-    "evaluators", "rubrics", "input_messages", "input_files",
+    "assert", "assertions", "criteria", "expected_outcome", "outcome", "turns", "vars", "rubrics",
+    "input_files",
+}  # fmt: skip
+_AGENTV_KEYS = (_CASE_KEYS - {"vars"}) | {
+    "default_test", "evaluate_options", "environment", "execution", "workspace", "input",
+    "target", "targets", "name",
 }  # fmt: skip
 _AGENTV_TEST_KEYS = (_CASE_KEYS - {"assert", "vars"}) | {
     "id", "input", "mode", "execution", "conversation_id", "depends_on", "expected_output",
 }  # fmt: skip
 _LANGFUSE_KEYS = {"expectedOutput", "datasetId", "datasetName", "dataset_id", "dataset_name"}
-
-_NO_SUITES: tuple[tuple[set[str], str], ...] = (
-    ({"test_id", "score"}, "results of an AgentV run"),
-    ({"test_id", "message_index"}, "a transcript that AgentV imported"),
-    ({"test_id", "output", "fixture_id"}, "recorded answers for AgentV's replay"),
-    ({"test_id", "grader", "range"}, "expected scores of AgentV's graders"),
-    ({"text", "trace"}, "a recorded trace"),
-    ({"type", "payload"}, "an agent's session file (see `skillup session`)"),
-    ({"sessionId", "type"}, "an agent's session file (see `skillup session`)"),
-    ({"expectations", "summary"}, "a grading, that is a result"),
-    ({"assertion_results"}, "a grading, that is a result"),
-    ({"run_summary"}, "benchmark results"),
-    ({"winner", "reasoning"}, "the comparison of two results"),
-    ({"comparison_summary"}, "the analysis of a comparison"),
-    ({"reviews", "status"}, "reviewers' feedback on results"),
-    ({"iterations", "current_best"}, "the history of a skill's improvement"),
-    ({"tool_calls", "total_tool_calls"}, "metrics of a run"),
-    ({"total_tokens", "duration_ms"}, "the timing of a run"),
-    ({"results", "stats"}, "results of a promptfoo run"),
-    ({"question_id", "turns"}, "MT-bench questions, which are not read"),
-    ({"config", "tests"}, "a scenario without its suite: import the suite that names it"),
-)
+_RESULT_KEYS = {
+    "score", "trace", "assertion_results", "summary", "range", "message_index", "fixture_id",
+    "question_id", "config",
+}  # fmt: skip
+"""Of results, recordings and parts of suites, whose other keys are a case's."""
 
 
 def detect(sources: list[SourceFile]) -> Format:
-    """The tool that `sources` (one file) come from.
-
-    Raises UsageError with what the file is instead, or with everything that was looked for.
-    """
+    """The tool that `sources` (one file) come from. Raises UsageError if it is no suite."""
     path, data = sources[0].path, sources[0].data
-    item = data[0] if isinstance(data, list) and data else data
-    item = item if isinstance(item, dict) else {}
-    found = _suite(data) or _items(data, item, path.name)
-    if found is not None:
-        return found
-    raise UsageError(
-        f"{path}: {_what_it_is(data, item)}",
-        hint=f"looked for {_LOOKED_FOR}; --from says which tool it is",
-    )
+    found = _suite(data) if isinstance(data, dict) else None
+    listed = data
+    if found is None and isinstance(data, dict):
+        listed = data.get("data", data.get("items"))
+    item = listed[0] if isinstance(listed, list) and listed else data
+    found = found or (_item(item, path.name) if isinstance(item, dict) else None)
+    if found is None:
+        keys = ", ".join(sorted(map(str, item))[:8]) if isinstance(item, dict) else ""
+        what = "not a suite that is known here" + (f" (its keys: {keys})" if keys else "")
+        hint = f"looked for {_LOOKED_FOR}; --from says which tool it is"
+        raise UsageError(f"{path}: {what}", hint=hint)
+    return found
 
 
-def _suite(data: Any) -> Format | None:
-    if not isinstance(data, dict):
-        return None
+def _suite(data: dict[Any, Any]) -> Format | None:
     evals = data.get("evals")
     if isinstance(evals, list):
         checked = any(isinstance(entry, dict) and "checks" in entry for entry in evals)
         return "vibecheck" if checked or "metadata" in data else "anthropic"
-    if not {"tests", "scenarios", "evalcases"} & set(data):
+    if "tests" not in data or "config" in data:
         return None
-    tests = data.get("tests", data.get("evalcases"))
-    listed = [test for test in tests if isinstance(test, dict)] if isinstance(tests, list) else []
+    tests = data["tests"] if isinstance(data["tests"], list) else []
+    listed = [test for test in tests if isinstance(test, dict)]
     keys = {str(key) for test in listed for key in test}
     providers = data.get("providers")
     named = providers if isinstance(providers, list) else [providers]
@@ -91,21 +72,16 @@ def _suite(data: Any) -> Format | None:
     promptfoo += 2 * bool({"options", "metadata"} & keys) + 2 * ("_conversation" in str(data))
     promptfoo += 2 * any(isinstance(name, str) and ":" in name for name in named)
     agentv = 2 * len(_AGENTV_KEYS & set(data)) + 2 * len(_AGENTV_TEST_KEYS & keys)
-    agentv += 3 * any(isinstance(a, str) for test in listed for a in _listed(test.get("assert")))
+    asserted = [test["assert"] for test in listed if isinstance(test.get("assert"), list)]
+    agentv += 3 * any(isinstance(item, str) for one in asserted for item in one)
     agentv += 3 * any("expected_output" in (test.get("vars") or ()) for test in listed)
     return "agentv" if agentv > promptfoo else "promptfoo"
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _items(data: Any, item: dict[Any, Any], name: str) -> Format | None:
-    if _no_suite(item) or is_messages(data):
-        return None
-    listed = _listed(data.get("data", data.get("items"))) if isinstance(data, dict) else []
-    item = listed[0] if listed and isinstance(listed[0], dict) else item
+def _item(item: dict[Any, Any], name: str) -> Format | None:
     keys = set(item)
+    if keys & _RESULT_KEYS or is_messages(item):
+        return None
     if {"query", "should_trigger"} <= keys or "queries" in keys:
         return "anthropic"
     if "prompt" in keys and keys & {"expectations", "assertions", "expected_output", "eval_id"}:
@@ -115,28 +91,6 @@ def _items(data: Any, item: dict[Any, Any], name: str) -> Format | None:
         return "langfuse"
     if keys & _CASE_KEYS:
         return "agentv"
-    given = item.get("input")
-    if isinstance(given, dict) and not is_messages(given):
-        return "langfuse"
-    if "input" in keys and ("expected_output" in keys or name.startswith("case")):
-        return "agentv" if "id" in keys else "langfuse"
-    return None
-
-
-def _no_suite(item: dict[Any, Any]) -> str | None:
-    return next((what for needed, what in _NO_SUITES if needed <= set(item)), None)
-
-
-def _what_it_is(data: Any, item: dict[Any, Any]) -> str:
-    keys = sorted(map(str, item))
-    if what := _no_suite(item):
-        return f"not a suite but {what}"
-    if is_messages(data):
-        return "not a suite but a prompt: import the suite that names it"
-    if "providers" in keys or "targets" in keys:
-        return "not a suite but a list of providers: there are no tests in it"
-    if keys and all(isinstance(value, str) for value in item.values()):
-        return "not a suite but texts by name, such as feedback"
-    return "not a suite that is known here" + (
-        f" (its keys: {', '.join(keys[:8])})" if keys else ""
-    )
+    if "input" in keys and ("expected_output" in keys or isinstance(item["input"], dict)):
+        return "agentv" if "id" in keys and not isinstance(item["input"], dict) else "langfuse"
+    return "agentv" if name.startswith("case") and "input" in keys else None

@@ -46,21 +46,19 @@ def find_all(reference: str, node: SourceValue, base: Path | None = None) -> lis
     try:
         if any(mark in name for mark in "*?["):
             found = [path.resolve() for path in sorted(start.glob(name)) if path.is_file()]
-            found = [path for path in found if _is_open(path, project)]
         else:
             # Other tools look in the directories above, too, up to the repository's own.
             above = [p for p in (start, *start.parents) if p.is_relative_to(project)] or [start]
-            path = next((p / name for p in above if (p / name).exists()), start / name).resolve()
-            if not _is_open(path, project):
-                what = f"`{name}` lies outside of {project.name}/ or is hidden in it"
-                node.lost(what, "not read: copy it into the suite yourself")
-                return []
-            found = [path] if path.exists() else []
+            found = [(p / name).resolve() for p in above if (p / name).exists()][:1]
     except (OSError, ValueError, NotImplementedError):
         found = []
+    open_ones = [path for path in found if _is_open(path, project)]
     if not found:
         node.lost(f"there is no `{name}`", "not read: add the file, and import again")
-    return found
+    elif not open_ones:
+        what = f"`{name}` lies outside of {project.name}/ or is hidden in it"
+        node.lost(what, "not read: copy it into the suite yourself")
+    return open_ones
 
 
 def _is_open(path: Path, project: Path) -> bool:
@@ -72,6 +70,9 @@ def _is_open(path: Path, project: Path) -> bool:
 
 def read(reference: str, node: SourceValue, base: Path | None = None) -> str | None:
     """The text of the file that `reference` means; None, and a note, if it is not to be had."""
+    if reference.rpartition(".")[2].partition(":")[0] in ("js", "ts", "mjs", "cjs", "py", "rb"):
+        node.lost("this is made by a program", "left out: write the value itself")
+        return None
     found = find(reference, node, base)
     try:
         return None if found is None else read_text(found)
@@ -80,48 +81,30 @@ def read(reference: str, node: SourceValue, base: Path | None = None) -> str | N
         return None
 
 
-def read_text_file(reference: str, node: SourceValue, base: Path | None = None) -> str | None:
-    """The same, but for a program, whose output would be needed."""
-    if reference.rpartition(".")[2].partition(":")[0] in ("js", "ts", "mjs", "cjs", "py", "rb"):
-        node.lost("this is made by a program", "left out: write the value itself")
-        return None
-    return read(reference, node, base)
-
-
 def workspace_path(reference: str) -> str:
     """Where a named file goes in the workspace: its path without the steps upwards."""
     parts = PurePosixPath(reference.removeprefix(SCHEME)).parts
     return "/".join(part for part in parts if part not in ("..", ".", "/")) or "file"
 
 
-def place(reference: str, node: SourceValue, placed: list[Placed], base: Path | None = None) -> str:
-    """Have the named file in the workspace, if it is to be had; its path there in any case."""
-    target = workspace_path(reference)
-    _add(find(reference, node, base), target, node, placed)
+def place(
+    reference: str,
+    node: SourceValue,
+    placed: list[Placed],
+    base: Path | None = None,
+    target: str | None = None,
+) -> str:
+    """Have what is named in the workspace, if it is to be had; its path there in any case."""
+    target = workspace_path(reference) if target is None else target
+    found = find(reference, node, base)
+    if found is not None and (found, target) not in placed:
+        sizes = [path.stat().st_size for path, _ in files_below(found)]
+        if len(sizes) <= _MOST_FILES and sum(sizes) <= _MOST_BYTES:
+            placed.append((found, target))
+        else:
+            what = f"{len(sizes)} files, {sum(sizes) / 1e6:.0f} MB"
+            node.lost(what, "not copied: name it in the case's `context.fixture` yourself")
     return target
-
-
-def place_directory(reference: str, node: SourceValue, placed: list[Placed]) -> None:
-    """Have a directory's content in the workspace, if it is to be had."""
-    found = find(reference, node)
-    if found is not None and not found.is_dir():
-        node.lost(f"`{reference}` is not a directory", "not copied")
-    else:
-        _add(found, "", node, placed)
-
-
-def _add(found: Path | None, target: str, node: SourceValue, placed: list[Placed]) -> None:
-    if found is None or (found, target) in placed:
-        return
-    listed = [path for path, _ in files_below(found)]
-    size = sum(path.stat().st_size for path in listed)
-    if len(listed) <= _MOST_FILES and size <= _MOST_BYTES:
-        placed.append((found, target))
-    else:
-        node.lost(
-            f"{len(listed)} files, {size / 1e6:.0f} MB",
-            "not copied: name it in the case's `context.fixture` yourself",
-        )
 
 
 def files_below(path: Path) -> Iterator[tuple[Path, str]]:

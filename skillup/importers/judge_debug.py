@@ -52,13 +52,11 @@ _KINDS: dict[str, ToolKind] = {
 
 
 _CASE_KEYS = ("title", "description", "tags", "tag", "expect", "judge", "judges", "assertions")
-_RECORD_KEYS = {
+_RECORD_KEYS = (
     "case_id", "transcript", "final_message", "exit_code", "workspace_path", "workspace_diff",
     "generated_files", "turns_executed", "turns_total", "skill_dir", "artifact_dir",
     "mock_results", "session_result",
-}  # fmt: skip
-_WEIGHTY_KEYS = (*_CASE_KEYS, "transcript", "workspace_path", "skill_dir", "mock_results")
-"""What must not get lost because it is misspelt."""
+)  # fmt: skip
 _WORKSPACE, _SKILL_DIR = "__WORKSPACE__", "__SKILL_DIR__"
 INPUT_PROFILE = "judge-input"
 """Stands where a record names its engine's profile: the file does not tell which it was."""
@@ -76,14 +74,6 @@ class JudgeInput:
     """What could not be taken from the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class InputPlaces:
-    """Folders in place of those in the file and of its placeholders; None: as the file says."""
-
-    workspace: Path | None = None
-    skill_dir: Path | None = None
-
-
 def is_judge_input(path: Path) -> bool:
     """Whether the JSON file is such an execution, and no record of ours."""
     try:
@@ -94,14 +84,15 @@ def is_judge_input(path: Path) -> bool:
 
 
 def read_judge_input(
-    path: Path, blobs: BlobStore, places: InputPlaces = InputPlaces()
+    path: Path, blobs: BlobStore, *, workspace: Path | None = None, skill_dir: Path | None = None
 ) -> JudgeInput:
     """The execution in the file; the contents of its workspace go into `blobs`.
 
-    Raises UsageError for what is no such file, InvalidFilesError for a case that does not validate.
+    `workspace` and `skill_dir` outrank the folders that the file names. Raises UsageError for what
+    is no such file, InvalidFilesError for a case that does not validate.
     """
     text = read_text(path)
-    given = {"workspace_path": places.workspace, "skill_dir": places.skill_dir}
+    given = {"workspace_path": workspace, "skill_dir": skill_dir}
     folders = {key: str(folder.absolute()) for key, folder in given.items() if folder is not None}
     for key, mark in (("workspace_path", _WORKSPACE), ("skill_dir", _SKILL_DIR)):
         if key in folders:
@@ -198,11 +189,8 @@ def _item(entry: Mapping[str, Any]) -> TranscriptItem | None:
 def _without_unknown_golden(data: dict[str, Any]) -> list[str]:
     """Takes out what refers to a folder that the file only has a placeholder for."""
     gate = data.get("expect")
-    if (
-        data.get("skill_dir") != _SKILL_DIR
-        or not isinstance(gate, dict)
-        or "golden_file" not in gate
-    ):
+    unknown = data.get("skill_dir") == _SKILL_DIR
+    if not (unknown and isinstance(gate, dict) and "golden_file" in gate):
         return []
     where = "its `skill_dir` is a placeholder; give --skill-dir to have it compared"
     return [f"`expect.golden_file: {gate.pop('golden_file')}` was left out: {where}"]
@@ -210,16 +198,12 @@ def _without_unknown_golden(data: dict[str, Any]) -> list[str]:
 
 def _unknown_keys(data: dict[str, Any], path: Path) -> list[str]:
     """A note for each key that says nothing here. Raises InvalidFilesError for misspelt ones."""
-    unknown = sorted(set(data) - set(_CASE_KEYS) - _RECORD_KEYS)
-    meant = {key: near_miss(key, _WEIGHTY_KEYS) for key in unknown}
-    if any(meant.values()):
-        raise InvalidFilesError(
-            [
-                Problem(path, 1, 1, key, "unknown key", f"did you mean `{right}`?")
-                for key, right in meant.items()
-                if right is not None
-            ]
-        )
+    known = (*_CASE_KEYS, *_RECORD_KEYS)
+    unknown = sorted(set(data) - set(known))
+    for key in unknown:
+        if right := near_miss(key, known):
+            problem = Problem(path, 1, 1, key, "unknown key", f"did you mean `{right}`?")
+            raise InvalidFilesError([problem])
     return [f"`{key}` was left out: it has no meaning in a judge-debug file" for key in unknown]
 
 
@@ -280,20 +264,18 @@ class MockedJudge:
 
 def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> CheckResult:
     """The judge's result; a criterion that the file says nothing of makes it an error."""
-    # By id; by its text, as older files have it; else by place, where no entry names anything.
-    named = any("criterion_id" in entry or "criterion" in entry for entry in results)
+    # By id, or by its text, as older files have it.
     votes: dict[str, list[Vote]] = {}
     missing: list[str] = []
-    for place, (name, criterion) in enumerate(numbered(judge.criteria).items()):
+    for name, criterion in numbered(judge.criteria).items():
         about = {"criterion_id": name, "criterion": criterion.outcome}.items()
         entry = next((e for e in results if any(e.get(k) == v for k, v in about)), None)
-        if entry is None and not named and place < len(results):
-            entry = results[place]
         if entry is None:
             missing.append(name)
             continue
         passed = entry.get("passed") is True
-        evidence = _joined(entry.get("evidence", entry.get("reason", "")))
+        evidence = entry.get("evidence", entry.get("reason", ""))
+        evidence = "; ".join(map(str, evidence if isinstance(evidence, list) else [evidence]))
         reason = "; ".join(map(str, entry.get("failures") or [])) or evidence
         quotes = (evidence,) if evidence else ()
         votes[name] = [Vote(float(passed), passed, reason, quotes)]
@@ -304,7 +286,3 @@ def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> C
         error = f"`mock_results` has nothing for {', '.join(missing)}"
         return blank.model_copy(update={"error": error, "notes": notes})
     return result_of_agent(judge, blank, votes, notes, None)
-
-
-def _joined(evidence: Any) -> str:
-    return "; ".join(map(str, evidence)) if isinstance(evidence, list) else str(evidence)

@@ -28,15 +28,9 @@ class ReadConversation:
 def is_messages(value: Any) -> bool:
     """Whether `value` is a list of messages, each with its role (or one such message)."""
     items = value if isinstance(value, list) else [value]
-    return bool(items) and all(isinstance(item, dict) and _role(item) for item in items)
-
-
-def _role(item: dict[Any, Any]) -> str | None:
-    if isinstance(item.get("role"), str):
-        return str(item["role"])
-    keys = list(item)
-    # `- user: Hello` is short for a message.
-    return str(keys[0]) if len(keys) == 1 and keys[0] in ROLES else None
+    return bool(items) and all(
+        isinstance(i, dict) and isinstance(i.get("role"), str) for i in items
+    )
 
 
 def read_messages(
@@ -53,15 +47,12 @@ def read_messages(
     found = ReadConversation()
     messages: list[tuple[str, str]] = []
     for item in value if isinstance(value, list) else [value]:
-        name = _role(item) or ""
-        raw = item.get("content") if "role" in item else item[name]
-        if name not in ROLES:
-            node.lost(f"a message of the role `{name}`")
-            continue
-        for key in sorted(set(map(str, item)) - {"role", "content", name}):
+        for key in sorted(set(map(str, item)) - {"role", "content"}):
             node.lost(f"`{key}` of a message")
-        role = ROLES[name]
-        text = content_text(raw, node, placed, base, inline=role == "system")
+        if (role := ROLES.get(item["role"])) is None:
+            node.lost(f"a message of the role `{item['role']}`")
+            continue
+        text = content_text(item.get("content"), node, placed, base, inline=role == "system")
         if role == "system":
             found.system = f"{found.system}\n\n{node.finish(text)}".strip()
         elif messages and messages[-1][0] == role:
@@ -86,28 +77,24 @@ def content_text(
     inline: bool = False,
 ) -> str:
     """One message's text. A file is put into the workspace and named, or (`inline`) read in."""
+    if not isinstance(content, list):
+        return as_text(content)
     parts: list[str] = []
-    for block in content if isinstance(content, list) else [content]:
-        if not isinstance(block, dict) or content is block:
-            parts.append(as_text(block))
-            continue
-        kind = str(block.get("type", ""))
-        for key in sorted(set(map(str, block)) - {"type", "value", "path", "text"}):
+    for block in content:
+        kind = block.get("type") if isinstance(block, dict) else None
+        keys = list(map(str, block)) if kind else []
+        for key in sorted(set(keys) - {"type", "value", "path", "text"}):
             node.lost(f"`{key}` of a part of a message")
-        value = next((block[key] for key in ("value", "path", "text") if key in block), "")
+        value = next((block[key] for key in ("value", "path", "text") if key in keys), "")
         if kind in ("text", "input_text", "output_text"):
-            parts.append(as_text(block.get("text", value)))
+            parts.append(as_text(value))
+        elif kind in ("file", "image") and isinstance(value, str) and inline:
+            text = files.read(value, node, base)
+            parts.append(f"[file: {files.workspace_path(value)}]" if text is None else text)
         elif kind in ("file", "image") and isinstance(value, str):
-            text = files.read(value, node, base) if inline else None
-            if text is None:
-                where = files.workspace_path(value)
-                text = f"[file: {where}]" if inline else f"[attached file: {where}]"
-            if not inline:
-                files.place(value, node, placed, base)
-            parts.append(text)
+            parts.append(f"[attached file: {files.place(value, node, placed, base)}]")
         else:
             parts.append(as_text(block))
-            node.changed(f"a part of the kind `{kind or '?'}` in a message", "became JSON text")
-    if not isinstance(content, list):
-        return parts[0]
+            if isinstance(block, dict):
+                node.changed(f"a part of the kind `{kind or '?'}`", "became JSON text")
     return "\n\n".join(part.strip("\n") for part in parts if part)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, Literal, Protocol
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load.datasets import no_constant
@@ -15,6 +15,8 @@ from skillup.load.yaml_reader import Loc, field_name, parse_yaml, read_text, ref
 
 Kind = Literal["lost", "changed"]
 JSON_LINES = {".jsonl", ".ndjson"}
+_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
+_HALF = re.compile(r"[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,7 @@ class Note:
 
     def __str__(self) -> str:
         field = f" {self.field}:" if self.field else ""
-        instead = f"; {self.instead}" if self.instead else ""
-        return f"{self.file}:{self.line}:{self.column}:{field} {self.what}{instead}"
+        return f"{self.file}:{self.line}:{self.column}:{field} {self.what}; {self.instead}"
 
 
 class Locator(Protocol):
@@ -99,10 +100,6 @@ def _unused(data: Any, loc: Loc, used: set[Loc], inner: set[Loc]) -> Iterator[Lo
     if loc in used:
         return
     if loc and loc not in inner:
-        # The only thing in a mapping says more than the mapping.
-        while isinstance(data, dict) and len(data) == 1:
-            key, data = next(iter(data.items()))
-            loc = (*loc, key)
         yield loc
     elif isinstance(data, dict | list):
         for part, value in data.items() if isinstance(data, dict) else enumerate(data):
@@ -119,75 +116,41 @@ def open_sources(path: Path) -> list[SourceFile]:
     if suffix not in JSON_LINES:
         what = f"`{path.suffix or path.name}` files are not read"
         refuse(path, what, "give a .yaml, .json or .jsonl file")
-    found: list[SourceFile] = []
-    problems: list[Problem] = []
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if line.strip():
-            try:
-                found.append(replace(parse_json(line, path, number), prefix=(len(found),)))
-            except InvalidFilesError as error:
-                problems.extend(error.problems)
-    if problems:
-        raise InvalidFilesError(problems)
-    return found or refuse(path, "the file is empty")
-
-
-_LIST_FOLLOWS = re.compile(r"(?:[ \t]*(?:#.*)?\r?\n|---[ \t]*(?:#.*)?\r?\n)*[ \t]*(?:- |-\r?\n|\[)")
-_MARKER = re.compile(r"^---[ \t]*(?=#|\r?$)", re.MULTILINE)
-_WRAPPED = "items"
-_PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
-_HALF = re.compile(r"[\ud800-\udfff]")
+    lines = enumerate(read_text(path).split("\n"), start=1)
+    found = [parse_json(line, path, number) for number, line in lines if line.strip()]
+    if not found:
+        refuse(path, "the file is empty")
+    return [replace(source, prefix=(index,)) for index, source in enumerate(found)]
 
 
 def parse_source(text: str, path: Path, first_line: int = 1) -> SourceFile:
     """YAML whose top level is a mapping or a list. Raises InvalidFilesError."""
-    listed = _LIST_FOLLOWS.match(text)
-    shift, bracket_line = first_line - 1 - bool(listed), 0
-    if listed:
-        # The YAML reader takes mappings only: the list becomes a key's value on a line above.
-        text = _MARKER.sub(lambda match: " " * len(match[0]), text, count=1)
-        if text[listed.end() - 1] == "[":  # which has to be indented
-            bracket_line = text.count("\n", 0, listed.end()) + 2
-            text = f"{text[: listed.end() - 1]} {text[listed.end() - 1 :]}"
-        text = f"{_WRAPPED}:\n{text}"
-
-    def moved(words: str) -> str:
-        return re.sub(r"\bline (\d+)", lambda match: f"line {int(match[1]) + shift}", words)
-
     try:
-        document = parse_yaml(text, path)
+        document = parse_yaml(text, path, lists=True)
     except InvalidFilesError as error:
-        raise InvalidFilesError(
-            [
-                replace(p, line=max(1, p.line + shift), message=moved(p.message), fix=moved(p.fix))
-                for p in error.problems
-            ]
-        ) from None
+        found = [replace(p, line=p.line + first_line - 1) for p in error.problems]
+        raise InvalidFilesError(found) from None
 
     def locate(loc: Loc, *, key: bool = False) -> tuple[int, int]:
-        whole = (_WRAPPED, *loc) if listed else loc
-        line, column = document.locate(whole, key=key and bool(loc))
-        return max(1, line + shift), column - (line == bracket_line)
+        line, column = document.locate(loc, key=key)
+        return line + first_line - 1, column
 
-    return SourceFile(path, document.data[_WRAPPED] if listed else document.data, locate)
+    return SourceFile(path, document.data, locate)
 
 
 def parse_json(text: str, path: Path, first_line: int = 1) -> SourceFile:
     """One JSON value. Raises InvalidFilesError with the place of what is no JSON."""
-
-    def wrong(message: str, line: int = 1, column: int = 1) -> NoReturn:
-        refuse(path, f"this is not JSON: {message}", "", line + first_line - 1, column)
-
+    message, line, column = "", 1, 1
     try:
         data = json.loads(text, parse_constant=no_constant)
+        if "\\u" in text and _HALF.search(json.dumps(data, ensure_ascii=False)):
+            message = "half of a surrogate pair in a text"
     except json.JSONDecodeError as error:
-        wrong(error.msg, error.lineno, error.colno)
-    except RecursionError:
-        wrong("nested too deeply")
-    except ValueError as error:
-        wrong(str(error).partition(";")[0])
-    if "\\u" in text and _HALF.search(json.dumps(data, ensure_ascii=False)):
-        wrong("half of a surrogate pair in a text")
+        message, line, column = error.msg, error.lineno, error.colno
+    except (ValueError, RecursionError) as error:
+        message = str(error).partition(";")[0]
+    if message:
+        refuse(path, f"this is not JSON: {message}", "", line + first_line - 1, column)
     # JSON is YAML but for a few characters and escapes: that is how its values are found again.
     pairs = _PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
     try:

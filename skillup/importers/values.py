@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem
@@ -31,7 +31,7 @@ def as_text(value: Any) -> str:
 
 def tidy(number: float) -> float | int:
     """A whole number as such; one that was spelled unusually (``0042``) as it counts."""
-    return int(number) if number == int(number) else number + 0
+    return int(number) if number == int(number) else number
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +44,9 @@ class SourceValue:
     scope: TemplateScope | None = None
 
     @classmethod
-    def top(cls, source: SourceFile, scope: TemplateScope | None = None) -> SourceValue:
+    def top(cls, source: SourceFile) -> SourceValue:
         """The source's whole value."""
-        return cls(source, (), source.data, scope)
+        return cls(source, (), source.data)
 
     def __bool__(self) -> bool:
         return self.value is not None
@@ -55,6 +55,11 @@ class SourceValue:
         """The same place, its templates filled in from `scope`."""
         return replace(self, scope=scope)
 
+    @property
+    def nothing(self) -> SourceValue:
+        """A false value."""
+        return replace(self, value=None)
+
     def get(self, *names: str) -> SourceValue:
         """The value under the first of `names` that is there and not null; else a false one."""
         for name in names if isinstance(self.value, dict) else ():
@@ -62,7 +67,7 @@ class SourceValue:
                 if self.value[name] is not None:
                     return self._child(name)
                 self.source.used.add((*self.loc, name))  # null: there is nothing to lose
-        return replace(self, value=None)
+        return self.nothing
 
     def items(self) -> Iterator[tuple[str, SourceValue]]:
         """The entries of a mapping; none of anything else."""
@@ -120,17 +125,15 @@ class SourceValue:
     def number(self) -> float | int | None:
         """The value as a number; None (and a note) if it is none."""
         value = self.take()
-        if isinstance(value, str):
-            try:
-                value = float(value) if "." in value else int(value)
-            except ValueError:
-                value = "?"
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        try:
+            number = float("nan" if isinstance(value, bool) else value)
+        except (TypeError, ValueError, OverflowError):
+            number = nan
+        if isfinite(number):
+            return tidy(number)
+        if self:
             self.lost("not a number")
-            return None
-        return tidy(value)
+        return None
 
     def is_true(self) -> bool:
         """Whether it is a plain ``true``."""
@@ -161,7 +164,7 @@ class SourceValue:
         return InvalidFilesError([self.problem(message, fix)])
 
 
-# Templates of other tools (nunjucks): names, parts of values, and a few filters. A text with more
+# Templates of other tools (nunjucks): names, parts of values, and two filters. A text with more
 # in it (conditions, loops, arithmetic) is left as it is, and reported.
 
 _LOOP = re.compile(
@@ -171,36 +174,23 @@ _LOOP = re.compile(
 _PLACEHOLDER = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
 _EXPRESSION = re.compile(
     r"""(?P<kind>env\.|(?:var|secret)\(\s*['"]|)(?:vars\.)?(?P<name>[A-Za-z_]\w*)(?:['"]\s*\))?"""
-    r"""(?P<steps>(?:\.\w+|\[\d+\])*)(?P<filters>(?:\s*\|\s*\w+(?:\([^()]*\))?)*)"""
+    r"""(?P<steps>(?:\.\w+|\[\d+\])*)\s*(?:\|\s*(?P<filter>dump|default\((?P<default>[^()]*)\)))?"""
 )
-_FILTER = re.compile(r"\|\s*(\w+)(?:\(([^()]*)\))?")
 _MARKED = re.compile("\ue000([^\ue001]*)\ue001")
 _MOST_NESTED = 8
 
 
 @dataclass
-class Later:
-    """A name whose value is known only when the case is run."""
-
-    name: str
-    original: str
-    default: str | None = None
-
-
-@dataclass
 class TemplateScope:
-    """The names that the templates of one test know.
-
-    `needed` gathers those that messages use and that get a value when the case is run: the case
-    must define them (or capture them).
-    """
+    """The names that the templates of one test know."""
 
     variables: Mapping[str, SourceValue] = field(default_factory=dict)
     captured: frozenset[str] = frozenset()
     empties: bool = True
     """A name without a value is an empty text, as in nunjucks; else the text stays as it is."""
-    needed: dict[str, Later] = field(default_factory=dict)
-    _seen: dict[str, Later] = field(default_factory=dict)
+    needed: dict[str, str] = field(default_factory=dict)
+    """Names that messages use and that get a value when the case is run, as they are written."""
+    _later: dict[str, str] = field(default_factory=dict)
     _depth: int = 0
 
     def fill(self, value: Any, node: SourceValue) -> Any:
@@ -212,20 +202,19 @@ class TemplateScope:
     def _text(self, text: str, node: SourceValue) -> Any:
         if "{{" not in text and "{%" not in text:
             return text
-        if self._depth > _MOST_NESTED:
-            node.changed("templates that name each other", "left as it is")
-            return text
         missing: list[str] = []
         self._depth += 1
         try:
             rest = _LOOP.sub("", text)
-            if "{%" in rest:
+            if "{%" in rest or self._depth > _MOST_NESTED:
                 raise LookupError("a condition or a loop")
             if (whole := _PLACEHOLDER.fullmatch(rest.strip())) and "}}" not in whole[1]:
-                found = self._value(whole[1], missing)
+                found = self._value(whole[1], node, missing)
                 made = "" if found is None else found
             else:
-                made = _PLACEHOLDER.sub(lambda one: as_text(self._value(one[1], missing)), rest)
+                made = _PLACEHOLDER.sub(
+                    lambda one: as_text(self._value(one[1], node, missing)), rest
+                )
         except LookupError as error:
             node.changed(f"a template that cannot be filled in ({error.args[0]})", "left as it is")
             return text
@@ -236,7 +225,7 @@ class TemplateScope:
             node.changed(f"`{name}` has no value", f"{became}, as in the other tool")
         return text if missing and not self.empties else made
 
-    def _value(self, expression: str, missing: list[str]) -> Any:
+    def _value(self, expression: str, node: SourceValue, missing: list[str]) -> Any:
         """What stands between the braces; None, and its name in `missing`: it has no value.
 
         The environment is never read: it has secrets. Raises LookupError.
@@ -244,29 +233,22 @@ class TemplateScope:
         match = _EXPRESSION.fullmatch(expression)
         if match is None:
             raise LookupError(f"`{expression}`")
-        name, kind = match["name"], match["kind"]
-        filters = [(found[1], found[2] or "") for found in _FILTER.finditer(match["filters"])]
-        if kind or name in self.captured:
-            original = expression.partition("|")[0].strip()
-            spaces = " " * (not kind.endswith(("'", '"')))
-            later = self._seen.setdefault(name, Later(name, f"{{{{{spaces}{original}{spaces}}}}}"))
-            later.default = next(
-                (_argument(a) for f, a in filters if f == "default"), later.default
-            )
+        name, default = match["name"], match["default"]
+        default = None if default is None else default.strip().strip("'\"")
+        if name in self.captured or (match["kind"] and default is None):
+            self._later[name] = f"{{{{ {expression} }}}}"
             return f"\ue000{name}\ue001"
+        if match["kind"]:
+            node.changed(f"`{expression}` of the environment", f"became `{default}`")
+            return default
         value = self.lookup(name, re.findall(r"\w+", match["steps"]))
-        for called, argument in filters:
-            if called == "default":
-                value = _argument(argument) if value is None else value
-            elif called in _FILTERS:
-                value = _FILTERS[called](value)
-            else:
-                raise LookupError(f"the filter `{called}`")
-        if value is None:
+        if match["filter"] == "dump":
+            return json.dumps(value, ensure_ascii=False)
+        if value is None and default is None:
             missing.append(name)
-        return value
+        return default if value is None else value
 
-    def lookup(self, name: str, steps: list[str]) -> Any:
+    def lookup(self, name: str, steps: Iterable[str] = ()) -> Any:
         """The variable's value, or what `steps` lead to in it; None if there is no such thing."""
         if name not in self.variables:
             return None
@@ -278,8 +260,6 @@ class TemplateScope:
                 value = value.get(step)
             elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
                 value = value[int(step)]
-            elif isinstance(value, list | str) and step == "length":
-                value = len(value)
             else:
                 return None
         return value
@@ -288,50 +268,22 @@ class TemplateScope:
         """`value` without marks. In a message that will be sent (`live`) they become ``<<name>>``,
         and what looked like that before is escaped; elsewhere names have no meaning.
         """
-        use = self._live if live else self._dead
-        return _mapped(
-            value,
-            lambda text: _MARKED.sub(
-                lambda match: use(self._seen[match[1]], node), escape(text) if live else text
-            ),
-        )
 
-    def _live(self, later: Later, node: SourceValue) -> str:
-        name = later.name
-        if name not in self.captured and name not in self.needed:
-            self.needed[name] = later
-            known = f"`{later.default}`" if later.default is not None else "not known here"
-            node.changed(
-                f"{later.original} is filled in when the case is run",
-                f"give its value with --var {name}=…, or write it under the case's `vars` "
-                f"(now: {known})",
-            )
-        return f"<<{name}>>"
+        def named(match: re.Match[str]) -> str:
+            name, original = match[1], self._later[match[1]]
+            if not live:
+                where = f"{original} stands outside of a message, where there are no variables"
+                node.lost(where, "left as it is: write the value in its place")
+                return original
+            if name not in self.captured and name not in self.needed:
+                self.needed[name] = original
+                node.changed(
+                    f"{original} is filled in when the case is run",
+                    f"give its value with --var {name}=…, or write it under the case's `vars`",
+                )
+            return f"<<{name}>>"
 
-    def _dead(self, later: Later, node: SourceValue) -> str:
-        where = f"{later.original} stands outside of a message"
-        if later.default is not None:
-            node.changed(where, f"became `{later.default}`")
-            return later.default
-        node.lost(
-            f"{where}, where there are no variables", "left as it is: write the value in its place"
-        )
-        return later.original
-
-
-def _argument(written: str) -> str:
-    """A filter's one argument: a text in quotes, a number or a word."""
-    return written.partition(",")[0].strip().strip("'\"")
-
-
-_FILTERS: Mapping[str, Callable[[Any], Any]] = {
-    "dump": lambda value: json.dumps(value, ensure_ascii=False),
-    "upper": lambda value: as_text(value).upper(),
-    "lower": lambda value: as_text(value).lower(),
-    "trim": lambda value: as_text(value).strip(),
-    "string": as_text,
-    "safe": lambda value: value,
-}
+        return _mapped(value, lambda text: _MARKED.sub(named, escape(text) if live else text))
 
 
 def _mapped(value: Any, change: Callable[[str], Any]) -> Any:

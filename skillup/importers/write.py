@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -19,7 +18,6 @@ from skillup.importers.files import Placed, files_below
 from skillup.importers.values import SourceValue
 from skillup.importers.yaml_writer import to_yaml
 from skillup.load.discover import SUITE_FILE, workspace_root
-from skillup.load.json_schema import json_schema
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
 from skillup.schema.templates import escape, has_templates
@@ -72,8 +70,6 @@ class CaseDraft:
     setup: list[str] = field(default_factory=list)
     system: str = ""
     history: list[dict[str, Any]] = field(default_factory=list)
-    transcript: list[dict[str, Any]] = field(default_factory=list)
-    """A conversation that is judged and not run; then the turn's message is not sent."""
     assertions: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     """`aggregation`, `on_turn_failure`, `window_size`, `pass_threshold`, `trials`, …"""
@@ -84,10 +80,8 @@ class CaseDraft:
         several = self.conversation or len(turns) > 1 or any("capture" in turn for turn in turns)
         given: dict[str, Any] = {"system": self.system, "history": self.history, "turns": turns}
         assertions, expected = self.assertions, ""
-        if self.transcript or not several:
+        if not several:
             assertions = [*turns[0].get("assertions", ()), *assertions]
-            given = {"transcript": self.transcript}
-        if not self.transcript and not several:
             expected = turns[0].get("expected_output", "")
             given = {"system": self.system, "history": self.history, "prompt": turns[0]["content"]}
         return without_empty(
@@ -141,21 +135,23 @@ def lay_out(draft: SuiteDraft, directory: Path) -> Output:
     resolved = directory.resolve()
     root = resolved.parent if resolved.name == "evals" else resolved
     names: set[str] = set()
-    fixtures: dict[tuple[Placed, ...], str] = {}
     problems: list[Problem] = []
-    texts: dict[Path, str] = {}
-    schemas = schema_files(directory, ("suite", "case"))
+    texts: dict[Path, str | Path] = {}
     for case in draft.cases:
-        fixture = _fixture(case, fixtures, output, root)
-        data = literal_case(case.as_dict(fixture))
+        name = unique_name(slug(case.id), names)
+        fixture = directory / "fixtures" / name
+        for source, target in case.placed:
+            for path, inner in files_below(source):
+                output.files[fixture / target / inner] = path
+        data = literal_case(case.as_dict(relative(root, fixture) if case.placed else ""))
         try:
             Case.model_validate(data)
         except ValidationError as error:
             problems.extend(_problem(case, detail) for detail in error.errors())
             continue
-        name = f"cases/{unique_name(slug(case.id), names)}.yaml"
-        texts[directory / name] = to_yaml(data, header=_header(schemas["case"][0], directory, name))
-        output.cases.append((case, name))
+        path = directory / "cases" / f"{name}.yaml"
+        texts[path] = to_yaml(data, header=_header(path.parent, "case"))
+        output.cases.append((case, f"cases/{name}.yaml"))
     if problems:
         raise InvalidFilesError(problems)
     cases = {"files": [relative(root, path) for path in texts], "defaults": draft.defaults}
@@ -170,10 +166,8 @@ def lay_out(draft: SuiteDraft, directory: Path) -> Output:
         }
     )
     Suite.model_validate(suite)
-    header = _header(schemas["suite"][0], directory, SUITE_FILE)
-    copies = {path: text for path, text in schemas.values() if text}
-    first: dict[Path, str | Path] = {directory / SUITE_FILE: to_yaml(suite, header=header)}
-    output.files = first | texts | copies | output.files
+    texts[directory / SUITE_FILE] = to_yaml(suite, header=_header(directory, "suite"))
+    output.files |= texts
     return output
 
 
@@ -188,43 +182,15 @@ def relative(start: Path, path: Path) -> str:
     return Path(os.path.relpath(path.resolve(), start.resolve())).as_posix()
 
 
-def schema_files(directory: Path, names: tuple[str, ...]) -> dict[str, tuple[Path, str]]:
-    """The JSON Schemas that the files of a suite in `directory` name for editors.
-
-    The workspace's own, with an empty text; else those beside the suite, with what to write there.
-    """
-    shared = workspace_root(directory) / "docs" / "schema"
-    found = {name: (shared / f"{name}.schema.json", "") for name in names}
-    if all(path.is_file() for path, _ in found.values()):
-        return found
-    own = directory / "schema"
-    return {
-        name: (
-            own / f"{name}.schema.json",
-            json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n",
-        )
-        for name in names
-    }
+def schema_path(directory: Path, kind: str) -> str:
+    """The workspace's JSON Schema, as a file in `directory` names it; empty if it has none."""
+    path = workspace_root(directory) / "docs" / "schema" / f"{kind}.schema.json"
+    return relative(directory, path) if path.is_file() else ""
 
 
-def _header(schema: Path, directory: Path, name: str) -> str:
-    return f"# yaml-language-server: $schema={relative((directory / name).parent, schema)}\n"
-
-
-def _fixture(
-    case: CaseDraft, known: dict[tuple[Placed, ...], str], output: Output, root: Path
-) -> str:
-    """The directory with what `case` has placed; cases that place the same share one."""
-    placed = tuple(case.placed)
-    if not placed:
-        return ""
-    if placed not in known:
-        taken = {name.removeprefix("fixtures/") for name in known.values()}
-        known[placed] = name = f"fixtures/{unique_name(slug(case.id), taken)}"
-        for source, target in placed:
-            for path, inner in files_below(source):
-                output.files[output.directory / name / target / inner] = path
-    return relative(root, output.directory / known[placed])
+def _header(directory: Path, kind: str) -> str:
+    schema = schema_path(directory, kind)
+    return f"# yaml-language-server: $schema={schema}\n" if schema else ""
 
 
 # Texts of other tools mean themselves, though a `<<name>>` in them is a template of ours.
@@ -296,25 +262,20 @@ def write_files(
         raise UsageError(
             f"already there: {shown}{more}", hint="choose another --out, or replace with --force"
         )
-    if folder := next((path for path in there if path.is_dir() and not path.is_symlink()), None):
-        raise UsageError(f"cannot write {folder}: it is a directory", hint="choose another --out")
     with ExitStack() as undo:
         try:
             for path, content in files.items():
                 for missing in reversed([up for up in path.parents if not os.path.lexists(up)]):
                     missing.mkdir()
-                    undo.callback(_remove_if_empty, missing)
+                    undo.callback(_remove, missing)
                 new = path.with_name(f".{path.name}.{os.getpid()}.new")
-                undo.callback(_unlink, new)
+                undo.callback(_remove, new)
                 if isinstance(content, Path):
                     shutil.copy(content, new)
                 else:
                     new.write_bytes(content.encode("utf-8", "surrogateescape"))
-                if path in there:
-                    path.replace(_old(path))
-                    undo.callback(_old(path).replace, path)
-                else:
-                    undo.callback(_unlink, path)
+                if path not in there:
+                    undo.callback(_remove, path)
                 new.replace(path)
             check()
         except OSError as error:
@@ -323,20 +284,8 @@ def write_files(
                 hint="choose a directory that can be written to",
             ) from error
         undo.pop_all()
-    for path in there:
-        _old(path).unlink(missing_ok=True)
 
 
-def _old(path: Path) -> Path:
-    """What was at `path`, until everything is written."""
-    return path.with_name(f".{path.name}.{os.getpid()}.old")
-
-
-def _remove_if_empty(directory: Path) -> None:
+def _remove(path: Path) -> None:
     with suppress(OSError):
-        directory.rmdir()
-
-
-def _unlink(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()
+        path.rmdir() if path.is_dir() else path.unlink()

@@ -161,8 +161,11 @@ def read_yaml(path: Path) -> Document:
     return parse_yaml(read_text(path), path)
 
 
-def parse_yaml(text: str | bytes, path: Path) -> Document:
-    """As :func:`read_yaml`, from text, or from bytes in UTF-8; `path` is for the messages."""
+def parse_yaml(text: str | bytes, path: Path, *, lists: bool = False) -> Document:
+    """As :func:`read_yaml`, from text, or from bytes in UTF-8; `path` is for the messages.
+
+    With `lists`, its top level may also be a list.
+    """
     text = decode(text, path) if isinstance(text, bytes) else text.removeprefix("\ufeff")
     found: list[tuple[int, str, str]] = []  # offset, message, fix
     try:
@@ -170,7 +173,7 @@ def parse_yaml(text: str | bytes, path: Path) -> Document:
         if node is None or (isinstance(node, ScalarNode) and resolve_plain(node.value) is None):
             raise _RefusedError(0, "the file is empty", "write `key: value` lines")
         data = _Builder(text, found).value(node)
-        if not isinstance(data, dict) and not found:
+        if not isinstance(data, dict) and not (lists and isinstance(data, list)) and not found:
             what = "a list" if isinstance(data, list) else "a single value"
             message = f"the file holds {what}, not a mapping"
             raise _RefusedError(node.start_mark.index, message, "write `key: value` lines")

@@ -203,4 +203,5 @@ def _item(data: dict[str, Any]) -> str:
 def suite_text(schema: str, engine: str) -> str:
     """The smallest suite for a case that has none."""
     data = {"name": "from-sessions", "engine": {"name": engine}, "skills": []}
-    return to_yaml(data, header=f"# yaml-language-server: $schema={schema}\n")
+    header = f"# yaml-language-server: $schema={schema}\n" if schema else ""
+    return to_yaml(data, header=header)

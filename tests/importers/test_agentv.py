@@ -99,48 +99,23 @@ def test_prompts_are_crossed_with_tests_and_filled_in(convert: Convert) -> None:
     assert result.cases[0]["assertions"] == [{"rubric": "Answers capital of France?"}]
 
 
-def test_scenarios_are_crossed_with_their_tests(convert: Convert) -> None:
-    result = convert("""
-        name: languages
-        prompts: ["Say {{ word }} in {{ language }}"]
-        scenarios:
-          - config:
-              - {id: es, vars: {language: Spanish, hello: hola}}
-              - {id: fr, vars: {language: French, hello: bonjour}}
-            tests:
-              - description: greets
-                vars: {word: hello}
-                assert: [{type: equals, value: "{{ hello }}"}]
-        """)
-    assert [
-        (c["id"], c["input"]["prompt"], c["assertions"][0]["equals"]) for c in result.cases
-    ] == [
-        ("es-greets", "Say hello in Spanish", "hola"),
-        ("fr-greets", "Say hello in French", "bonjour"),
-    ]
-
-
-def test_tests_come_from_files_folders_and_globs(convert: Convert, tmp_path: Path) -> None:
+def test_tests_come_from_files_and_globs(convert: Convert, tmp_path: Path) -> None:
     evals = tmp_path / "project" / "evals"
-    (evals / "cases" / "from-folder").mkdir(parents=True)
-    (evals / "cases" / "from-folder" / "case.yaml").write_text("input: a\ncriteria: c\n")
-    (evals / "cases" / "from-folder" / "workspace").mkdir()
-    (evals / "cases" / "from-folder" / "workspace" / "seed.txt").write_text("seed")
+    evals.mkdir(parents=True)
     (evals / "more.jsonl").write_text('{"id": "l1", "input": "b", "assert": ["x"]}\n')
     (evals / "one.cases.yaml").write_text("- {id: g1, input: c, assert: [x]}\n")
     result = convert("""
         name: mixed
         tests:
-          - ./cases/
           - file://more.jsonl
           - ./*.cases.yaml
           - ./missing.yaml
           - {id: here, input: d, assert: [x]}
+        scenarios: [{config: [], tests: []}]
         """)
-    assert [case["id"] for case in result.cases] == ["from-folder", "l1", "g1", "here"]
-    fixture = result.cases[0]["context"]["fixture"]
-    assert (tmp_path / "out" / fixture / "seed.txt").read_text() == "seed"
-    assert result.noted("tests[3]") == ["there is no `./missing.yaml`"]
+    assert [case["id"] for case in result.cases] == ["l1", "g1", "here"]
+    assert result.noted("tests[2]") == ["there is no `./missing.yaml`"]
+    assert result.noted("scenarios") == ["not carried over"]
 
 
 def test_suite_input_and_assertions_are_skipped_on_request(convert: Convert) -> None:
@@ -246,13 +221,12 @@ def test_run_controls_become_settings(convert: Convert) -> None:
 
 def test_names_of_the_environment_are_never_looked_up(convert: Convert) -> None:
     case = convert("""
-        evalcases:
+        tests:
           - id: old
             expected_outcome: Explains it
-            input_messages: [{role: user, content: "In {{ env.REGION }}?"}]
-            expected_messages: [{role: assistant, content: Yes.}]
-            execution:
-              evaluators: [{name: judge, type: llm_judge}, {name: gate, type: composite}]
+            input: [{role: user, content: "In {{ env.REGION }}?"}]
+            expected_output: [{role: assistant, content: Yes.}]
+            assertions: [{name: judge, type: llm_judge}, {name: gate, type: composite}]
         """).case
     assert case["input"]["prompt"] == "In <<REGION>>?"
     assert case["vars"] == {"REGION": "{{ env.REGION }}"}
@@ -265,8 +239,6 @@ def test_names_of_the_environment_are_never_looked_up(convert: Convert) -> None:
     [
         ("tests:\n  - id: a\n    mode: conversation\n    assert: [x]\n", 2, "without turns"),
         ("tests:\n  - id: a\n    mode: conversation\n    turns: []\n    assert: [x]\n", 4, "turns"),
-        ("tests:\n  - id: a\n    mode: conversation\n    turns: [b]\n    expected_output: c\n", 5,
-         "beside `turns`"),
         ("tests:\n  - id: a\n    input: ''\n    assert: [x]\n", 2, "no user message"),
         ("tests:\n  - id: a\n    mode: conversation\n    turns: [{input: ' '}]\n", 4, "empty"),
         ("tests:\n  - 3\nexecution: {}\n", 2, "not a test"),

@@ -157,7 +157,6 @@ CRITERIA = JudgeConfig.model_validate(
          True, 0.666667),
         ([{"criterion": name, "passed": name == "B", "reason": "r"} for name in "ABC"],
          False, 0.333333),
-        ([{"passed": True}, {"passed": True}, {"passed": True}], True, 1.0),
     ],
 )  # fmt: skip
 def test_mocked_results_stand_for_the_agents_answer(

@@ -32,7 +32,7 @@ def test_every_check_comes_over(convert: Convert) -> None:
         {"name": "maps", "mode": "real", "transport": "http", "endpoint": "https://mcp.example"}
     ]
     assert case["input"]["prompt"] == "What is the capital of <<country>>?"
-    assert case["vars"] == {"country": "{{var('country')}}"}
+    assert case["vars"] == {"country": "{{ var('country') }}"}
     assert case["assertions"] == [
         {"glob": "*Paris*"},
         {"not_glob": "*London*"},
@@ -49,14 +49,9 @@ def test_every_check_comes_over(convert: Convert) -> None:
 @pytest.mark.parametrize(
     ("checks", "said"),
     [
-        ("[{type: string_contains, value: x}]", "older format"),
-        ("[{semantic: {expected: x}}]", "without `threshold`"),
-        ("[{semantic: {expected: x, threshold: 2}}]", "not a threshold"),
-        ("[{max_tokens: many}]", "not a number of tokens"),
-        ("[{matches: x}]", "`matches` is not a check"),
+        ("[{semantic: {expected: x}}]", "needs `expected` and a `threshold`"),
         ("[just text]", "not a check"),
-        ("[]", "there are no checks"),
-        ("[{llm_judge: {}}]", "without `criteria`"),
+        ("[]", "there is no `checks` here"),
     ],
 )
 def test_a_wrong_check_is_refused_with_its_place(convert: Convert, checks: str, said: str) -> None:
@@ -71,6 +66,15 @@ def test_a_wrong_check_is_refused_with_its_place(convert: Convert, checks: str, 
     (problem,) = refused.value.problems
     assert said in problem.message
     assert problem.line == 6
+
+
+def test_what_is_no_check_of_vibechecks_is_left_out_and_listed(convert: Convert) -> None:
+    checks = "[{matches: x, match: '*y*'}, {llm_judge: {}}, {max_tokens: many}]"
+    result = convert(f"metadata: {{name: n}}\nevals: [{{prompt: p, checks: {checks}}}]")
+    assert result.case["assertions"] == [{"glob": "*y*"}]
+    assert len(result.noted("evals[0].checks[0].matches")) == 1
+    assert len(result.noted("evals[0].checks[1].llm_judge")) == 1
+    assert len(result.noted("evals[0].checks[2].max_tokens")) == 2
 
 
 def test_a_prompt_among_the_checks_becomes_a_follow_up(convert: Convert) -> None:
@@ -104,4 +108,4 @@ def test_a_prompt_among_the_checks_becomes_a_follow_up(convert: Convert) -> None
     ]
     with pytest.raises(InvalidFilesError) as raised:
         convert("evals: [{prompt: a, checks: [{match: x}, {prompt: b}]}]", format_="vibecheck")
-    assert "a follow-up without `checks`" in raised.value.problems[0].message
+    assert "there is no `checks` here" in raised.value.problems[0].message

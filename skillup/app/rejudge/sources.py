@@ -13,7 +13,7 @@ from typing import Any, Literal
 from skillup.app.runs import means_a_run, newest_runs, run_path
 from skillup.checks.context import CannotEvaluateError
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.importers.judge_debug import InputPlaces, is_judge_input, read_judge_input
+from skillup.importers.judge_debug import is_judge_input, read_judge_input
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.record import FileState, Record
@@ -95,7 +95,7 @@ def open_source(
         with tempfile.TemporaryDirectory(
             prefix="skillup-judge-", ignore_cleanup_errors=True
         ) as room:
-            yield _input(path, InputPlaces(workspace, skill_dir), BlobStore(Path(room)))
+            yield _input(path, workspace, skill_dir, BlobStore(Path(room)))
     elif workspace is not None or skill_dir is not None:
         raise UsageError(
             f"{target}: --workspace and --skill-dir are for judge-debug files of skill-up",
@@ -227,14 +227,16 @@ def _session(path: Path, case: Case | None, suite: str) -> RecordSubject:
     return RecordSubject(_job_id(record, name), record, _no_files, None, record.notes)
 
 
-def _input(path: Path, places: InputPlaces, blobs: BlobStore) -> RecordSource:
+def _input(
+    path: Path, workspace: Path | None, skill_dir: Path | None, blobs: BlobStore
+) -> RecordSource:
     """A judge-debug file of skill-up: one execution, with the judge it names."""
-    for option, folder in (("--workspace", places.workspace), ("--skill-dir", places.skill_dir)):
+    for option, folder in (("--workspace", workspace), ("--skill-dir", skill_dir)):
         if folder is not None and not folder.is_dir():
             raise UsageError(f"{option} {folder}: there is no such folder")
 
     def read(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
-        given = read_judge_input(path, blobs, places)
+        given = read_judge_input(path, blobs, workspace=workspace, skill_dir=skill_dir)
         source.mock_results = given.mock_results
         record = given.record
         yield RecordSubject(_job_id(record), record, blobs.read_state, None, given.notes)

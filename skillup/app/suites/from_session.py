@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skillup.app.engines import DEFAULT_ENGINE, root_with_engines
 from skillup.errors import SkillupError, UsageError
-from skillup.importers.write import relative, schema_files, slug, unique_name, write_files
+from skillup.importers.write import schema_path, slug, unique_name, write_files
 from skillup.load.discover import SUITE_FILE
 from skillup.load.profiles import load_profile
 from skillup.load.suites import load_paths
@@ -38,9 +38,8 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
     if out is None:
         if with_fixture:
             raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")
-        [(schema, missing)] = schema_files(Path.cwd(), ("case",)).values()
-        shown = "" if missing else relative(Path.cwd(), schema)
-        case = case_of_session(recorded, schema=shown)
+        schema = schema_path(Path.cwd(), "case")
+        case = case_of_session(recorded, schema=schema)
         sys.stdout.write(_printable(case.text))
         _note(*case.notes)
         return 0
@@ -70,15 +69,13 @@ def _write_files(recorded: RecordedSession, out: Path, *, with_fixture: bool, fo
     fixture = folder / _FIXTURES / out.stem if with_fixture else None
     workspace = Path(recorded.summary.cwd or "")
     selected = select_files(workspace, os.environ) if fixture is not None else None
-    schemas = schema_files(folder, ("case", "suite"))
-    shown = {name: relative(folder, path) for name, (path, _) in schemas.items()}
     notes: list[str] = []
     case_id = slug(out.stem, otherwise="session")
     if suite is not None:
         case_id, notes = _in_suite(case_id, suite, out, recorded.engine)
     case = case_of_session(
         recorded,
-        schema=shown["case"],
+        schema=schema_path(folder, "case"),
         case_id=case_id,
         fixture=Path(os.path.relpath(fixture, root)).as_posix() if fixture is not None else None,
     )
@@ -91,8 +88,8 @@ def _write_files(recorded: RecordedSession, out: Path, *, with_fixture: bool, fo
             _say(f"left out, {why}: {', '.join(paths[:_SHOWN])}{more}")
     files = {out: case.text}
     if suite is None:
-        files[folder / SUITE_FILE] = suite_text(shown["suite"], recorded.engine)
-    files |= {path: text for path, text in schemas.values() if text and not path.is_file()}
+        schema = schema_path(folder, "suite")
+        files[folder / SUITE_FILE] = suite_text(schema, recorded.engine)
     write_files({path: _printable(text) for path, text in files.items()}, force=True)
     for path in files:
         _say(f"wrote {shown_path(path)}")

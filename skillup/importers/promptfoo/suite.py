@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.importers.promptfoo.prompts import Prompt, read_prompts
-from skillup.importers.promptfoo.settings import read_environment, read_settings, referenced
-from skillup.importers.promptfoo.tests import (
-    CaseBuilder,
-    ListedTest,
-    SuiteContext,
-    merged,
-    read_tests,
-)
+from skillup.importers.promptfoo.settings import read_environment, read_settings
+from skillup.importers.promptfoo.tests import CaseBuilder, ListedTest, SuiteContext, read_tests
 from skillup.importers.source import SourceFile
 from skillup.importers.values import SourceValue
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
@@ -24,15 +17,14 @@ _GENERIC = ("suite", "eval", "evals", "promptfooconfig", "cases", "case")
 
 def convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
     """The suite in `sources`: one suite file, or files (or lines) of bare tests."""
-    top = SourceValue.top(sources[0])
+    tops = [SourceValue.top(source) for source in sources]
+    top, base = tops[0], sources[0].path.resolve().parent
     draft = SuiteDraft(_name_of(sources[0]))
-    if isinstance(top.value, dict) and {"tests", "scenarios", "cases", "evalcases"} & set(
-        top.value
-    ):
-        tests = read_tests(top, referenced(top.get("default_test", "defaultTest")))
+    if isinstance(top.value, dict) and "tests" in top.value:
+        tests = [*read_tests(top.get("tests"), base, top.get("default_test", "defaultTest"))]
     else:
-        tests = [test for source in sources for test in _bare_tests(source)]
-        top = top.get("nothing")
+        tests = [test for one in tops for test in read_tests(one, base, one.nothing)]
+        top = top.nothing
     suite = SuiteContext(top, promptfoo, draft)
     suite.tags = read_settings(top, draft, promptfoo=promptfoo)
     read_environment(top.get("environment"), draft, suite.placed, suite.setup)
@@ -48,15 +40,6 @@ def _name_of(source: SourceFile) -> str:
         return slug(stem)
     directory = source.path.resolve().parent
     return slug((directory.parent if directory.name == "evals" else directory).name, slug(stem))
-
-
-def _bare_tests(source: SourceFile) -> Iterator[ListedTest]:
-    base = source.path.resolve().parent
-    for number, node in enumerate(SourceValue.top(source).elements(), start=1):
-        if not isinstance(node.value, dict):
-            raise node.refuse("not a test", "write a mapping")
-        name = base.name if source.path.stem == "case" else f"test-{number}"
-        yield ListedTest(node, base, name)
 
 
 def _add_cases(suite: SuiteContext, prompts: list[Prompt], tests: list[ListedTest]) -> None:
@@ -91,9 +74,8 @@ def _of_group(
             captured.update(rule["variable"] for rule in made[-1].turns[-1].get("capture", ()))
     if len(group) == 1:
         return made
-    first, whole = group[0], merged(made)
-    named = f"{first.scenario} conversation" if first.scenario else suite.draft.name
-    whole.id = first.conversation_id or first.node.get("id").text() or slug(named)
+    whole = _merged(made)
+    whole.id = group[0].conversation_id or slug(suite.draft.name)
     return [whole]
 
 
@@ -110,9 +92,30 @@ def _conversations(prompt: Prompt | None, tests: list[ListedTest]) -> list[list[
     groups: dict[object, list[ListedTest]] = {}
     for index, test in enumerate(tests):
         label = test.conversation_id
-        together = bool(label) or continues or stores
-        groups.setdefault((test.scenario, label) if together else index, []).append(test)
+        groups.setdefault(label if label or continues or stores else index, []).append(test)
     return list(groups.values())
+
+
+def _merged(cases: list[CaseDraft]) -> CaseDraft:
+    """Tests that are turns of one conversation as one case."""
+    first = cases[0]
+    first.conversation = True
+    for case in cases[1:]:
+        if case.system != first.system:
+            case.node.changed("another system prompt in mid-conversation", "the first one stays")
+        if case.history:
+            case.node.lost("messages that are supposed to have been said before")
+        if case.settings.get("pass_threshold") != first.settings.get("pass_threshold"):
+            case.node.lost("a threshold of its own", "the first turn's is the conversation's")
+        first.turns.extend(case.turns)
+        first.vars |= case.vars
+        first.tags = list(dict.fromkeys([*first.tags, *case.tags]))
+        first.placed = list(dict.fromkeys([*first.placed, *case.placed]))
+    titles = [f"Turn {n}: {case.title}" for n, case in enumerate(cases, start=1) if case.title]
+    if len(titles) > 1:
+        first.title = ""
+        first.description = "\n".join([first.description, *titles]).strip()
+    return first
 
 
 def _link_dependencies(draft: SuiteDraft) -> None:
