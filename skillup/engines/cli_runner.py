@@ -440,12 +440,11 @@ def is_there(program: str, env: Mapping[str, str], cwd: Path) -> bool:
 def cost_usd(profile: Profile, model: str | None, usage: Usage | None) -> float | None:
     """The cost by the profile's `prices`; None without a price for this model or token counts.
 
-    A dictionary of prices is looked up by the model's name as the engine reports it, then by the
-    name in the profile.
+    They are looked up by the model's name as the engine reports it, then by the name in the
+    profile; those under no name are of every model.
     """
-    price = profile.prices
-    if isinstance(price, dict):
-        price = price.get(model or "") or price.get(profile.model or "")
+    names = (model or "", profile.model or "", "")
+    price = next((profile.prices[name] for name in names if name in profile.prices), None)
     if price is None or usage is None or usage.input_tokens is None or usage.output_tokens is None:
         return None
     cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0

@@ -11,7 +11,6 @@ import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -22,16 +21,16 @@ from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.load.model import LoadedCase, LoadedSuite, merge_defaults
 from skillup.load.problems import problems_from
 from skillup.load.semantics import case_problems
-from skillup.load.yaml_reader import Document, Loc, line_and_column, read_text, read_yaml, refuse
+from skillup.load.yaml_reader import Document, Loc, read_text, read_yaml, refuse
 from skillup.schema.case import Case
 from skillup.schema.suite import Dataset, Suite
 from skillup.schema.templates import escape, written_in
 
 QUERY = "query"
 """The variable that holds an item's message."""
-MESSAGE = ("query", "question", "prompt", "message", "user_input", "input", "text", "content")
-EXPECTED = ("response", "answer", "output", "expected", "text", "content")
-HISTORY = ("history", "chat_history", "conversation_history", "messages")
+MESSAGE = ("query", "question", "prompt", "message")
+EXPECTED = ("response", "answer", "output")
+HISTORY = ("history", "chat_history", "messages")
 SYSTEM = ("system_prompt", "system")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _LEADS = frozenset({"prompt", "turns", "conversation", "transcript"})
@@ -79,7 +78,7 @@ def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSui
             kept = set(random.Random(sampling.seed).sample(known, sampling.size))  # noqa: S311
             cases = [c for c in cases if c.item is None or (c.path, c.family) in kept]
         taken.append(replace(suite, cases=tuple(cases)))
-    if not any(case.item is not None for suite in taken for case in suite.cases):
+    if not any(suite.cases for suite in taken):
         first = ", ".join(case.case.id for case in items[:5])
         raise UsageError(f"no item has `{sampling.item}` in its id or message",
                          hint=f"the first items are: {first}")  # fmt: skip
@@ -89,29 +88,10 @@ def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSui
 # From a suite's datasets to cases.
 
 
-@dataclass(frozen=True, eq=False)
-class ItemDocument(Document):
-    """An item of a dataset; problems of its case have the line it begins on."""
-
-    line: int = 1
-
-    def locate(self, loc: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:  # noqa: ARG002
-        """The item's own line."""
-        return self.line, 1
-
-
 def dataset_suite(path: Path) -> Document:
     """The suite of a dataset that is run by itself: its items, and nothing besides."""
     data = {"name": path.stem, "cases": {"files": [], "datasets": [{"path": path.name}]}}
     return Document(path, "", data)
-
-
-def case_templates(data: Mapping[Any, Any], root: Path) -> set[Path]:
-    """The case files that datasets are made with: they are no cases of their own."""
-    section = data.get("cases")
-    listed = section.get("datasets") if isinstance(section, dict) else None
-    named = [d.get("case") for d in listed or () if isinstance(d, dict)]
-    return {(root / name).resolve() for name in named if isinstance(name, str)}
 
 
 def dataset_cases(
@@ -119,15 +99,34 @@ def dataset_cases(
 ) -> Iterator[LoadedCase]:
     """The cases of all the suite's datasets, in order; what is wrong goes into `problems`."""
     for number, dataset in enumerate(suite.cases.datasets):
+        path = root / dataset.path
         try:
             template = _template(dataset, document, root, ("cases", "datasets", number))
-            items = _read_items(root / dataset.path, problems)
+            items = _read_items(path, problems)
         except InvalidFilesError as error:
             problems.extend(error.problems)
-        else:
-            yield from _cases(
-                root / dataset.path, items, template, suite, root, variables, problems
-            )
+            continue
+        found: dict[Problem, list[DatasetItem]] = {}
+        for item in items:
+            data = _case_of(item, template.data)
+            written = replace(template, data=data)
+            try:
+                case = merge_defaults(Case.model_validate(data), suite, default_id=item.id)
+            except ValidationError as error:
+                wrong = problems_from(error, written, Case)
+            else:
+                wrong = case_problems(case, written, variables, suite, root)
+                own = Document(path, "", data, line=item.line)
+                yield LoadedCase(case, own, item=f"{item.id} {item.query}")
+            for problem in wrong:
+                found.setdefault(problem, []).append(item)
+        for problem, having in found.items():
+            if template.text and len(having) == len(items):  # it is the case file's
+                problems.append(problem)
+                continue
+            message = f"{problem.message} (in {len(having)} of {len(items)} items)"
+            line = having[0].line
+            problems.append(replace(problem, file=path, line=line, column=1, message=message))
 
 
 def _template(dataset: Dataset, document: Document, root: Path, loc: Loc) -> Document:
@@ -147,40 +146,6 @@ def _template(dataset: Dataset, document: Document, root: Path, loc: Loc) -> Doc
     return template
 
 
-def _cases(
-    path: Path,
-    items: list[DatasetItem],
-    template: Document,
-    suite: Suite,
-    root: Path,
-    variables: frozenset[str],
-    problems: list[Problem],
-) -> Iterator[LoadedCase]:
-    found: dict[tuple[str, ...], list[tuple[Problem, Problem]]] = {}
-    for item in items:
-        data = _case_of(item, template.data)
-        own = ItemDocument(path, "", data, item.line)
-        written = replace(template, data=data) if template.text else own
-        pairs: list[tuple[Problem, Problem]]
-        try:
-            case = merge_defaults(Case.model_validate(data), suite, default_id=item.id)
-        except ValidationError as error:
-            pairs = [(p, p) for p in problems_from(error, written, Case)]
-        else:
-            seen = (case_problems(case, one, variables, suite, root) for one in (written, own))
-            pairs = list(zip(*seen, strict=False))
-            yield LoadedCase(case, own, item=f"{item.id} {item.query}")
-        for pair in pairs:
-            key = pair[0].severity, pair[0].field, pair[0].message
-            found.setdefault(key, []).append((pair[0], replace(pair[1], file=path, line=item.line)))
-    for places in found.values():
-        # Once: in the case file what all items have, else with the first item that has it.
-        in_case_file, in_item = places[0]
-        message = f"{in_item.message} (in {len(places)} of {len(items)} items)"
-        common = len(places) == len(items)
-        problems.append(in_case_file if common else replace(in_item, column=1, message=message))
-
-
 def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
     """The case for `item`: `template`, with what it leaves open filled in from the item.
 
@@ -195,34 +160,30 @@ def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
         data["tags"] = [*(tags if isinstance(tags, list) else [tags]), *item.tags]
     if not isinstance(given, dict):
         return data
-    given = dict(given)
+    # What was said once is no template.
+    history = [{**message, "literal": True} for message in item.history]
+    of_item: dict[str, Any] = {"history": history, "message_index": item.message_index}
+    of_item["system"] = item.system and escape(item.system)
+    given = {**{name: value for name, value in of_item.items() if value not in (None, [])}, **given}
     data["input"] = given
-    if item.system is not None:
-        given.setdefault("system", escape(item.system))
-    if item.history:
-        # What was said once is no template.
-        given.setdefault("history", [{**message, "literal": True} for message in item.history])
-    if item.message_index is not None:
-        given.setdefault("message_index", item.message_index)
     if _LEADS.isdisjoint(given):
         given["prompt"] = f"<<{QUERY}>>"
     if item.expected is None:
         return data
-    expected, turns = escape(item.expected), given.get("turns")
-    turns = turns if isinstance(turns, list) else []
     if "prompt" in given:
-        data.setdefault("expected_output", expected)
+        data.setdefault("expected_output", escape(item.expected))
+    turns = given["turns"] if isinstance(given.get("turns"), list) else []
     for place, turn in enumerate(turns):
         # The expected answer belongs to the message under test, unless it has its own.
         full = turn if isinstance(turn, dict) else {"content": turn}
         if isinstance(full.get("content"), str) and QUERY in written_in(full["content"]):
-            answered = {"expected_output": expected, **full}
+            answered = {"expected_output": escape(item.expected), **full}
             given["turns"] = [*turns[:place], answered, *turns[place + 1 :]]
             break
     return data
 
 
-# From a file to items, in the forms that are found.
+# From a file to items.
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,59 +212,52 @@ def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
 
     Raises InvalidFilesError for a file that is no JSON.
     """
-    before = len(problems)
     items: list[DatasetItem] = []
-    without_text: list[int] = []
-    for line, value in _json_values(read_text(path), path):
+    wrong: list[Problem] = []
+    for number, (line, value) in enumerate(_json_values(read_text(path), path), start=1):
         if isinstance(value, dict) and str(value.get("status", "")).upper() == "ARCHIVED":
             continue
+        place = (path, line, 1, f"item {number}")
         try:
             items.append(read_item(value, line, f"{path.stem}-{len(items) + 1}"))
         except NotAnItemError as error:
-            problems.append(Problem(path, line, 1, "item", *error.args))
+            wrong.append(Problem(*place, *error.args))
             continue
         given = value.get("expected_output", value.get("expectedOutput"))
         if items[-1].expected is None and given not in (None, "", {}, []):
-            without_text.append(line)
-    if without_text:
-        where = f"in {len(without_text)} of {len(items)} items"
-        what = f"no text is found in `expected_output`: it is no check ({where})"
-        fix = f"looked for in {', '.join(EXPECTED)}; its fields are <<expected_output.NAME>>"
-        problems.append(Problem(path, without_text[0], 1, "item", what, fix, "warning"))
-    if not items and len(problems) == before:
-        problems.append(Problem(path, 1, 1, "", "there is no item in it", "add one a line"))
+            what = "no text is found in `expected_output`: it is no check"
+            fix = f"looked for in {', '.join(EXPECTED)}; its fields are <<expected_output.NAME>>"
+            wrong.append(Problem(*place, what, fix, "warning"))
+    if not items and not wrong:
+        wrong.append(Problem(path, 1, 1, "", "there is no item in it", "add one a line"))
+    problems += wrong
     return items
 
 
 def _json_values(text: str, path: Path) -> list[tuple[int, Any]]:
-    """The elements of a list, of an object's `items` or `data`, or the values one after another.
+    """The elements of a list, of an object's `items` or `data`, or of one value a line.
 
-    Each with its line. Raises InvalidFilesError with the place where what is no JSON begins.
+    Each with its line; where the whole file is one value, with line 1. Raises InvalidFilesError.
     """
-    decoder = json.JSONDecoder(parse_constant=no_constant, object_pairs_hook=unique_keys)
-    offset = len(text) - len(text.lstrip())
-    is_list = text[offset : offset + 1] == "["
-    offset += is_list
-    found: list[tuple[int, Any]] = []
-    while True:
-        offset += len(re.match(r"[\s,]*", text[offset:])[0])  # type: ignore[index]
-        if text[offset : offset + 1] == ("]" if is_list else ""):
-            break
+
+    def read(text: str, line: int) -> Any:
         try:
-            value, following = decoder.raw_decode(text, offset)
+            return json.loads(text, parse_constant=no_constant, object_pairs_hook=unique_keys)
         except (ValueError, RecursionError) as error:
             deep = isinstance(error, RecursionError)
-            what = "nested too deeply" if deep else getattr(error, "msg", None) or str(error)
-            what = "the list has no end" if offset == len(text) else what
             fix = "an item is an object; a file holds a list of them, or one a line"
-            refuse(path, f"not JSON: {what}", fix, *line_and_column(text, offset))
-        found.append((text.count("\n", 0, offset) + 1, value))
-        offset = following
-    if len(found) == 1 and not is_list and isinstance(only := found[0][1], dict):
-        listed = only.get("items", only.get("data"))
-        if isinstance(listed, list):
-            return [(1, value) for value in listed]
-    return found
+            more, at = getattr(error, "lineno", 1), getattr(error, "colno", 1)
+            what = "nested too deeply" if deep else getattr(error, "msg", None) or str(error)
+            refuse(path, f"not JSON: {what}", fix, line + more - 1, at)
+
+    if path.suffix == ".json" or text.lstrip().startswith("["):
+        found = [(1, read(text, 1))]
+    else:
+        lines = enumerate(text.split("\n"), start=1)
+        found = [(number, read(line, number)) for number, line in lines if line.strip()]
+    only = found[0][1] if len(found) == 1 else None
+    listed = only.get("items", only.get("data")) if isinstance(only, dict) else only
+    return [(1, value) for value in listed] if isinstance(listed, list) else found
 
 
 def no_constant(constant: str) -> NoReturn:
@@ -330,9 +284,7 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
     metadata = metadata if isinstance(metadata, dict) else {}
     item_id = default_id if value.get("id") is None else value["id"]
     if not isinstance(item_id, str | int) or isinstance(item_id, bool) or not str(item_id).strip():
-        raise NotAnItemError(
-            "its `id` is neither a text nor a whole number", "write a text, or none"
-        )
+        raise NotAnItemError("its `id` is neither a text nor a whole number", "write a text")
     fields = given if isinstance(given, dict) else {}
     query = given if isinstance(given, str) else _first_text(fields, MESSAGE)
     raw = given if isinstance(given, list) else _first(fields, HISTORY)
@@ -343,9 +295,8 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
         query = history[place]["content"] if place < len(history) else None
         history = history[:place]
     if query is None or not query.strip():
-        raise NotAnItemError(
-            "there is no user message in `input`", f"looked for in {', '.join(MESSAGE)}"
-        )
+        fix = f"looked for in {', '.join(MESSAGE)}"
+        raise NotAnItemError("there is no user message in `input`", fix)
     earlier = _first(metadata, HISTORY)
     history = history if earlier is None else _messages_of(earlier)
     given_output = value.get("expected_output", value.get("expectedOutput"))
@@ -354,10 +305,10 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
     if not isinstance(index, int) or isinstance(index, bool):
         is_past = earlier is not None or beside
         index = _place_of(history, query, expected) if is_past else None
-    system = next((m for m in raw or () if isinstance(m, dict) and m.get("role") == "system"), {})
-    systems = (_first_text(fields, SYSTEM), _first_text(system, ("content", "text")))
+    spoken = next((m for m in raw or () if isinstance(m, dict) and m.get("role") == "system"), {})
+    systems = (_first_text(fields, SYSTEM), _first_text(spoken, ("content",)))
     tags = metadata.get("tags", [])
-    of_expected = _texts_of(given_output)
+    answered = _texts_of(given_output)
     return DatasetItem(
         id=str(item_id),
         line=line,
@@ -366,9 +317,9 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
         system=next(filter(None, systems), None) or _first_text(metadata, SYSTEM),
         history=history,
         message_index=index,
-        tags=[str(tag) for tag in tags] if isinstance(tags, list) else [str(tags)],
+        tags=[str(tag) for tag in (tags if isinstance(tags, list) else [tags])],
         values={
-            **{f"expected_output.{name}": text for name, text in of_expected.items()},
+            **{f"expected_output.{name}": text for name, text in answered.items()},
             **_texts_of(metadata),
             **_texts_of(given),
         },
@@ -380,9 +331,6 @@ def _expected_text(value: Any) -> str | None:
     if isinstance(value, dict):
         found = _first({name: _scalar(value.get(name)) for name in EXPECTED}, EXPECTED)
         return _scalar(*value.values()) if found is None and len(value) == 1 else found
-    if isinstance(value, list):
-        answers = [m["content"] for m in _messages_of(value) if m["role"] == "assistant"]
-        value = answers[-1] if answers else None
     return _scalar(value)
 
 
@@ -409,70 +357,51 @@ def _texts_of(section: Any) -> dict[str, str]:
     return {name: text for name, text in texts if text is not None and _NAME.match(name)}
 
 
-# The messages of an item in the wire forms that are found, as a case's `input.history`.
+# The messages of an item, as OpenAI's chat API writes them, as a case's `input.history`.
 
-_ROLES = {
-    "user": "user", "human": "user", "customer": "user",
-    "assistant": "assistant", "ai": "assistant", "bot": "assistant", "model": "assistant",
-    "agent": "assistant", "tool": "tool", "function": "tool",
-}  # fmt: skip
-_PAIRS = (
-    ("user", ("query", "question", "user", "human", "input")),
-    ("assistant", ("response", "answer", "assistant", "ai", "output")),
-)
-OF_A_MESSAGE = frozenset(
-    {"role", "type", "sender", "content", "text", "message", "message_index", "index"}
-    | {"tool_call_id", "call_id", "tool_calls", *_PAIRS[0][1], *_PAIRS[1][1]}
-)
+_ROLES = {"human": "user", "ai": "assistant"} | {r: r for r in ("user", "assistant", "tool")}
+OF_A_MESSAGE = frozenset({"role", "content", "message_index", "tool_call_id", "tool_calls"})
 """All the keys of a message that are looked at."""
 
 
 def _messages_of(value: Any) -> list[dict[str, Any]]:
-    """Messages with a role, or pairs of a question and an answer; others are passed over."""
+    """The messages, without those of the system."""
     if not isinstance(value, list):
         raise NotAnItemError("the history is not a list", "write a list of {role, content}")
-    found: list[dict[str, Any]] = []
+    messages = []
     for entry in value:
-        if isinstance(entry, list):
-            entry = dict(zip(("user", "assistant"), entry, strict=False))
-        if not isinstance(entry, dict):
-            continue
-        index = entry.get("message_index", entry.get("index"))
-        placed = {"message_index": index} if isinstance(index, int) else {}
-        role = _ROLES.get(str(_first(entry, ("role", "type", "sender"))).casefold())
-        if role is not None:
-            found.append({**_message(role, entry), **placed})
-            continue
-        for kind, names in _PAIRS:
-            if (text := _first_text(entry, names)) is not None:
-                found.append({"role": kind, "content": text, **placed})
-    return found
+        role = str(entry.get("role") if isinstance(entry, dict) else None).casefold()
+        if role in _ROLES:
+            messages.append(_message(_ROLES[role], entry))
+        elif role != "system":
+            raise NotAnItemError("a message of the history is not {role, content}", "rewrite it")
+    return messages
 
 
 def _message(role: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    content = _first(entry, ("content", "text", "message"))
+    content = entry.get("content")
     if isinstance(content, list):  # of blocks
         texts = [block.get("text") if isinstance(block, dict) else block for block in content]
         content = "\n\n".join(text for text in texts if isinstance(text, str))
     if not isinstance(content, str | None):
         content = json.dumps(content, ensure_ascii=False)
     message: dict[str, Any] = {"role": role, "content": content or ""}
-    call_id = _first(entry, ("tool_call_id", "call_id"))
-    if role == "tool" and call_id:
-        message["call_id"] = str(call_id)
+    if isinstance(entry.get("message_index"), int):
+        message["message_index"] = entry["message_index"]
+    if role == "tool" and entry.get("tool_call_id"):
+        message["call_id"] = str(entry["tool_call_id"])
     calls = entry.get("tool_calls")
     for call in calls if role == "assistant" and isinstance(calls, list) else ():
-        # As OpenAI's chat API writes it, or as a case does.
-        inner = call.get("function", call) if isinstance(call, dict) else {}
-        if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
             continue
-        arguments = inner.get("arguments", inner.get("input", {}))
-        if isinstance(arguments, str):
-            with suppress(ValueError):
-                arguments = json.loads(arguments)
-        arguments = arguments if isinstance(arguments, dict) else {"input": arguments}
-        made: dict[str, Any] = {"id": str(call["id"])} if call.get("id") else {}
-        made |= {"name": inner["name"], "arguments": arguments}
+        arguments = function.get("arguments", {})
+        try:
+            arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
+        except ValueError:
+            arguments = {"input": arguments}
+        made = {"name": function["name"], "arguments": arguments}
+        made |= {"id": str(call["id"])} if call.get("id") else {}
         message.setdefault("tool_calls", []).append(made)
     return message
 

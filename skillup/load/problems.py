@@ -1,11 +1,13 @@
-"""From pydantic's validation errors to problems with a place, a field and a way out."""
+"""From pydantic's validation errors to problems with a place, a field and a way out.
+
+No model has a union of two shapes, so each error is about what is written at its place.
+"""
 
 from __future__ import annotations
 
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -20,20 +22,18 @@ from skillup.load.yaml_reader import Document, Loc, field_name
 def near_miss(name: str, known: Iterable[str]) -> str | None:
     """The name of `known` that is most like `name`; None if none is like it.
 
-    Case, hyphens and blanks do not count: ``Max-Turns`` means ``max_turns``. A first word may stand
-    for the only name that begins with it: ``timeout`` for ``timeout_seconds``.
+    Case, hyphens and blanks do not count; the first words may stand for a whole name.
     """
-    if len(name) > 80:  # a comparison costs more than a guess is worth
-        return None
 
     def plain(text: str) -> str:
-        return text.casefold().replace("-", "_").replace(" ", "_")
+        return text[:80].casefold().replace("-", "_").replace(" ", "_")
 
+    wanted = plain(name)
     by_spelling = {plain(candidate): candidate for candidate in reversed(list(known))}
-    longer = [one for one in by_spelling if one.startswith(f"{plain(name)}_")]
-    if plain(name) not in by_spelling and len(longer) == 1:
+    longer = [one for one in by_spelling if one.startswith(f"{wanted}_")]
+    if len(longer) == 1 and wanted not in by_spelling:
         return by_spelling[longer[0]]
-    close = get_close_matches(plain(name), by_spelling, n=1, cutoff=0.7)
+    close = get_close_matches(wanted, by_spelling, n=1, cutoff=0.7)
     return by_spelling[close[0]] if close else None
 
 
@@ -44,6 +44,7 @@ def near_miss(name: str, known: Iterable[str]) -> str | None:
 def keys_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
     """Every key that `model` reads, as it is spelled in files."""
     keys: dict[str, FieldInfo] = {}
+    model.model_rebuild()  # those that name themselves are not whole before
     for name, field in model.model_fields.items():
         alias = field.validation_alias
         spellings = alias.choices if isinstance(alias, AliasChoices) else [alias or name]
@@ -69,7 +70,7 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
-    """The model at `loc`, whose parts are keys, indexes, and labels of unions' branches."""
+    """The model at `loc`, whose parts are keys and indexes."""
     here: list[Any] = [model]
     for part in loc:
         inner = []
@@ -83,58 +84,40 @@ def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
     return next((model for annotation in here for model in _models(annotation)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Error:
-    """One of pydantic's errors, and where it is in the model and in the file."""
-
-    kind: str
-    input: Any
-    context: Mapping[str, Any]
-    loc: Loc
-    path: Loc
-    """The part of `loc` that was written in the file, and below it a key that is missing."""
-    on_key: bool
-    labels: tuple[int, ...]
-    """Indexes in `loc` of what is not in the file: branches of unions, levels left out."""
-    owner: type[BaseModel] | None
-    """The model that has, or lacks, the last key of `loc`."""
-
-    @property
-    def key(self) -> str:
-        return str(self.loc[-1]) if self.loc else ""
-
-    @property
-    def guess(self) -> str | None:
-        return near_miss(self.key, keys_of(self.owner)) if self.owner else None
-
-
 _MOST_PROBLEMS = 200
+_MOST_LISTED = 12
+"""Beyond this, allowed values (or keys) are not listed."""
 
 
 def problems_from(
     error: ValidationError, document: Document, model: type[BaseModel]
 ) -> list[Problem]:
     """The problems behind `error`, in the order of the file; what was validated is its data."""
-    details = error.errors(include_url=False)
-    found = _one_branch_each([_read(one, document.data, model) for one in details])
-    misspelled = {
-        (one.path[:-1], id(keys_of(one.owner)[one.guess]))
-        for one in found
-        if one.kind == "extra_forbidden" and one.owner and one.guess
-    }
     problems: dict[Problem, None] = {}
-    for one in found:
-        field = keys_of(one.owner).get(one.key) if one.owner else None
-        if one.kind == "missing" and (one.path[:-1], id(field)) in misspelled:
-            continue  # it was only misspelled: one mistake, one message
-        path = one.path[:-1] if one.kind == "missing" else one.path
-        value: Any = document.data
-        for part in path:
-            value = value[part]
+    details = error.errors(include_url=False)
+    misspelled = set()
+    for one in sorted(details, key=lambda one: one["type"] == "missing"):
+        loc: Loc = tuple(part for part in one["loc"] if part != "[key]")
+        path, value = _written(loc, document.data)
+        owner = _model_at(model, loc[:-1])
+        keys, key = keys_of(owner) if owner else {}, str(loc[-1]) if loc else ""
+        on_key = one["type"] in ("extra_forbidden", "invalid_key") or one["loc"][-1:] == ("[key]",)
         # A mapping's own first line says more about it than the first key inside.
-        on_key = one.on_key or (isinstance(value, dict | list) and bool(path))
-        place = document.locate(path, key=on_key)
-        problems[document.problem(one.path, *_words(one, model, field), at=place)] = None
+        at = document.locate(path, key=on_key or (isinstance(value, dict | list) and bool(path)))
+        if one["type"] == "extra_forbidden":
+            guess = near_miss(key, keys)
+            misspelled.add((path[:-1], id(keys.get(guess or ""))))
+            message, fix = _unknown_key(one, path, keys, guess)
+        elif one["type"] == "missing":
+            if (path, id(keys.get(key))) in misspelled:
+                continue  # one mistake, one message
+            about = (keys[key].description if key in keys else None) or "it is needed"
+            message = f"`{key}` is missing"
+            fix = f"add it ({about[:1].lower()}{about[1:].rstrip('.')})"
+            path = (*path, key)
+        else:
+            message, fix = _words(one, on_key)
+        problems[document.problem(path, message, fix, at=at)] = None
     listed = sorted(problems, key=lambda problem: (problem.line, problem.column))
     if len(listed) > _MOST_PROBLEMS:
         rest = f"there are more problems in this file ({len(listed)} in all)"
@@ -142,65 +125,30 @@ def problems_from(
     return listed
 
 
-def _read(details: Mapping[str, Any], data: Any, model: type[BaseModel]) -> _Error:
-    loc: Loc = tuple(details["loc"])
-    kind = details["type"]
-    on_key = kind in ("extra_forbidden", "invalid_key") or loc[-1:] == ("[key]",)
-    loc = loc[:-1] if loc[-1:] == ("[key]",) else loc
-    path: list[Any] = []
-    labels = []
-    for index, part in enumerate(loc):
-        is_there = (isinstance(data, dict) and part in data) or (
-            isinstance(data, list) and isinstance(part, int) and part < len(data)
-        )
-        if is_there:
+def _written(loc: Loc, data: Any) -> tuple[Loc, Any]:
+    """The part of `loc` that is in the file, without levels that a short form leaves out."""
+    path: list[str | int] = []
+    for part in loc:
+        is_key = isinstance(data, dict) and part in data
+        if is_key or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
             data = data[part]
-        if is_there or (kind == "missing" and index == len(loc) - 1):
             path.append(part)
-        else:
-            labels.append(index)
-    context = details.get("ctx") or {}
-    owner = _model_at(model, loc[:-1]) if loc else None
-    return _Error(kind, details["input"], context, loc, tuple(path), on_key, tuple(labels), owner)
-
-
-def _one_branch_each(found: list[_Error], after: int = 0) -> list[_Error]:
-    """Of each union that did not fit, one branch's errors: those of the branch that was meant."""
-    kept: list[_Error] = []
-    unions: dict[Loc, dict[Any, list[_Error]]] = {}
-    for one in found:
-        label = next((index for index in one.labels if index >= after), None)
-        if label is None:
-            kept.append(one)
-        else:
-            unions.setdefault(one.loc[:label], {}).setdefault(one.loc[label], []).append(one)
-    for loc, branches in unions.items():
-        depth = len(loc) + 1
-
-        # A branch that expects another kind of value is the last that was meant.
-        def unlikely(errors: list[_Error], depth: int = depth) -> tuple[bool, int, int]:
-            other_kind = [one for one in errors if one.kind in _EXPECTED]
-            return any(len(e.loc) == depth for e in other_kind), len(errors), len(other_kind)
-
-        kept += _one_branch_each(min(branches.values(), key=unlikely), depth)
-    return kept
+    return tuple(path), data
 
 
 # Pydantic's error types in plain words: what is wrong, and what would be right.
 
-_MOST_LISTED = 12
-"""Beyond this, allowed values (or keys) are not listed."""
-_EXPECTED: Mapping[str, str] = {
-    **dict.fromkeys(("string_type",), "a text"),
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
-    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
-    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
-    **dict.fromkeys(("list_type", "tuple_type", "set_type", "iterable_type"), "a list"),
-    **dict.fromkeys(("dict_type", "mapping_type", "model_type"), "a mapping"),
-    "model_attributes_type": "a mapping",
+_KINDS: Mapping[str, tuple[str, str]] = {
+    "string": ("a text", "write a text"),
+    "int": ("a whole number", "write a number without quotes or a decimal point, such as 3"),
+    "float": ("a number", "write a number without quotes, such as 3"),
+    "bool": ("true or false", "write `true` or `false`"),
+    "list": ("a list", "begin each item with `- ` on a line of its own, or write [one, other]"),
+    "dict": ("a mapping", "write `key: value` lines below it"),
+    "model": ("a mapping", "write `key: value` lines below it"),
 }
-"""The error types that mean a value of the wrong kind, and the kind that was expected."""
-_WORDS: Mapping[str, tuple[str, str]] = {
+"""The kind of value that was expected, by how pydantic's type of error begins."""
+_RANGES: Mapping[str, tuple[str, str]] = {
     "greater_than": ("{value} is out of range", "it must be above {gt:g}"),
     "greater_than_equal": ("{value} is out of range", "it must be at least {ge:g}"),
     "less_than": ("{value} is out of range", "it must be below {lt:g}"),
@@ -208,8 +156,6 @@ _WORDS: Mapping[str, tuple[str, str]] = {
     "string_too_short": ("the text is empty", "write a text, or remove the key"),
     "too_short": ("it is empty", "at least {min_length} item must be there"),
     "string_pattern_mismatch": ("{value} has not the right form", "it must match {pattern}"),
-    "finite_number": ("{value} is not finite", "write a number"),
-    "int_parsing_size": ("{value} is too large", ""),
 }
 
 
@@ -222,74 +168,43 @@ def _shown(value: Any) -> str:
     return f"`{text}`" if len(text) <= 40 else f"`{text[:39]}…`"
 
 
-def _words(one: _Error, model: type[BaseModel], field: FieldInfo | None) -> tuple[str, str]:
-    if one.kind == "extra_forbidden":
-        return _unknown_key(one, model)
-    if one.kind == "missing":
-        about = field.description if field else None
-        fix = f"add it ({about[:1].lower()}{about[1:].rstrip('.')})" if about else "add it"
-        return f"`{one.key}` is missing", fix
-    value = _shown(one.input)
-    if one.on_key and not isinstance(one.input, str):
-        return f"the key {value} is not a text", f'put it in quotes: "{one.input}"'
-    if one.kind in _EXPECTED:
-        return _wrong_kind(one.input, _EXPECTED[one.kind])
-    if one.kind == "value_error":
-        message, _, fix = str(one.context.get("error", "")).partition(" || ")
+def _words(one: Mapping[str, Any], on_key: bool) -> tuple[str, str]:
+    kind, value, context = one["type"], _shown(one["input"]), one.get("ctx") or {}
+    if on_key and not isinstance(one["input"], str):
+        return f"the key {value} is not a text", f'put it in quotes: "{one["input"]}"'
+    if kind == "value_error":
+        message, _, fix = str(context.get("error", "")).partition(" || ")
         return message, fix
-    if one.kind == "literal_error":
-        expected = str(one.context["expected"])
-        allowed = re.findall(r"'([^']*)'", expected) or [expected]
-        guess = near_miss(one.input, allowed) if isinstance(one.input, str) else None
-        fix = "allowed: " + ", ".join(f"`{name}`" for name in allowed)
-        if guess:
-            fix = f"did you mean `{guess}`? {fix if len(allowed) <= _MOST_LISTED else ''}".rstrip()
-        return f"{value} is not allowed here", f"write `{allowed[0]}`" if not allowed[1:] else fix
-    message, fix = _WORDS.get(one.kind, (f"{value} is not right here ({one.kind})", ""))
-    message, fix = message.format(value=value), fix.format(**one.context) if fix else ""
-    return f"the key {message}" if one.on_key else message, fix
-
-
-def _wrong_kind(value: Any, expected: str) -> tuple[str, str]:
-    if value is None:
+    if kind == "literal_error":
+        allowed = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
+        guess = near_miss(str(one["input"]), allowed)
+        every = "allowed: " + ", ".join(f"`{name}`" for name in allowed)
+        fix = f"did you mean `{guess}`? " if guess else ""
+        fix += every if not guess or len(allowed) <= _MOST_LISTED else ""
+        return f"{value} is not allowed here", fix.rstrip()
+    if kind in _RANGES:
+        message, fix = (text.format(value=value, **context) for text in _RANGES[kind])
+        return f"the key {message}" if on_key else message, fix
+    expected, fix = _KINDS.get(kind.partition("_")[0], ("right here", ""))
+    if one["input"] is None:
         return "nothing is written here", f"write {expected}, or remove the key"
-    fix = f"write {expected}"
-    if expected == "true or false":
-        words = {"yes": "true", "on": "true", "no": "false", "off": "false"}
-        fix = f"write `{words.get(str(value).casefold(), 'true` or `false')}`"
-    elif isinstance(value, float):
-        fix = "write a number without a decimal point"
-    elif "number" in expected:
-        try:
-            fix = f"write {float(value):g} without quotes"
-        except (TypeError, ValueError):
-            fix = "write a number, such as 3"
-    elif expected == "a list":
-        fix = "begin each item with `- ` on a line of its own, or write [one, other]"
-    elif expected == "a mapping":
-        fix = "write `key: value` lines below it"
-    return f"{_shown(value)} is not {expected}", fix
+    return f"{value} is not {expected}", fix
 
 
-def _unknown_key(one: _Error, model: type[BaseModel]) -> tuple[str, str]:
-    key, owner = one.key, one.owner
-    message = f"unknown key `{key}`" if len(key) <= 60 else f"unknown key `{key[:59]}…`"
-    if owner is None:
-        return message, "remove it"
-    if one.input is None and not key.isidentifier():
+def _unknown_key(
+    one: Mapping[str, Any], path: Loc, keys: Mapping[str, FieldInfo], guess: str | None
+) -> tuple[str, str]:
+    key = str(path[-1])
+    message = f"unknown key {_shown(key)}"
+    if one["input"] is None and not key.isidentifier():
         # `{content: Great, thanks.}` is a mapping with the keys `content` and `thanks.`
         return message, "within braces a comma begins a new key: put the text in quotes"
-    for name, field in keys_of(owner).items():
+    for name, field in keys.items():
         if any(key in keys_of(child) for child in _models(field.annotation)):
-            inside = field_name((*one.path[:-1], name))
+            inside = field_name((*path[:-1], name))
             return message, f"it belongs to `{inside}`: check the indentation"
-    for depth in reversed(range(len(one.path) - 1)):
-        outer = _model_at(model, one.path[:depth])
-        if outer is not None and outer is not owner and key in keys_of(outer):
-            where = f"`{field_name(one.path[:depth])}`" if depth else "the top level"
-            return message, f"it belongs to {where}: check the indentation"
-    if one.guess is not None:
-        return message, f"did you mean `{one.guess}`?"
-    if len(keys_of(owner)) <= _MOST_LISTED:
-        return message, "known here: " + ", ".join(f"`{name}`" for name in keys_of(owner))
+    if guess is not None:
+        return message, f"did you mean `{guess}`?"
+    if 0 < len(keys) <= _MOST_LISTED:
+        return message, "known here: " + ", ".join(f"`{name}`" for name in keys)
     return message, "`skillup schema` lists the keys that are known here"

@@ -8,12 +8,12 @@ been looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from skillup.errors import InvalidFilesError, Problem
+from skillup.errors import Problem
 from skillup.load.model import (
     TURNS,
     LoadedCase,
@@ -25,7 +25,7 @@ from skillup.load.model import (
 )
 from skillup.load.problems import near_miss
 from skillup.load.trust import outside_problem
-from skillup.load.yaml_reader import Document, Loc, parse_yaml
+from skillup.load.yaml_reader import Document, Loc
 from skillup.schema import templates
 from skillup.schema.case import Case, Turn
 from skillup.schema.checks import Check
@@ -34,7 +34,6 @@ from skillup.schema.patterns import outside_suite
 from skillup.schema.suite import Suite, lead_of, needs_simulator, playing_model
 
 _MOST_FOLLOW_UPS = 5
-_READ_BY_MODEL = ("rubric", "similar", "expected_output", "relevance", "answer_quality")
 _MCP = ("mcp", "servers"), "MCP servers are not set up yet"
 Known = list[frozenset[str]]
 """The names that have a value once turn n has ended (0: before the first); last: once all have."""
@@ -52,29 +51,16 @@ def case_problems(
     With the `suite` and its `root`, also whether somebody plays the user, and its files.
     """
     found = [*_branch_names(case.input.turns or [], TURNS, document)]
-    found += _renamed(document, ("input", "conversation", "chatter"), "persona")
     for path in paths_of(LoadedCase(case, document)):
         first = frozenset(path.case.vars) | variables
         known = _known_names(path.case, first)
         for loc, text, names in _texts(path.case, first, known):
             found += _unknown_names(templates.written_in(text or ""), loc, names, path.document)
         found += _in_checks(path, known)
-        found += _without_model(path)
         found += _in_conversation(path, suite)
         if root is not None:
             found += _files_of_case(path, root)
     return list(dict.fromkeys(found))
-
-
-def _renamed(document: Document, old: Loc, new: str) -> Iterator[Problem]:
-    """A warning where the file has a key by its earlier name."""
-    value: Any = document.data
-    for key in old:
-        value = value.get(key) if isinstance(value, dict) else None
-    if value is not None:
-        message = f"`{old[-1]}` is called `{new}` now"
-        at = document.locate(old, key=True)
-        yield document.problem(old, message, f"write `{new}`", "warning", at=at)
 
 
 def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iterator[Problem]:
@@ -151,24 +137,14 @@ def _texts_in(value: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
 def _unknown_names(
     names: Mapping[str, str], loc: Loc, known: frozenset[str], document: Document
 ) -> Iterator[Problem]:
+    listed = ", ".join(sorted(known)) or "none"
     for name, written in names.items():
         if name not in known:
-            quoted = re.escape(name)
-            pattern = rf"(?<!\\)(?:<<\s*{quoted}\s*>>|\{{\{{\s*{quoted}\s*\}}\}})"
-            yield document.problem(
-                loc, f"{written} is not defined by `vars` or by an earlier `capture`",
-                f"defined here: {', '.join(sorted(known)) or 'none'}; for the text itself write "
-                f"\\{written}, or `literal: true` beside it", at=_find(document, pattern, loc),
-            )  # fmt: skip
-
-
-def _find(document: Document, pattern: str, loc: Loc) -> tuple[int, int] | None:
-    """Where `pattern` is in the file's own text, at or below the line of `loc`."""
-    from_line = document.locate(loc)[0]
-    for number, line in enumerate(document.text.splitlines(), start=1):
-        if number >= from_line and (match := re.search(pattern, line)):
-            return number, match.start() + 1
-    return None
+            message = f"{written} is not defined by `vars` or by an earlier `capture`"
+            fix = (
+                f"defined here: {listed}; for the text itself write \\{written}, or `literal: true`"
+            )
+            yield document.problem(loc, message, fix)
 
 
 # Checks: the turns and names that they may look at.
@@ -227,32 +203,9 @@ def _names_in_check(
         names = templates.written_in_check(str(place[-1]), spec)
         yield from _unknown_names(names, place, known, document)
     for name in unknown_variables(getattr(spec, "prompt", None) or ""):
-        listed = ", ".join("{{" + known_name + "}}" for known_name in PROMPT_VARIABLES)
-        pattern = r"\{\{\s*" + re.escape(name) + r"\s*\}\}"
-        yield document.problem(
-            (*place, "prompt"), f"{{{{{name}}}}} is not a variable of a judge's prompt",
-            f"known here: {listed}", at=_find(document, pattern, (*place, "prompt")),
-        )  # fmt: skip
-
-
-def _without_model(path: LoadedCase) -> Iterator[Problem]:
-    """One warning for the path, at the first check that needs a model where none is named."""
-    case = path.case
-    places = [
-        (*loc, key)
-        for loc, check, _ in all_checks(case)
-        for key, spec in check.given()
-        if key in _READ_BY_MODEL and getattr(spec, "embedding_model", None) is None
-    ]
-    places += [("expected_output",)] if case.expected_output is not None else []
-    for number, turn in enumerate(case.input.turns or ()):
-        places += [(*TURNS, number, "expected_output")] if turn.expected_output is not None else []
-    if places and case.judge_model is None:
-        yield path.document.problem(
-            places[0], f"`{places[0][-1]}` is read by a model, and none is named",
-            "write `judge: {model: …}` in eval.yaml, or `judge_model` in the case; without one, "
-            "and without --judge-model, a run of this case is an error", "warning",
-        )  # fmt: skip
+        message = f"{{{{{name}}}}} is not a variable of a judge's prompt"
+        listed = ", ".join("{{" + one + "}}" for one in PROMPT_VARIABLES)
+        yield document.problem((*place, "prompt"), message, f"known here: {listed}")
 
 
 # The conversation: who speaks, how long, and whether anything is checked.
@@ -270,31 +223,17 @@ def _in_conversation(path: LoadedCase, suite: Suite | None) -> Iterator[Problem]
         message = "the simulated user leads, and `max_turns` is missing"
         fix = "set `max_turns` (or `constraints.max_turns`): the most messages of the user's"
         yield problem(("user_simulator",), message, fix)
-    if case.user_simulator is not None and not needs_simulator(case):
-        message = "`user_simulator` has no effect: no turn has `respond`"
-        fix = "write `respond` in place of a turn's `content`, or leave it out"
-        yield problem(("user_simulator",), message, fix, "warning")
     if not has_checks(case) and not case.all_judges():
         where = "in this case" if path.branch_of is None else f"on the path `{case.id}`"
         fix = "add `assertions`; as it is, it fails for want of evidence"
         yield problem((), f"nothing is checked {where}", fix, "warning")
-    excess = too_many_turns(case)
-    if excess is not None:
-        fix = "raise `turn_limit` (in skill-up's suites `max_turns`); a run would be an error"
-        yield problem(TURNS, excess, fix, "warning")
     for place, message in unsupported_in_case(case):
         yield problem(place, message, severity="warning")
-    if suite is not None and needs_simulator(case):
-        user = suite.user_simulator
-        if playing_model(user, case) is None and (user is None or user.engine is None):
-            message = "nobody plays the simulated user"
-            fix = "set `user_simulator.model` (or `engine`) in eval.yaml; else a run is an error"
-            turns = enumerate(case.input.turns or ())
-            places = [(*TURNS, n, "respond") for n, turn in turns if turn.respond is not None]
-            at: Loc = ("input", "conversation")
-            if case.input.conversation is None:
-                at = next(iter(places), ("user_simulator",))
-            yield problem(at, message, fix, "warning")
+    user = suite.user_simulator if suite is not None else None
+    player = user.engine if user is not None and user.engine else playing_model(user, case)
+    if suite is not None and needs_simulator(case) and player is None:
+        fix = "set `user_simulator.model` (or `engine`) in eval.yaml; else a run is an error"
+        yield problem(("input",), "nobody plays the simulated user", fix, "warning")
 
 
 def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
@@ -367,25 +306,18 @@ def _files_of_case(path: LoadedCase, root: Path) -> Iterator[Problem]:
 
 def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Problem]:
     """What is wrong (or not run yet) in an `eval.yaml` that validates."""
-    problem = document.problem
-    error, start = "a run of this suite would be an error", f"(paths start from {root.name}/)"
+    error, problem = "a run of this suite would be an error", document.problem
     named: list[tuple[Loc, str | None]] = []
-    for index, skill in enumerate(suite.skills or ()):
-        loc: Loc = ("skills", index, "path")
+    skills: list[tuple[Loc, SkillRef]]
+    skills = [(("skills", n, "path"), skill) for n, skill in enumerate(suite.skills or ())]
+    skills += [(("distractors", n), SkillRef(path=p)) for n, p in enumerate(suite.distractors)]
+    for loc, skill in skills:
         named.append((loc, skill.path))
-        directory = root / skill.path
-        if skill.source != "local_path" or (directory / "SKILL.md").is_file():
-            continue
-        if not directory.is_dir():
-            yield problem(loc, f"no such directory: {skill.path} {start}", error, "warning")
-        else:
-            fix = "what is there is installed all the same" if skill.as_is else error
-            yield problem(loc, f"there is no SKILL.md in {skill.path} {start}", fix, "warning")
-    for index, path in enumerate(suite.distractors):
-        named.append((("distractors", index), path))
-        if not (root / path).is_dir():
-            yield problem(named[-1][0], f"no such directory: {path} {start}", error, "warning")
-    yield from _renamed(document, ("neighbours",), "distractors")
+        if skill.source == "local_path" and not (root / skill.path / "SKILL.md").is_file():
+            what = f"there is no SKILL.md in {skill.path} (paths start from {root.name}/)"
+            as_is = skill.as_is and (root / skill.path).is_dir()
+            fix = "what is there is installed all the same" if as_is else error
+            yield problem(loc, what, fix, "warning")
     for place, message in unsupported_in_suite(suite):
         yield problem(place, message, severity="warning")
     if suite.engine is not None and suite.engine.custom is not None:
@@ -409,45 +341,39 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
     found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
     for loaded in cases if known else ():
         context = loaded.case.context
-        may_bring_more = context.fixture or context.files or context.setup
+        more = context.fixture or context.files or context.setup or suite.environment.setup_steps
         for loc, check, _ in all_checks(loaded.case):
             for key in ("skill_used", "skill_not_used"):
-                spec = getattr(check, key) or ""
-                name = spec.strip().casefold()
-                installed = {name, name.rpartition(":")[2]} & folded
-                if not name or installed or templates.has_templates(spec):
-                    continue
-                guess = near_miss(name, known)
-                fix = f"did you mean `{guess}`?" if guess else f"it installs: {', '.join(known)}"
-                message = f"the suite installs no skill called {spec}"
-                sure = guess and not (may_bring_more or suite.environment.setup_steps)
-                severity = "error" if sure else "warning"
-                found[loaded.document.problem((*loc, key), message, fix, severity)] = None
+                name = getattr(check, key) or ""
+                plain = name.strip().casefold()
+                installed = {plain, plain.rpartition(":")[2]} & folded
+                if name and not installed and not templates.has_templates(name):
+                    guess = near_miss(name, known)
+                    fix = f"it installs: {', '.join(known)}"
+                    fix = f"did you mean `{guess}`?" if guess else fix
+                    message = f"the suite installs no skill called {name}"
+                    severity = "error" if guess and not more else "warning"
+                    found[loaded.document.problem((*loc, key), message, fix, severity)] = None
     yield from found
 
 
 def _names_of_skill(directory: Path, name: str | None) -> Iterator[str]:
+    """As it is called, and as its SKILL.md calls it."""
     file = directory / "SKILL.md"
-    try:
-        with file.open(encoding="utf-8-sig", errors="replace") as text:
-            lines = text.read(10_000).splitlines()
-    except OSError:
+    if not file.is_file():
         return
+    with file.open(encoding="utf-8-sig", errors="replace") as stream:
+        text = stream.read(10_000)
     yield name or directory.resolve().name
-    for line in lines:
-        if line.startswith("name:"):
-            try:
-                yield str(parse_yaml(line, file).data["name"])
-            except InvalidFilesError:
-                return
+    if (line := re.search(r"^name:\s*(.+?)\s*$", text, re.MULTILINE)) is not None:
+        yield line[1].strip("'\"")
 
 
-def id_problems(cases: Sequence[LoadedCase], others: Callable[[], Set[str]]) -> Iterator[Problem]:
+def id_problems(cases: Sequence[LoadedCase], unread: Set[str] | None) -> Iterator[Problem]:
     """Ids that are taken, and dependencies on nothing, on oneself or in a circle.
 
     `cases` are the linear ones: a case with branches is there once for each path through it.
-    `others` gives the ids of the suite's cases that are not among `cases`: those not asked for, and
-    those that do not validate. It is called only if somebody depends on one.
+    `unread` are the ids of the suite's cases that do not validate; None: there may be others.
     """
     taken: dict[str, LoadedCase] = {}
     families: dict[str, LoadedCase] = {}
@@ -459,15 +385,10 @@ def id_problems(cases: Sequence[LoadedCase], others: Callable[[], Set[str]]) -> 
         other = taken.setdefault(case_id.casefold(), loaded)
         if other is loaded or _whole(other) is _whole(loaded):
             continue  # branches of the same name are reported by the case itself
-        where = other.path.name
-        where += f":{other.document.locate(('id',))[0]}" if other.item is not None else ""
-        message = f"`{case_id}` is the id of {where} already"
-        if other.case.id != case_id:
-            message = (
-                f"`{case_id}` and `{other.case.id}` (of {where}) differ only in upper and lower "
-                "case: on many file systems their results would be in one folder"
-            )
-        yield loaded.document.problem(("id",), message, "give one of them another id")
+        where = f"{other.path.name}:{other.document.locate(('id',))[0]}"
+        message = f"`{case_id}` is the id of `{other.case.id}` ({where}) already"
+        fix = "give one of them another id; upper and lower case are the same in file names"
+        yield loaded.document.problem(("id",), message, fix)
     owners |= {family: family for family in families}
     graph: dict[str, list[str]] = {}
     for own, loaded in families.items():
@@ -476,10 +397,10 @@ def id_problems(cases: Sequence[LoadedCase], others: Callable[[], Set[str]]) -> 
         for index, needed in enumerate(needs):
             if owners.get(needed) == own:
                 message, fix = "the case depends on itself", "remove it"
-            elif needed in owners or any(f"{needed}/".startswith(f"{one}/") for one in others()):
-                continue  # perhaps a branch of a case that was not asked for
+            elif needed in owners or unread is None or needed.partition("/")[0] in unread:
+                continue
             else:
-                known = sorted({*owners, *others()} - {own})
+                known = sorted({*owners, *unread} - {own})
                 guess = near_miss(needed, known)
                 listed = ", ".join(known[:12]) + ", …" * (len(known) > 12)
                 fix = f"did you mean `{guess}`?" if guess else f"the others are: {listed or 'none'}"

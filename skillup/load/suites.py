@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from functools import cache
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load import compat
-from skillup.load.datasets import case_templates, dataset_cases, dataset_suite
+from skillup.load.datasets import dataset_cases, dataset_suite
 from skillup.load.discover import (
     DATASET_ENDINGS,
     SuiteRequest,
@@ -77,8 +76,8 @@ def _load_suite(
         problems.extend(problems_from(error, document, Suite))
         # The cases are still looked at: all problems are reported at once.
         suite, valid = Suite(), False
-    templates = case_templates(document.data, root)
-    files, not_requested = _case_files(document, root, request, templates, problems)
+    templates = {(root / d.case).resolve() for d in suite.cases.datasets if d.case is not None}
+    files, partly = _case_files(document, root, request, templates, problems)
     cases: list[LoadedCase] = []
     broken: list[str] = []
     for path in files:
@@ -90,13 +89,8 @@ def _load_suite(
     if suite.cases.datasets and (not request.only or not templates.isdisjoint(request.only)):
         cases.extend(dataset_cases(suite, document, root, variables, problems))
 
-    @cache
-    def others() -> frozenset[str]:
-        read = ((path, _read(path, [])) for path in not_requested)
-        return frozenset([*broken, *(_id_of(path, document) for path, document in read)])
-
     cases = [path for loaded in cases for path in paths_of(loaded)]
-    problems.extend(id_problems(cases, others))
+    problems.extend(id_problems(cases, None if partly else frozenset(broken)))
     if not valid:
         return None
     problems.extend(skill_name_problems(suite, root, cases))
@@ -123,8 +117,8 @@ def _load_case(
     return LoadedCase(case, document)
 
 
-def _id_of(path: Path, document: Document | None) -> str:
-    return str((document.data.get("id") if document else None) or path.stem)
+def _id_of(path: Path, document: Document) -> str:
+    return str(document.data.get("id") or path.stem)
 
 
 def _case_files(
@@ -133,8 +127,8 @@ def _case_files(
     request: SuiteRequest,
     templates: Set[Path],
     problems: list[Problem],
-) -> tuple[list[Path], list[Path]]:
-    """Those of the suite's case files that `request` asks for, and the others.
+) -> tuple[list[Path], bool]:
+    """Those of the suite's case files that `request` asks for; whether there may be others.
 
     In the order of `cases.files`, else by name; each once. `templates` are the case files of
     datasets. What is wrong goes into `problems`.
@@ -162,11 +156,11 @@ def _case_files(
             problems.append(document.problem(("cases",), "no case files beside it or in cases/"))
     every = list(dict.fromkeys(path.resolve() for path in found))
     if not request.only:
-        return every, []
+        return every, False
     chosen = [p for p in every if any(p.is_relative_to(only) for only in request.only)]
     # A case asked for by name need not be listed.
     chosen += [p for p in request.only if p.is_file() and p not in chosen and p not in templates]
-    return chosen, [path for path in every if path not in chosen]
+    return chosen, True
 
 
 def _is_glob(pattern: str) -> bool:

@@ -33,7 +33,6 @@ MAX_DEPTH = 100
 MAX_REPEATED = 1_000_000
 """Characters that aliases may repeat, in all."""
 _MOST_PROBLEMS = 100
-_LONGEST_NUMBER = 1000  # Python needs quadratic time for long ones
 
 Loc = tuple[str | int, ...]
 Scalar = str | int | float | bool | None
@@ -41,12 +40,13 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """One YAML file as data, whose top level is a mapping; without a `node`, all is at 1:1."""
+    """One file as data, whose top level is a mapping; without a `node`, all is on one `line`."""
 
     path: Path
     text: str
     data: dict[Any, Any]
     node: Node | None = field(default=None, kw_only=True, repr=False)
+    line: int = field(default=1, kw_only=True)
 
     def as_written(self, loc: Sequence[str | int]) -> Loc:
         """Where in the file stands what the model has at `loc`: the same, but in branches."""
@@ -59,7 +59,7 @@ class Document:
         empty stands where its key does, and an item of a list is its own key.
         """
         if self.node is None:
-            return 1, 1
+            return self.line, 1
         node, places = self.node, (self.node, self.node)
         for part in loc:
             found = _child(node, part)
@@ -109,17 +109,12 @@ def read_file(path: Path) -> bytes:
     try:
         # Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        refuse(path, "there is no such file")
-    except PermissionError:
-        refuse(path, "the file may not be read", "give yourself permission to read it")
     except (OSError, ValueError) as error:
         refuse(path, f"the file cannot be opened: {getattr(error, 'strerror', None) or error}")
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         os.close(descriptor)
-        kinds = {stat.S_IFDIR: "a directory", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
-        refuse(path, f"this is {kinds.get(stat.S_IFMT(status.st_mode), 'a device')}, not a file")
+        refuse(path, "this is not a regular file")
     try:
         with os.fdopen(descriptor, "rb") as stream:
             # A file may have grown since, and some do not know their size.
@@ -140,8 +135,6 @@ def read_text(path: Path) -> str:
 
 def decode(data: bytes, path: Path) -> str:
     """`data` as UTF-8, without a byte order mark. Raises InvalidFilesError."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")):
-        refuse(path, "this is UTF-16 or UTF-32, not UTF-8", "save it as UTF-8")
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -211,8 +204,6 @@ def resolve_plain(text: str) -> Scalar:
     number = _NUMBER.fullmatch(text)
     if number is None:
         return text
-    if len(text) > _LONGEST_NUMBER:
-        raise ValueError(f"a number of {len(text)} characters")
     return int(text) if number["int"] else float(text)
 
 
@@ -290,9 +281,8 @@ class _Builder:
         elif isinstance(node, ScalarNode) and not node.style and not node.tag:
             try:
                 value = resolve_plain(value)
-            except ValueError as error:
-                fix = f"the limit is {_LONGEST_NUMBER}; put it in quotes if it is text"
-                self._found.append((at, str(error), fix))
+            except ValueError:
+                self._found.append((at, "a number of too many digits", _QUOTE_IT))
         size = node.end_mark.index - at + 1 + self._repeated - before
         self._built[id(node)] = value, size
         return value
@@ -329,59 +319,30 @@ class _Builder:
         return data
 
 
-# What a parser's complaint means to somebody who is writing a case: some words of it (libyaml and
-# PyYAML differ) and of its context; then the message, and the fix. ``^`` before the message says
-# that it is about where the construct begins, and not about where the parser gave up.
+# What helps against a parser's complaint, by some words of it (libyaml and PyYAML differ).
 _QUOTE_IT = "put the text in quotes"
-_COMPLAINTS: tuple[tuple[str, str, str, str], ...] = (
-    ("mapping values are not allowed|found unexpected ':'", "", "`:` cannot stand here",
-     "check the indentation, put a text with `: ` in quotes, leave a blank after a key's `:`"),
-    ("could not find expected ':'", "", "^a key without `:`",
-     "write `key: value`; a text that goes on must be indented deeper"),
-    ("unexpected (end of stream|document)", "", "^this quote is never closed",
-     "close it; in a single-quoted text, write '' for an apostrophe"),
-    ("',' or '[]}]'", "", "`,` or the closing bracket is missing here",
-     "what is open begins at line {line}"),
-    ("unknown escape|hexa?decimal|character escape", "",
-     "an escape that YAML does not know in a double-quoted text",
-     "put a regex or a Windows path in single quotes, or write \\\\ for each backslash"),
-    ("alphabetic or numeric", "alias", "^`*` begins an alias (`*name`), not a text", _QUOTE_IT),
-    ("alphabetic or numeric", "anchor", "^`&` begins an anchor (`&name`), not a text", _QUOTE_IT),
-    ("undefined alias", "", "the alias `{alias}` has no anchor of this name above it",
-     "put it in quotes if it is text"),
-    ("another document", "", "a second document begins here", "keep one document in each file"),
-    ("comment or (a )?line break|indentation indicator|chomping", "",
-     "^`|` and `>` begin a text on the lines below", _QUOTE_IT),
-    ("sequence entries are not allowed", "", "a list cannot begin here",
-     "put each `- ` on a line of its own, or the text in quotes"),
-    ("expected key|'-' indicator|<block end>", "block",
-     "this does not continue what begins at line {line}",
-     "line it up with the keys (or `- `) above; if a quote ended early, quote the whole text"),
-    ("node content", "", "a value is missing before this", f"write it, or {_QUOTE_IT}"),
-)  # fmt: skip
-_NOT_PRINTABLE = re.compile(r"[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_FIXES: tuple[tuple[str, str], ...] = (
+    ("escape", "put a regex or a Windows path in single quotes"),
+    ("quoted scalar", "close the quote"),
+    ("mapping values|unexpected ':'", f"check the indentation; if it holds `: `, {_QUOTE_IT}"),
+    ("expected ':'", "write `key: value`; a text that goes on must be indented deeper"),
+    ("document", "keep one document in each file"),
+    ("expected ('-'|<block end>|key)|block", "check the indentation and the quotes above"),
+    ("',' or", "write a comma, or the closing bracket"),
+    ("start any token|tab char", f"indent with blanks; {_QUOTE_IT} if it is one"),
+    ("", f"{_QUOTE_IT} if it is one"),
+)
 
 
 def _explain(error: Exception, text: str) -> tuple[int, str, str]:
     """An offset in `text`, what is wrong there, and what would be right."""
     if not isinstance(error, MarkedYAMLError):
-        match = _NOT_PRINTABLE.search(text)
-        if match is None:
-            return 0, f"this is not YAML ({' '.join(str(error).split())})", ""
-        message = f"the character U+{ord(match[0]):04X} may not be in a YAML file"
-        return match.start(), message, "remove it; is this UTF-16, or no text at all?"
-    problem, context = error.problem or "", error.context or ""
+        at = getattr(error, "position", 0)
+        return at, f"not YAML: {str(error).splitlines()[0]}", "save it as plain text in UTF-8"
+    began = error.context_mark.index if error.context_mark else 0
     # libyaml's last mark may lie behind the text.
     at = min(error.problem_mark.index if error.problem_mark else 0, len(text))
-    if text[at : at + 1] == "\t" and ("start any token" in problem or "tab char" in problem):
-        return at, "a tab where only blanks may indent", "indent with blanks"
-    if "start any token" in problem:
-        return at, f"a text cannot begin with `{text[at : at + 1]}`", _QUOTE_IT
-    opened_at = error.context_mark.index if error.context_mark else at
-    for words, context_words, message, fix in _COMPLAINTS:
-        if context_words in context and re.search(words, problem):
-            line, alias = str(line_and_column(text, opened_at)[0]), (text[at:].split() or [""])[0]
-            message, fix = message.replace("{alias}", alias), fix.replace("{line}", line)
-            where = opened_at if message.startswith("^") else at
-            return where, message.lstrip("^").replace("{line}", line), fix
-    return at, f"this is not YAML ({context + ': ' if context else ''}{problem})", ""
+    since = f"{error.context} from line {line_and_column(text, began)[0]} on, "
+    said = f"{since if error.context else ''}{error.problem}"
+    fix = next(fix for words, fix in _FIXES if re.search(words, said))
+    return at, f"not YAML: {said}", fix

@@ -11,6 +11,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    PlainValidator,
     Strict,
     model_validator,
 )
@@ -138,7 +139,19 @@ Confidence = Annotated[float, Strict(), Field(ge=0, le=0.999999999)]
 NonNegative = Annotated[float, Strict(), Field(ge=0)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
 TurnNumber = Annotated[int, Strict(), Field(ge=1)]
-TurnOrLast = TurnNumber | Literal["last"]
+
+
+def _turn_or_last(value: Any) -> Any:
+    is_number = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    if not is_number and value != "last":
+        raise ValueError("this is no turn || write its number, from 1, or `last`")
+    return value
+
+
+TurnOrLast = Annotated[
+    int | Literal["last"],
+    PlainValidator(_turn_or_last, json_schema_input_type=TurnNumber | Literal["last"]),
+]
 """`last`: the last of those that were run."""
 
 

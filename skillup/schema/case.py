@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
@@ -187,12 +188,21 @@ class HistoryMessage(Model):
     capture: list[Capture] = Field([], description="Values for later turns.")
 
 
+def _facts(value: Any) -> Any:
+    """A mapping is its `key: value` lines."""
+    items = value.items() if isinstance(value, dict) else ()
+    texts = [f"{k}: {v if isinstance(v, str) else json.dumps(v, default=str)}" for k, v in items]
+    return texts if isinstance(value, dict) else value
+
+
 class Persona(Model):
     """The simulated user's part; `<<name>>` is filled in."""
 
     role: NonEmptyText | None = optional("Who the user is.")
     objective: NonEmptyText = Field(description="What the user wants to reach; must be there.")
-    knowledge: Texts | dict[str, Any] = Field([], description="What the user knows.")
+    knowledge: Annotated[
+        Texts, BeforeValidator(_facts, json_schema_input_type=Texts | dict[str, Any])
+    ] = Field([], description="What the user knows.")
     behavior: Texts = Field([], description="How the user behaves, a list.")
 
 
@@ -386,6 +396,3 @@ class Case(Model):
         if self.judges is not None:
             return self.judges
         return [self.judge] if self.judge is not None else []
-
-
-Turn.model_rebuild()

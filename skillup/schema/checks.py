@@ -163,9 +163,6 @@ class Check(Short, CheckKeys):
         return next((value for _, value in self.given()), None)
 
 
-CheckKeys.model_rebuild()
-CheckSet.model_rebuild()
-
 CHECK_FIELDS: dict[str, str] = {
     (field.alias or name): name for name, field in CheckKeys.model_fields.items()
 }

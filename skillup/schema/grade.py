@@ -231,6 +231,3 @@ class RunResult(Model):
     not_needed: list[str] = Field([], description="Trials that `--until-decided` saved.")
     warnings: list[str] = Field([], description="What a reader of the whole run should know.")
     analysis: Analysis | None = optional("What all trials together say.")
-
-
-CheckResult.model_rebuild()

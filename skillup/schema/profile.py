@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -55,6 +55,13 @@ class Price(Model):
     output: NonNegative = Field(description="Output tokens, reasoning included.")
 
 
+def _by_model(value: Any) -> Any:
+    """Prices without a model's name are those of every model."""
+    if isinstance(value, dict) and not all(isinstance(one, dict | Price) for one in value.values()):
+        return {"": value}
+    return value
+
+
 class Profile(Model):
     """How one engine is run. Every key has a default that the adapter supplies."""
 
@@ -77,4 +84,7 @@ class Profile(Model):
     timeout_seconds: Seconds = Field(300.0, description="A turn's.")
     max_turns: PositiveInt | None = optional("The agent's own steps within a turn.")
     retries: NonNegativeInt = Field(2, description="The CLI's own, within a turn.")
-    prices: dict[str, Price] | Price | None = optional("For every model, or by model name.")
+    prices: Annotated[
+        dict[str, Price],
+        BeforeValidator(_by_model, json_schema_input_type=dict[str, Price] | Price),
+    ] = Field({}, description="For every model, or by model name.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
@@ -106,12 +105,8 @@ def form_text(schema: dict[str, Any]) -> str:
     )
 
 
-def _facts(given: Sequence[str] | dict[str, Any]) -> str:
-    items = list(given)
-    if isinstance(given, dict):
-        shown = partial(json.dumps, ensure_ascii=False, default=str)
-        items = [f"{k}: {v if isinstance(v, str) else shown(v)}" for k, v in given.items()]
-    return "\n".join(f"- {item}" for item in items)
+def _facts(given: Sequence[str]) -> str:
+    return "\n".join(f"- {item}" for item in given)
 
 
 # What whoever plays the user answers: a message, or that the conversation is over.

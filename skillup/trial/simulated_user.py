@@ -110,8 +110,7 @@ def _departures(text: str, part: SimulatorPart) -> Iterator[str]:
     instructions: list[str] = [part.scenario or "", part.instruction or ""]
     if persona is not None:
         instructions += [persona.role or "", persona.objective, *persona.behavior]
-        known = persona.knowledge
-        facts = map(str, known.values()) if isinstance(known, dict) else known
+        facts = (fact.rpartition(": ")[2] for fact in persona.knowledge)
         folded = {fact for fact in map(_folded, facts) if len(fact) > 3}
         found = sum(fact in message for fact in folded)
         if found >= _RECITED and found * 2 > len(folded):

@@ -35,7 +35,7 @@ def refused(outcome: Outcome) -> str:
         ("empty", "no eval.yaml in it or below it"),
         ("folder", "no eval.yaml in it or below it"),
         ("binary/eval.yaml", "UTF-8"),
-        ("nul/eval.yaml", "U+0000"),
+        ("nul/eval.yaml", "#x0000"),
         ("list/eval.yaml", "mapping"),
         ("loop/eval.yaml", ""),
         ("pipe/eval.yaml", ""),

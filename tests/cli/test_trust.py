@@ -104,7 +104,7 @@ def test_reading_what_is_no_file_neither_waits_nor_fills_the_memory(project: Pro
     (graded,) = project.run_json(".", env={"SKILLUP_TRUST": "1"})["cases"]
 
     assert graded["status"] == "ERROR"
-    assert "a device, not a file" in graded["reason"]
+    assert "not a regular file" in graded["reason"]
 
 
 def test_a_script_or_a_case_list_that_could_keep_a_run_busy_is_refused(project: Project) -> None:

@@ -42,6 +42,7 @@ def _reachable(*roots: type[BaseModel]) -> dict[str, type[BaseModel]]:
         model = waiting.pop()
         if model not in found:
             found.append(model)
+            model.model_rebuild()
             for field in model.model_fields.values():
                 waiting.extend(_models_in(field.annotation))
     names = [model.__name__ for model in found]

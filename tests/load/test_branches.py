@@ -82,11 +82,11 @@ def test_paths_share_the_turns_that_are_written_at_the_same_place(tmp_path: Path
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("left <<a>>", "left <<b>>", "8:25 input.turns[0].branches[0].turns[0].content: <<b>> is"),
+        ("left <<a>>", "left <<b>>", "8:19 input.turns[0].branches[0].turns[0].content: <<b>> is"),
         (
             "[up], assertions: [{contains: u}]",
             "['<<d>>']",
-            "16:39 input.turns[1].branches[0].turns[0].branches[0].turns[0].content: <<d>> is",
+            "16:38 input.turns[1].branches[0].turns[0].branches[0].turns[0].content: <<d>> is",
         ),
         (
             "[{contains: u}]",

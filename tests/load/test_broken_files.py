@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -38,37 +39,33 @@ def validate(root: Path, monkeypatch: pytest.MonkeyPatch, *paths: str) -> list[s
     return [line for line in lines if " warning: " not in line]
 
 
-@pytest.mark.parametrize(("text", "place", "phrase"), CASES)
-def test_a_case_with_a_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, place: str, phrase: str
+def unexpected(lines: list[str], rows: list[tuple[str, str, str]], file: str) -> list[str]:
+    """What differs from one line for each row, whose file is in a folder of the row's number."""
+    found = []
+    for number, (text, place, phrase) in enumerate(rows):
+        own = [line for line in lines if line.startswith(f"{number}/")]
+        start = f"{number}/{file}:{place}: "
+        if len(own) != 1 or not own[0].startswith(start) or phrase not in own[0]:
+            found.append(f"{text!r}: {own}, and not {place} {phrase!r}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rows", "file", "beside"),
+    [
+        (CASES, "c.yaml", {"eval.yaml": "cases: {files: [c.yaml]}\n"}),
+        (SUITES, "eval.yaml", {"c.yaml": GOOD}),
+        (PROFILES, "engines/p.yaml", {"cases/eval.yaml": "{}\n", "cases/c.yaml": GOOD}),
+    ],
+    ids=("cases", "suites", "profiles"),
+)
+def test_each_mistake_is_one_located_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: Any, file: str, beside: dict[str, str]
 ) -> None:
-    make_tree(tmp_path, {"eval.yaml": "cases: {files: [c.yaml]}\n", "c.yaml": text})
-    (line,) = validate(tmp_path, monkeypatch, ".")
-    assert line.startswith(f"c.yaml:{place}: ")
-    assert phrase in line
-
-
-@pytest.mark.parametrize(("text", "place", "phrase"), SUITES)
-def test_a_suite_with_a_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, place: str, phrase: str
-) -> None:
-    make_tree(tmp_path, {"eval.yaml": text, "c.yaml": GOOD})
-    (line,) = validate(tmp_path, monkeypatch, ".")
-    assert line.startswith(f"eval.yaml:{place}: ")
-    assert phrase in line
-
-
-@pytest.mark.parametrize(("text", "place", "phrase"), PROFILES)
-def test_a_profile_with_a_mistake(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, place: str, phrase: str
-) -> None:
-    make_tree(
-        tmp_path, {"engines/p.yaml": text, "cases/eval.yaml": "name: d\n", "cases/c.yaml": GOOD}
-    )
-    (line,) = validate(tmp_path, monkeypatch)
-    assert line.startswith(f"engines/p.yaml:{place}: ")
-    assert phrase in line
-    assert validate(tmp_path, monkeypatch, "engines/p.yaml") == [line]
+    for number, (text, _, _) in enumerate(rows):
+        make_tree(tmp_path / str(number), {**beside, file: text})
+    folders = [f"{n}/{file}" if file.startswith("engines") else str(n) for n in range(len(rows))]
+    assert unexpected(validate(tmp_path, monkeypatch, *folders), rows, file) == []
 
 
 def test_all_mistakes_of_all_files_are_told_at_once(
@@ -91,23 +88,23 @@ def test_all_mistakes_of_all_files_are_told_at_once(
         "cases/eval.yaml:2:22",
         "cases/a.yaml:2:1",
         "cases/b.yaml:2:1",
-        "cases/c.yaml:1:18",
+        "cases/c.yaml:1:17",
         "cases/c.yaml:2:34",
         "engines/p.yaml:1:9",
         "engines/q.yaml:2:10",
     ]
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["input: 3\n", "- a\n", "", "input: {turns: []}\n", "input: {prompt: a, turns: [b]}\n",
-     "input:\n", "1: 2\n", "input: {turns: [1, {}, {content: ''}]}\n", "judge: []\ninput: [x]\n"],
-)  # fmt: skip
 def test_a_file_of_another_shape_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    make_tree(tmp_path, {"eval.yaml": "name: d\n", "c.yaml": text})
-    assert validate(tmp_path, monkeypatch, ".")
+    texts = ["input: 3\n", "- a\n", "", "input: {turns: []}\n", "input: {prompt: a, turns: [b]}\n",
+             "input:\n", "1: 2\n", "input: {turns: [1, {}, {content: ''}]}\n",
+             "judge: []\ninput: [x]\n"]  # fmt: skip
+    make_tree(tmp_path, {"eval.yaml": "name: d\n"})
+    make_tree(tmp_path, {f"{number}.yaml": text for number, text in enumerate(texts)})
+    files = {line.partition(":")[0] for line in validate(tmp_path, monkeypatch, ".")}
+    assert files == {f"{number}.yaml" for number in range(len(texts))}
 
 
 def test_the_same_is_told_by_the_command_itself(project: Project) -> None:

@@ -45,7 +45,7 @@ assertions:
 
 
 @pytest.mark.parametrize(
-    ("name", "place"), [("criteria", (8, 16)), ("post_condition", (6, 34)), ("nested", (5, 35))]
+    ("name", "place"), [("criteria", (6, 15)), ("post_condition", (6, 29)), ("nested", (5, 34))]
 )
 def test_an_unknown_variable_is_told_where_it_stands(
     tmp_path: Path, name: str, place: tuple[int, int]
@@ -55,36 +55,3 @@ def test_an_unknown_variable_is_told_where_it_stands(
     assert (problem.line, problem.column) == place
     assert problem.message == "{{answer}} is not a variable of a judge's prompt"
     assert "{{input}}, {{output}}, {{criteria}}, {{expected_output}}" in problem.fix
-
-
-@pytest.mark.parametrize(
-    ("case", "place", "key"),
-    [
-        ("input: {prompt: x}\nassertions: [{contains: a}, Nice, Short]\n", (2, 29), "rubric"),
-        ("input: {prompt: x}\nexpected_output: y\n", (2, 18), "expected_output"),
-        ("input: {turns: [{content: x, expected_output: y}]}\n", (1, 47), "expected_output"),
-        ("input: {prompt: x}\nassertions: [{similar: y}]\n", (2, 24), "similar"),
-        ("input: {prompt: x}\nexpect: {relevance: {}}\n", (2, 21), "relevance"),
-    ],
-)  # fmt: skip
-def test_a_check_that_needs_a_model_is_warned_of_where_none_is_named(
-    tmp_path: Path, case: str, place: tuple[int, int], key: str
-) -> None:
-    (problem,) = problems(tmp_path, case, "name: d\n")
-    assert (problem.severity, problem.line, problem.column) == ("warning", *place)
-    assert problem.message == f"`{key}` is read by a model, and none is named"
-
-
-@pytest.mark.parametrize(
-    ("case", "suite"),
-    [
-        ("assertions: [Is polite]\n", MODEL),
-        ("assertions: [Is polite]\njudge_model: 'openai:a-model'\n", "name: d\n"),
-        ("assertions: [{similar: {to: y, embedding_model: 'openai:small'}}]\n", "name: d\n"),
-        ("assertions: [{contains: y}]\n", "name: d\n"),
-    ],
-)
-def test_where_a_model_is_named_or_none_is_needed_nothing_is_said(
-    tmp_path: Path, case: str, suite: str
-) -> None:
-    assert problems(tmp_path, f"input: {{prompt: x}}\n{case}", suite) == []

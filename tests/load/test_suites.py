@@ -96,7 +96,10 @@ def test_an_id_that_is_taken_is_told_with_both_files(tmp_path: Path) -> None:
         "b.yaml": f"title: t\n{named('same')}",
     }
     assert told(load(tmp_path, files)) == [
-        "b.yaml:2:5: id: `same` is the id of a.yaml already; give one of them another id"
+        (
+            "b.yaml:2:5: id: `same` is the id of `same` (a.yaml:1) already; give one of them "
+            "another id; upper and lower case are the same in file names"
+        ),
     ]
 
 
@@ -105,7 +108,7 @@ def test_ids_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
         tmp_path, {"eval.yaml": "name: d\n", "a.yaml": named("Echo"), "b.yaml": named("echo")}
     )
     (problem,) = told(loaded)
-    assert problem.startswith("b.yaml:1:5: id: `echo` and `Echo` (of a.yaml) differ only in upper")
+    assert problem.startswith("b.yaml:1:5: id: `echo` is the id of `Echo` (a.yaml:1) already")
 
 
 def test_a_dependency_on_no_case_is_told_with_what_may_be_meant(tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ def check(text: str) -> str:
 
 CASES = [
     # what is no YAML
-    ("id: a\n\tinput: x\n", "2:1", "a tab"),
-    ('input: {prompt: "hi}\n', "1:17", "this quote is never closed"),
-    ("input: {prompt: hi\n", "2:1", "is missing here"),
+    ("id: a\n\tinput: x\n", "2:1", "indent with blanks"),
+    ('input: {prompt: "hi}\n', "2:1", "close the quote"),
+    ("input: {prompt: hi\n", "2:1", "the closing bracket"),
     (CHECKED + "id: 1\nid: 2\n", "4:1", "id"),
     (CHECKED + "title: !!python/object:os.system x\n", "3:8", "tag"),
     (CHECKED + "---\n" + CHECKED, "3:1", "document"),
@@ -38,7 +38,7 @@ CASES = [
     (CHECKED + "timeout_seconds: 5 minutes\n", "3:18", "`5 minutes` is not a number"),
     (CHECKED + "timeout_seconds: -1\n", "3:18", "must be above 0"),
     (CHECKED + "trials: 0\n", "3:9", "must be above 0"),
-    (CHECKED + "trials: 1.5\n", "3:9", "without a decimal point"),
+    (CHECKED + "trials: 1.5\n", "3:9", "or a decimal point"),
     (CHECKED + "pass_threshold: 80\n", "3:17", "must be at most 1"),
     (CHECKED + "pass_threshold: '0.5'\n", "3:17", "without quotes"),
     (CHECKED + "on_turn_failure: halt\n", "3:18", "`continue`, `stop`"),
@@ -60,7 +60,7 @@ CASES = [
     ("input: {prompt: a, turns: [b]}\nassertions: [{contains: x}]\n", "1:1", "keep exactly one"),
     ("input: {turns: [{content: ''}]}\nassertions: [{contains: x}]\n", "1:17", "message is empty"),
     ("input: {turns: [{role: user}]}\n" + ONE_CHECK, "1:17", "needs one of `content`"),
-    ("input: {turns: [{content: a, role: system}]}\n" + ONE_CHECK, "1:36", "write `user`"),
+    ("input: {turns: [{content: a, role: system}]}\n" + ONE_CHECK, "1:36", "allowed: `user`"),
     (turn("timeout: 3"), "4:7", "did you mean `timeout_seconds`?"),
     (turn("slash_command: true"), "3:16", "is no / and a name"),
     (turn("post_condition: {}"), "4:7", "there is no condition"),
@@ -74,9 +74,9 @@ CASES = [
     (turn("capture: [{variable: a, jsonpath: '$.['}]"), "4:41", "is not a valid JSONPath"),
     (turn("expected_output: ''"), "4:24", "the text is empty"),
     # templates
-    ("input: {prompt: 'a <<b>>'}\nassertions: [{contains: x}]\n", "1:20", "<<b>> is not defined"),
-    (CHECKED + "context: {files: {a.txt: 'x\n\n  <<who>>'}}\n", "5:3", "<<who>> is not defined"),
-    (turn("capture: [{variable: v, pattern: '(x)'}]").replace("hi", '"<<v>>"'), "3:17", "<<v>>"),
+    ("input: {prompt: 'a <<b>>'}\nassertions: [{contains: x}]\n", "1:17", "<<b>> is not defined"),
+    (CHECKED + "context: {files: {a.txt: 'x\n\n  <<who>>'}}\n", "3:26", "<<who>> is not defined"),
+    (turn("capture: [{variable: v, pattern: '(x)'}]").replace("hi", '"<<v>>"'), "3:16", "<<v>>"),
     # checks
     (check("{}"), "2:14", "no check asks for anything"),
     (check("{files_exist: []}"), "2:14", "no check asks for anything"),
@@ -101,7 +101,7 @@ CASES = [
     (check("{any_of: []}"), "2:15", "at least 1 item"),
     (check("{any_of: [{contains: x}, {matches: '('}]}"), "2:49", "is not a valid regex"),
     (check("{contains: x, turn: 2}"), "2:34", "turn 2 of a case with 1"),
-    (check("{contains: x, turn: 0}"), "2:34", "must be at least 1"),
+    (check("{contains: x, turn: 0}"), "2:34", "from 1, or `last`"),
     (check("{contains: x, weight: -1}"), "2:36", "must be at least 0"),
     (check("{tool_called_in_turn: {turn: 3, kind: shell}}"), "2:43", "turn 3 of a case with 1"),
     (check("{prompt: sure?}"), "2:14", "a follow-up without checks"),

@@ -22,5 +22,5 @@ PROFILES = [
     ("engine: codex\nprices: {input: -1, output: 1}\n", "2:17", "must be at least 0"),
     ("engine: codex\ncommand: ['']\n", "2:11", "the text is empty"),
     ("engine: codex\nengine: codex\n", "2:1", "engine"),
-    ("engine: [codex\n", "2:1", "is missing here"),
+    ("engine: [codex\n", "2:1", "the closing bracket"),
 ]

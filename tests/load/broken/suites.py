@@ -7,7 +7,7 @@ SUITES = [
     ("nmae: a\n", "1:1", "did you mean `name`?"),
     ("name: [a]\n", "1:1", "is not a text"),
     ("name: ''\n", "1:7", "the text is empty"),
-    ("schema_version: v2\n", "1:17", "write `v1alpha1`"),
+    ("schema_version: v2\n", "1:17", "allowed: `v1alpha1`"),
     ("parallelism: 4\n", "1:1", "it belongs to `cases`"),
     ("cases: {parallelism: 0}\n", "1:22", "must be above 0"),
     ("cases: {files: 3}\n", "1:16", "no such file"),
@@ -36,7 +36,7 @@ SUITES = [
     ("report: [json]\n", "1:1", "is not a mapping"),
     ("judge: {pass_threshold: 2}\n", "1:25", "must be at most 1"),
     (f"judge: {{api_key_env: sk-{'a1' * 12}}}\n", "1:22", "not the name of a variable"),
-    ("name: \"a\tb\n", "1:7", "this quote is never closed"),
-    ("name: a\n  b: c\n", "2:4", "cannot stand here"),
+    ("name: \"a\tb\n", "2:1", "close the quote"),
+    ("name: a\n  b: c\n", "2:4", "mapping values are not allowed"),
     ("cases: &a {files: [c.yaml]}\nmcp: *b\n", "2:6", "alias"),
 ]  # fmt: skip
