@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,20 +65,6 @@ class CliSpec:
     writable: VersionRange | None = None
     """Of these, sessions that skillup wrote were resumed at both ends and in between."""
     install_writable: str = ""  # How to get a version whose sessions can be written
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedTurn:
-    """What an adapter may look at once the process has ended."""
-
-    turn: TurnRequest
-    trial: TrialContext
-    parser: Any  # The one that :meth:`CliEngine.parser` made
-    engine_home: Path
-    file: Path | None  # The session's
-    before: Any  # What :meth:`CliEngine.look` returned
-    resumed: bool
-    lost: bool  # The file does not begin any more as it did after the turn before
 
 
 class CliEngine(ABC):
@@ -150,12 +137,13 @@ class CliEngine(ABC):
         """What stderr means where the events do not say it."""
         return None
 
-    def look(self, engine_home: Path, file: Path | None) -> Any:
-        """What :meth:`finish` needs of the home as it was before the turn. May block."""
-        return None
+    def finish(
+        self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
+    ) -> EngineTurn:
+        """Adds to a turn what only its session's `file` has; `error` may be set. May block.
 
-    def finish(self, result: EngineTurn, done: FinishedTurn) -> EngineTurn:
-        """Adds to a turn what only its CLI's files have; `error` may be set. May block."""
+        There is no file, either, if it does not begin any more as it did after the turn before.
+        """
         return result
 
     async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
@@ -231,45 +219,49 @@ async def run_turn(
         return EngineTurn(None, error=refusal)
     env = engine.environment(trial, login) | engine.turn_variables(turn, trial)
     home = engine.engine_home(trial)
-
-    def look() -> tuple[TurnError | None, Any]:
-        file = engine.session_file(home, resumed) if resumed else None
-        error = None
-        if turn.previous is not None:
-            loss = loss_of(file, turn.previous)
-            before = turn.previous.prefix_bytes
-            added = file.stat().st_size - before if file is not None and loss is None else 0
-            if loss is not None:
-                error = engine.lost(resumed, loss)
-            elif added > 0:
-                word = engine.spec.session_word
-                what = f"something else wrote to the {word} {resumed} between two turns"
-                held = f"{file}: it held {before} bytes after the turn before"
-                error = engine.error("session_mismatch", what, f"{held}; {added} were added")
-        return error, None if error is not None else engine.look(home, file)
-
     # Long sessions take long to read: other trials' time limits must not wait for that.
-    error, before = await anyio.to_thread.run_sync(look)
-    if error is not None and resumed:
-        return EngineTurn(SessionRef(resumed), session_verified=False, error=error)
+    if resumed and turn.previous is not None:
+        error = await anyio.to_thread.run_sync(_changed, engine, home, resumed, turn.previous)
+        if error is not None:
+            return EngineTurn(SessionRef(resumed), session_verified=False, error=error)
     parser = engine.parser(trial)
     by_file = login.variable is None and engine.uses_login_file(trial.profile)
     async with renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file) as renewed:
         argv = (*engine.command(trial.profile), *engine.arguments(turn, trial, resumed, login))
         result = await _run_process(engine, argv, env, renewed, parser, turn, trial)
-
-    def check() -> EngineTurn:
-        done = FinishedTurn(turn, trial, parser, home, None, before, resumed is not None, False)
-        return _checked(engine, result, done, resumed or engine.chosen_id(trial))
-
+    expected = resumed or engine.chosen_id(trial)
+    check = partial(_checked, engine, result, turn, trial, parser, home, expected)
     return await anyio.to_thread.run_sync(check)
 
 
+def _changed(
+    engine: CliEngine, home: Path, session_id: str, previous: SessionFingerprint
+) -> TurnError | None:
+    """What happened to the session's file since the turn before; None: nothing."""
+    file = engine.session_file(home, session_id)
+    loss = loss_of(file, previous)
+    if loss is not None:
+        return engine.lost(session_id, loss)
+    before = previous.prefix_bytes
+    added = file.stat().st_size - before if file is not None else 0
+    if not added:
+        return None
+    what = f"something else wrote to the {engine.spec.session_word} {session_id} between two turns"
+    held = f"{file}: it held {before} bytes after the turn before"
+    return engine.error("session_mismatch", what, f"{held}; {added} were added")
+
+
 def _checked(
-    engine: CliEngine, result: EngineTurn, done: FinishedTurn, expected: str | None
+    engine: CliEngine,
+    result: EngineTurn,
+    turn: TurnRequest,
+    trial: TrialContext,
+    parser: EventParser,
+    home: Path,
+    expected: str | None,
 ) -> EngineTurn:
     """The turn, compared with what its session's file held before and holds now."""
-    parser, previous, error = done.parser, done.turn.previous, result.error
+    previous, error = turn.previous, result.error
     answered, word = parser.session_id, engine.spec.session_word
     if error is None and answered is None:
         error = engine.error("protocol", f"it did not say which {word} the answer is from")
@@ -277,7 +269,7 @@ def _checked(
         what = f"the answer is from the {word} {answered}, not from {expected}"
         error = engine.error("session_mismatch", what)
     session_id = expected or answered
-    file = engine.session_file(done.engine_home, session_id) if session_id else None
+    file = engine.session_file(home, session_id) if session_id else None
     now = engine.fingerprint(file, session_id) if session_id else None
     verified: bool | None = None
     lost = False
@@ -301,8 +293,8 @@ def _checked(
         session_verified=verified,
         error=error,
     )
-    result = engine.finish(result, replace(done, file=file, lost=lost))
-    cost = cost_usd(done.trial.profile, result.model, result.usage)
+    result = engine.finish(result, turn, trial, None if lost else file)
+    cost = cost_usd(trial.profile, result.model, result.usage)
     response = parser.response if result.error is None else ""
     return replace(result, response=response, cost_usd=result.cost_usd if cost is None else cost)
 

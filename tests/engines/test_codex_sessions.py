@@ -21,9 +21,6 @@ from skillup.engines.codex.rollout import (
     is_user_message,
     read_part,
     session_file,
-    total_before,
-    usage_of,
-    with_missing_calls,
 )
 from skillup.engines.codex.seeding import CreatedCall, created_call, fork_problem, rollout_rows
 from skillup.engines.codex.transcript import CodexTranscript
@@ -31,7 +28,7 @@ from skillup.engines.events import Transcript
 from skillup.engines.session_entries import EntryLog, SessionEntry
 from skillup.engines.session_files import json_line, loss_of, missing_message
 from skillup.schema.profile import Profile
-from skillup.schema.record import HistoryItem, ToolCall, Usage
+from skillup.schema.record import HistoryItem, ToolCall
 from tests.support.engine_turns import make_trial
 from tests.support.pasts import Status, assistant, call, result, user
 from tests.support.session_files import codex_row, done, event, item, write_rows
@@ -99,80 +96,51 @@ def test_what_a_session_holds_after_a_turn_and_what_it_lost(tmp_path: Path) -> N
     assert CODEX.fingerprint(session_file(tmp_path, THREAD), THREAD) is None
 
 
-def tokens(path: Path, start: int, end: int | None = None) -> Usage | None:
-    part = read_part(path, start, end)
-    return usage_of(total_before(path, start), part.total, part.usages)
-
-
 def test_the_tokens_of_a_turn_are_its_own(tmp_path: Path) -> None:
     """As its requests say it; else the running total less that before; else unknown."""
     path = write(tmp_path, *request(100, input_tokens=100, output_tokens=10))
-    append(path, *request(200, input_tokens=100, output_tokens=10))
     third = append(path, *request(230, input_tokens=30, output_tokens=3))
     append(path, *request(270, input_tokens=40, output_tokens=4, cached_input_tokens=5))
-    usage = tokens(path, third)
+    usage = read_part(path, third).usage
     assert usage
     assert (usage.input_tokens, usage.output_tokens, usage.requests) == (70, 7, 2)
     assert (usage.cached_input_tokens, usage.reasoning_tokens) == (5, None)
     path = write(tmp_path, request(200)[1])
-    offset = append(path, request(230)[1], request(270)[1])
-    own, first = tokens(path, offset), tokens(path, 0, offset)
+    first = read_part(path, 0).usage
+    own = read_part(path, append(path, request(230)[1], request(270)[1])).usage
     assert own
     assert first
     assert (own.input_tokens, own.output_tokens, own.requests) == (70, 7, None)
     assert first.input_tokens == 200
-    # That the stream told, of a turn whose file was changed; none where it was set back.
-    now = usage_of({"input_tokens": 200}, {"input_tokens": 300, "output_tokens": 5}, [])
-    back = usage_of({"input_tokens": 200}, {"input_tokens": 100}, [])
-    assert now
+    back = read_part(path, append(path, request(100)[1])).usage
     assert back
-    assert (now.input_tokens, now.output_tokens, back.input_tokens) == (100, 5, None)
-    offset = append(path, said("two"))
-    assert tokens(path, offset) is None
+    assert back.input_tokens is None
+    assert read_part(path, append(path, said("two"))).usage is None
 
 
-def test_refused_calls_stand_where_they_were_made(tmp_path: Path) -> None:
+def test_calls_that_codex_refused_and_skills_that_the_prompt_loaded(tmp_path: Path) -> None:
     patch = "*** Begin Patch\n*** Add File: a.txt\n+x\n*** Delete File: b.txt\n*** End Patch\n"
+    text = "<skill>\n<name>greeter</name>\nBow.\n</skill>"
     path = write(
         tmp_path,
+        item("message", role="user", content=[{"type": "input_text", "text": text}]),
         *[run("c0", "touch zero"), output("c0", "Exit\nOutput:\nRead-only")],
         *[run("c1", "echo one"), done("CommandExecution", id="c1"), output("c1", "one")],
-        *[run("c2", "touch two"), output("c2", "Read-only")],
         item("custom_tool_call", name="apply_patch", call_id="c3", input=patch),
         item("custom_tool_call_output", call_id="c3", output="refused"),
         *[run("c4", "sleep 99"), output("c4", "Process running with session ID 7")],
     )
-    seen = Transcript()
-    seen.message("First.")
-    seen.call("item_0", "command_execution", "shell", {"command": "echo one"})
-    seen.result("item_0", "success", "one")
-    ends = [len(seen.items)]
-    seen.message("Last.")
-
-    items = with_missing_calls(seen.items, ends, [], read_part(path, 0), [])
-
-    assert [
-        (one.tool_call.kind, *one.tool_call.arguments.values()) if one.tool_call else one.text
-        for one in items
-        if one.tool_result is None
-    ] == [
-        "First.",
+    part = read_part(path, 0)
+    calls = [one.tool_call for one in part.refused if one.tool_call]
+    assert [(call.kind, *call.arguments.values()) for call in calls] == [
         ("shell", "touch zero"),
-        ("shell", "echo one"),
-        ("shell", "touch two"),
         ("write", "a.txt", "add"),
         ("edit", "b.txt", "delete"),
-        "Last.",
     ]
-    contents = [one.tool_result.content for one in items if one.tool_result]
-    assert contents == ["Read-only", "one", "Read-only", "refused", "refused"]
-    text = "<skill>\n<name>greeter</name>\nBow.\n</skill>"
-    loads = item("message", role="user", content=[{"type": "input_text", "text": text}])
-    part = read_part(write(tmp_path, loads), 0)
-    items = with_missing_calls([], [], [], part, ["greeter"])
-    arguments = [one.tool_call.arguments for one in items if one.tool_call]
-    assert arguments == [{"skill": "greeter"}]
-    assert with_missing_calls([], [], [], part, ["other"]) == []
+    results = [one.tool_result for one in part.refused if one.tool_result]
+    assert [one.content for one in results] == ["Read-only", "refused", "refused"]
+    assert {one.status for one in results} == {"error"}
+    assert part.loaded_skills == ["greeter"]
 
 
 @pytest.mark.parametrize(
@@ -191,7 +159,7 @@ def test_commands_that_no_sandbox_could_be_made_for_are_the_machines_failure(
     """S2: only if none of the turn's commands ran; codex shows no event for any of them."""
     calls = [(run(f"c{n}", "touch x"), output(f"c{n}", text)) for n, text in enumerate(outputs)]
     path = write(tmp_path, *[line for pair in calls for line in pair])
-    items = with_missing_calls([], [], [], read_part(path, 0), [])
+    items = read_part(path, 0).refused
     found = broken_sandbox(items)
     assert (found is None) if reason is None else (found or "").startswith(reason)
     ran = Transcript()

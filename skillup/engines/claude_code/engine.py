@@ -20,7 +20,7 @@ from skillup.engines.claude_code.transcript import (
     left_lines,
     row_tokens,
 )
-from skillup.engines.cli_runner import CliSpec, FinishedTurn
+from skillup.engines.cli_runner import CliSpec
 from skillup.engines.created_sessions import SessionContent, SessionPlace, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, words
@@ -172,13 +172,14 @@ class ClaudeCode(WritingCliEngine):
         kind = kind_of_text(stderr)
         return Failure(kind, stderr.strip()) if kind else None
 
-    def finish(self, result: EngineTurn, done: FinishedTurn) -> EngineTurn:
+    def finish(
+        self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
+    ) -> EngineTurn:
         """A skill that the prompt itself calls (`/name …`) loads without any event.
 
         Claude looks for skills, agents and commands up to the git root; without one, up to the
         file system's root: `clean` cannot keep those above the workspace out.
         """
-        turn, trial = done.turn, done.trial
         transcript, notices = Transcript(), list(result.notices)
         prompt = turn.prompt.removeprefix("/").split(maxsplit=1)
         called = prompt[0] if prompt and turn.slash_command and result.error is None else ""

@@ -6,20 +6,20 @@ import json
 import re
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
-from skillup.engines.cli_runner import CliSpec, FinishedTurn
+from skillup.engines.cli_runner import CliSpec
 from skillup.engines.codex import rollout, seeding
 from skillup.engines.codex.events import CodexEvents, failure_of_stderr
 from skillup.engines.codex.transcript import CodexTranscript, is_session_row, row_tokens
 from skillup.engines.created_sessions import SessionContent, SessionPlace, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
-from skillup.engines.events import as_amount, as_dict, as_text, words
+from skillup.engines.events import Transcript, as_amount, as_dict, as_text, words
 from skillup.engines.failures import Failure
 from skillup.engines.login import Login
 from skillup.engines.session_entries import SessionFormat
@@ -80,15 +80,6 @@ SESSIONS = SessionFormat(
     tokens=row_tokens,
     running_total=True,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class _Before:
-    """What the home and the thread had before the turn, of earlier turns or of a history."""
-
-    files: set[Path]
-    bytes: int
-    total: rollout.Total
 
 
 class Codex(WritingCliEngine):
@@ -186,38 +177,27 @@ class Codex(WritingCliEngine):
     def explain(self, stderr: str) -> Failure | None:
         return failure_of_stderr(stderr)
 
-    def look(self, engine_home: Path, file: Path | None) -> _Before:
-        size = file.stat().st_size if file is not None else 0
-        return _Before(rollout.rollouts(engine_home), size, rollout.total_before(file, size))
-
-    def finish(self, result: EngineTurn, done: FinishedTurn) -> EngineTurn:
+    def finish(
+        self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
+    ) -> EngineTurn:
         """Tokens, model and calls that only the thread's file has."""
-        parser: CodexEvents = done.parser
-        before: _Before = done.before
         error, part, notices = result.error, rollout.RolloutPart(), list(result.notices)
-        if error is None and not done.resumed:
-            # A new thread leaves one new file that is named after it.
-            new = rollout.rollouts(done.engine_home) - before.files
-            count = sum(path.stem.endswith(f"-{parser.session_id}") for path in new)
-            if count != 1:
-                thread = f"the thread {parser.session_id}"
-                what = f"{thread} left {count} new session files instead of one"
-                error = self.error("session_mismatch", what)
-        if done.file is not None and not done.lost:
-            part = rollout.read_part(done.file, before.bytes)
-        now = parser.thread_total if done.lost else part.total
-        items = rollout.with_missing_calls(
-            result.items, parser.tool_ends, parser.open_commands, part, done.trial.skills
-        )
+        if file is not None:
+            part = rollout.read_part(file, turn.previous.prefix_bytes if turn.previous else 0)
+        seen = Transcript()
+        for name in part.loaded_skills:
+            if name in trial.skills:
+                seen.loaded_skill(name)
+        items = [*seen.items, *result.items, *part.refused]
         if error is None and (reason := rollout.broken_sandbox(items)) is not None:
             what = f"its sandbox does not work here: {reason}; {_NO_SANDBOX}"
             error = self.error("setup", what)
-        if done.turn.max_steps or done.trial.profile.max_turns:
+        if turn.max_steps or trial.profile.max_turns:
             notices.append("codex has no limit on an agent's steps: `max_turns` was not applied")
         return replace(
             result,
             items=items,
-            usage=rollout.usage_of(before.total, now, part.usages),
+            usage=part.usage,
             model=part.model,
             version=part.version,
             notices=notices,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection
 from pathlib import PurePath
 from typing import Any
 
@@ -110,20 +109,10 @@ class CodexEvents(EventParser):
 
     def __init__(self, workspace: PurePath, progress: Progress = lambda _: None) -> None:
         super().__init__(progress)
-        self.thread_total: dict[str, Any] | None = None
-        """The usage of the whole thread so far, in `turn.completed`."""
-        self.tool_ends: list[int] = []
-        """For each tool that ended, in order, how many items there were then."""
         self._workspace = workspace
         self._called: set[str] = set()
-        self._open_commands: dict[str, str] = {}
         self._failed: str | None = None
         self._last_error: str | None = None
-
-    @property
-    def open_commands(self) -> Collection[str]:
-        """The commands that began and did not end."""
-        return self._open_commands.values()
 
     @property
     def failure(self) -> Failure | None:
@@ -143,7 +132,6 @@ class CodexEvents(EventParser):
             self.finished, self._failed = False, None
         elif kind == "turn.completed":
             self.finished = self._failed is None
-            self.thread_total = as_dict(event.get("usage")) or None
         elif kind == "turn.failed":
             self._failed = as_text(as_dict(event.get("error")).get("message")) or "no reason given"
             self.finished = False
@@ -179,9 +167,7 @@ class CodexEvents(EventParser):
             command = inner_command(as_text(item.get("command")))
             if is_new:
                 self.transcript.call(item_id, kind, "shell", {"command": command})
-                self._open_commands[item_id] = command
             if done:
-                self._open_commands.pop(item_id, None)
                 ok = item.get("exit_code") == 0 and item.get("status") != "failed"
                 self._end([item_id], ok, as_text(item.get("aggregated_output")))
         elif kind == "file_change":
@@ -205,8 +191,6 @@ class CodexEvents(EventParser):
             if is_new:
                 arguments = {key: value for key, value in item.items() if key not in ("id", "type")}
                 self.transcript.call(item_id, *simple[kind], arguments)
-            if done:
-                self.tool_ends.append(len(self.transcript.items))
         else:
             self.transcript.unknown(event)
             return
@@ -215,7 +199,6 @@ class CodexEvents(EventParser):
     def _end(self, ids: list[str], succeeded: bool, content: str) -> None:
         for each in ids:
             self.transcript.result(each, "success" if succeeded else "error", content)
-        self.tool_ends.append(len(self.transcript.items))
 
 
 def add_file_changes(

@@ -20,11 +20,17 @@ from skillup.engines.codex.events import (
     mcp_outcome,
     relative_to,
 )
-from skillup.engines.codex.rollout import PATCHED, USAGE_NAMES
 from skillup.engines.events import Status, as_dict, as_list, as_text, content_text, counts, words
 from skillup.engines.session_entries import EntryLog
 from skillup.schema.check_specs import ToolKind
 
+USAGE_NAMES = {
+    "input_tokens": "input_tokens",
+    "cached_input_tokens": "cached_input_tokens",
+    "cache_write_tokens": "cache_write_input_tokens",
+    "output_tokens": "output_tokens",
+    "reasoning_tokens": "reasoning_output_tokens",
+}
 _CALLS = {
     "function_call": "",
     "custom_tool_call": "",
@@ -33,7 +39,7 @@ _CALLS = {
     "tool_search_call": "tool_search",
     "image_generation_call": "image_generation",
 }
-_OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
 _SHELLS = words("exec_command shell shell_command local_shell unified_exec")
 _AGENT_TOOLS = "spawn_agent send_input send_message resume_agent wait wait_agent close_agent"
 _KINDS: dict[str, ToolKind] = {
@@ -44,6 +50,7 @@ _KINDS: dict[str, ToolKind] = {
     "ImageView": "read",
     **dict.fromkeys(_AGENT_TOOLS.split(), "agent"),
 }
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _ROWS = ("session_meta", "response_item", "event_msg", "turn_context")
 _SILENT_ROWS = ("world_state", "token_usage_record", "inter_agent_communication_metadata")
@@ -108,9 +115,9 @@ class CodexTranscript:
             call_id = as_text(item.get("call_id") or item.get("id"))
             name = _CALLS[kind] or as_text(item.get("name"))
             self._calls[call_id] = self._call(call_id, name, item)
-        elif kind in _OUTPUTS:
+        elif kind in OUTPUTS:
             call_id = as_text(item.get("call_id"))
-            status, content = _output(item)
+            status, content = output_of(item)
             for each in self._calls.get(call_id, [call_id]):
                 self._log.result(each, status, content)
         elif kind not in _SILENT_ITEMS:
@@ -125,7 +132,7 @@ class CodexTranscript:
         arguments = read if isinstance(read, dict) else {} if read is None else {"input": read}
         if name == "apply_patch":
             text = as_text(arguments.get("input", arguments.get("patch", given)))
-            changes = [(path, change.lower()) for change, path in PATCHED.findall(text)]
+            changes = [(path, change.lower()) for change, path in _PATCHED.findall(text)]
             return add_file_changes(self._log, call_id, changes or [("", "update")])
         namespace = as_text(item.get("namespace"))
         if name in _SHELLS:
@@ -196,7 +203,7 @@ class CodexTranscript:
             self._log.unknown(item)
 
 
-def _output(item: dict[str, Any]) -> tuple[Status, str]:
+def output_of(item: dict[str, Any]) -> tuple[Status, str]:
     """What a call gave back: the exit code, if there is one, and the text after the header."""
     if "tools" in item:  # of a search for tools
         return "unknown", as_text(item["tools"])
@@ -218,11 +225,15 @@ def _status(code: Any) -> Status:
 
 
 def row_tokens(row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
-    """The running total of the thread."""
+    known = total_of(row)
+    return ("thread", known) if known else None
+
+
+def total_of(row: dict[str, Any]) -> dict[str, int]:
+    """The running total of the thread, if a row has it."""
     payload = as_dict(row.get("payload"))
     info = as_dict(payload.get("info")) if payload.get("type") == "token_count" else {}
-    known = counts(as_dict(info.get("total_token_usage")), USAGE_NAMES)
-    return ("thread", known) if known else None
+    return counts(as_dict(info.get("total_token_usage")), USAGE_NAMES)
 
 
 def is_session_row(row: dict[str, Any]) -> bool:

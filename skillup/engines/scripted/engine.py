@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest
-from skillup.engines.cli_runner import CliSpec, FinishedTurn, is_there
+from skillup.engines.base import Availability, TrialContext, TurnRequest
+from skillup.engines.cli_runner import CliSpec, is_there
 from skillup.engines.created_sessions import (
     SessionContent,
     SessionPlace,
@@ -60,8 +59,6 @@ _DEFAULT_COMMAND = (
 class ScriptedEvents(EventParser):
     """What the agent prints; the format is documented in its own package."""
 
-    script_fault: str | None = None
-    """What is wrong with the script, if that is why there is no answer."""
     _failure: Failure | None = None
 
     @property
@@ -96,7 +93,6 @@ class ScriptedEvents(EventParser):
                 error = as_dict(event.get("error"))
                 reason = as_text(error.get("kind"))
                 text = as_text(error.get("message")) or "it reported an error without a message"
-                self.script_fault = text if reason == "script" else None
                 self._failure = Failure(_ERROR_KINDS.get(reason, "model_error"), text)
         else:
             self.transcript.unknown(event)
@@ -164,13 +160,12 @@ class ScriptedEngine(WritingCliEngine):
             "SKILLUP_SCRIPTED_ATTEMPT": str(trial.attempt + turn.sending - 1),
         }
 
-    def finish(self, result: EngineTurn, done: FinishedTurn) -> EngineTurn:
-        """A fault of the script is the case's."""
-        fault = done.parser.script_fault
-        if fault is None or result.error is None or result.error.kind != "model_error":
-            return result
-        message = f"scripted: {fault}; correct the case's `scripted:` section, or add a reply to it"
-        return replace(result, error=TurnError(kind="model_error", message=message))
+    def error(self, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
+        """What its model does wrong is the script's."""
+        if kind != "model_error":
+            return super().error(kind, what, evidence)
+        fix = "correct the case's `scripted:` section, or add a reply to it"
+        return TurnError(kind=kind, message=f"scripted: {what}; {fix}", evidence=evidence)
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
         command = self.command(profile)
