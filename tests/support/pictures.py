@@ -34,18 +34,3 @@ def gif(screen: tuple[int, int], *frames: tuple[int, int, int, int]) -> bytes:
     comment = b"\x21\xfe\3a;b\0"
     head = b"GIF89a" + struct.pack("<HHBBB", *screen, 0x80, 0, 0)
     return head + b"\0\0\0\xff\xff\xff" + comment + b"".join(parts) + b";"
-
-
-def jpeg(*frames: tuple[int, int]) -> bytes:
-    """A JPEG; of each frame its width and height, and a scan with next to nothing in it."""
-    parts = [
-        b"\xff\xc2" + struct.pack(">HBHHB3s", 11, 8, high, wide, 1, b"\1\x11\0")
-        + b"\xff\xda\0\x08\1\1\0\0\x3f\0" + b"\x12\xff\0\xff\xd0\x34"
-        for wide, high in frames
-    ]  # fmt: skip
-    return b"\xff\xd8\xff\xe0\0\4ab" + b"".join(parts) + b"\xff\xd9"
-
-
-def webp(chunks: bytes) -> bytes:
-    """A WebP of these."""
-    return b"RIFF" + struct.pack("<I", 4 + len(chunks)) + b"WEBP" + chunks
