@@ -93,12 +93,4 @@ def simulators_of(
     def profile(name: str, root: Path) -> Profile:
         return load_profile(name, root_with_engines(base, root), environment)
 
-    return SimulatorFactory(
-        models.seen_from,
-        models.problem,
-        profile,
-        environment,
-        secrets.mask,
-        models.rate_limiter,
-        secrets,
-    )
+    return SimulatorFactory(models, profile, secrets)

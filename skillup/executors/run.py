@@ -148,8 +148,7 @@ class Run:
                 if before is not None:
                     # What judges used for the grade that is replaced was used.
                     record = record.model_copy(update={"judging": before.judging})
-                # What it took to judge one without a grade is in no account yet.
-                await self.conclude(job, record, new=False, resumed=before is None)
+                await self.conclude(job, record, new=False)
 
         async with anyio.create_task_group() as group:
             for job in jobs:
@@ -232,7 +231,8 @@ class Run:
         seed = zlib.crc32((f"{job.id}\n{options.seed}" if options.seed else job.id).encode())
         simulator = None
         if simulators is not None:
-            from skillup.simulator.factory import USER, SimulatorPlace
+            from skillup.simulator.engine_user import USER
+            from skillup.simulator.factory import SimulatorPlace
 
             scratch, raw = place.scratch / USER, place.raw / USER
             simulator = simulators.player(job, SimulatorPlace(scratch, raw, attempt.number, seed))
@@ -295,12 +295,11 @@ class Run:
         known: Grade | None = None,
         *,
         new: bool = True,
-        resumed: bool = False,
         judged: bool = False,
     ) -> None:
         """Record first, then judge; then let others know. A grade that is `known` stands.
 
-        `resumed`: an earlier start may have begun to judge it. `judged`: where that could be done.
+        `judged`: where that could be done.
         Where a quota that is used up kept judges from it there is none, until the run goes on.
         """
         if new:
@@ -309,7 +308,7 @@ class Run:
             self.directory.write_record(job.id, record)
             # As it is stored, secrets masked: so whoever judges it again finds the same.
             record = self.directory.read_record(job.id)
-        graded = known if known or judged else await self._grade(record, resumed=resumed)
+        graded = known if known or judged else await self._grade(record)
         if known is None and graded is not None and graded.status == "ERROR":
             # Where judges had no room it is graded when the run goes on; the record is kept.
             refuse_without_room(Path(tempfile.gettempdir()))
@@ -337,16 +336,14 @@ class Run:
         whole = record.first_error() is None
         return stop is not None and stop.kind == "quota" and refused and whole
 
-    async def _grade(self, record: Record, *, resumed: bool) -> Grade:
+    async def _grade(self, record: Record) -> Grade:
         # Not needed before the first agent has ended.
         from skillup.judges import grade, grade_record
-        from skillup.judges.usage import UsageTracker
 
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
             return await anyio.to_thread.run_sync(grade_record, record, read_file)
-        usage = UsageTracker(of_grade=True, resumed=resumed)
-        return await grade(record, read_file, reader, usage=usage)
+        return await grade(record, read_file, reader)
 
 
 def case_of(job_id: str) -> str:

@@ -7,7 +7,7 @@ import os
 import posixpath
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,8 @@ class JudgePlace:
     """What the paths of the case are relative to; it need not be there any more."""
     rate_limiter: RateLimiter
     """The ways to the providers of agents, shared with whoever else asks them."""
-    answers: AnswerCache | None = None
-    """What agents have answered; None: nothing is kept."""
+    answers: AnswerCache = field(default_factory=AnswerCache)
+    """What agents have answered."""
     secrets: Secrets = NO_SECRETS
     """What nothing of the run may show, nor the raw streams of its agents."""
 
@@ -277,8 +277,8 @@ def _markdown(entry: Mapping[str, Any]) -> str:
 # The workspace as it was after a turn, made anew from what the record has kept.
 
 
-class LostFilesError(Exception):
-    """The record's stored files are incomplete, or none of a workspace; the message says how."""
+class CannotJudgeError(Exception):
+    """There is no verdict; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class WorkspaceCopy:
 def copy_of(files: Files, read_file: ReadFile, destination: Path) -> WorkspaceCopy:
     """Writes `files` to the new directory `destination`: contents, executable bits, links.
 
-    Raises LostFilesError if a content that should be stored is not, OSError where the disk does.
+    Raises CannotJudgeError if a content that should be stored is not, OSError where the disk does.
     """
     destination.mkdir(parents=True)
     not_kept: list[str] = []
@@ -310,7 +310,7 @@ def copy_of(files: Files, read_file: ReadFile, destination: Path) -> WorkspaceCo
     for path, state in sorted(files.items(), key=lambda file: file[1].link is not None):
         problem = path_problem(path)
         if problem is not None:
-            raise LostFilesError(f"{path!r} is no path of a workspace: {problem}")
+            raise CannotJudgeError(f"{path!r} is no path of a workspace: {problem}")
         target = destination / path
         if state.link is not None:
             inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), state.link))
@@ -326,19 +326,18 @@ def copy_of(files: Files, read_file: ReadFile, destination: Path) -> WorkspaceCo
             continue
         content = read_file(state)
         if content is None:
-            raise LostFilesError(f"the stored content of {path} is missing from the run")
+            raise CannotJudgeError(f"the stored content of {path} is missing from the run")
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
         target.chmod(0o755 if state.executable else 0o644)
     return WorkspaceCopy(destination, tuple(not_kept), tuple(left_out))
 
 
-def set_writable(root: Path, *, writable: bool) -> None:
-    """Gives the owner the right to write at and below `root`, or takes everybody's."""
+def make_read_only(root: Path) -> None:
+    """Takes the right to write at and below `root`."""
     paths = [root / e.path for e in list_tree(root) if e.kind in ("file", "directory")]
     for path in [*paths, root]:
-        mode = stat.S_IMODE(path.stat().st_mode)
-        path.chmod(mode | stat.S_IWUSR if writable else mode & ~0o222)
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o222)
 
 
 def listed(paths: Sequence[str]) -> str:

@@ -17,14 +17,13 @@ from skillup.checks.context import beginning
 from skillup.errors import SkillupError
 from skillup.judges.agent.judge import DEFAULT_SECONDS as AGENT_SECONDS
 from skillup.judges.agent.judge import judge_by_agent, problem_of_agent
-from skillup.judges.artifacts import JudgePlace, NothingToJudge, judged_part
+from skillup.judges.artifacts import CannotJudgeError, JudgePlace, NothingToJudge, judged_part
 from skillup.judges.evaluate import JudgeRequest, blank_result, error_result
 from skillup.judges.llm.checks import READ_BY_MODEL, read_checks
 from skillup.judges.llm.reading import defect_message
 from skillup.judges.models.client import Models
-from skillup.judges.models.endpoint import embedding_model
 from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
-from skillup.judges.script import ScriptProblemError, command_of, judge_by_script
+from skillup.judges.script import command_of, judge_by_script
 from skillup.judges.usage import UsageTracker
 from skillup.load.model import all_checks
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -34,7 +33,7 @@ from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.patterns import outside_suite
 from skillup.schema.profile import Profile
-from skillup.schema.record import Record, TurnError
+from skillup.schema.record import TurnError
 from skillup.schema.templates import UnresolvedNameError, fill
 from skillup.trial.artifacts import script_paths
 from skillup.workspace.failures import refuse_full_disk
@@ -55,11 +54,8 @@ def checks_of(case: Case) -> Iterator[CheckKeys]:
 
 def first_read(case: Case) -> CheckKeys | None:
     """The first check of `case` that the judge's model reads; None: there is none."""
-    for check in checks_of(case):
-        embedded = check.similar is not None and check.similar.embedding_model is not None
-        if not embedded and any(key in READ_BY_MODEL for key, _ in check.given()):
-            return check
-    return None
+    read = (c for c in checks_of(case) if any(key in READ_BY_MODEL for key, _ in c.given()))
+    return next(read, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +72,6 @@ class JudgeRouter:
     """A profile by its name, for a suite's root. Raises UsageError if there is none."""
     case_location: Callable[[Case], tuple[Path, str] | None] = lambda _: None
     """Suite root and profile's name of a case that is about to be run; None: not known."""
-    suite_root: Callable[[Record], Path] = lambda record: Path(record.suite_root)
-    """Of the suite that a record's case belongs to; it need not be there any more."""
     secrets: Secrets = NO_SECRETS
     """What nothing of the run may show, nor the raw streams of its agents."""
 
@@ -102,18 +96,12 @@ class JudgeRouter:
         return TurnError(kind="judge", message=self.models.mask(why)) if why else None
 
     def _model_problem(self, case: Case, suite_root: Path) -> str | None:
-        model = case.judge_model
-        for check in checks_of(case):
-            if check.similar is not None and check.similar.embedding_model is not None:
-                named = embedding_model(check.similar.embedding_model, model)
-                if why := self.models.problem(named, suite_root, embeddings=True):
-                    return why
         read = first_read(case)
         if read is None:
             return None
-        if model is None:
+        if case.judge_model is None:
             return NO_MODEL.format(key=next(key for key, _ in read.given()))
-        return self.models.problem(model, suite_root)
+        return self.models.problem(case.judge_model, suite_root)
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         """One result for each of the request's checks, in order; or that of a whole judge.
@@ -131,7 +119,7 @@ class JudgeRouter:
                     prefix="skillup-judge-", ignore_cleanup_errors=True
                 ) as scratch:
                     record = request.context.record
-                    root = self.suite_root(record)
+                    root = Path(record.suite_root)
                     place = self._place(root, record.engine.profile, Path(scratch).resolve())
                     if request.judge is not None:
                         return [await judge_by_program(request, usage, place)]
@@ -139,7 +127,8 @@ class JudgeRouter:
                         await read_scripts(replace(request, checks=scripts), place)
                     )
             if read:
-                found["read"] = iter(await self._read(replace(request, checks=read), usage))
+                asker = self.models.asker(Path(request.context.record.suite_root))
+                found["read"] = iter(await read_checks(replace(request, checks=read), asker, usage))
             of = ["script" if check.key == "script" else "read" for check in request.checks]
             return [next(found[kind]) for kind in of]
         except SkillupError:
@@ -152,18 +141,6 @@ class JudgeRouter:
             if request.judge is not None:
                 kinds = [request.judge.type or "judge"]
             return [error_result(kind, request.role, error) for kind in kinds]
-
-    async def _read(self, request: JudgeRequest, usage: UsageTracker) -> list[CheckResult]:
-        record = request.context.record
-        place = (record.run_id, record.suite_root, record.case_id, record.engine.profile)
-        asker = self.models.seen_from(
-            self.suite_root(record),
-            suite=record.suite_root,
-            trial="\n".join([*place, record.variant, str(record.trial), str(record.attempt)]),
-            of_grade=usage.of_grade,
-            resumed=usage.resumed,
-        )
-        return await read_checks(request, asker, usage)
 
     def _place(self, suite_root: Path, own_profile: str, scratch: Path) -> JudgePlace:
         return JudgePlace(
@@ -190,7 +167,7 @@ def problem_of(case: Case, place: JudgePlace) -> TurnError | None:
                 yield f"{outside}: put it into the suite"
             try:
                 command_of(place.suite_root / path)
-            except ScriptProblemError as problem:
+            except CannotJudgeError as problem:
                 yield str(problem)
         for judge in case.all_judges():
             if judge.type == "agent_judge" and (why := problem_of_agent(judge, place)):

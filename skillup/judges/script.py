@@ -30,9 +30,9 @@ from skillup.engines.environment import clean_variables
 from skillup.engines.failures import shortened
 from skillup.judges.answers import DoubtfulJsonError, bare, strict_json
 from skillup.judges.artifacts import (
+    CannotJudgeError,
     JudgedPart,
     JudgePlace,
-    LostFilesError,
     ReadFile,
     WorkspaceCopy,
     as_json,
@@ -50,14 +50,6 @@ _SHELLS = {".sh": "/bin/sh", ".bash": "bash"}
 _LONGEST_VALUE_BYTES = 96 << 10
 """The system refuses to start a program with a variable of over 128 KiB."""
 _EVIDENCE_CHARACTERS = 2_000
-
-
-class ScriptProblemError(Exception):
-    """The script cannot be started; the message says why and what to do."""
-
-
-class NoVerdictError(Exception):
-    """The script gave no verdict; the message says what is wrong."""
 
 
 async def judge_by_script(
@@ -83,7 +75,7 @@ async def judge_by_script(
 
     try:
         argv, copy, environment, notes = await anyio.to_thread.run_sync(prepare)
-    except (ScriptProblemError, LostFilesError) as problem:
+    except CannotJudgeError as problem:
         return blank.model_copy(update={"error": place.mask(str(problem))})
     except OSError as problem:
         refuse_full_disk(problem, place.scratch)
@@ -119,7 +111,7 @@ def _find_script(
         return own, []
     content = read_file(kept)
     if content is None:
-        raise ScriptProblemError(
+        raise CannotJudgeError(
             f"the script {own} is not what it was, and the copy kept with the record is gone; "
             "put it back, or judge by what it is now: `skillup judge RUN --cases PATH`"
         )
@@ -134,18 +126,18 @@ def _find_script(
 def command_of(script: Path) -> tuple[str, ...]:
     """The command that starts it: its executable bit, its first line or its ending say how.
 
-    Raises ScriptProblemError.
+    Raises CannotJudgeError.
     """
     if script.exists() and not script.is_file():  # a pipe might never end
-        raise ScriptProblemError(f"the script {script} is no file; correct its path")
+        raise CannotJudgeError(f"the script {script} is no file; correct its path")
     try:
         with script.open("rb") as file:
             start = file.read(512)
     except FileNotFoundError:
-        raise ScriptProblemError(f"there is no script {script}; correct its path") from None
+        raise CannotJudgeError(f"there is no script {script}; correct its path") from None
     except OSError as error:
         why = f"the script {script} cannot be read: {error.strerror or error}"
-        raise ScriptProblemError(why) from error
+        raise CannotJudgeError(why) from error
     shebang = start.split(b"\n", 1)[0][2:].strip() if start.startswith(b"#!") else b""
     # A program that is no text has no other way to be started.
     if os.access(script, os.X_OK) and (shebang or b"\0" in start):
@@ -157,7 +149,7 @@ def command_of(script: Path) -> tuple[str, ...]:
         return (*shebang.decode(errors="surrogateescape").split(None, 1), str(script))
     if script.suffix in _SHELLS:
         return (_SHELLS[script.suffix], str(script))
-    raise ScriptProblemError(
+    raise CannotJudgeError(
         f"it is not clear how to start the script {script}: "
         "begin it with `#!` and its interpreter, such as `#!/bin/sh`"
     )
@@ -257,7 +249,7 @@ def verdict_of(
         problem = f"{problem}: {words}"
     try:
         if problem is not None:
-            raise NoVerdictError(problem)
+            raise CannotJudgeError(problem)
         printed = _printed(output.stdout)
         if printed is None:
             passed = code == 0
@@ -273,7 +265,7 @@ def verdict_of(
                 found = f"exit code {code}: {read['found']}"
                 read |= {"passed": False, "score": 0.0, "found": found}
             result = blank.model_copy(update=read)
-    except NoVerdictError as wrong:
+    except CannotJudgeError as wrong:
         result = blank.model_copy(update={"error": _shown(str(wrong), 9_000), "found": evidence})
     return result.model_copy(update={"notes": notes})
 
@@ -296,7 +288,7 @@ def _crash(stderr: str, workspace: Path) -> str | None:
 def _printed(stdout: str) -> dict[str, Any] | None:
     """The object that is all of the output, or its end from the start of a line on; None: prose.
 
-    Raises NoVerdictError for anything that looks like JSON and is not one such object.
+    Raises CannotJudgeError for anything that looks like JSON and is not one such object.
     """
     text = bare(stdout)
     starts = [match.start() for match in _OBJECT.finditer(text)]
@@ -311,11 +303,11 @@ def _printed(stdout: str) -> dict[str, Any] | None:
             why = "it has none of `score`, `pass`, `assertions`"
             continue
         if _VERDICT.search(text, 0, start):
-            raise NoVerdictError(f"the script printed more than one verdict: {_shown(text)}")
+            raise CannotJudgeError(f"the script printed more than one verdict: {_shown(text)}")
         return dict(value)
     if starts or _LIST.search(text) or _VERDICT.search(text):
         what = "the script printed what cannot be understood as a verdict"
-        raise NoVerdictError(f"{what} ({why}): {_shown(text)}")
+        raise CannotJudgeError(f"{what} ({why}): {_shown(text)}")
     return None
 
 
@@ -330,7 +322,7 @@ class _Printed(BaseModel):
 
 
 def _read(printed: dict[str, Any], threshold: float, blank: CheckResult) -> dict[str, Any]:
-    """The fields of the result that the object gives. Raises NoVerdictError."""
+    """The fields of the result that the object gives. Raises CannotJudgeError."""
     strange = [f"the key `{key}`" for key in printed if key not in _KEYS and key.lower() in _KEYS]
     for one, other in (("pass", "passed"), ("assertions", "details")):
         if None not in (printed.get(one), printed.get(other)) and printed[one] != printed[other]:
@@ -344,7 +336,7 @@ def _read(printed: dict[str, Any], threshold: float, blank: CheckResult) -> dict
             strange.append("neither `score` nor `pass` nor any `assertions`")
     if strange:
         what = "the script printed a verdict that cannot be read"
-        raise NoVerdictError(f"{what} ({strange[0]}): {_shown(repr(printed))}")
+        raise CannotJudgeError(f"{what} ({strange[0]}): {_shown(repr(printed))}")
     children = [
         CheckResult(
             name=_shown(

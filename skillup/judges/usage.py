@@ -12,10 +12,6 @@ from skillup.schema.record import Usage, total_cost, total_usage
 class UsageTracker:
     """The calls of one evaluation; judges write into it as they are asked."""
 
-    of_grade: bool = False
-    """What a run's grade takes: it is counted nowhere if judging is cut off before the grade."""
-    resumed: bool = False
-    """Of a grade whose judging was cut off: what was asked for it then counts as asked now."""
     calls: int = 0
     cached_calls: int = 0
     models: list[str] = field(default_factory=list)

@@ -288,7 +288,6 @@ class Similar(Short):
 
     to: NonEmptyText = Field(description="The reference text.")
     threshold: Fraction = Field(0.8, description="The least similarity, 0..1.")
-    embedding_model: NonEmptyText | None = optional("Compare by embeddings (cosine).")
 
 
 class Relevance(Model):

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from skillup.engines.base import SessionResumer
+from skillup.engines.base import SessionResumer, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
-from skillup.judges.models.question import AskModel
+from skillup.judges.models.client import Models
 from skillup.plan import Job
-from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
-from skillup.schema.judge import JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 from skillup.schema.suite import UserSimulator, needs_simulator, playing_model
-from skillup.simulator.engine_user import EngineUser, SimulatorConfig
+from skillup.simulator.engine_user import EngineUser
 from skillup.simulator.prompt import ModelUser
 from skillup.trial.request import SimulatedUserEngine as Player
-
-USER = "user"
-"""The folder of a trial's user, in its scratch and beside its raw streams."""
 
 NOBODY = (
     "the case needs a simulated user, and nobody plays it: "
@@ -36,6 +31,7 @@ class SimulatorPlace:
     """Where a trial's user may work; only engines need it."""
 
     scratch: Path
+    """A directory of this user's alone; not the trial's workspace."""
     raw_dir: Path
     attempt: int = 1
     seed: int = 0
@@ -45,18 +41,9 @@ class SimulatorPlace:
 class SimulatorFactory:
     """Finds who plays the users of one run."""
 
-    asker: Callable[[Path], AskModel]
-    """For the questions of the suite with that root."""
-    model_problem: Callable[[JudgeModel, Path], str | None]
-    """Why a model could not be asked for a suite with that root; None: nothing is known."""
+    models: Models
     profiles: Callable[[str, Path], Profile]
     """A profile by its name, for the suite with that root. Raises UsageError if there is none."""
-    environment: Mapping[str, str]
-    """The user's own environment."""
-    mask: Callable[[str], str] = lambda text: text
-    """Hides secrets."""
-    rate_limiter: RateLimiter = field(default_factory=RateLimiter)
-    """The ways to the providers of agents, shared with whoever else asks them."""
     secrets: Secrets = NO_SECRETS
     """What nothing of the run may show, nor the raw streams of its agents."""
     _checked: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
@@ -74,12 +61,12 @@ class SimulatorFactory:
         if why is None and engine is not None:
             profile = self._profile(engine, root)
             if profile.name not in self._checked:
-                found = await get_engine(profile.engine).check(profile, self.environment)
+                found = await get_engine(profile.engine).check(profile, self.models.environment)
                 problem = found.problem.message if found.problem is not None else None
                 self._checked[profile.name] = (found.version, problem)
             if (unusable := self._checked[profile.name][1]) is not None:
                 why = f"`{engine}` cannot play the user: {unusable}"
-        return None if why is None else TurnError(kind="judge", message=self.mask(why))
+        return None if why is None else TurnError(kind="judge", message=self.models.mask(why))
 
     def known_problem(self, case: Case, suite: UserSimulator | None, root: Path) -> str | None:
         """As :meth:`problem`, as far as that is known without starting a program."""
@@ -89,7 +76,7 @@ class SimulatorFactory:
             model = playing_model(suite, case)
             if model is None:
                 return NOBODY
-            why = self.model_problem(model, root)
+            why = self.models.problem(model, root)
             return f"the simulated user: {why}" if why is not None else None
         why = None
         try:
@@ -111,27 +98,42 @@ class SimulatorFactory:
             return None
         if suite is None or suite.engine is None:
             model = playing_model(suite, case)
-            return None if model is None else ModelUser(self.asker(root), model, job.trial - 1)
+            asker = self.models.asker(root)
+            return None if model is None else ModelUser(asker, model, job.trial - 1)
         try:
             profile = self._profile(suite.engine, root)
             engine = get_engine(profile.engine)
         except SkillupError:
             return None  # `problem` says why
-        config = SimulatorConfig(
-            engine=engine,
+        seconds = suite.timeout_seconds or profile.timeout_seconds
+
+        def context() -> TrialContext:
+            return self.context(profile, suite, place)
+
+        return EngineUser(engine, context, self.models.rate_limiter, seconds)
+
+    def context(
+        self, profile: Profile, suite: UserSimulator, place: SimulatorPlace
+    ) -> TrialContext:
+        """What stays the same for every message; makes the directories in `place`."""
+        places = {name: place.scratch / name for name in ("workspace", "home")}
+        for directory in places.values():
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return TrialContext(
             profile=profile,
-            scratch=place.scratch,
+            workspace=places["workspace"].resolve(),
+            home=places["home"].resolve(),
             raw_dir=place.raw_dir,
-            environment=self.environment,
-            timeout_seconds=suite.timeout_seconds or profile.timeout_seconds,
-            rate_limiter=self.rate_limiter,
-            secrets=self.secrets,
-            script=suite.scripted,
-            seed=place.seed,
-            attempt=place.attempt,
+            environment=self.models.environment,
+            extra_env=profile.env,
+            marker="",
+            session_id="",
             version=self._checked.get(profile.name, (None, None))[0],
+            script=suite.scripted,
+            attempt=place.attempt,
+            seed=place.seed,
+            secrets=self.secrets,
         )
-        return EngineUser(config)
 
     def _profile(self, name: str, root: Path) -> Profile:
         """The profile `name` as a user is played with it: whatever it says, read-only."""

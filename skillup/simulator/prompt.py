@@ -170,7 +170,7 @@ class ModelUser:
         question = ModelQuestion(
             self._model, part_text(part), prompt, form, self._sample, latest=latest
         )
-        answer = await self._asker.ask(question)
+        answer = await self._asker(question)
         if answer.cached:
             info = SimulatorInfo(model=answer.model, cached=True, cost_usd=0.0)
         else:

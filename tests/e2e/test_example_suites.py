@@ -10,7 +10,7 @@ import pytest
 
 from skillup.judges.llm.checks import RubricAnswer, WindowAnswer
 from skillup.judges.models.question import ModelQuestion
-from skillup.judges.models.scripted import ScriptedModels
+from skillup.judges.models.scripted import answer_to
 from skillup.schema.judge import JudgeModel
 from tests.support.example_suites import CASES, change, copy_suite, failed
 from tests.support.model_server import (
@@ -106,7 +106,7 @@ def judge(suite: str, script: str) -> Script:
         asked = ModelQuestion(
             model, request.system, prompt, form, 0, ids, lines, latest=latest, judged=judged
         )
-        return Structured(ScriptedModels().ask(asked, file).model_dump())
+        return Structured(answer_to(asked, file).model_dump())
 
     return answers
 

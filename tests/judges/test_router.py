@@ -32,7 +32,7 @@ def profile(name: str, _: Path) -> Profile:
 def router(root: Path, environment: Mapping[str, str] = KEYS) -> JudgeRouter:
     kept = cache(root / "answers")
     models = Models(environment, str, kept, rate_limiter=RateLimiter(0))
-    return JudgeRouter(models, profile, lambda _: (root, "scripted"), lambda _: root)
+    return JudgeRouter(models, profile, lambda _: (root, "scripted"))
 
 
 def case(*assertions: object, **more: object) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def case(*assertions: object, **more: object) -> dict[str, Any]:
     return read.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
-def judge(of: JudgeRouter, written: dict[str, Any]) -> Grade:
-    recorded = make_record("Shall I?", files={"a.log": ""}, case=written)
+def judge(of: JudgeRouter, written: dict[str, Any], root: Path) -> Grade:
+    recorded = make_record("Shall I?", files={"a.log": ""}, case=written, suite_root=str(root))
 
     async def main() -> Grade:
         async with of:
@@ -67,7 +67,7 @@ def test_models_and_scripts_answer_side_by_side(tmp_path: Path) -> None:
         {"script": "yes.sh"},
         judge_model={"model": "scripted:judge.yaml"},
     )
-    graded = judge(router(tmp_path), written)
+    graded = judge(router(tmp_path), written, tmp_path)
     found = [(check.kind, check.passed, check.error) for check in graded.turns[0].checks]
     assert found == [
         ("script", False, None),
@@ -80,8 +80,8 @@ def test_models_and_scripts_answer_side_by_side(tmp_path: Path) -> None:
 def test_an_old_record_is_judged_again_without_a_request(tmp_path: Path) -> None:
     with ModelServer(lambda request: Structured(PASS)) as server:
         written = case(RUBRIC, judge_model={"model": "anthropic:m", "base_url": server.url})
-        first = judge(router(tmp_path), written)
-    again = judge(router(tmp_path, {}), written)
+        first = judge(router(tmp_path), written, tmp_path)
+    again = judge(router(tmp_path, {}), written, tmp_path)
     assert len(server.requests) == 1
     assert again.turns == first.turns
     assert again.judging is not None
@@ -89,11 +89,12 @@ def test_an_old_record_is_judged_again_without_a_request(tmp_path: Path) -> None
 
 
 def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
-    def lost(_: object) -> Path:
-        raise KeyError("suite")
+    def lost(name: str, root: Path) -> Profile:
+        raise KeyError("profile")
 
-    broken = JudgeRouter(Models(KEYS, str), profile, suite_root=lost)
-    graded = judge(broken, case(RUBRIC, {"script": "yes.sh"}))
+    broken = JudgeRouter(Models(KEYS, str), lost)
+    agent = {"type": "agent_judge", "criteria": "It asks"}
+    graded = judge(broken, case(judge=agent), tmp_path)
     assert graded.status == "ERROR"
     assert "skillup itself failed: KeyError" in graded.reason
 
@@ -109,10 +110,6 @@ def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:
         (
             case(RUBRIC, judge_model={"model": "anthropic:m"}),
             "`anthropic:m` needs a key: set the variable ANTHROPIC_API_KEY",
-        ),
-        (
-            case({"similar": {"to": "x", "embedding_model": "openai:e"}}),
-            "`openai:e` needs a key: set the variable OPENAI_API_KEY",
         ),
     ],
 )

@@ -21,7 +21,8 @@ from skillup.schema.record import HistoryItem
 from skillup.schema.scripted import Script
 from skillup.schema.suite import UserSimulator, playing_model
 from skillup.simulator import SimulatorFactory
-from skillup.simulator.engine_user import EngineUser, SimulatorConfig
+from skillup.simulator.engine_user import EngineUser
+from skillup.simulator.factory import SimulatorPlace
 from skillup.simulator.prompt import TranscriptLine, UserReply, as_message, next_text, part_text
 from skillup.trial.request import SimulatorMessage, SimulatorPart
 from tests.support.virtual_time import HurriedTime
@@ -82,7 +83,7 @@ def test_what_is_missing_is_known_before_the_first_turn(
         "gone": Profile(name="gone", engine="claude_code", command=["/nowhere/claude"]),
     }
     models = Models({}, str)
-    factory = SimulatorFactory(models.seen_from, models.problem, lambda name, _: profiles[name], {})
+    factory = SimulatorFactory(models, lambda name, _: profiles[name])
     found = anyio.run(factory.problem, make_case(), given, Path("/nowhere"))
     assert found is not None
     assert found.kind == "judge"
@@ -178,17 +179,16 @@ def speak(
     *parts: SimulatorPart,
     wait_seconds: float = 0,
 ) -> list[SimulatorMessage]:
+    profile = Profile(name="player", engine="scripted", permission="read_only")
+    models = Models({"PATH": os.environ["PATH"]}, str)
+    factory = SimulatorFactory(models, lambda name, _: profile)
+    suite = UserSimulator(engine="player", scripted=Script.model_validate(replies))
+    place = SimulatorPlace(base / "user", base / "raw")
     user = EngineUser(
-        SimulatorConfig(
-            engine=ScriptedEngine(),
-            profile=Profile(name="player", engine="scripted", permission="read_only"),
-            scratch=base / "user",
-            raw_dir=base / "raw",
-            environment={"PATH": os.environ["PATH"]},
-            timeout_seconds=60,
-            rate_limiter=RateLimiter(wait_seconds, **HurriedTime().both),
-            script=Script.model_validate(replies),
-        )
+        ScriptedEngine(),
+        lambda: factory.context(profile, suite, place),
+        RateLimiter(wait_seconds, **HurriedTime().both),
+        60,
     )
 
     async def all_of_them() -> list[SimulatorMessage]:

@@ -10,8 +10,8 @@ import anyio
 from pydantic import Field
 
 from skillup.judges.models.cache import AnswerCache, AnswerFolder
-from skillup.judges.models.client import Asker, Models
-from skillup.judges.models.question import AnswerForm, ModelQuestion
+from skillup.judges.models.client import Models
+from skillup.judges.models.question import AnswerForm, AskModel, ModelQuestion
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.schema.judge import JudgeModel
@@ -65,7 +65,7 @@ def cache(
 
 
 def asking(
-    work: Callable[[Asker], Awaitable[T]],
+    work: Callable[[AskModel], Awaitable[T]],
     *,
     environment: Mapping[str, str] = KEYS,
     cached: AnswerCache | None = None,
@@ -73,16 +73,14 @@ def asking(
     rate_limiter: RateLimiter | None = None,
     suite_root: Path = Path(),
 ) -> T:
-    """What `work` makes of an asker, in an event loop of its own; by default a refusal is
-    retried like other failures.
-    """
+    """What `work` makes of an asker, in an event loop of its own; refusals are errors."""
 
     async def main() -> T:
-        kept, limiter = cached or AnswerCache(None, None), rate_limiter or RateLimiter(0)
+        kept, limiter = cached or AnswerCache(), rate_limiter or RateLimiter(0)
         mask = Secrets.from_environment(environment).mask
         models = Models(environment, mask, kept, at_once, limiter)
         try:
-            return await work(models.seen_from(suite_root))
+            return await work(models.asker(suite_root))
         finally:
             await models.close()
 

@@ -17,12 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from skillup.judges.evaluate import JudgeRequest
 from skillup.judges.llm.checks import read_checks
-from skillup.judges.models.question import (
-    EmbeddingQuestion,
-    ModelAnswer,
-    ModelQuestion,
-    Question,
-)
+from skillup.judges.models.question import ModelAnswer, ModelQuestion
 from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
@@ -41,18 +36,10 @@ class ScriptedAsker:
     """An `AskModel` without a model."""
 
     script: Script = ""
-    vectors: Sequence[Sequence[float]] | str = ""
-    """What texts are embedded as; or a text: the error."""
     questions: list[ModelQuestion] = field(default_factory=list)
-    embedded: list[EmbeddingQuestion] = field(default_factory=list)
 
-    async def ask(self, question: Question) -> ModelAnswer:
+    async def __call__(self, question: ModelQuestion) -> ModelAnswer:
         await anyio.lowlevel.checkpoint()
-        if isinstance(question, EmbeddingQuestion):
-            self.embedded.append(question)
-            if isinstance(self.vectors, str):
-                return ModelAnswer(None, self.vectors, model=question.model.model)
-            return ModelAnswer(self.vectors, cost_usd=0.25, model=question.model.model)
         self.questions.append(question)
         said = self._said(question)
         model = question.model.model

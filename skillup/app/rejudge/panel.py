@@ -15,7 +15,6 @@ from skillup.judges.rejudge.judges_compared import (
     RECORDED,
     JudgeColumn,
     judged_by,
-    measured_checks,
     pairs_of,
 )
 from skillup.judges.rejudge.labels import against_labels, labels_to_fill_in, read_labels
@@ -98,23 +97,22 @@ def _fill(judging: Rejudging, columns: Sequence[JudgeColumn], counts: RejudgeCou
     """Every column judges every record; the number of records."""
     trials = 0
 
-    def asked() -> Iterator[tuple[tuple[JudgeColumn, str, frozenset[str]], RegradeItem]]:
+    def asked() -> Iterator[tuple[tuple[JudgeColumn, str], RegradeItem]]:
         nonlocal trials
         for subject, item in judging.items(counts):
             trials += 1
-            measured = measured_checks(item.case)
             # What judges took during the run is not theirs.
             anew = replace(item, record=item.record.model_copy(update={"judging": None}))
             for column in columns:
                 older = subject.grade if column.name == RECORDED else None
                 known = load_grade(older) if older is not None else None
                 if known is not None:
-                    column.add(subject.job_id, judging.cleaned(known), measured)
+                    column.add(subject.job_id, judging.cleaned(known))
                     continue
                 model = column.model
                 case = judged_by(item.case, model, Path.cwd()) if model is not None else item.case
-                yield (column, subject.job_id, measured), replace(anew, case=case)
+                yield (column, subject.job_id), replace(anew, case=case)
 
-    for (column, job_id, measured), grade in judging.graded(asked()):
-        column.add(job_id, judging.cleaned(grade), measured)
+    for (column, job_id), grade in judging.graded(asked()):
+        column.add(job_id, judging.cleaned(grade))
     return trials

@@ -75,13 +75,13 @@ def _router(
     environment = dict(os.environ)
     secrets = hidden.also_of(environment, keys)
     if anew:
-        answers = AnswerCache(None, None)
+        answers = AnswerCache()
     elif source.run is None:
         answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
     else:
         own = RunDirectory.open(source.run).judge_answers
         # The run may lie where nothing can be written.
-        answers = AnswerCache(AnswerFolder(own, secrets.mask, needed=False), None)
+        answers = AnswerCache(AnswerFolder(own, secrets.mask, needed=False))
     models = Models(environment, secrets.mask, answers)
     return JudgeRouter(models, _profiles(source), secrets=secrets)
 

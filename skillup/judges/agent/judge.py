@@ -12,51 +12,41 @@ and weights are not part of it, and skills of the judge count by their paths alo
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 import tempfile
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from skillup.engines.base import Availability, Engine, SchemaAnswers, TrialContext
+from skillup.engines.base import Engine, SchemaAnswers, TrialContext
 from skillup.engines.registry import get_engine
-from skillup.errors import FullDiskError, RunDirectoryError, SkillupError
+from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
 from skillup.judges.agent.question import (
+    AgentAnswer,
     Materials,
-    MissingAttachmentError,
+    answer_schema,
     attachment,
     how_to_answer,
     numbered,
     question,
     write_materials,
 )
-from skillup.judges.agent.runner import (
-    AgentAnswer,
-    AgentRunner,
-    NoAnswerError,
-    answer_schema,
-    profile_of,
-)
+from skillup.judges.agent.session import NoAgentAnswerError, ThrottledSession
 from skillup.judges.answers import Quotations, in_order_of_weight
 from skillup.judges.artifacts import (
+    CannotJudgeError,
     JudgedPart,
     JudgePlace,
-    LostFilesError,
     ReadFile,
-    WorkspaceCopy,
     as_json,
     copy_of,
     diff_lines,
     file_list,
-    listed,
-    set_writable,
+    make_read_only,
     texts_of,
 )
 from skillup.judges.material import Part
@@ -64,14 +54,16 @@ from skillup.judges.models.cache import StoredAnswer, as_stored, key_of
 from skillup.judges.models.question import MalformedAnswerError, read_answer
 from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, result_of
+from skillup.load.trust import address_problem
 from skillup.process import new_marker
+from skillup.ratelimit import REFUSALS
 from skillup.schema.check_specs import Criterion
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
+from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, Usage, total_cost, total_usage
 from skillup.workspace.failures import PreparationError, refuse_full_disk
 from skillup.workspace.skills import SkillToInstall, install_skill, skill_name, skill_problem
-from skillup.workspace.trees import list_tree, shown
 
 DEFAULT_SECONDS = 300.0
 _NO_CRITERIA = "it has no `criteria`: say what it is to look at"
@@ -82,7 +74,30 @@ _NO_SCRIPT = (
 _GIVEN = {"model", "base_url", "context", "skills", "scripted"}
 """What of its configuration a judge, or the engine that plays it, is given as it is written."""
 _TEXT_BYTES = 4 << 20
-_PARTS = ("workspace", "judge")
+_PROVIDERS = ("anthropic", "openai")
+
+
+def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
+    """The profile that is named, read-only, with the judge's model.
+
+    Raises UsageError if there is no such profile, InvalidFilesError if its file is wrong.
+    """
+    profile = place.profiles(judge.engine)
+    updates: dict[str, Any] = {"permission": "read_only"}
+    if judge.base_url is not None:
+        why = address_problem("judge.base_url", judge.base_url, place.environment, profile.base_url)
+        if why is not None and isinstance(get_engine(profile.engine), SchemaAnswers):
+            raise UsageError(why)
+        updates["base_url"] = judge.base_url
+    if judge.model is not None:
+        name = judge.model
+        if judge.base_url is None:  # else it may be the whole name there
+            for provider in _PROVIDERS:
+                name = name.removeprefix(f"{provider}:").removeprefix(f"{provider}/")
+        updates["model"] = name
+    if judge.api_key_env is not None:
+        updates["api_key_env"] = judge.api_key_env
+    return profile.model_copy(update=updates)
 
 
 def problem_of_agent(judge: JudgeConfig, place: JudgePlace) -> str | None:
@@ -108,13 +123,9 @@ def problem_of_agent(judge: JudgeConfig, place: JudgePlace) -> str | None:
     # Without an engine of its own it is the trial's, which the run itself asks whether it works.
     if judge.engine is None:
         return None
-    found: list[Availability] = []
-    work = partial(anyio.run, engine.check, profile, place.environment)
-    # An event loop may be running in this thread.
-    thread = threading.Thread(target=lambda: found.append(work()))
-    thread.start()
-    thread.join()
-    return found[0].problem.message if found[0].problem is not None else None
+    with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one
+        found = thread.submit(anyio.run, engine.check, profile, place.environment).result()
+    return found.problem.message if found.problem is not None else None
 
 
 def _to_install(ref: SkillRef, suite_root: Path) -> SkillToInstall:
@@ -139,13 +150,19 @@ async def judge_by_agent(
     Raises RunDirectoryError where the run cannot keep its answer, and FullDiskError.
     """
     agent = _AgentJudge(judge, judged, read_file, usage, place, numbered(judge.criteria))
-    error = ""
+    answers: list[AgentAnswer] = []
+    notes, error = list(judged.notes), ""
     try:
         if not judge.criteria:
-            raise NoAnswerError(_NO_CRITERIA)
-        answers = [await agent.answer(sample) for sample in range(judge.repeat)]
-    except (NoAnswerError, LostFilesError, MissingAttachmentError, PreparationError) as problem:
+            raise CannotJudgeError(_NO_CRITERIA)
+        for sample in range(judge.repeat):
+            answer, shortened = await agent.answer(sample)
+            answers.append(answer)
+            notes += shortened
+    except (CannotJudgeError, PreparationError) as problem:
         error = str(problem)
+    except NoAgentAnswerError as problem:
+        error = f"the judge gave no answer: {problem}"
     except (RunDirectoryError, FullDiskError):
         raise
     except SkillupError as problem:
@@ -153,7 +170,7 @@ async def judge_by_agent(
     except OSError as problem:
         refuse_full_disk(problem, place.scratch)
         error = f"the judge's sandbox: {problem}"
-    notes = [place.mask(note) for note in dict.fromkeys([*judged.notes, *agent.notes])]
+    notes = [place.mask(note) for note in dict.fromkeys(notes)]
     if error:
         return blank.model_copy(update={"error": place.mask(error), "notes": notes})
     votes = {name: [answer.vote_on(name) for answer in answers] for name in agent.asked}
@@ -186,50 +203,6 @@ def result_of_agent(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sandbox:
-    """A place that was made for one judge, and what was put into it."""
-
-    root: Path
-    copy: WorkspaceCopy
-    materials: Materials
-    skills: dict[str, Path]
-    state: dict[str, str]
-
-    @property
-    def directory(self) -> Path:
-        """The judge's working directory."""
-        return self.root / "work"
-
-    def close(self) -> list[str]:
-        """What was not shown, and what the judge did to its copy; it can be removed then."""
-        notes = [*self.copy.notes(), *self.materials.notes]
-        now = _state(self.directory)
-        changed = sorted(p for p in {*self.state, *now} if self.state.get(p) != now.get(p))
-        if changed:
-            notes.append(f"the judge changed its copy of what it judged: {listed(changed)}")
-        for name in _PARTS:
-            if (self.directory / name).is_dir():
-                set_writable(self.directory / name, writable=True)
-        return notes
-
-
-def _state(directory: Path) -> dict[str, str]:
-    """Everything that the judge may not change, by path: kind, mode, and content or target."""
-    found: dict[str, str] = {}
-    for name in _PARTS:
-        for entry in list_tree(directory / name):
-            path = directory / name / entry.path
-            what = f"{entry.kind} {stat.S_IMODE(entry.status.st_mode):o}"
-            if entry.kind == "file":
-                with path.open("rb") as file:
-                    what += hashlib.file_digest(file, "sha256").hexdigest()
-            elif entry.kind == "link":
-                what += os.readlink(path)  # noqa: PTH115 - its exact spelling
-            found[shown(f"{name}/{entry.path}")] = what
-    return found
-
-
-@dataclass(slots=True)
 class _AgentJudge:
     """One agent judge of one turn or conversation."""
 
@@ -239,96 +212,92 @@ class _AgentJudge:
     usage: UsageTracker
     place: JudgePlace
     asked: dict[str, Criterion]
-    notes: list[str] = field(default_factory=list)
 
-    async def answer(self, sample: int) -> AgentAnswer:
-        """The answer, from the run where it is kept; `sample` counts repetitions from 0.
+    async def answer(self, sample: int) -> tuple[AgentAnswer, list[str]]:
+        """The answer, from the run where it is kept, and what was shown shortened.
 
-        Raises as :meth:`_set_up` and :meth:`AgentRunner.ask` do, and SkillupError for its profile.
+        `sample` counts repetitions from 0. Raises as :meth:`_set_up` and
+        :meth:`ThrottledSession.ask` do, CannotJudgeError, and SkillupError for its profile.
         """
-        cache, usage = self.place.answers, self.usage
         asked = await anyio.to_thread.run_sync(self._identity, sample)
-        trial = key_of({"trial": asked["trial"]}) if usage.of_grade else None
-        try:
-            profile = profile_of(self.judge, self.place)
-            names = ("engine", "model", "base_url")
-            by = self._clean({name: getattr(profile, name) for name in names})
-        except SkillupError:
-            by = None  # where the run is judged again there is no such profile
-        stored = await anyio.to_thread.run_sync(cache.read, asked) if cache else None
-        known = self._read(stored, by) if stored is not None else None
-        if cache is not None and stored is not None and known is not None:
-            own = usage.resumed and cache.take_over(asked, stored, trial)
-            usage.add(stored.model, stored.usage, stored.cost_usd, cached=not own)
-            self.notes += stored.answer["notes"]
-            return known
-        took = UsageTracker()
-        before = len(self.notes)
-        try:
-            answer = await self._ask(sample, took)
-        finally:
-            usage.merge(took)
-        total = total_usage(took.usages)
-        given = {**answer.model_dump(by_alias=True), "notes": self.notes[before:], "by": by}
-        kept = StoredAnswer(
-            asked=asked,
-            answer=self._clean(given),
-            model=took.models[-1] if took.models else None,
-            usage=Usage(**total) if total is not None else None,
-            cost_usd=total_cost(took.costs),
-            asked_for=trial,
-        )
-        if cache is not None:
-            await anyio.to_thread.run_sync(cache.write, kept)
-        return self._read(kept, by) or answer  # as it will be read: masked
 
-    def _read(self, stored: StoredAnswer, by: Any) -> AgentAnswer | None:
-        """None: it is damaged, or an agent of another kind gave it."""
-        given = stored.answer
-        if not isinstance(given, dict) or not isinstance(given.get("notes"), list):
-            return None
-        if by is not None and given.get("by") != by:
-            return None
-        try:
-            return read_answer({"criteria": given.get("criteria")}, AgentAnswer, list(self.asked))
-        except MalformedAnswerError:
-            return None
+        def read(stored: StoredAnswer) -> tuple[AgentAnswer, list[str]] | None:
+            try:
+                given = {"criteria": stored.answer["criteria"]}
+                return read_answer(given, AgentAnswer, list(self.asked)), stored.answer["notes"]
+            except (MalformedAnswerError, LookupError, TypeError):
+                return None  # it is damaged
 
-    async def _ask(self, sample: int, took: UsageTracker) -> AgentAnswer:
-        judge, place = self.judge, self.place
+        async def ask() -> StoredAnswer:
+            took = UsageTracker()
+            try:
+                answer, notes = await self._ask(sample, took)
+            finally:
+                self.usage.merge(took)
+            total = total_usage(took.usages)
+            return StoredAnswer(
+                asked=asked,
+                answer=self._clean({**answer.model_dump(by_alias=True), "notes": notes}),
+                model=took.models[-1] if took.models else None,
+                usage=Usage(**total) if total is not None else None,
+                cost_usd=total_cost(took.costs),
+            )
+
+        answer, kept, cached = await self.place.answers.answer(asked, read, ask)
+        if cached:
+            self.usage.add(kept.model, kept.usage, kept.cost_usd, cached=True)
+        return answer
+
+    async def _ask(self, sample: int, took: UsageTracker) -> tuple[AgentAnswer, list[str]]:
+        judge, place, ids = self.judge, self.place, list(self.asked)
         profile = profile_of(judge, place)
         engine = get_engine(profile.engine)
         if profile.engine == "scripted" and judge.scripted is None:
-            raise NoAnswerError(_NO_SCRIPT)
-        sandbox = await anyio.to_thread.run_sync(self._set_up, engine)
-        ids = list(self.asked)
+            raise CannotJudgeError(_NO_SCRIPT)
+        root, materials, skills = await anyio.to_thread.run_sync(self._set_up, engine)
         if isinstance(engine, SchemaAnswers):
             own, schema = bool(judge.skills), answer_schema(ids)
-            profile = engine.answering(profile, schema, sandbox.root, own_skills=own)
+            profile = engine.answering(profile, schema, root, own_skills=own)
         trial = TrialContext(
             profile=profile,
-            workspace=sandbox.directory,
-            home=sandbox.root / "home",
-            raw_dir=sandbox.root / "raw",
+            workspace=root / "work",
+            home=root / "home",
+            raw_dir=root / "raw",
             environment=place.environment,
             extra_env=profile.env,
             marker=new_marker(),
             session_id="",
-            skills=sandbox.skills,
+            skills=skills,
             script=judge.scripted,
             seed=sample,
             secrets=place.secrets,
         )
-        prompt, form = question(self.asked, sandbox.materials), how_to_answer(ids)
         seconds = judge.timeout_seconds or DEFAULT_SECONDS
-        try:
-            return await AgentRunner(engine, trial, prompt, form, ids, seconds).ask(place, took)
-        finally:
-            with anyio.CancelScope(shield=True):
-                self.notes += await anyio.to_thread.run_sync(sandbox.close)
+        session = ThrottledSession(engine, trial, place.rate_limiter, seconds, "turn")
 
-    def _set_up(self, engine: Engine) -> _Sandbox:
-        """Raises LostFilesError, MissingAttachmentError, PreparationError (a skill), OSError."""
+        def prompt(first: bool, problem: str) -> str:
+            if first:
+                return question(self.asked, materials)
+            return f"That cannot be read: {problem}. Judge as before. {how_to_answer(ids)}"
+
+        def read(response: str) -> AgentAnswer:
+            return read_answer(response, AgentAnswer, ids)
+
+        try:
+            return await session.ask(prompt, read), materials.notes
+        finally:
+            for turn in session.turns:
+                if turn.error is not None and turn.error.kind in REFUSALS:
+                    took.add_refused(turn.usage, turn.cost_usd)
+                    continue
+                model = turn.model or profile.model or profile.engine
+                took.add(model, turn.usage, turn.cost_usd, cached=False)
+
+    def _set_up(self, engine: Engine) -> tuple[Path, Materials, dict[str, Path]]:
+        """A place of its own, what is put into it for the judge to read, and its skills.
+
+        Raises CannotJudgeError, PreparationError (a skill), OSError.
+        """
         judge, place, judged = self.judge, self.place, self.judged
         place.scratch.mkdir(parents=True, exist_ok=True)
         root = Path(tempfile.mkdtemp(prefix="agent-", dir=place.scratch)).resolve()
@@ -336,18 +305,23 @@ class _AgentJudge:
         directory.mkdir()
         (root / "home").mkdir(mode=0o700)
         copy = copy_of(judged.files, self.read_file, directory / "workspace")
-        context = judge.context or JudgeContext()
         materials = write_materials(
-            directory / "judge", judged, context, self.read_file, place.suite_root, place.mask
+            directory / "judge",
+            judged,
+            judge.context or JudgeContext(),
+            self.read_file,
+            place.suite_root,
+            place.mask,
         )
+        materials.notes += copy.notes()
         skills: dict[str, Path] = {}
         for ref in judge.skills:
             skill = _to_install(ref, place.suite_root)
             installed = install_skill(skill, directory, engine.skill_directories())
             skills[skill.name] = directory / installed.directories[0]
-        for name in _PARTS:
-            set_writable(directory / name, writable=False)
-        return _Sandbox(root, copy, materials, skills, _state(directory))
+        for name in ("workspace", "judge"):
+            make_read_only(directory / name)
+        return root, materials, skills
 
     def quotable(self) -> Iterator[Part]:
         """What was judged: transcript, changes and files; what the agent did comes first."""
@@ -388,11 +362,9 @@ class _AgentJudge:
             given[name] = key_of({name: given[name]})
         attached: dict[str, str | None] = {}
         for item in judge.context.attachments if judge.context is not None else []:
-            kept = record.references.get(item.path)
-            attached[item.path] = kept.sha256 if kept is not None else None
-            root = self.place.suite_root
-            if kept is None and (own := attachment(item.path, judged, root, self.read_file)):
-                attached[item.path] = hashlib.sha256(own).hexdigest()
+            content = attachment(item.path, judged, self.place.suite_root, self.read_file)
+            known = None if content is None else hashlib.sha256(content).hexdigest()
+            attached[item.path] = known
         return given | {"attachments": attached}
 
     def _clean(self, data: Any) -> Any:

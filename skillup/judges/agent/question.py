@@ -8,20 +8,55 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from skillup.judges.agent.runner import answer_schema
+from pydantic import Field
+
 from skillup.judges.artifacts import (
+    CannotJudgeError,
     JudgedPart,
     ReadFile,
-    as_json,
     as_markdown,
     diff_lines,
     file_list,
 )
 from skillup.judges.llm.subject import setting_of
 from skillup.judges.material import code_for, cut, fenced, harmless
+from skillup.judges.models.question import AnswerForm, Reason, schema_of
+from skillup.judges.voting import Vote
 from skillup.schema.check_specs import Criterion
 from skillup.schema.judge import ContextLimits, JudgeContext, Showing
+
+
+class AgentVerdict(AnswerForm):
+    """The verdict on one criterion."""
+
+    id: str
+    reason: Reason
+    evidence: list[str] = Field(default_factory=list)
+    passed: bool = Field(alias="pass", strict=True)
+
+
+class AgentAnswer(AnswerForm):
+    """One verdict for each criterion."""
+
+    criteria: list[AgentVerdict]
+
+    def vote_on(self, name: str) -> Vote:
+        """What it says of the criterion with this id."""
+        verdict = next(v for v in self.criteria if v.id.strip().casefold() == name.casefold())
+        quotes = tuple(quote for quote in verdict.evidence if quote.strip())
+        return Vote(float(verdict.passed), verdict.passed, verdict.reason.strip(), quotes)
+
+
+def answer_schema(ids: Sequence[str]) -> dict[str, Any]:
+    """The JSON Schema of an answer; every key is required, as strict modes of models want it."""
+    schema = schema_of(AgentAnswer, ids)
+    for bound in ("minItems", "maxItems"):
+        del schema["properties"]["criteria"][bound]
+    verdict = schema["$defs"]["AgentVerdict"]
+    verdict["required"] = list(verdict["properties"])
+    return schema
 
 
 def numbered(criteria: Sequence[Criterion]) -> dict[str, Criterion]:
@@ -38,10 +73,6 @@ def numbered(criteria: Sequence[Criterion]) -> dict[str, Criterion]:
     return asked
 
 
-class MissingAttachmentError(Exception):
-    """An attachment is nowhere; the message names it."""
-
-
 @dataclass(slots=True)
 class Materials:
     """The files as they were written, and what goes into the question."""
@@ -56,29 +87,27 @@ class Materials:
     notes: list[str] = field(default_factory=list)
     """What was shortened, for the reader of the grade."""
 
-    def put(
-        self, name: str, what: str, text: str, how: Showing = "file_ref", note: str | None = None
-    ) -> None:
+    def put(self, name: str, what: str, text: str, how: Showing = "file_ref") -> None:
         """A file, and in the question too if that is asked for and it is short enough."""
-        text = harmless(self.mask(text))
-        shown, cut_note = cut(text, self.limits.max_file_bytes)
+        if how == "omit":
+            return
+        shown, left_out = cut(harmless(self.mask(text)), self.limits.max_file_bytes)
         file = self.directory / name
         file.write_text(shown, "utf-8", errors="backslashreplace", newline="")
-        shortened = "; ".join(part for part in (note, cut_note) if part)
-        if shortened:
-            self.notes.append(f"the judge was shown {name} shortened: {shortened}")
-        self.files.append((f"judge/{name}", f"{what} ({shortened})" if shortened else what))
+        if left_out:
+            self.notes.append(f"the judge was shown {name} shortened: {left_out}")
+        self.files.append((f"judge/{name}", what))
         self.show(what, text, how)
 
     def show(self, what: str, text: str, how: Showing) -> None:
         """In the question, unless it is too long."""
-        if how in ("file_ref", "omit"):
+        if how == "file_ref":
             return
-        shown, cut_note = cut(harmless(self.mask(text)), self.limits.max_bytes)
-        if cut_note is not None and how == "include":
+        shown, left_out = cut(harmless(self.mask(text)), self.limits.max_bytes)
+        if left_out and how == "include":
             self.notes.append(f"not in the question, because too long: {what}")
             return
-        self.inline.append((what + (f" ({cut_note})" if cut_note else ""), shown))
+        self.inline.append((what, shown))
 
 
 def write_materials(
@@ -91,57 +120,45 @@ def write_materials(
 ) -> Materials:
     """Writes the files into the new `directory`.
 
-    Raises MissingAttachmentError, and OSError where the disk does.
+    Raises CannotJudgeError for an attachment that is nowhere, and OSError where the disk does.
     """
     directory.mkdir()
-    limits = context.limits
+    limits, record, before, files = context.limits, judged.record, judged.before, judged.files
     materials = Materials(directory, limits, mask)
-    put = materials.put
-    record, before = judged.record, judged.before
-    if (how := context.shows("transcript")) != "omit":
-        pieces, turns, note = as_markdown(judged.turns, record.history), judged.turns, None
-        most = limits.transcript_max_turns
-        if most is not None and len(pieces) > most:
-            note = f"the first {len(pieces) - most} turns left out"
-            pieces, turns = [f"[… {note} …]\n", *pieces[-most:]], turns[-most:]
-        what = "the conversation: all that was said and done"
-        put("transcript.md", what, "\n".join(pieces), how, note)
-        data = as_json(turns, record.history if note is None else ())
-        if len(data.encode("utf-8", "backslashreplace")) <= limits.max_file_bytes:
-            put("transcript.json", "the same as JSON", data)
-    setting = setting_of(record, record.variables_after(judged.number))
-    for number, part in enumerate(setting, start=1):
-        put(f"setting-{number}.txt", part.label, part.text, "include")
-    if (how := context.shows("workspace_diff")) != "omit":
-        kept, note, room = "", None, limits.max_file_bytes
+    turns = as_markdown(judged.turns, record.history)
+    most = limits.transcript_max_turns
+    if most is not None and len(turns) > most:
+        turns = [f"[… the first {len(turns) - most} turns left out …]\n", *turns[-most:]]
+    talk = "\n".join(turns)
+    materials.put("transcript.md", "all that was said and done", talk, context.shows("transcript"))
+    for part in setting_of(record, record.variables_after(judged.number)):
+        materials.show(part.label, part.text, "truncate")
+    how = context.shows("workspace_diff")
+    if how != "omit":
+        lines = list(diff_lines(before, files, read_file)) or ["nothing changed"]
         most = limits.workspace_diff_max_lines
-        for number, line in enumerate(diff_lines(before, judged.files, read_file)):
-            room -= len(line.encode("utf-8", "backslashreplace")) + 1
-            if room < 0 or (most is not None and number >= most):
-                kept += f"[… the rest is left out: over {number} lines …]\n"
-                note = f"cut after {number} lines"
-                break
-            kept += f"{line}\n"
-        what = "what changed in the workspace, as a unified diff"
-        put("changes.diff", what, kept or "nothing changed\n", how, note)
+        if most is not None and len(lines) > most:
+            lines = [*lines[:most], f"[… {len(lines) - most} lines left out …]"]
+        diff = "\n".join(lines) + "\n"
+        materials.put("changes.diff", "the workspace's changes, as a unified diff", diff, how)
     if context.generated_files != "omit":
-        put("files.txt", "every file of the workspace", file_list(before, judged.files))
+        listed = file_list(before, files)
+        materials.put("files.txt", "every file of the workspace", listed)
     if context.generated_files == "include":
         texts = [
             f"=== workspace/{path}\n{content.decode(errors='replace')}"
-            for path, state in judged.files.items()
+            for path, state in files.items()
             if path not in before and (content := read_file(state)) and b"\0" not in content
         ]
-        materials.show(
-            "the text of the new files", "\n".join(texts) or "there are none", "truncate"
-        )
-    if (how := context.shows("final_message")) != "omit":
-        put("final_message.txt", "the agent's final message", judged.last.response, how)
+        new = "\n".join(texts) or "there are none"
+        materials.show("the text of the new files", new, "truncate")
+    answer, how = judged.last.response, context.shows("final_message")
+    materials.put("final_message.txt", "the agent's final message", answer, how)
     for item in context.attachments:
         name = Path(item.path).name
         content = attachment(item.path, judged, suite_root, read_file)
         if content is None:
-            raise MissingAttachmentError(f"there is no attachment {suite_root / item.path}")
+            raise CannotJudgeError(f"there is no attachment {suite_root / item.path}")
         place = directory / "attachments" / name
         place.parent.mkdir(exist_ok=True)
         place.write_bytes(content)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -10,7 +9,7 @@ from typing import Annotated, Literal
 import anyio
 from pydantic import Field
 
-from skillup.checks.context import beginning, one_line
+from skillup.checks.context import one_line
 from skillup.checks.evaluate import reaches
 from skillup.judges.evaluate import JudgeRequest
 from skillup.judges.llm.reading import (
@@ -27,11 +26,10 @@ from skillup.judges.llm.reading import (
 )
 from skillup.judges.llm.subject import Exchange, Window, judged_text, material, windows_of
 from skillup.judges.material import Part
-from skillup.judges.models.endpoint import embedding_model
-from skillup.judges.models.question import AnswerForm, AskModel, EmbeddingQuestion, Number, Reason
+from skillup.judges.models.question import AnswerForm, AskModel, Number, Reason
 from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
-from skillup.schema.check_specs import Aspect, Criterion, Similar
+from skillup.schema.check_specs import Aspect, Criterion
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 
@@ -265,7 +263,7 @@ def _mean(children: Sequence[CheckResult]) -> float:
     return round(sum(child.score for child in children) / len(children), 6)
 
 
-# Does the answer mean the same as a text? By a model's judgement, or by its embeddings.
+# Does the answer mean the same as a text?
 
 SIMILAR_TARGET = "Judge one answer of the agent: the only text of the material."
 SIMILAR_TASK = """\
@@ -301,8 +299,6 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
     spec, text = check.similar, reading.text
     assert spec is not None
     blank = reading.blank(check)
-    if spec.embedding_model is not None:
-        return await _by_embeddings(blank, spec, spec.embedding_model, reading)
     threshold = spec.threshold
     parts = [part for part in text.last.parts if part.kind == "answer"]
     whole = parts[-1] if parts else Part("answer", "answer", text.answer)
@@ -325,34 +321,6 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
     if result.error is not None:
         return result
     return result.model_copy(update={"found": f"{result.score:.2f}: {result.found}"})
-
-
-async def _by_embeddings(
-    blank: CheckResult, spec: Similar, model: str, reading: Reading
-) -> CheckResult:
-    """By the cosine of the two texts' vectors; below 0 counts as 0. It is asked once."""
-    answer = reading.text.answer
-    if not answer.strip():
-        return blank.model_copy(update={"found": "0.00: the answer is empty"})
-    asked = embedding_model(model, reading.text.case.judge_model)
-    vectors = await reading.answer(EmbeddingQuestion(asked, (answer, spec.to)))
-    if vectors.error is not None:
-        return blank.model_copy(update={"error": " ".join(vectors.error.split())})
-    one, other = vectors.value if len(vectors.value) == 2 else ((), ())
-    length = math.hypot(*one) * math.hypot(*other)
-    if len(one) != len(other) or not length or not math.isfinite(length):
-        error = f"{model} gave no two vectors that can be compared"
-        return blank.model_copy(update={"error": error})
-    cosine = math.fsum(a * b for a, b in zip(one, other, strict=True)) / length
-    score = max(0.0, min(1.0, cosine))
-    return blank.model_copy(
-        update={
-            "passed": reaches(score, spec.threshold),
-            "score": round(score, 6),
-            "found": f"{score:.2f} by {vectors.model or model}",
-            "excerpt": beginning(answer),
-        }
-    )
 
 
 # Conversation relevance. The metric is the published one, as its documentation states it

@@ -18,7 +18,7 @@ from skillup.judges.answers import Quotations, in_order_of_weight
 from skillup.judges.evaluate import blank_result
 from skillup.judges.llm.subject import Exchange, JudgedText
 from skillup.judges.material import Material
-from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion, Question
+from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
 from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Vote
 from skillup.schema.checks import Check
@@ -175,10 +175,10 @@ class Reading:
                 group.start_soon(one, number)
         return samples
 
-    async def answer(self, question: Question) -> ModelAnswer:
+    async def answer(self, question: ModelQuestion) -> ModelAnswer:
         """The answer to one question, counted."""
         try:
-            answer = await self.asker.ask(question)
+            answer = await self.asker(question)
         except (RunDirectoryError, FullDiskError):
             raise  # the run cannot keep the answer, so it ends
         except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict

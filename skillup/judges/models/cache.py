@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
+import anyio
+import anyio.to_thread
 from pydantic import Field, ValidationError
 
 from skillup.errors import SkillupError
@@ -17,6 +20,7 @@ from skillup.store.files import make_directory, write_atomic
 from skillup.store.journal import to_json
 
 _VERSION = "skillup.judge_answer/1"
+T = TypeVar("T")
 
 
 class StoredAnswer(Model):
@@ -24,13 +28,10 @@ class StoredAnswer(Model):
 
     schema_version: str = Field(_VERSION, description="The version of this format.")
     asked: dict[str, Any] = Field(description="The question: all that the file's name depends on.")
-    answer: Any = Field(description="What was answered; of embeddings, the vectors.")
+    answer: Any = Field(description="What was answered.")
     model: str | None = Field(None, description="As the provider names it.")
     usage: Usage | None = Field(None, description="Tokens it took.")
     cost_usd: float | None = Field(None, description="What it cost; None: not known.")
-    asked_for: str | None = Field(
-        None, description="The trial, hashed, whose grade counts what it took; None: no grade does."
-    )
 
 
 def key_of(asked: dict[str, Any]) -> str:
@@ -78,17 +79,51 @@ class AnswerCache:
     """The run's own answers and, where there is one, the cache that runs share."""
 
     def __init__(
-        self, run: AnswerFolder | None, shared: AnswerFolder | None, *, anew: bool = False
+        self,
+        run: AnswerFolder | None = None,
+        shared: AnswerFolder | None = None,
+        *,
+        anew: bool = False,
     ) -> None:
         """`anew`: nothing from before this process is read, and nothing is shared."""
         self._run = run
         self._shared = None if anew else shared
         self._anew = anew
         self._of_this_process: dict[str, StoredAnswer] = {}
+        self._under_way: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
-    def read(self, asked: dict[str, Any], *, share: bool = False) -> StoredAnswer | None:
-        """From this process, else from the run, else, with `share`, from the shared cache."""
+    async def answer(
+        self,
+        asked: dict[str, Any],
+        read: Callable[[StoredAnswer], T | None],
+        ask: Callable[[], Awaitable[StoredAnswer]],
+        *,
+        share: bool = False,
+    ) -> tuple[T, StoredAnswer, bool]:
+        """What `read` makes of the kept answer to `asked`, or of a new one; whether it was kept.
+
+        `read` is None for one that is not of the form asked for. The same question is asked once
+        at a time: who comes second finds the answer. Raises what `ask` raises.
+        """
         key = key_of(asked)
+        lock = self._under_way.setdefault(key, anyio.Lock())
+        async with lock:
+            stored = await anyio.to_thread.run_sync(self._read, key, share)
+            value = read(stored) if stored is not None else None
+            if stored is not None and value is not None:
+                return value, stored, True
+            stored = await ask()
+            # Without the question: thousands of them are too much to hold.
+            self._of_this_process[key] = stored.model_copy(update={"asked": {}})
+            for folder in (self._run, self._shared if share else None):
+                if folder is not None:
+                    await anyio.to_thread.run_sync(folder.write, stored)
+            value = read(stored)
+            if value is None:
+                raise ValueError("the answer is of another form without its secrets")
+            return value, stored, False
+
+    def _read(self, key: str, share: bool) -> StoredAnswer | None:
         known = self._of_this_process.get(key)
         if known is not None or self._anew:
             return known
@@ -99,25 +134,3 @@ class AnswerCache:
             if known is not None and self._run is not None:
                 self._run.write(known)  # so that the run can be judged where it is alone
         return known
-
-    def write(self, answer: StoredAnswer, *, share: bool = False) -> None:
-        """Keeps it wherever answers are kept."""
-        self._remember(key_of(answer.asked), answer)
-        for folder in (self._run, self._shared if share else None):
-            if folder is not None:
-                folder.write(answer)
-
-    def take_over(self, asked: dict[str, Any], stored: StoredAnswer, trial: str | None) -> bool:
-        """Whether an earlier process asked it for the grade of `trial`, which it did not come to.
-
-        From now on it is this one's: so what it took is counted once.
-        """
-        key = key_of(asked)
-        if trial is None or stored.asked_for != trial or key in self._of_this_process:
-            return False
-        self._remember(key, stored)
-        return True
-
-    def _remember(self, key: str, answer: StoredAnswer) -> None:
-        # Without the question: thousands of them are too much to hold.
-        self._of_this_process[key] = answer.model_copy(update={"asked": {}})

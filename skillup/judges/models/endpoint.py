@@ -70,18 +70,13 @@ def environment_address(model: JudgeModel, environment: Mapping[str, str]) -> st
     return environment.get(_FAMILIES[family][1]) or None
 
 
-def endpoint_of(
-    model: JudgeModel, environment: Mapping[str, str], *, embeddings: bool = False
-) -> Endpoint:
+def endpoint_of(model: JudgeModel, environment: Mapping[str, str]) -> Endpoint:
     """How to reach `model`, which is none of ``scripted:``.
 
-    Raises CannotAskError: no such provider, the extra is not installed, there is no key, or it is
-    to make `embeddings` and does not.
+    Raises CannotAskError: no such provider, the extra is not installed, or there is no key.
     """
     provider, name = parse_model(model.model)
     family = _family(model.model)
-    if embeddings and family != "openai":
-        raise CannotAskError(f"`{model.model}` makes no embeddings: write `openai:…`")
     if any(find_spec(module) is None for module in ("pydantic_ai", family)):
         raise CannotAskError(f"asking a model needs an extra that is not installed: {INSTALL}")
     key_variable, address_variable, own = _FAMILIES[family]
@@ -103,10 +98,3 @@ def endpoint_of(
     # Servers that say they are compatible hardly ever speak the Responses API.
     chat = provider == "openai-chat" or (provider == "openai" and base_url != own)
     return Endpoint(name, "chat" if chat else "responses", base_url, key)
-
-
-def embedding_model(model: str, like: JudgeModel | None) -> JudgeModel:
-    """The embedding model `model`, with the address and key of `like` if it is of its family."""
-    if like is None or _family(like.model) != _family(model):
-        like = JudgeModel(model=model)
-    return like.model_copy(update={"model": model})

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Protocol, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from skillup.judges.answers import DoubtfulJsonError, only_object
 from skillup.schema.judge import JudgeModel
@@ -45,8 +38,6 @@ Number = BeforeValidator(_number)
 Reason = Annotated[str, AfterValidator(_not_blank)]
 """Why: a text that says something."""
 Form = TypeVar("Form", bound=BaseModel)
-Vectors = list[list[float]]
-_VECTORS: TypeAdapter[Vectors] = TypeAdapter(Vectors)
 
 
 class MalformedAnswerError(Exception):
@@ -140,38 +131,11 @@ class ModelQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class EmbeddingQuestion:
-    """The vectors of some texts, one for each, in order."""
-
-    model: JudgeModel
-    texts: tuple[str, ...]
-
-    def read(self, answer: Any) -> Vectors:
-        """The vectors. Raises MalformedAnswerError."""
-        try:
-            vectors = _VECTORS.validate_python(answer)
-        except ValidationError as error:
-            raise MalformedAnswerError(what_is_wrong(error)) from None
-        if len(vectors) != len(self.texts):
-            count = f"{len(vectors)} vectors for {len(self.texts)} texts"
-            raise MalformedAnswerError(f"there are {count}")
-        return vectors
-
-    def identity(self) -> dict[str, Any]:
-        """All that must be the same for the answer to be."""
-        model, texts = self.model, list(self.texts)
-        return {"embeddings_by": model.model, "base_url": model.base_url, "texts": texts}
-
-
-Question = ModelQuestion | EmbeddingQuestion
-
-
-@dataclass(frozen=True, slots=True)
 class ModelAnswer:
     """What a model answered, or why it did not; never both."""
 
     value: Any
-    """An object of the question's `form`, or the vectors; None: see `error`."""
+    """An object of the question's `form`; None: see `error`."""
     error: str | None = None
     """What happened and what to do, in one or two lines; secrets masked."""
     usage: Usage | None = None
@@ -184,9 +148,5 @@ class ModelAnswer:
     """Known from earlier: nothing was sent. Usage and cost are then those of that time."""
 
 
-class AskModel(Protocol):
-    """Asks models. What went wrong is in the answer, but for a run that cannot keep it."""
-
-    async def ask(self, question: Question) -> ModelAnswer:
-        """The answer, from the cache or from the model."""
-        ...
+AskModel = Callable[[ModelQuestion], Awaitable[ModelAnswer]]
+"""Asks models. What went wrong is in the answer, but for a run that cannot keep it."""

@@ -10,14 +10,11 @@ refusal (rate limit, overload) is waited out here, with all who ask the same pro
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, replace
-from email.utils import parsedate_to_datetime
+from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from pydantic_ai import exceptions as ai
@@ -38,11 +35,9 @@ from pydantic_ai.tools import ToolDefinition
 
 from skillup.judges.models.endpoint import CannotAskError, Endpoint
 from skillup.judges.models.question import (
-    EmbeddingQuestion,
     MalformedAnswerError,
     ModelAnswer,
     ModelQuestion,
-    Question,
     schema_of,
 )
 from skillup.ratelimit import RateLimiter
@@ -52,13 +47,12 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.usage import RequestUsage
 
-T = TypeVar("T")
 DEFAULT_SECONDS = 60.0
 RETRIES = 3
 LONGEST_BODY = 4 << 20
 """Bytes of a server's answer, unpacked; more is no answer."""
-LONGEST_WAIT_SECONDS = 60.0
-"""A server that asks (``Retry-After``) for a longer one is not waited for by its client."""
+_LONGEST_PAUSE_SECONDS = 120.0
+"""For which a client waits at most between two tries."""
 _REFUSALS = frozenset({429, 503, 529})
 _NO_KEY = "none"
 """Sent to servers that ask for no key: the client refuses to have none."""
@@ -66,57 +60,22 @@ _ASKED_AGAIN = 2
 """How often a model is told that its answer is of the wrong form, and asked again."""
 _TOOL = "answer"
 _SHOWN = 300
-_STUMBLES = (AttributeError, LookupError, TypeError, ValueError, ArithmeticError, AssertionError)
-"""What a client runs into that trusts an answer to be what the API promises."""
-
-# What a server sends: read up to a length, and kept for the error if it is none of its API's.
-
-
-class UnpromisedAnswerError(Exception):
-    """A server's answer is not of the form that its API promises; the text is its beginning."""
-
-
-@dataclass(slots=True)
-class _Received:
-    """What came of the latest request of this task."""
-
-    paced: bool
-    """Refusals are waited out, and are not to be retried by the client."""
-    seconds: float
-    body: str | None = None
-    """The beginning of an answer that claims to be a right one."""
-    too_long: bool = False
-    refused: bool = False
-
-
-_RECEIVED: ContextVar[_Received] = ContextVar("received")
 
 
 async def _receive(response: Any) -> None:
     """The clients call it for each answer: reads all of it, but not without end."""
-    received, headers = _RECEIVED.get(), response.headers
     body = bytearray()
-    with anyio.fail_after(received.seconds):
-        async for part in response.aiter_bytes():
-            body += part
-            if len(body) > LONGEST_BODY:
-                received.too_long = True
-                body.clear()
-                await response.aclose()
-                break
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > LONGEST_BODY:
+            await response.aclose()
+            response.status_code = 413
+            words = f"the answer of the server is longer than {LONGEST_BODY >> 20} MiB"
+            body = bytearray(f'{{"error": {{"message": "{words}"}}}}'.encode())
+            break
     response._content = bytes(body)  # noqa: SLF001  where `aread` keeps it
-    if response.is_success:
-        received.body = body[:2_000].decode("utf-8", "replace")
-        return
-    wait, text = 0.0, headers.get("retry-after", "")
-    with suppress(ValueError, TypeError):
-        dated = text and not text.replace(".", "", 1).isdigit()
-        wait = parsedate_to_datetime(text).timestamp() - time.time() if dated else float(text)
-    # The word of OpenAI's and Anthropic's servers to their clients: `false` is no retry.
-    again = headers.get("x-should-retry") != "false"
-    received.refused = response.status_code in _REFUSALS and again
-    if (received.refused and received.paced) or wait > LONGEST_WAIT_SECONDS:
-        headers["x-should-retry"] = "false"
+    if response.status_code in _REFUSALS:
+        response.headers["x-should-retry"] = "false"  # what these clients go by
 
 
 # What a user reads where there is no answer.
@@ -143,15 +102,9 @@ _WORDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str],
     (ai.ModelConnectionError, "{0} cannot be reached: {1}"),
     (ai.ModelHTTPError, "{0} answered with status {status}: {1}"),
     (ai.ContentFilterError, "{0} refused to answer: {1}"),
-    (
-        (ai.OutputTokenLimitExceeded, ai.IncompleteToolCall),
-        "{0}: the answer was cut off for its length: {1}",
-    ),
+    (ai.OutputTokenLimitExceeded, "{0}: the answer was cut off for its length: {1}"),
     (CannotAskError, "{0} was not asked: {1}"),
-    (
-        (ai.UnexpectedModelBehavior, MalformedAnswerError),
-        "{0} gave no answer of the form asked for: {1}",
-    ),
+    (MalformedAnswerError, "{0} gave no answer of the form asked for: {1}"),
 )
 
 
@@ -159,32 +112,29 @@ def explain(error: BaseException, model: str) -> str:
     """One or two lines for a user: what happened, what to do. Secrets are still in it."""
     if isinstance(error, RefusedError) and error.__cause__ is not None:
         return f"{explain(error.__cause__, model)}; {error}"
-    if isinstance(error, UnpromisedAnswerError):
-        what = f": {_short(str(error))}" if str(error).strip() else " (it is empty)"
-        return f"{model}: the answer of the server is not what the API promises{what}"
-    words = _words(error) if isinstance(error, ai.ModelAPIError) else _short(str(error))
+    words = _words(error)
     asked = getattr(error, "retry_after", None)
     wait = f"; it asks to wait {asked:g} s" if asked else ""
     for kinds, text in _WORDS:
         if isinstance(error, kinds):
             status = getattr(error, "status_code", None)
             return text.format(model, words, wait=wait, status=status)
-    return f"{model} could not be asked: {type(error).__name__}: {words}"
+    # A client trusts an answer to be what the API promises, and stumbles in many ways.
+    return (
+        f"{model}: the answer of the server is not what the API promises "
+        f"({type(error).__name__}: {words}); is its `base_url` right?"
+    )
 
 
-def _words(error: ai.ModelAPIError) -> str:
+def _words(error: BaseException) -> str:
     """The provider's own message, out of the body that it came in."""
-    body = error.body
+    body = getattr(error, "body", None)
     while isinstance(body, dict):
         inner = body.get("error", body.get("message"))
         if inner is None:
             break
         body = inner
-    return _short(body if isinstance(body, str) else error.message)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join((body if isinstance(body, str) else str(error)).split())
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
 
@@ -208,13 +158,11 @@ class RemoteModels:
         self._providers.clear()
         await self._closing.aclose()
 
-    async def ask(self, question: Question, endpoint: Endpoint) -> ModelAnswer:
+    async def ask(self, question: ModelQuestion, endpoint: Endpoint) -> ModelAnswer:
         """The answer of the model at `endpoint`."""
         name = question.model.model
         responses: list[ModelResponse] = []
         try:
-            if isinstance(question, EmbeddingQuestion):
-                return await self._embed(question, endpoint)
             value, error = await self._answer(question, endpoint, responses), None
         except Exception as trouble:  # noqa: BLE001  whatever a client raises is no verdict
             value, error = None, explain(trouble, name)
@@ -259,7 +207,7 @@ class RemoteModels:
             kind="output",
         )  # fmt: skip
 
-        async def request() -> ModelResponse:
+        while True:
             settings = ModelSettings(timeout=seconds)
             # An answer should be the same again; models that reason take no temperature.
             profile: Mapping[str, object] = dict(model.profile)
@@ -270,13 +218,8 @@ class RemoteModels:
             parameters = ModelRequestParameters(
                 output_mode="tool", output_tools=[offered], allow_text_output=False
             )
-            return await model_request(
-                model, messages, model_settings=settings, model_request_parameters=parameters
-            )
-
-        while True:
             try:
-                return await self._paced(endpoint, seconds, request)
+                return await self._throttled(model, messages, settings, parameters, endpoint)
             except ai.ModelRequestRejectedError as error:
                 words = _words(error)
                 setting = next((name for name in ("temperature", "strict") if name in words), None)
@@ -284,56 +227,36 @@ class RemoteModels:
                     raise
                 refused.add(setting)
 
-    async def _embed(self, question: EmbeddingQuestion, endpoint: Endpoint) -> ModelAnswer:
-        from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
-        from pydantic_ai.providers.openai import OpenAIProvider
-
-        seconds = question.model.timeout_seconds or DEFAULT_SECONDS
-        client = self._provider(endpoint).client.with_options(timeout=seconds)
-        model = OpenAIEmbeddingModel(endpoint.name, provider=OpenAIProvider(openai_client=client))
-
-        async def request() -> Any:
-            return await model.embed(list(question.texts), input_type="document")
-
-        result = await self._paced(endpoint, seconds, request)
-        vectors = question.read([list(vector) for vector in result.embeddings])
-        usage, cost = _usage_of(result.usage), None
-        with suppress(LookupError, ValueError):  # a model that has no known price
-            cost = float(result.cost().total_price) if usage is not None else None
-        return ModelAnswer(vectors, None, usage, cost, result.model_name)
-
-    async def _paced(
-        self, endpoint: Endpoint, seconds: float, request: Callable[[], Awaitable[T]]
-    ) -> T:
-        """What `request` yields, made again for as long as its provider's refusals are waited out.
+    async def _throttled(
+        self,
+        model: Model,
+        messages: list[ModelMessage],
+        settings: ModelSettings,
+        parameters: ModelRequestParameters,
+        endpoint: Endpoint,
+    ) -> ModelResponse:
+        """The response, asked for as long as its provider's refusals are waited out.
 
         Raises RefusedError if they are not any more; CannotAskError if the run has ended.
         """
         throttle = self._rate_limiter.of_model(endpoint.base_url, endpoint.key)
-        paced = self._rate_limiter.wait_seconds > 0
+        # The client's own limit is one for each read: a server that trickles has no end.
+        longest = (1 + RETRIES) * (settings["timeout"] + _LONGEST_PAUSE_SECONDS)
         while True:
             if await throttle.ready() is None:
                 raise CannotAskError("the run has ended, and asks its provider nothing more")
-            received = _Received(paced, seconds)
-            _RECEIVED.set(received)
             try:
-                # The client's own limit is one for each read: a server that trickles has no end.
-                longest = (1 + RETRIES) * (2 * seconds + LONGEST_WAIT_SECONDS)
                 async with self._limiter:
                     with anyio.fail_after(longest):
-                        answer = await request()
-            except (*_STUMBLES, ai.UnexpectedModelBehavior, ai.ModelAPIError) as error:
-                # Their own kinds are more than that: a status, no connection, a refusal, …
-                plain = type(error) in (ai.UnexpectedModelBehavior, ai.ModelAPIError)
-                if received.too_long:
-                    what = f"it is longer than {LONGEST_BODY >> 20} MiB"
-                    raise UnpromisedAnswerError(what) from error
-                if isinstance(error, _STUMBLES) or (received.body is not None and plain):
-                    raise UnpromisedAnswerError(received.body or "") from error
+                        response = await model_request(
+                            model,
+                            messages,
+                            model_settings=settings,
+                            model_request_parameters=parameters,
+                        )
+            except ai.ModelHTTPError as error:
                 final = isinstance(error, ai.ModelQuotaExceededError)
-                if not isinstance(error, ai.ModelHTTPError) or final:
-                    raise
-                if not (paced and received.refused):
+                if final or error.status_code not in _REFUSALS:
                     raise
                 refusal = TurnError(
                     kind="rate_limit" if error.status_code == 429 else "overloaded",
@@ -345,7 +268,7 @@ class RemoteModels:
                     raise RefusedError(why) from error
             else:
                 throttle.accepted()
-                return answer
+                return response
 
     def _model(self, endpoint: Endpoint) -> Model:
         provider = self._provider(endpoint)

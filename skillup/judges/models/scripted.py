@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,70 +25,67 @@ _LONGEST_QUOTE = 300
 _SHOWN = 160
 
 
-class ScriptedModels:
-    """Reads each script once for as long as its file stays the same."""
+@lru_cache(maxsize=64)
+def _read(file: Path, _stamp: tuple[int, int]) -> JudgeScript:
+    """Read once for as long as the file stays the same."""
+    try:
+        document = read_yaml(file)
+    except InvalidFilesError as error:
+        raise CannotAskError(str(error.problems[0])) from None
+    try:
+        return JudgeScript.model_validate(document.data)
+    except ValidationError as error:
+        problems = problems_from(error, document, JudgeScript)
+        raise CannotAskError(str(problems[0])) from None
 
-    def __init__(self) -> None:
-        self._read: dict[Path, tuple[tuple[int, int], JudgeScript]] = {}
 
-    def script(self, file: Path) -> JudgeScript:
-        """The script in `file`. Raises CannotAskError: it is not there, or it is not one."""
+def script_of(file: Path) -> JudgeScript:
+    """The script in `file`. Raises CannotAskError: it is not there, or it is not one."""
+    try:
+        found = file.stat()
+    except OSError:
+        raise CannotAskError(f"there is no judge script {file}") from None
+    return _read(file, (found.st_mtime_ns, found.st_size))
+
+
+def answer_to(question: ModelQuestion, file: Path) -> BaseModel:
+    """What the script in `file` answers. Raises CannotAskError: it has no answer."""
+    script = script_of(file)
+    misfits: list[str] = []
+    for number, rule in enumerate(script.rules, start=1):
+        when = rule.when
+        texts = (
+            (when.system, question.system),
+            (when.prompt, question.prompt),
+            (when.answer, question.latest),
+        )
+        if when.repetition not in (None, question.sample + 1) or not all(
+            _find(pattern, text) for patterns, text in texts for pattern in patterns
+        ):
+            continue
+        if rule.error is not None:
+            raise CannotAskError(f"rule {number} of {file.name}: {rule.error}")
         try:
-            found = file.stat()
-        except OSError:
-            raise CannotAskError(f"there is no judge script {file}") from None
-        stamp = (found.st_mtime_ns, found.st_size)
-        known = self._read.get(file)
-        if known is None or known[0] != stamp:
-            try:
-                document = read_yaml(file)
-            except InvalidFilesError as error:
-                raise CannotAskError(str(error.problems[0])) from None
-            try:
-                known = self._read[file] = stamp, JudgeScript.model_validate(document.data)
-            except ValidationError as error:
-                problems = problems_from(error, document, JudgeScript)
-                raise CannotAskError(str(problems[0])) from None
-        return known[1]
-
-    def ask(self, question: ModelQuestion, file: Path) -> BaseModel:
-        """What the script in `file` answers. Raises CannotAskError: it has no answer."""
-        script = self.script(file)
-        misfits: list[str] = []
-        for number, rule in enumerate(script.rules, start=1):
-            when = rule.when
-            texts = (
-                (when.system, question.system),
-                (when.prompt, question.prompt),
-                (when.answer, question.latest),
-            )
-            if when.repetition not in (None, question.sample + 1) or not all(
-                _find(pattern, text) for patterns, text in texts for pattern in patterns
-            ):
-                continue
-            if rule.error is not None:
-                raise CannotAskError(f"rule {number} of {file.name}: {rule.error}")
-            try:
-                return question.form.model_validate(rule.answer)
-            except ValidationError as error:
-                misfits.append(f"rule {number}: {what_is_wrong(error)}")
-        if script.criteria and question.criteria:
-            verdicts = _verdicts(question, script.criteria)
-            return question.form.model_validate({"verdicts": verdicts})
-        # The keys of an answer; those that may be left out too.
-        keys = ", ".join(
-            f"`{field.alias or name}`" + ("" if field.is_required() else " (optional)")
-            for name, field in question.form.model_fields.items()
-        )
-        if misfits:
-            raise CannotAskError(
-                f"no rule of {file.name} has an answer of the form asked for ({keys}); "
-                + "; ".join(misfits)
-            )
-        asked = " ".join(question.prompt.split())[:_SHOWN]
+            return question.form.model_validate(rule.answer)
+        except ValidationError as error:
+            misfits.append(f"rule {number}: {what_is_wrong(error)}")
+    if script.criteria and question.criteria:
+        verdicts = _verdicts(question, script.criteria)
+        return question.form.model_validate({"verdicts": verdicts})
+    # The keys of an answer; those that may be left out too.
+    keys = ", ".join(
+        f"`{field.alias or name}`" + ("" if field.is_required() else " (optional)")
+        for name, field in question.form.model_fields.items()
+    )
+    if misfits:
         raise CannotAskError(
-            f"no rule of {file.name} applies; add one whose answer has {keys}, for: {asked}"
+            f"no rule of {file.name} has an answer of the form asked for ({keys}); "
+            + "; ".join(misfits)
         )
+    asked = " ".join(question.prompt.split())[:_SHOWN]
+    raise CannotAskError(
+        f"no rule of {file.name} applies; add one whose answer has {keys}, for: {asked}"
+    )
 
 
 def _verdicts(question: ModelQuestion, known: Sequence[JudgeCriterion]) -> list[dict[str, str]]:

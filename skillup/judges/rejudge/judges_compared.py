@@ -8,12 +8,9 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from skillup.checks.describe import expected, title
 from skillup.checks.registry import JUDGED
 from skillup.judges.models.client import with_judge_model
-from skillup.judges.router import checks_of
 from skillup.schema.case import Case
-from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, Grade, Judging
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import joined
@@ -127,15 +124,6 @@ def judged_by(case: Case, model: str, here: Path) -> Case:
     return case.model_copy(update={"judge": by_it(case.judge), "judges": judges})
 
 
-def measured_checks(case: Case) -> frozenset[str]:
-    """The names of checks that no judge model has a say in: those by embeddings."""
-    return frozenset(
-        check.name or title("similar", expected("similar", check.similar), check)
-        for check in checks_of(case)
-        if isinstance(check, Check) and check.similar and check.similar.embedding_model
-    )
-
-
 # How far two judges say the same: the share of agreement, and Cohen's kappa.
 
 
@@ -233,13 +221,10 @@ class JudgeColumn:
     verdicts: dict[JudgedItem, JudgeVerdict] = field(default_factory=dict)
     """All that it said, of scripts and of trials as a whole, too."""
     took: Judging | None = None
-    _measured: set[JudgedItem] = field(default_factory=set)
 
-    def add(self, job: str, grade: Grade, measured: Collection[str] = ()) -> None:
-        """One more grade by this judge; `measured` are checks that it had no say in."""
-        said = verdicts_of(job, grade)
-        self.verdicts.update(said)
-        self._measured.update(item for item in said if item.check in measured)
+    def add(self, job: str, grade: Grade) -> None:
+        """One more grade by this judge."""
+        self.verdicts.update(verdicts_of(job, grade))
         self.took = joined(self.took, grade.judging)
 
     def read(self) -> dict[JudgedItem, JudgeVerdict]:
@@ -247,7 +232,7 @@ class JudgeColumn:
         return {
             item: verdict
             for item, verdict in self.verdicts.items()
-            if verdict.kind not in (CASE, "script") and item not in self._measured
+            if verdict.kind not in (CASE, "script")
         }
 
     def trials(self) -> dict[JudgedItem, JudgeVerdict]:

@@ -10,7 +10,6 @@ from typing import Any
 import anyio
 import pytest
 
-from skillup.engines import scripted_agent
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 from tests.support.judging import SECRET, Bench
@@ -74,7 +73,7 @@ def test_a_malformed_answer_is_asked_for_once_more_in_the_same_session(
 
     result = bench.judge(judge("All good!", "Really."), recorded)
     assert not result.passed
-    assert "cannot be read, not when asked again either" in (result.error or "")
+    assert "its answer cannot be read" in (result.error or "")
     assert bench.grade(recorded, judge=judge("Fine.", "Fine.")).status == "ERROR"
 
 
@@ -93,7 +92,7 @@ def test_a_judge_that_breaks_or_hangs_is_an_error(
     result = bench.judge(judge(reply, timeout_seconds=3.0), recorded)
 
     assert not result.passed
-    assert "the judge ended in an error" in (result.error or "")
+    assert "the judge gave no answer" in (result.error or "")
 
 
 def test_it_reads_copies_and_changes_none(bench: Bench, recorded: Recorded) -> None:
@@ -121,26 +120,6 @@ def test_it_reads_copies_and_changes_none(bench: Bench, recorded: Recorded) -> N
     assert (room / "work" / "workspace" / "a.txt").read_text() == "1\n2\n"
 
 
-def test_what_it_changes_all_the_same_is_noted(bench: Bench, recorded: Recorded) -> None:
-    # A command of the user's own, that minds no permission.
-    program = bench.write(
-        "rude.py",
-        "import json, os, pathlib, sys\n"
-        "file = pathlib.Path('workspace/a.txt')\n"
-        "file.chmod(0o644)\n"
-        "file.write_text('mine')\n"
-        "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])\n",
-    )
-    agent = str(Path(scripted_agent.__file__).with_name("__main__.py"))
-    command = [sys.executable, str(program), "-I", "-S", agent]
-    bench.own = Profile(name="rude", engine="scripted", command=command)
-
-    result = bench.judge(judge(answer(True, True)), recorded)
-
-    assert result.passed
-    assert result.notes == ["the judge changed its copy of what it judged: workspace/a.txt"]
-
-
 def test_what_is_too_long_is_shortened_and_said(bench: Bench) -> None:
     recorded = make_record(
         make_turn("one", files={"a": "x\n" * 50}), make_turn("z" * 5000, files={"a": "x\n" * 50})
@@ -155,10 +134,11 @@ def test_what_is_too_long_is_shortened_and_said(bench: Bench) -> None:
     result = bench.judge(judge(answer(True, True), context={"limits": limits}), recorded)
 
     (room,) = (bench.base / "scratch").glob("agent-*")
-    assert "the rest is left out" in (room / "work/judge/changes.diff").read_text()
-    assert "bytes left out" in (room / "work/judge/transcript.md").read_text()
-    assert any("transcript.md shortened: the first 1 turns left out" in n for n in result.notes)
-    assert any("changes.diff shortened: cut after 10 lines" in note for note in result.notes)
+    assert "lines left out" in (room / "work/judge/changes.diff").read_text()
+    transcript = (room / "work/judge/transcript.md").read_text()
+    assert "the first 1 turns left out" in transcript
+    assert "bytes left out" in transcript
+    assert any("transcript.md shortened" in note for note in result.notes)
     assert any("not in the question, because too long" in note for note in result.notes)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.agent.runner import AgentAnswer
+from skillup.judges.agent.question import AgentAnswer
 from skillup.judges.models.question import MalformedAnswerError, read_answer
 from skillup.judges.voting import Vote
 

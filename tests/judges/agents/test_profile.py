@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.agent.runner import profile_of
+from skillup.judges.agent.judge import profile_of
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 from tests.support.judging import Bench

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.judges.agent.question import Materials, numbered, question
-from skillup.judges.agent.runner import answer_schema
+from skillup.judges.agent.question import Materials, answer_schema, numbered, question
 from skillup.schema.check_specs import Criterion
 
 

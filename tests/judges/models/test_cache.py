@@ -9,8 +9,7 @@ import anyio
 import pytest
 
 from skillup.judges.models.cache import AnswerCache
-from skillup.judges.models.client import Asker
-from skillup.judges.models.question import EmbeddingQuestion, ModelAnswer, ModelQuestion
+from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
 from tests.support.asking import APIS, KEYS, RIGHT, Verdict, asking, cache, question
 from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured
 
@@ -19,8 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:The model .* is deprecated:Depre
 
 
 def ask(cached: AnswerCache, *asked: ModelQuestion) -> list[ModelAnswer]:
-    async def work(asker: Asker) -> list[ModelAnswer]:
-        return [await asker.ask(one) for one in asked]
+    async def work(asker: AskModel) -> list[ModelAnswer]:
+        return [await asker(one) for one in asked]
 
     return asking(work, cached=cached)
 
@@ -145,11 +144,11 @@ def test_the_same_asked_at_once_is_asked_once(tmp_path: Path) -> None:
     with ModelServer(script) as server:
         asked = question("anthropic", server.url)
 
-        async def work(asker: Asker) -> list[ModelAnswer]:
+        async def work(asker: AskModel) -> list[ModelAnswer]:
             answers: list[ModelAnswer] = []
 
             async def one() -> None:
-                answers.append(await asker.ask(asked))
+                answers.append(await asker(asked))
 
             async with anyio.create_task_group() as group:
                 for _ in range(5):
@@ -175,16 +174,16 @@ def test_whoever_waits_takes_over_from_one_that_is_cancelled() -> None:
     with ModelServer(script) as server:
         asked = question("anthropic", server.url)
 
-        async def work(asker: Asker) -> ModelAnswer:
+        async def work(asker: AskModel) -> ModelAnswer:
             answers: list[ModelAnswer] = []
             scope = anyio.CancelScope()
 
             async def first() -> None:
                 with scope:
-                    await asker.ask(asked)
+                    await asker(asked)
 
             async def second() -> None:
-                answers.append(await asker.ask(asked))
+                answers.append(await asker(asked))
 
             async with anyio.create_task_group() as group:
                 group.start_soon(first)
@@ -216,10 +215,10 @@ def test_only_so_many_are_asked_at_once() -> None:
 
     with ModelServer(script) as server:
 
-        async def work(asker: Asker) -> None:
+        async def work(asker: AskModel) -> None:
             async with anyio.create_task_group() as group:
                 for number in range(6):
-                    group.start_soon(asker.ask, question("anthropic", server.url, f"{number}?"))
+                    group.start_soon(asker, question("anthropic", server.url, f"{number}?"))
 
         asking(work, at_once=2)
     assert len(server.requests) == 6
@@ -240,23 +239,6 @@ def test_secrets_reach_neither_the_model_nor_the_files(tmp_path: Path) -> None:
     assert replayed.cached
 
 
-def test_embeddings_are_kept_too(server: ModelServer, tmp_path: Path) -> None:
-    like = question("openai-chat", server.url).model
-    like = like.model_copy(update={"model": "openai:text-embedding-3-small"})
-
-    for times in (1, 2):
-        answer = asking(
-            lambda asker: asker.ask(EmbeddingQuestion(like, ("ab", "b"))), cached=cache(tmp_path)
-        )
-        assert answer.value is not None
-        assert [list(vector[:2]) for vector in answer.value] == [[1.0, 1.0], [0.0, 1.0]]
-        assert answer.cached is (times == 2)
-        assert answer.usage is not None
-        assert answer.usage.input_tokens == 10
-        assert answer.cost_usd is not None
-    assert server.embedded == [["ab", "b"]]
-
-
 def test_answers_of_an_address_of_the_environment_are_not_shared(
     server: ModelServer, tmp_path: Path
 ) -> None:
@@ -264,8 +246,8 @@ def test_answers_of_an_address_of_the_environment_are_not_shared(
     environment = {**KEYS, "ANTHROPIC_BASE_URL": server.url}
     for run in ("a", "b"):
         kept = cache(tmp_path / run, tmp_path / "shared")
-        answer = asking(lambda a: a.ask(asked), environment=environment, cached=kept)
+        answer = asking(lambda a: a(asked), environment=environment, cached=kept)
         assert not answer.cached
     assert not (tmp_path / "shared").exists()
-    again = asking(lambda a: a.ask(asked), environment={}, cached=cache(tmp_path / "b"))
+    again = asking(lambda a: a(asked), environment={}, cached=cache(tmp_path / "b"))
     assert again.value == Verdict.model_validate(RIGHT)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
 from skillup.judges.llm.checks import RubricAnswer
-from skillup.judges.models.client import Asker
 from skillup.judges.models.question import ModelAnswer, ModelQuestion
 from skillup.judges.models.remote import LONGEST_BODY
-from tests.support.asking import APIS, MODELS, RIGHT, Verdict, asking, question
+from tests.support.asking import APIS, KEYS, MODELS, RIGHT, Verdict, asking, question
 from tests.support.model_server import (
     Answer,
     Garbage,
@@ -36,8 +35,8 @@ one_api = pytest.mark.parametrize("api", ["anthropic"])
 pytestmark = pytest.mark.filterwarnings("ignore:The model .* is deprecated:DeprecationWarning")
 
 
-def ask(asked: ModelQuestion) -> ModelAnswer:
-    return asking(lambda asker: asker.ask(asked))
+def ask(asked: ModelQuestion, environment: Mapping[str, str] = KEYS) -> ModelAnswer:
+    return asking(lambda asker: asker(asked), environment=environment)
 
 
 def said(answer: ModelAnswer) -> str:
@@ -182,7 +181,7 @@ def test_an_answer_without_end_is_not_read_to_its_end(api: str, packed: bool) ->
     endless = Garbage('{"a": "' + "a" * LONGEST_BODY + '"}', packed)
     with ModelServer(lambda request: endless) as server:
         answer = ask(question(api, server.url))
-    assert said(answer).endswith("not what the API promises: it is longer than 4 MiB")
+    assert said(answer).endswith("the answer of the server is longer than 4 MiB")
     assert len(server.requests) == 1
 
 
@@ -195,10 +194,9 @@ def test_a_refusal_is_an_error_and_not_asked_again(api: str) -> None:
 
 
 @one_api
-@pytest.mark.parametrize("status", [429, 500, 503, 529])
-def test_what_may_pass_is_tried_again(api: str, status: int) -> None:
+def test_what_may_pass_is_tried_again(api: str) -> None:
     def script(request: ModelRequest) -> Reply:
-        again = HttpError(status, headers={"retry-after-ms": "1"})
+        again = HttpError(500, headers={"retry-after-ms": "1"})
         return Structured(RIGHT) if request.attempt == 2 else again
 
     with ModelServer(script) as server:
@@ -226,12 +224,10 @@ def test_a_slow_answer_is_an_error_that_names_the_setting(api: str) -> None:
 
 @one_api
 @pytest.mark.parametrize("body", ["<html>busy</html>", "[]", "{}", "null"])
-def test_an_answer_that_is_none_of_the_apis_is_an_error_that_shows_it(api: str, body: str) -> None:
+def test_an_answer_that_is_none_of_the_apis_is_an_error(api: str, body: str) -> None:
     with ModelServer(lambda request: Garbage(body)) as server:
         answer = ask(question(api, server.url))
-    told = said(answer)
-    assert "the answer of the server is not what the API promises" in told
-    assert told.endswith(body)
+    assert "the answer of the server is not what the API promises" in said(answer)
 
 
 @every_api
@@ -259,7 +255,7 @@ def test_keys_in_errors_are_masked() -> None:
 def test_a_compatible_server_is_asked_by_chat_completions_and_needs_no_key() -> None:
     with ModelServer(lambda request: Structured(RIGHT)) as server:
         asked = question("openai-chat", server.url, model="openai:homemade-judge-7b")
-        answer = asking(lambda asker: asker.ask(asked), environment={})
+        answer = ask(asked, {})
     assert answer.error is None
     (request,) = server.requests
     assert request.api == "openai_chat"
@@ -270,9 +266,7 @@ def test_no_key_but_the_one_meant_is_sent(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("ANTHROPIC_AUTH_TOKEN", "sk-ant-not-for-this")
     with ModelServer(lambda request: Structured(RIGHT)) as server:
         for api in APIS:
-            asked = question(api, server.url, api_key_env="JUDGE_KEY")
-            asking(partial(Asker.ask, question=asked), environment=JUDGE_KEY)
-        keyless = question("openai-chat", server.url)
-        asking(lambda asker: asker.ask(keyless), environment={})
+            ask(question(api, server.url, api_key_env="JUDGE_KEY"), JUDGE_KEY)
+        ask(question("openai-chat", server.url), {})
     assert len(server.requests) == 4
     assert not [r for r in server.requests if "not-for-this" in str(r.headers)]

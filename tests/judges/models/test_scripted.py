@@ -9,8 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from skillup.judges.llm.checks import RubricAnswer
-from skillup.judges.models.client import Asker
-from skillup.judges.models.question import ModelAnswer, ModelQuestion
+from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
 from skillup.schema.judge import JudgeModel
 from tests.support.asking import Verdict, asking, cache
 
@@ -35,8 +34,8 @@ def script(root: Path, text: str) -> None:
 
 
 def ask(root: Path, *questions: ModelQuestion, run: Path | None = None) -> list[ModelAnswer]:
-    async def work(asker: Asker) -> list[ModelAnswer]:
-        return [await asker.ask(question) for question in questions]
+    async def work(asker: AskModel) -> list[ModelAnswer]:
+        return [await asker(question) for question in questions]
 
     return asking(work, environment={}, suite_root=root, cached=cache(run))
 

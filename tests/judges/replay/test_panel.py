@@ -24,19 +24,18 @@ def check(name: str, kind: str, *, passed: bool = True, **more: Any) -> CheckRes
 def seat(name: str, *checks: CheckResult, status: str = "PASS", **more: Any) -> JudgeColumn:
     found = JudgeColumn(name)
     grade = a_grade().model_copy(update={"assertions": list(checks), "status": status, **more})
-    found.add(JOB, grade, measured=("by vectors",))
+    found.add(JOB, grade)
     return found
 
 
 def test_what_no_model_reads_is_not_compared() -> None:
-    checks = [check("a", "rubric"), check("b", "script"), check("by vectors", "similar"),
-              check("c", "contains"),
+    checks = [check("a", "rubric"), check("b", "script"), check("c", "contains"),
               check("the turn was not held", "rubric", passed=False, assertable=False)]  # fmt: skip
     one = seat("one", *checks)
 
     assert [item.check for item in one.read()] == ["a"]
     assert [item.check for item in one.trials()] == ["case"]
-    assert [item.check for item in one.verdicts] == ["a", "b", "by vectors", "case"]
+    assert [item.check for item in one.verdicts] == ["a", "b", "case"]
 
 
 def test_each_is_compared_with_each_later_one() -> None:

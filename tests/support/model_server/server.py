@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from string import ascii_lowercase
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
@@ -47,17 +46,15 @@ class ModelServer:
     """A context manager around a running server.
 
     `requests` are the model requests of conversations in order of arrival, `background` the ones
-    that a CLI made for itself, `embedded` the texts that embeddings were requested of, `others`
-    everything else as `"METHOD PATH"`. A script that raises answers 500; the exception, like any
-    other of the server's own, is raised again when the context closes, so that it cannot pass for
-    a failure of the CLI.
+    that a CLI made for itself, `others` everything else as `"METHOD PATH"`. A script that raises
+    answers 500; the exception, like any other of the server's own, is raised again when the
+    context closes, so that it cannot pass for a failure of the CLI.
     """
 
     def __init__(self, script: Script | None = None) -> None:
         self.requests: list[ModelRequest] = []
         self.background: list[ModelRequest] = []
         self.others: list[str] = []
-        self.embedded: list[list[str]] = []
         self.closing = threading.Event()
         self._script = script or by_rules()
         self._problems: list[BaseException] = []
@@ -176,26 +173,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(_READERS[route](self.path, headers, json.loads(payload)))
             return
         self.owner.others.append(f"POST {self.path}")
-        if route == "/v1/embeddings":
-            self._embed(json.loads(payload))
-        elif route == "/v1/messages/count_tokens":
+        if route == "/v1/messages/count_tokens":
             self._send_json(200, {"input_tokens": len(payload) // 4})
         else:
             self._send_json(404, openai.error_body(404, f"no such page: {route}"))
-
-    def _embed(self, body: dict[str, Any]) -> None:
-        """Vectors that count letters: texts of the same letters point in the same direction."""
-        given = body["input"]
-        texts = [given] if isinstance(given, str) else list(given)
-        self.owner.embedded.append(texts)
-        data = [
-            {"object": "embedding", "index": index, "embedding": list(map(float, counts))}
-            for index, text in enumerate(texts)
-            for counts in [[text.lower().count(letter) for letter in ascii_lowercase]]
-        ]
-        usage = {"prompt_tokens": 5 * len(texts), "total_tokens": 5 * len(texts)}
-        answer = {"object": "list", "data": data, "model": body["model"], "usage": usage}
-        self._send_json(200, answer)
 
     def _answer(self, request: ModelRequest) -> None:
         request, reply = self.owner.reply_to(request)
