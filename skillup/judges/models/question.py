@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, get_args
 
@@ -148,5 +148,5 @@ class ModelAnswer:
     """Known from earlier: nothing was sent. Usage and cost are then those of that time."""
 
 
-AskModel = Callable[[ModelQuestion], Awaitable[ModelAnswer]]
+AskModel = Callable[[ModelQuestion], Coroutine[Any, Any, ModelAnswer]]
 """Asks models. What went wrong is in the answer, but for a run that cannot keep it."""
