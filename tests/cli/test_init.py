@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.project import Project
-from tests.support.terminal import on_a_terminal
 
 SKILL = """
     ---
@@ -45,19 +44,10 @@ def test_what_it_writes_validates_and_passes_as_it_is(skill: Project) -> None:
     assert files_in(skill.root) == {f"sk/{name}" for name in FILES}
     validated = skill.run("validate", "sk")
     assert (validated.exit_code, validated.stderr) == (0, "1 suite, 3 cases: ok\n"), validated
-    ran = skill.run("run", "sk", "--json")
-    assert ran.exit_code == 0, ran.stderr
-    assert ran.data["summary"]["pass"] == 3
-    assert "next: cd sk && skillup run .\n" in outcome.stderr
-
-
-def test_without_the_skill_its_cases_fail_where_they_should(skill: Project) -> None:
-    skill.run("init", "sk")
-
     ran = skill.run("run", "sk", "--baseline", "--json")
-
     bad = {(c["case_id"], c["variant"]) for c in ran.data["cases"] if c["status"] != "PASS"}
-    assert bad == {("uses-the-skill", "without_skill")}
+    assert (ran.exit_code, bad) == (0, {("uses-the-skill", "without_skill")}), ran.stderr
+    assert "next: cd sk && skillup run .\n" in outcome.stderr
 
 
 @pytest.mark.parametrize(
@@ -82,19 +72,12 @@ def test_the_request_is_something_that_a_user_would_say(
     ).read_text("utf-8")
 
 
-def test_options_say_what_would_be_asked(skill: Project) -> None:
-    outcome = skill.run(
-        *("init", "sk", "--yes", "--engine", "codex", "--model", "gpt-x", "--name", "mine"),
-        *("--request", "Rotate app.log", "--other-request", "Write a poem"),
-    )
+def test_engine_and_request_can_be_given(skill: Project) -> None:
+    outcome = skill.run("init", "sk", "--engine", "codex", "--request", "Rotate app.log")
 
     assert outcome.exit_code == 0, outcome.stderr
-    suite = (skill.root / "sk/evals/eval.yaml").read_text()
-    assert 'name: "mine"' in suite
-    assert 'engine: {name: "codex", model: {name: "gpt-x"}}' in suite
-    cases = skill.root / "sk/evals/cases"
-    assert "Rotate app.log" in (cases / "uses-the-skill.yaml").read_text()
-    assert "Write a poem" in (cases / "leaves-it-alone.yaml").read_text()
+    assert 'engine: {name: "codex"}' in (skill.root / "sk/evals/eval.yaml").read_text()
+    assert "Rotate app.log" in (skill.root / "sk/evals/cases/uses-the-skill.yaml").read_text()
     assert skill.run("run", "sk", "--engine", "scripted").exit_code == 0
 
 
@@ -108,23 +91,12 @@ def test_an_example_needs_no_skill(project: Project) -> None:
     assert "SKILL.md is there already" in again.stderr
 
 
-def test_a_profile_is_found_and_valid(project: Project) -> None:
-    project.write({"SKILL.md": SKILL})
-    made = project.run("init", "--profile", "night", "--engine", "claude_code", "--model", "haiku")
-
-    assert made.exit_code == 0, made.stderr
-    validated = project.run("validate", ".")
-    assert validated.stderr == "1 suite, 3 cases, 1 profile: ok\n", validated
-    assert 'model: "haiku"' in (project.root / "engines/night.yaml").read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (("nowhere",), "nowhere is no directory"),
         ((".",), ". has no SKILL.md"),
         (("sk", "--engine", "claude_cod"), "there is no engine `claude_cod`"),
-        (("sk", "--profile", "../x"), "--profile ../x: no name"),
     ],
 )
 def test_wrong_use_says_what_would_be_right(
@@ -141,15 +113,12 @@ def test_wrong_use_says_what_would_be_right(
 def test_what_is_there_is_not_replaced_unless_that_is_asked_for(skill: Project) -> None:
     skill.write({"sk/evals/mine.yaml": "input: {prompt: x}\n", "sk/evals/eval.yaml": "name: old\n"})
 
-    refused = skill.run("init", "sk", "--yes")
+    refused = skill.run("init", "sk")
 
-    assert refused.exit_code == 2
-    assert "sk has already: evals/eval.yaml, evals/mine.yaml" in refused.stderr
+    assert (refused.exit_code, "sk/evals is there already" in refused.stderr) == (2, True)
     assert (skill.root / "sk/evals/eval.yaml").read_text() == "name: old\n"
-    forced = skill.run("init", "sk", "--force")
-    assert forced.exit_code == 0
-    assert "REPLACE  sk/evals/eval.yaml" in forced.stderr
-    assert "write    sk/evals/cases/two-turns.yaml" in forced.stderr
+    assert skill.run("init", "sk", "--force").exit_code == 0
+    assert 'name: "log-keeper"' in (skill.root / "sk/evals/eval.yaml").read_text()
     assert (skill.root / "sk/evals/mine.yaml").is_file()
 
 
@@ -185,40 +154,3 @@ def test_a_skill_of_any_name_passes_its_suite(project: Project, name: str) -> No
     ran = project.run("run", "s", "--json")
 
     assert ran.data["summary"]["pass"] == 3, ran.stderr
-
-
-def test_on_a_terminal_it_asks_and_shows_before_it_writes(skill: Project) -> None:
-    with on_a_terminal("init", "sk", cwd=skill.root, env=skill.environment()) as terminal:
-        terminal.until("engine [scripted]:")
-        terminal.type("claud\n")
-        terminal.until("there is no engine `claud`")
-        terminal.type("\n")
-        terminal.until("request:")
-        assert "  [I want to remove or rotate logs." in terminal.shown
-        terminal.type("Rotate app.log\n")
-        terminal.until("Write them? [Y/n]:")
-        assert files_in(skill.root) == {"sk/SKILL.md"}
-        terminal.type("\n")
-        code = terminal.ends()
-
-    assert code == 0, terminal.shown
-    assert "Rotate app.log" in (skill.root / "sk/evals/cases/uses-the-skill.yaml").read_text()
-    assert skill.run("run", "sk").exit_code == 0
-
-
-@pytest.mark.parametrize("last_question", ["engine [", "request:", "Write them?"])
-def test_ctrl_c_in_the_questions_leaves_nothing(skill: Project, last_question: str) -> None:
-    with on_a_terminal("init", "sk", cwd=skill.root, env=skill.environment()) as terminal:
-        for question in ("engine [", "request:", "Write them?"):
-            terminal.until(question)
-            if question == last_question:
-                # Python forgets a Ctrl-C that comes just before it begins to read a line.
-                terminal.settle()
-                terminal.type("\x03")
-                break
-            terminal.type("\n")
-        code = terminal.ends()
-
-    assert code == 130
-    assert "nothing was written" in terminal.shown
-    assert files_in(skill.root) == {"sk/SKILL.md"}

@@ -1,4 +1,4 @@
-"""The files that `skillup init` writes: a suite with three cases that run as they are.
+"""What `skillup init` writes: a suite with three cases that run as they are.
 
 Every value is put in as a JSON string, which YAML reads as the same text whatever is in it. Each
 case has a `scripted:` section, so that it also runs offline, with the agent that skillup ships.
@@ -10,14 +10,11 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, UsageError
-from skillup.importers.write import write_files
+from skillup.importers.write import relative, schema_files, write_files
 from skillup.load.discover import workspace_root
-from skillup.load.json_schema import json_schema
-from skillup.load.profiles import load_profile
 from skillup.schema.templates import escape
 from skillup.workspace.skills import SKILL_FILE, skill_description, skill_name, skill_problem
 
@@ -31,76 +28,45 @@ _WISHES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NewSuite:
-    """What is to be written, in the user's words."""
+def new_suite(root: Path, engine: str, request: str | None, *, example: bool) -> dict[Path, str]:
+    """The files of a suite for the skill in `root`, of a sample skill there for an `example`.
 
-    skill: str
-    """The skill's name, as its SKILL.md has it."""
-    name: str
-    """The suite's name."""
-    engine: str
-    model: str | None
-    request: str
-    """What a user says who needs the skill."""
-    other_request: str | None
-    """What a user says who does not; None: a sum, whose answer is checked, too."""
-    profile: str | None = None
-    """The name of a profile to write; None: none."""
-
-
-def skill_of(directory: Path, name: str | None, *, example: bool) -> tuple[str, str]:
-    """The skill's name and description. Raises UsageError, InvalidFilesError if there is none."""
-    file = directory / SKILL_FILE
+    `request` is what a user says who needs the skill. Raises UsageError, InvalidFilesError if there
+    is no skill, or if an example would replace one.
+    """
     if example:
-        if os.path.lexists(file):
-            raise UsageError(
-                f"{file} is there already",
-                hint="leave --example out to write evals/ for this skill",
-            )
-        wish = "Use whenever the user wants to note a book in the reading list"
-        return name or "reading-list", wish
-    if not file.exists():
-        where = "has no SKILL.md" if directory.is_dir() else "is no directory"
+        if os.path.lexists(root / SKILL_FILE):
+            hint = "leave --example out to write evals/ for this skill"
+            raise UsageError(f"{root / SKILL_FILE} is there already", hint=hint)
+        skill, wish = "reading-list", "I want to note a book in the reading list."
+        request = request or f"{wish} Can you help me with that?"
+    elif not (root / SKILL_FILE).exists():
+        where = "has no SKILL.md" if root.is_dir() else "is no directory"
         raise UsageError(
-            f"{directory} {where}",
+            f"{root} {where}",
             hint="give a skill's directory; or make a sample skill: skillup init DIR --example",
         )
-    problem = skill_problem(directory)
-    if problem is not None:
-        raise InvalidFilesError([problem])
-    found = skill_name(directory)
-    if any("\ud800" <= character <= "\udfff" for character in found):
-        raise UsageError(
-            f"the name of {directory} is not UTF-8 text, so no case can name the skill",
-            hint="write its `name` in the front matter of SKILL.md",
-        )
-    return found, skill_description(directory)
-
-
-def checked_engine(name: str, directory: Path, profile: str | None) -> str:
-    """`name` if it is an engine or a profile; a new `profile` can be one of an engine only."""
-    found = load_profile(name, workspace_root(directory), os.environ)
-    if profile is not None and found.engine != name:
-        raise UsageError(
-            f"--profile {profile} would be one of {name}, which is a profile itself",
-            hint=f"give --engine {found.engine}, or leave --profile out",
-        )
-    return name
-
-
-def check_profile(name: str | None, directory: Path) -> None:
-    """Raises UsageError if no profile of that name can be written for `directory`."""
-    if name is None:
-        return
-    if not name.replace("-", "").replace("_", "").isalnum():
-        raise UsageError(f"--profile {name}: no name", hint="letters, digits, - and _")
-    root = workspace_root(directory)
-    if root != directory.resolve():
-        raise UsageError(
-            f"--profile {name}: profiles of this workspace are in {root / 'engines'}",
-            hint="write it there, and give its name with --engine",
-        )
+    else:
+        problem = skill_problem(root)
+        if problem is not None:
+            raise InvalidFilesError([problem])
+        skill = skill_name(root)
+        request = request or request_from(skill_description(root), skill)
+    schemas = schema_files(root / "evals", ("suite", "case"))
+    folders = {"suite": root / "evals", "case": root / "evals/cases"}
+    header = {
+        name: f"# yaml-language-server: $schema={relative(folder, schemas[name][0])}\n"
+        for name, folder in folders.items()
+    }
+    files = {root / "evals/eval.yaml": header["suite"] + _suite(skill, engine)}
+    for name, text in _cases(skill, request).items():
+        files[root / f"evals/cases/{name}.yaml"] = header["case"] + f"id: {name}\n{text}"
+    files |= {path: text for path, text in schemas.values() if text}
+    if example:
+        files[root / SKILL_FILE] = _EXAMPLE
+    # Within a workspace runs go into that one's `.skillup/`, which is its own business.
+    ignored = _ignoring(root / IGNORE) if workspace_root(root) == root.resolve() else None
+    return files | ({root / IGNORE: ignored} if ignored is not None else {})
 
 
 def request_from(description: str, skill: str) -> str:
@@ -122,34 +88,15 @@ def request_from(description: str, skill: str) -> str:
     return f"Can you help me with {' '.join(re.split('[-_]+', skill))}?"
 
 
-def all_files(suite: NewSuite, root: Path, *, example: bool) -> dict[str, str]:
-    """What is written for `suite`, by the path below the skill's directory `root`."""
-    files = suite_files(suite)
-    if example:
-        files["SKILL.md"] = _example_skill(suite.skill)
-    for which in ("suite", "case", *(["profile"] if suite.profile else [])):
-        text = json.dumps(json_schema(which), indent=2, ensure_ascii=False)
-        files[f"evals/schema/{which}.schema.json"] = text + "\n"
-    # Within a workspace runs go into that one's `.skillup/`, which is its own business.
-    own = workspace_root(root) == root.resolve()
-    ignored = ignore_line(root) if own or suite.profile is not None else None
-    return files | ({IGNORE: ignored} if ignored is not None else {})
-
-
-def _suite(suite: NewSuite) -> str:
-    engine = _text(suite.profile or suite.engine)
-    if suite.model and not suite.profile:
-        engine += f", model: {{name: {_text(suite.model)}}}"
-    exclude = ', exclude: ["engines/**"]' if suite.profile else ""
+def _suite(skill: str, engine: str) -> str:
     return f"""\
-# yaml-language-server: $schema=schema/suite.schema.json
 #   skillup run .                        in the skill's directory: the engine below
 #   skillup run . --engine claude_code   the same cases with another one
 #   skillup run . --baseline             with and without the skill: what does it add?
-name: {_text(suite.name)}
+name: {_text(skill)}
 skills:
-  - {{path: .{exclude}}}
-engine: {{name: {engine}}}
+  - {{path: .}}
+engine: {{name: {_text(engine)}}}
 cases:
   parallelism: 2
   defaults:
@@ -157,56 +104,48 @@ cases:
 """
 
 
-def suite_files(suite: NewSuite) -> dict[str, str]:
-    """The suite's own files by their path in the skill's directory, schemas apart."""
-    skill, request = _text(suite.skill), suite.request
-    other = suite.other_request
-    other_answer = "" if other else '  - contains: "391"\n'
+def _cases(skill: str, request: str) -> dict[str, str]:
+    """By their ids, all but these and what names their schema."""
+    name, literal = _text(skill), _text(escape(skill))
     stop = "" if request[-1:] in (".", "!", "?", "") else "."
-    files = {
-        "evals/eval.yaml": _suite(suite),
-        "evals/cases/uses-the-skill.yaml": f"""\
-# yaml-language-server: $schema=../schema/case.schema.json
-id: uses-the-skill
+    return {
+        "uses-the-skill": f"""\
 title: A request that the skill is for makes the agent use it
 tags: [trigger]
 input:
   turns:
-    - content: {_literal(request)}
+    - content: {_text(escape(request))}
 assertions:
-  - skill_used: {_literal(suite.skill)}
+  - skill_used: {literal}
   # What should come of it? For example, the first two without, the third with a judge's model:
   # - contains: {{any: [done, ready]}}
   # - files_exist: ["*.md"]
   # - The answer says what was done, in plain words
 # How the agent that skillup ships answers; real agents do not see it.
 scripted:
-  - needs_skill: {skill}
-    steps: [{{skill: {skill}}}]
+  - needs_skill: {name}
+    steps: [{{skill: {name}}}]
     say: I have done as the skill says.
   - say: I have no skill for that, so I did what I could.
 """,
-        "evals/cases/leaves-it-alone.yaml": f"""\
-# yaml-language-server: $schema=../schema/case.schema.json
-id: leaves-it-alone
+        "leaves-it-alone": f"""\
 title: A request that the skill is not for does not make the agent use it
 tags: [trigger]
 input:
   turns:
-    - content: {_literal(other or "What is 17 times 23? Only the number, please.")}
+    - content: What is 17 times 23? Only the number, please.
 assertions:
-  - skill_not_used: {_literal(suite.skill)}
-{other_answer}scripted:
-  - say: {_text("Gladly." if other else "391")}
+  - skill_not_used: {literal}
+  - contains: "391"
+scripted:
+  - say: "391"
 """,
-        "evals/cases/two-turns.yaml": f"""\
-# yaml-language-server: $schema=../schema/case.schema.json
-id: two-turns
+        "two-turns": f"""\
 title: The second message is answered in the light of the first
 tags: [conversation]
 input:
   turns:
-    - content: {_literal(f"{request}{stop} Call this job JUNIPER-7.")}
+    - content: {_text(escape(f"{request}{stop} Call this job JUNIPER-7."))}
       capture:                       # taken out of the answer; usable as <<job>> from here on
         - {{variable: job, pattern: '(JUNIPER-\\d)', default: JUNIPER-7}}
     - content: "What did I call this job? Change no file."
@@ -215,8 +154,8 @@ input:
         - tool_not_called: {{kind: write}}
 scripted:
   - turn: 1
-    needs_skill: {skill}
-    steps: [{{skill: {skill}}}]
+    needs_skill: {name}
+    steps: [{{skill: {name}}}]
     say: Noted as JUNIPER-7, and done as the skill says.
   - turn: 1
     say: Noted as JUNIPER-7.
@@ -224,31 +163,11 @@ scripted:
     say: You called it JUNIPER-7.
 """,
     }
-    if suite.profile is not None:
-        files[f"engines/{suite.profile}.yaml"] = _profile(suite)
-    return files
 
 
-def _profile(suite: NewSuite) -> str:
-    model = f"model: {_text(suite.model)}" if suite.model else "# model: as the CLI takes it"
-    return f"""\
-# yaml-language-server: $schema=../evals/schema/profile.schema.json
-# How the engine is run; `skillup schema profile` has every key, and
-# `skillup doctor` says whether the engine can be used.
-engine: {suite.engine}
-{model}
-permission: full               # full | edits | read_only
-isolation: clean               # clean: a home of its own for each trial | shared: yours
-timeout_seconds: 300           # a turn's
-# api_key_env: NAME            # the variable that holds the key, never the key itself
-"""
-
-
-def _example_skill(name: str) -> str:
-    """The SKILL.md of a small skill to try skillup with."""
-    return f"""\
+_EXAMPLE = """\
 ---
-name: {_text(name)}
+name: reading-list
 description: Keeps a reading list. Use whenever the user wants to note, find or tick off a book.
 ---
 
@@ -264,11 +183,6 @@ The list is the file `reading-list.md` in the working directory, one book a line
 """
 
 
-def _literal(text: str) -> str:
-    """`text` where templates are filled in."""
-    return _text(escape(text))
-
-
 def _text(text: str) -> str:
     """A JSON string, with the escapes that YAML's double-quoted form needs besides."""
 
@@ -280,24 +194,11 @@ def _text(text: str) -> str:
     return "".join(c if c.isprintable() else escaped(c) for c in quoted)
 
 
-def existing(root: Path, files: Mapping[str, str]) -> list[str]:
-    """Which of `files` are there already, and what else `evals/` holds; paths within `root`."""
-    evals = root / "evals"
-    there = {name for name in files if os.path.lexists(root / name) and name != IGNORE}
-    if evals.is_dir():
-        there |= {f"evals/{path.name}" for path in evals.iterdir()}
-        there -= {name for name in there if name.count("/") > 1}
-    elif os.path.lexists(evals):
-        there.add("evals")
-    return sorted(there)
+def _ignoring(path: Path) -> str | None:
+    """What `path` has to hold once runs are kept out of git; None if they are already.
 
-
-def ignore_line(root: Path) -> str | None:
-    """What .gitignore has to hold once runs are kept out of git; None if they are already.
-
-    Also None where .gitignore is a link: what it leads to may be shared with others.
+    Also None where it is a link: what it leads to may be shared with others.
     """
-    path = root / IGNORE
     if path.is_symlink():
         return None
     try:
@@ -310,15 +211,21 @@ def ignore_line(root: Path) -> str | None:
     return text + ("" if not text or text.endswith("\n") else "\n") + ".skillup/\n"
 
 
-def write_suite(root: Path, files: Mapping[str, str]) -> None:
-    """Write `files` below `root`, in place of those that are there.
+def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:
+    """Write `files`; with `force` in place of those that are there.
 
-    Raises UsageError if it cannot be done, or if a link in `root` would lead it elsewhere.
+    Raises UsageError if `evals/` is there already, if it cannot be done, or if a link in `root`
+    would lead it elsewhere.
     """
-    for name in files:
-        if not (root / name).parent.resolve().is_relative_to(root.resolve()):
-            raise UsageError(
-                f"{(root / name).parent} leads out of {root}",
-                hint="make it a directory, or choose another one",
-            )
-    write_files({root / name: text for name, text in files.items()}, force=True)
+    evals = root / "evals"
+    if not force and os.path.lexists(evals) and not (evals.is_dir() and not any(evals.iterdir())):
+        raise UsageError(
+            f"{evals} is there already",
+            hint="run it with `skillup run`; --force replaces the files that init writes, and "
+            "leaves the others",
+        )
+    for path in files:
+        if not path.parent.resolve().is_relative_to(root.resolve()):
+            hint = "make it a directory, or choose another one"
+            raise UsageError(f"{path.parent} leads out of {root}", hint=hint)
+    write_files(files, force=True)
