@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="a profile, an adapter or a file, as `skillup run --engine`; repeatable",
     )
     group.addoption("--skillup-model", metavar="NAME", help="outranks the profile's model")
-    group.addoption("--skillup-trials", metavar="N", help="run each case N times")
+    group.addoption("--skillup-trials", metavar="N", type=int, help="run each case N times")
     group.addoption(
         "--skillup-baseline", action="store_true", help="run each case without the skill, too"
     )

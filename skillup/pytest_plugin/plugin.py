@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest.outcomes import Failed  # what `pytest.fail` raises; it has no public name
 from anyio.from_thread import start_blocking_portal
+from rich.console import Console
 
 from skillup.app.planning import warn_of_spared
 from skillup.app.run_session import RunSession, first_skillup_error
@@ -18,19 +20,19 @@ from skillup.errors import SkillupError
 from skillup.load.discover import workspace_root
 from skillup.plan import Job
 from skillup.process import ProcessRegister
-from skillup.pytest_plugin.failure_text import error_text, failure_text
 from skillup.pytest_plugin.suites import add_to_arguments, check_out, selected_suites, with_hint
+from skillup.reports.terminal.conversation import ShownTrial, print_trial
 from skillup.reports.terminal.layout import make_console
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import one_line, plain
 from skillup.schema.grade import Grade
-from skillup.store import RunDirectory, default_run_path, new_run_id
+from skillup.store import default_run_path, new_run_id
 from skillup.store.places import runs_folder
-from skillup.store.run_directory import RESULT_FILE, RUN_FILE
 from skillup.store.trials import RECORD_FILE
 
 _KEY = "skillup"
+_WIDTH = 120
 _NO_MARKERS = frozenset(
     {
         # pytest does something of its own for these.
@@ -73,17 +75,18 @@ class SkillupPlugin:
         worker = getattr(config, "workerinput", None)
         self._is_worker = worker is not None
         self._run_id: str = new_run_id() if worker is None else worker[_KEY]["run_id"]
-        folder = runs_folder(workspace_root(self.suites.directory))
+        self._workspace = workspace_root(config.invocation_params.dir)
+        folder = runs_folder(self._workspace)
         self._path = self.suites.out or folder / self._run_id
         if worker is not None:
             self._path = Path(worker[_KEY]["path"])
-        elif not config.getoption("collectonly"):
+        elif self.suites.out is not None and not config.getoption("collectonly"):
             check_out(self.suites.out)
         self._session: RunSession | None = None
         self._refused: SkillupError | None = None
         self._selected: list[Job] = []
         self._warnings: list[str] = []
-        add_to_arguments(config, list(self.suites.suites))
+        add_to_arguments(config, self.suites.files)
 
     def add_marker(self, item: pytest.Item | None, name: str, about: str) -> None:
         """Mark `item`; each marker is registered once, so that `--strict-markers` knows it."""
@@ -119,9 +122,15 @@ class SkillupPlugin:
         """Where the trial's record is."""
         return shown_path(self._opened().directory.trial_directory(job.id) / RECORD_FILE)
 
-    def mask(self, text: str) -> str:
-        """`text` without secrets."""
-        return self._opened().secrets.mask(text)
+    def report_of(self, job: Job, grade: Grade, head: str) -> str:
+        """Below `head` the trial, as `skillup show` prints it, without secrets."""
+        run = self._opened()
+        place = Path(shown_path(run.directory.trial_directory(job.id)))
+        record, name = run.directory.read_record(job.id), plain(job.loaded.case.id)
+        printed = io.StringIO()
+        console = Console(file=printed, width=_WIDTH, highlight=False, emoji=False)
+        print_trial(ShownTrial(job.id, name, place, record, grade, lambda *_: ()), console)
+        return run.secrets.mask(f"{plain(head)}\n\n{printed.getvalue()}")
 
     def _opened(self) -> RunSession:
         """What keeps the first item from it keeps all others from it, too."""
@@ -139,13 +148,9 @@ class SkillupPlugin:
     def _open(self) -> RunSession:
         request, plan = self.suites.narrowed(self._selected)
         if self.suites.out is None:
-            default_run_path(workspace_root(self.suites.directory), self._run_id)
-        # A worker of pytest-xdist that took the place of one that died goes on with its run.
-        earlier = self._path if self._is_worker and (self._path / RUN_FILE).exists() else None
+            default_run_path(self._workspace, self._run_id)
         with ExitStack() as undo:
-            session = RunSession.open(
-                request, plan, path=self._path, run_id=self._run_id, resume=earlier
-            )
+            session = RunSession.open(request, plan, path=self._path, run_id=self._run_id)
             undo.enter_context(session)
             self._loop = undo.enter_context(ExitStack())
             self._loop.enter_context(ProcessRegister(session.options.register_dir))
@@ -160,7 +165,7 @@ class SkillupPlugin:
         self, file_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
         """The suites that were selected; other files are none of our business."""
-        if file_path.resolve() not in self.suites.suites:
+        if file_path.resolve() not in self.suites.files:
             return None
         made: SuiteFile = SuiteFile.from_parent(parent, path=file_path)
         made.plugin = self
@@ -190,19 +195,10 @@ class SkillupPlugin:
         class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
             def _split_scope(scheduling, nodeid: str) -> str:  # noqa: N805
                 file = nodeid.partition("::")[0]
-                if (self._root / file).resolve() in self.suites.suites:
+                if (self._root / file).resolve() in self.suites.files:
                     return _KEY
                 scopes = {"loadfile": file, "loadscope": nodeid.rpartition("::")[0]}
                 return scopes.get(mode, nodeid)
-
-            def remove_node(scheduling, node: Any) -> str | None:  # noqa: N805
-                """The item during which a worker died, if one did: nobody runs it again."""
-                units = scheduling.assigned_work[node].values()
-                left = [(unit, item) for unit in units for item in unit if not unit[item]]
-                for unit, item in left[:1]:
-                    unit[item] = True
-                super().remove_node(node)
-                return left[0][1] if left else None
 
         return Scheduling(config, log)
 
@@ -211,40 +207,23 @@ class SkillupPlugin:
         """What a worker has to say, for the controller's summary."""
         self._warnings += getattr(node, "workeroutput", {}).get(_KEY, [])
 
-    @pytest.hookimpl(wrapper=True, trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """End agents that are still there, and write the result; pytest's summary comes after."""
         run, self._session = self._session, None
         if run is not None:
             self._warnings += self.suites.warnings if self._is_worker else []
             warn_of_spared(run.secrets, lambda text: self._warnings.append(f"warning: {text}"))
-            with self._reported(), run:
-                self._portal.call(run.close_models)
-                self._loop.close()
-                result = run.conclude(frozenset(job.id for job in self._selected))
-                run.publish(result)
+            try:
+                with run:
+                    self._portal.call(run.close_models)
+                    self._loop.close()
+                    result = run.conclude(frozenset(job.id for job in self._selected))
+                    run.publish(result)
+            except SkillupError as error:
+                self._warnings.append(f"the result was not written: {error.message}")
         if self._is_worker:
             session.config.workeroutput[_KEY] = self._warnings  # type: ignore[attr-defined]
-        try:
-            return (yield)
-        finally:
-            written = (self._path / RUN_FILE).exists()
-            if not self._is_worker and written and not (self._path / RESULT_FILE).exists():
-                # The worker that had the run died, and there was nothing left for another one.
-                with self._reported():
-                    planned = set(RunDirectory.open(self._path).run_info()["jobs"])
-                    jobs = [job for job in self.suites.plan.jobs if job.id in planned]
-                    with RunSession.open(*self.suites.narrowed(jobs), resume=self._path) as run:
-                        run.read_finished()
-                        run.publish(run.conclude())
-
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
-        """Trouble at the end is a line of pytest's summary."""
-        try:
-            yield
-        except SkillupError as error:
-            self._warnings.append(f"the result was not written: {error.message}")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What people should know, and where the records are."""
@@ -264,17 +243,12 @@ class SuiteFile(pytest.File):
 
         Raises CollectError with the problems of files that are wrong.
         """
-        path = self.path.resolve()
-        suites = self.plugin.suites
-        jobs = suites.jobs.get(path, [])
-        if path in suites.problems:
-            raise self.CollectError(suites.problems[path])
-        names: set[str] = set()
+        path, suites = self.path.resolve(), self.plugin.suites
+        jobs = [job for job in suites.plan.jobs if job.suite.path == path]
+        if suites.problem is not None:
+            raise self.CollectError(suites.problem)
         for job in jobs:
             name = item_name(job)
-            while name in names:
-                name += "'"
-            names.add(name)
             # With its id given as text, pytest 9.2 knows it again after `--lf` (brackets count).
             nodeid = f"{self.nodeid}::{name}"
             item: TrialItem = TrialItem.from_parent(self, name=name, nodeid=nodeid)
@@ -314,20 +288,21 @@ class TrialItem(pytest.Item):
             **{name: n for name, n in (grade.usage or {}).items() if name.endswith("_tokens")},
             "record": record,
         }
-        known = ((name, value) for name, value in values.items() if value is not None)
-        self.user_properties += known
+        self.user_properties += [(name, n) for name, n in values.items() if n is not None]
         if grade.status == "SKIP":
             pytest.skip(one_line(grade.reason, 300))
         if grade.status == "ERROR":
-            raise NotRun(self.plugin.mask(error_text(grade, record)), pytrace=False)
+            known = grade.error or {}
+            head = f"{known.get('kind', 'error')}: {known.get('message') or grade.reason}"
+            raise NotRun(self.plugin.report_of(self.job, grade, head), pytrace=False)
 
     def runtest(self) -> None:
         """Raises NotPassed for a FAIL; without the skill that is no failure, and skipped."""
         if self.grade is not None and self.grade.status == "FAIL":
             if self.job.variant != "with_skill":
                 pytest.skip(f"without the skill: failed ({one_line(self.grade.reason, 300)})")
-            text = failure_text(self.grade, self.plugin.record_of(self.job))
-            raise NotPassed(self.plugin.mask(text), pytrace=False)
+            head = one_line(self.grade.reason, 300)
+            raise NotPassed(self.plugin.report_of(self.job, self.grade, head), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """The case's own file, which is where a person looks."""

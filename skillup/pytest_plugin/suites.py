@@ -14,8 +14,8 @@ import pytest
 
 from skillup.app.planning import plan_of
 from skillup.app.request import FALLBACK_VARIABLE, RunRequest
-from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
-from skillup.load.discover import find_suites, suite_root
+from skillup.errors import InvalidFilesError, RunDirectoryError, SkillupError, UsageError
+from skillup.load.discover import find_suites
 from skillup.plan import Job, Plan
 from skillup.reports.terminal.listing import problem_line
 from skillup.reports.text import plain
@@ -28,44 +28,28 @@ class SelectedSuites:
     """The suites of `--skillup`, and how their cases are to be run."""
 
     request: RunRequest
-    """Without paths."""
-    suites: dict[Path, tuple[str, ...]]
-    """By the suite's file (resolved), what is selected: itself, or some of its case files."""
+    files: tuple[Path, ...]
+    """The suites' own files, resolved."""
     out: Path | None
-    directory: Path
-    problems: dict[Path, str] = field(default_factory=dict)
-    """By suite file, what keeps it from being run; known once there is a plan."""
+    problem: str | None = None
+    """What keeps them from being run; known once there is a plan."""
     warnings: list[str] = field(default_factory=list)
 
     @cached_property
     def plan(self) -> Plan:
-        """All suites together; those that are not valid are left out."""
-        suites = dict(self.suites)
-        while suites:
-            paths = tuple(path for given in suites.values() for path in given)
-            stderr = io.StringIO()
-            try:
-                with redirect_stderr(stderr):
-                    plan, _ = plan_of(replace(self.request, paths=paths))
-            except InvalidFilesError as error:
-                for suite, problems in _by_suite(error.problems, list(suites)).items():
-                    self.problems[suite] = "\n".join(map(problem_line, problems))
-                    del suites[suite]
-            except SkillupError as error:
-                self.problems.update(dict.fromkeys(suites, with_hint(error)))
-                break
-            else:
-                self.warnings = stderr.getvalue().splitlines()
-                return plan
-        return Plan(())
-
-    @cached_property
-    def jobs(self) -> dict[Path, list[Job]]:
-        """By suite file, in the order of the plan."""
-        found: dict[Path, list[Job]] = {}
-        for job in self.plan.jobs:
-            found.setdefault(job.suite.path, []).append(job)
-        return found
+        """Of all suites together; empty if one is not valid."""
+        stderr = io.StringIO()
+        try:
+            with redirect_stderr(stderr):
+                plan, _ = plan_of(self.request)
+        except InvalidFilesError as error:
+            self.problem = "\n".join(map(problem_line, error.problems))
+            return Plan(())
+        except SkillupError as error:
+            self.problem = with_hint(error)
+            return Plan(())
+        self.warnings = stderr.getvalue().splitlines()
+        return plan
 
     def narrowed(self, jobs: Sequence[Job]) -> tuple[RunRequest, Plan]:
         """The request and the plan of a run of `jobs`, with what they depend on."""
@@ -78,17 +62,7 @@ class SelectedSuites:
                 needed.add(name)
                 waiting.extend(known[name].depends_on)
         plan = Plan(tuple(job for name, job in known.items() if name in needed))
-        families = dict.fromkeys(job.loaded.family for job in plan.jobs)
-        request = replace(
-            self.request,
-            paths=tuple(
-                p for s, given in self.suites.items() if s not in self.problems for p in given
-            ),
-            # As globs that match just these names.
-            cases=tuple("".join(f"[{c}]" if c in "*?[" else c for c in f) for f in families),
-            jobs=tuple(job.id for job in plan.jobs),
-        )
-        return request, plan
+        return replace(self.request, jobs=tuple(job.id for job in plan.jobs)), plan
 
 
 def selected_suites(config: pytest.Config) -> SelectedSuites:
@@ -98,36 +72,30 @@ def selected_suites(config: pytest.Config) -> SelectedSuites:
         found = find_suites([directory / path for path in config.getoption("skillup")])
     except UsageError as error:
         raise pytest.UsageError(f"--skillup {with_hint(error)}") from None
+    trials = config.getoption("skillup_trials")
+    if trials is not None and not 1 <= trials <= MOST_TRIALS:
+        raise pytest.UsageError(f"--skillup-trials {trials}: not a number from 1 to {MOST_TRIALS}")
     out = config.getoption("skillup_out")
     request = RunRequest(
+        paths=tuple(str(path) for s in found for path in s.only or (s.path.resolve(),)),
         engines=tuple(config.getoption("skillup_engine") or ()),
         model=config.getoption("skillup_model"),
-        trials=_trials(config.getoption("skillup_trials")),
+        trials=trials,
         baseline=config.getoption("skillup_baseline"),
         judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
         directory=str(directory),
     )
-    return SelectedSuites(
-        request,
-        {s.path.resolve(): tuple(map(str, s.only or (s.path.resolve(),))) for s in found},
-        directory / out if out is not None else None,
-        directory,
-    )
+    files = tuple(suite.path.resolve() for suite in found)
+    return SelectedSuites(request, files, directory / out if out is not None else None)
 
 
-def check_out(out: Path | None) -> None:
+def check_out(out: Path) -> None:
     """Raises pytest.UsageError if `--skillup-out` is no place for a run: once, and not by case."""
-    if out is None:
-        return
     try:
-        there = next((path for path in (out, *out.parents) if path.exists()), None)
-        if there is not None and not there.is_dir():
-            raise RunDirectoryError(f"{there} is no directory")
         check_free(out)
     except RunDirectoryError as error:
-        raise pytest.UsageError(
-            f"--skillup-out: {error.message}\n  hint: name a new or empty directory"
-        ) from None
+        hint = "name a new or empty directory"
+        raise pytest.UsageError(f"--skillup-out: {error.message}\n  hint: {hint}") from None
 
 
 def add_to_arguments(config: pytest.Config, suites: Sequence[Path]) -> None:
@@ -152,25 +120,3 @@ def add_to_arguments(config: pytest.Config, suites: Sequence[Path]) -> None:
 def with_hint(error: SkillupError) -> str:
     """The error in lines for people."""
     return plain(error.message + (f"\n  hint: {error.hint}" if error.hint else ""))
-
-
-def _trials(given: str | None) -> int | None:
-    if given is None:
-        return None
-    # What has very many digits is no number to Python either.
-    number = int(given) if given.isdecimal() and len(given) < 10 else 0
-    if not 1 <= number <= MOST_TRIALS:
-        raise pytest.UsageError(f"--skillup-trials {given}: not a number from 1 to {MOST_TRIALS}")
-    return number
-
-
-def _by_suite(problems: Sequence[Problem], suites: Sequence[Path]) -> dict[Path, list[Problem]]:
-    """Each problem to the suite that its file is in; one of nobody's file concerns all."""
-    found: dict[Path, list[Problem]] = {}
-    for problem in problems:
-        file = problem.file.resolve()
-        near = [suite for suite in suites if suite == file or suite_root(suite) in file.parents]
-        nearest = max(near, key=lambda suite: len(suite_root(suite).parts), default=None)
-        for suite in suites if nearest is None else (nearest,):
-            found.setdefault(suite, []).append(problem)
-    return found

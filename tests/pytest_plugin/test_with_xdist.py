@@ -52,32 +52,40 @@ def started(project: Project) -> Counter[str]:
 
 @pytest.mark.slow
 @pytest.mark.indexed
-def test_what_the_workers_hold_is_one_run_with_reports_and_in_the_index(
+def test_what_the_workers_run_is_one_run_with_reports_and_in_the_index(
     suite: Project, run_pytest: Pytest
 ) -> None:
-    outcome = run_pytest("--skillup", "cases", "-n", "2", "-rA", "--junitxml", "out.xml")
-    assert "1 failed, 8 passed, 1 skipped, 1 error" in outcome.stdout, outcome.stdout
+    suite.write({"tests/test_own.py": "def test_own():\n    assert True\n"})
+    none = run_pytest("tests", "--skillup", "cases", "-n", "2", "-k", "test_own")
+    assert none.exit_code == 0, none.stdout
+    assert not (suite.root / ".skillup").exists()
+    suite.write({"cases/unchecked.yaml": "input: {prompt: go}\nscripted: [{say: done}]\n"})
+    options = ("-n", "2", "-rA", "--junitxml", "out.xml")
+    outcome = run_pytest("--skillup", "cases", *options, env={"DEPLOY_TOKEN": "completed"})
+    assert "2 failed, 8 passed, 1 skipped, 1 error" in outcome.stdout, outcome.stdout
+    assert "\nskillup: cases/unchecked.yaml:1:1: warning: nothing is checked" in outcome.stdout
+    assert "\nskillup: warning: DEPLOY_TOKEN holds an ordinary word" in outcome.stdout
     run = suite.latest_run()
     assert f"skillup: {run.relative_to(suite.root)}\n" in outcome.stdout
     result = result_of(suite)
     assert (result["run_id"], result["finished"]) == (run.name, True)
     summary = result["summary"]
-    assert [summary[key] for key in ("pass", "fail", "error", "skip")] == [8, 1, 1, 1]
+    assert [summary[key] for key in ("pass", "fail", "error", "skip")] == [8, 2, 1, 1]
     assert summary["duration_ms"] > 0
     assert (run / "junit.xml").is_file()
     assert set(started(suite).values()) == {1}
     told = [p.attrib for p in ET.parse(suite.root / "out.xml").iter("property")]
     records = [told_of["value"] for told_of in told if told_of["name"] == "record"]
-    assert len(records) == 11
+    assert len(records) == 12
     assert all((suite.root / record).is_file() for record in records)
     assert "demo  1 run" in suite.run("trends").stdout
     assert "bad" in suite.run("show", "last").stdout
     judged = suite.run("judge", "last", "--json").data
-    assert (judged["summary"]["total"], judged["changes"]["statuses"]) == (11, 0)
+    assert (judged["summary"]["total"], judged["changes"]["statuses"]) == (12, 0)
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_costs_its_trial_and_no_other(
+def test_after_a_worker_that_was_killed_the_run_can_be_resumed(
     suite: Project, run_pytest: Pytest, tmp_path: Path
 ) -> None:
     worker, agent = tmp_path / "worker", tmp_path / "agent"
@@ -96,59 +104,15 @@ def test_a_worker_that_is_killed_costs_its_trial_and_no_other(
     )
     outcome = run_pytest("--skillup", "cases", "-n", "2")
     assert "crashed while running" in outcome.stdout
+    assert "holds a run already" in outcome.stdout
+    suite.write({"cases/kills.yaml": HANGS.replace("sleep 300", "true") % ("true", agent)})
+    resumed = suite.run("run", "--resume", "last")
+    assert resumed.exit_code == 3, resumed.stderr
     result = result_of(suite)
-    assert result["not_run"] == ["kills/scripted/with_skill/1"]
-    assert result["finished"] is False
-    assert result["summary"]["total"] == 11
-    assert set(started(suite).values()) == {1}
+    assert (result["finished"], result["summary"]["total"]) == (True, 12)
+    killed = "kills/scripted/with_skill/1"
+    assert {job for job, times in started(suite).items() if times > 1} <= {killed}
     assert not [pid for pid in agent.read_text().split() if psutil.pid_exists(int(pid))]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_warnings_are_told_with_workers_as_without(
-    suite: Project, run_pytest: Pytest, workers: str
-) -> None:
-    suite.write({"cases/bad.yaml": "input: {prompt: go}\nscripted: [{say: done}]\n"})
-    ordinary = {"DEPLOY_TOKEN": "completed"}
-    told = run_pytest("--skillup", "cases/bad.yaml", "-n", workers, env=ordinary).stdout
-    assert "\nskillup: cases/bad.yaml:1:1: warning: nothing is checked" in told
-    assert "\nskillup: warning: DEPLOY_TOKEN holds an ordinary word; it cannot be masked\n" in told
-
-
-@pytest.mark.slow
-def test_the_first_failure_ends_it_and_what_was_not_held_is_said(
-    suite: Project, run_pytest: Pytest
-) -> None:
-    suite.write({f"cases/more-{number}.yaml": PASSES for number in range(20)})
-    outcome = run_pytest("--skillup", "cases", "-n", "2", "-x")
-    assert outcome.exit_code == 2, outcome.stdout
-    result = result_of(suite)
-    assert result["finished"] is False
-    assert len(result["not_run"]) + result["summary"]["total"] == 31
-
-
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_a_directory_that_is_not_free_is_refused_before_anything_is_held(
-    suite: Project, run_pytest: Pytest, workers: str
-) -> None:
-    suite.write({"here/notes.txt": "mine"})
-    outcome = run_pytest("--skillup", "cases", "-n", workers, "--skillup-out", "here")
-    assert outcome.exit_code == 4, outcome.stdout
-    assert "here is not empty" in outcome.stderr + outcome.stdout
-    assert "Traceback" not in outcome.stderr + outcome.stdout
-    assert [path.name for path in (suite.root / "here").iterdir()] == ["notes.txt"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", ["0", "2"])
-def test_where_no_case_is_held_nothing_is_made(
-    suite: Project, run_pytest: Pytest, workers: str
-) -> None:
-    suite.write({"tests/test_own.py": "def test_own():\n    assert True\n"})
-    outcome = run_pytest("tests", "--skillup", "cases", "-n", workers, "-k", "test_own")
-    assert outcome.exit_code == 0, outcome.stdout
-    assert not (suite.root / ".skillup").exists()
 
 
 @pytest.mark.slow
