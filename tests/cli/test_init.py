@@ -23,8 +23,6 @@ FILES = {
     "evals/cases/two-turns.yaml",
     "evals/cases/uses-the-skill.yaml",
     "evals/eval.yaml",
-    "evals/schema/case.schema.json",
-    "evals/schema/suite.schema.json",
 }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, UsageError
-from skillup.importers.write import relative, schema_files, write_files
+from skillup.importers.write import schema_path, write_files
 from skillup.load.discover import workspace_root
 from skillup.schema.templates import escape
 from skillup.workspace.skills import SKILL_FILE, skill_description, skill_name, skill_problem
@@ -52,21 +52,20 @@ def new_suite(root: Path, engine: str, request: str | None, *, example: bool) ->
             raise InvalidFilesError([problem])
         skill = skill_name(root)
         request = request or request_from(skill_description(root), skill)
-    schemas = schema_files(root / "evals", ("suite", "case"))
-    folders = {"suite": root / "evals", "case": root / "evals/cases"}
-    header = {
-        name: f"# yaml-language-server: $schema={relative(folder, schemas[name][0])}\n"
-        for name, folder in folders.items()
-    }
-    files = {root / "evals/eval.yaml": header["suite"] + _suite(skill, engine)}
+    files = {root / "evals/eval.yaml": _header(root / "evals", "suite") + _suite(skill, engine)}
+    header = _header(root / "evals/cases", "case")
     for name, text in _cases(skill, request).items():
-        files[root / f"evals/cases/{name}.yaml"] = header["case"] + f"id: {name}\n{text}"
-    files |= {path: text for path, text in schemas.values() if text}
+        files[root / f"evals/cases/{name}.yaml"] = f"{header}id: {name}\n{text}"
     if example:
         files[root / SKILL_FILE] = _EXAMPLE
     # Within a workspace runs go into that one's `.skillup/`, which is its own business.
     ignored = _ignoring(root / IGNORE) if workspace_root(root) == root.resolve() else None
     return files | ({root / IGNORE: ignored} if ignored is not None else {})
+
+
+def _header(folder: Path, kind: str) -> str:
+    schema = schema_path(folder, kind)
+    return f"# yaml-language-server: $schema={schema}\n" if schema else ""
 
 
 def request_from(description: str, skill: str) -> str:
