@@ -1,8 +1,8 @@
 """A process on a worker of a cluster that runs a few trials, as `skillup run` would.
 
 On stdin it gets what :mod:`skillup.executors.cluster.worker` asks: the request of the run, its
-paths as the client has them, and the directory that takes the place of `/` here. What came of it is
-in the directory `run`, and in the file `answer.json` beside it. It ends when its worker does.
+paths as the client has them, and a directory, whose `root` takes the place of `/` here. What came
+of it is in `run` there, and in the file `answer.json`. It ends when its worker does.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skillup.app.request import RunRequest, request_from
 from skillup.app.run_session import RunSession, first_skillup_error
 from skillup.app.shutdown import until_signalled
 from skillup.engines.registry import get_engine
-from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError, SkillupError
+from skillup.errors import FullDiskError, RunDirectoryError, SkillupError
 from skillup.executors.cluster.worker import ANSWER_FILE, NO_ROOM
 from skillup.load.trust import VARIABLE
 from skillup.plan import Plan
@@ -42,19 +42,22 @@ def main() -> int:
     threading.Thread(target=_end_with, args=(asked["parent"],), daemon=True).start()
     # The client has looked at what the suites may do; here is only what it sent, without `.git`.
     os.environ[VARIABLE] = "1"
+    root = f"{asked['directory']}/root"
     try:
-        request = _placed_below(asked["root"], asked["request"])
+        request = _placed_below(root, asked["request"])
         os.chdir(request.directory)
         plan, _ = plan_of(request)
-        answer = _check(asked, plan) if asked["mode"] == "check" else _run(asked, request, plan)
+        answer = _check(asked, plan) if asked.get("check") else _run(asked, request, plan)
         Path(asked["directory"], ANSWER_FILE).write_text(json.dumps(answer))
-    except SkillupError as error:
-        return _refused(error, asked["root"])
-    except BaseExceptionGroup as group:
-        refused = first_skillup_error(group)
+    except (SkillupError, BaseExceptionGroup) as error:
+        refused = error if isinstance(error, SkillupError) else first_skillup_error(error)
         if refused is None:
             raise
-        return _refused(refused, asked["root"])
+        problems = [str(p) for p in refused.problems[:3]] if hasattr(refused, "problems") else []
+        with suppress(OSError):  # where no disk has room: the code says enough
+            sys.stderr.write("; ".join([*problems, str(refused)]).replace(root, "") + "\n")
+            sys.stderr.flush()
+        return NO_ROOM if isinstance(refused, FullDiskError | RunDirectoryError) else 1
     return 0
 
 
@@ -65,17 +68,6 @@ def _end_with(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_STOP_SECONDS)
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _refused(error: SkillupError, root: str) -> int:
-    """Say on stderr, in one line, why no trials are run; the exit code."""
-    problems = [str(p) for p in error.problems[:3]] if isinstance(error, InvalidFilesError) else []
-    text = "; ".join([*problems, error.message, *filter(None, [error.hint])])
-    # Where no disk has room there may be none for this, either: the code says enough.
-    with suppress(OSError):
-        sys.stderr.write(" ".join(text.replace(root, "").split()) + "\n")
-        sys.stderr.flush()
-    return NO_ROOM if isinstance(error, FullDiskError | RunDirectoryError) else 1
 
 
 def _placed_below(root: str, given: dict[str, Any]) -> RunRequest:
@@ -104,10 +96,8 @@ def _check(asked: dict[str, Any], plan: Plan) -> dict[str, Any]:
             about = await get_engine(profile.engine).check(profile, os.environ)
             found["versions"][profile.name] = about.version
             problem = about.problem.message if about.problem is not None else None
-            for what, text in (("problem", problem), ("doubt", next(iter(about.notes), None))):
-                if text and found[what] is None:
-                    prefix = "" if text.startswith(f"{profile.name}: ") else f"{profile.name}: "
-                    found[what] = prefix + text
+            found["problem"] = found["problem"] or problem
+            found["doubt"] = found["doubt"] or next(iter(about.notes), None)
 
     anyio.run(look)
     if found["problem"] is None and [job.id for job in plan.jobs] != asked["jobs"]:
@@ -120,8 +110,6 @@ def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, An
     chosen = set(asked["jobs"])
     # What they depend on has been seen to by the client.
     jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in chosen)
-    if len(jobs) != len(chosen):
-        raise SkillupError("the suites make another plan here than at the client")
     with RunSession.open(
         # Whether a case is decided the client knows.
         replace(request, until_decided=False),

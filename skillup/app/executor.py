@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.util import find_spec
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from skillup.executors.cluster import Cluster
 
 _EXECUTORS = ("local", "dask")
-_UNIT = "skillup.app.cluster_unit"
 
 
 def check_executor(request: RunRequest, *, keep: bool) -> None:
@@ -37,12 +37,15 @@ def check_executor(request: RunRequest, *, keep: bool) -> None:
     elif request.scheduler is None:
         problem = "--executor dask needs a cluster"
         hint = "say where: --scheduler tcp://host:8786"
+    elif not re.fullmatch(r"(tcp|tls|ucx|wss?)://\S+:\d+", request.scheduler):
+        problem = f"--scheduler {request.scheduler}: no address of a Dask scheduler"
+        hint = "it looks like tcp://host:8786; the scheduler says it when it starts"
     elif keep:
         problem = (
             "--keep-workspaces cannot be used with --executor dask: workspaces are on the workers"
         )
         hint = "run the case here to look at its workspace"
-    if problem or request.scheduler is None:
+    if problem:
         raise UsageError(problem, hint=hint)
     try:
         installed = find_spec("distributed") is not None
@@ -53,9 +56,6 @@ def check_executor(request: RunRequest, *, keep: bool) -> None:
             "--executor dask needs the extra `cluster`, which is not installed",
             hint="pip install 'skillup-eval[cluster]'",
         )
-    from skillup.executors.cluster import check_address
-
-    check_address(request.scheduler)
 
 
 def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:
@@ -91,7 +91,6 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
         )
     return Cluster(
         scheduler=scheduler,
-        program=_UNIT,
         request=asdict(request),
         files=pack(plan, paths, suites, roots, list(files.values()), secrets),
         parallel=request.parallel,

@@ -5,6 +5,6 @@ what runs over there.
 """
 
 from skillup.executors.cluster.bundle import pack
-from skillup.executors.cluster.client import Cluster, check_address, run_on_cluster
+from skillup.executors.cluster.client import Cluster, run_on_cluster
 
-__all__ = ["Cluster", "check_address", "pack", "run_on_cluster"]
+__all__ = ["Cluster", "pack", "run_on_cluster"]

@@ -10,10 +10,7 @@ from __future__ import annotations
 import io
 import os
 import re
-import shutil
 import tarfile
-import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +22,7 @@ from skillup.plan import Job, Plan
 from skillup.redaction.secrets import Secrets
 from skillup.store import RunDirectory
 from skillup.store.files import disk_errors
-from skillup.store.trials import make_fresh
+from skillup.store.places import directory_of_job
 
 LARGEST_BYTES = 256 << 20
 """Of all files together, before they are compressed: they are in memory, here and there."""
@@ -38,7 +35,7 @@ _PATH_KEY = re.compile(
     "neighbours|path|script|script_path|skills"
 )
 """Keys, anywhere in a suite or a case, whose value may be a path that starts from the suite."""
-_MASK = re.compile(rb"\*\*\*([\w.']+)\*\*\*")
+_ASIDE = re.compile(r"^((?:raw|files)\.attempt-)(\d+)")
 
 
 def pack(
@@ -57,17 +54,14 @@ def pack(
     Raises SkillupError for an absolute path in a suite, too many bytes, a file that cannot be read,
     or one that holds one of `secrets`.
     """
+    # A dataset lies among anything at all; a suite has its folder to itself.
+    folders = [suite_root(suite) for suite in suites if suite.suffix not in DATASET_ENDINGS]
+    named = [*(path for path in paths if not path.is_dir()), *suites, *profiles, *folders]
+    wanted = [*((path, False) for path in named), *_needed(plan, roots)]
     entries: dict[str, Path] = {}
     try:
-        for path in (*(path for path in paths if not path.is_dir()), *suites, *profiles):
-            entries.update(_walk(os.path.normpath(path), path))
-        for suite in suites:
-            # A dataset lies among anything at all; a suite has its folder to itself.
-            if suite.suffix not in DATASET_ENDINGS:
-                entries.update(_walk(str(suite_root(suite)), suite_root(suite)))
-        for path, whole in _needed(plan, roots):
-            for name, source in _walk(os.path.normpath(path), path, whole=whole):
-                entries.setdefault(name, source)
+        for path, whole in wanted:
+            entries |= dict(_walk(os.path.normpath(path), path, whole=whole))
         for path in (*paths, *roots, *(root / ".skillup" for root in roots)):
             if path.is_dir():
                 entries.setdefault(str(path), path)
@@ -83,16 +77,10 @@ def _needed(plan: Plan, roots: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
     """What lies outside of the suites' folders; and whether it is needed whole: a fixture is."""
     for root in roots:
         yield root / "engines", False
-    seen: set[Path] = set()
-    for job in plan.jobs:
-        case = job.loaded
+    for job in {job.loaded.path: job for job in plan.jobs}.values():
+        root, case = job.suite.root, job.loaded
         yield case.path, False
-        if case.case.context.fixture is not None:
-            yield job.suite.root / case.case.context.fixture, True
         for document in (job.suite.document, case.document):
-            if document.path in seen:
-                continue
-            seen.add(document.path)
             for named in _paths_out_of_suite(document.data):
                 if named.startswith("/") and Path(named).exists():
                     raise SkillupError(
@@ -100,7 +88,9 @@ def _needed(plan: Plan, roots: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
                         "not sent to the workers",
                         hint="write it relative to the suite",
                     )
-                yield job.suite.root / named, False
+                yield root / named, False
+        if case.case.context.fixture is not None:
+            yield root / case.case.context.fixture, True
         for program in (job.profile.command or ())[:1]:
             if any(Path(program).is_relative_to(root) for root in roots):
                 yield Path(program), False
@@ -129,11 +119,10 @@ def _walk(
     directories that it is in.
     """
     real = path.resolve()
-    if path.is_symlink() and within:
-        inside = not path.readlink().is_absolute() and real.is_relative_to(within[0])
-        if inside:
-            yield name, path
-            return
+    is_link = within and path.is_symlink() and not path.readlink().is_absolute()
+    if is_link and real.is_relative_to(within[0]):
+        yield name, path
+        return
     if not real.exists() or real in within:
         return
     yield name, real
@@ -144,7 +133,7 @@ def _walk(
 
 
 def _archive(entries: Mapping[str, Path], secrets: Secrets, largest_bytes: int) -> bytes:
-    out, total, weights = io.BytesIO(), 0, Counter[str]()
+    out, total = io.BytesIO(), 0
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=4) as archive:
         for name, path in sorted(entries.items()):
             entry = archive.gettarinfo(path, arcname=name)
@@ -155,25 +144,18 @@ def _archive(entries: Mapping[str, Path], secrets: Secrets, largest_bytes: int) 
             content = b""
             if entry.isreg() or entry.islnk():
                 content = path.read_bytes()
-                masked = secrets.mask_bytes(content)
-                if masked != content:
-                    names = set(_MASK.findall(masked)) - set(_MASK.findall(content))
-                    shown = ", ".join(sorted(one.decode() for one in names)) or "a credential"
+                if secrets.mask_bytes(content) != content:
                     raise SkillupError(
-                        f"{path}: holds the value of {shown}, and credentials are not sent to "
-                        "workers",
+                        f"{path}: holds a credential, and none is sent to workers",
                         hint="name the variable instead (${NAME}), and set it at the workers",
                     )
                 entry.type, entry.linkname, entry.size = tarfile.REGTYPE, "", len(content)
             archive.addfile(entry, io.BytesIO(content))
             total += len(content)
-            weights.update({str(parent): len(content) for parent in Path(name).parents})
             if total > largest_bytes:
-                # The deepest directory that holds most of it.
-                heavy = (parent for parent, size in weights.items() if size * 2 > total)
                 raise SkillupError(
                     f"the files of the suites are larger than {largest_bytes >> 20} MiB, which is "
-                    f"too much to send to every worker; most of it is below {max(heavy, key=len)}",
+                    f"too much to send to every worker (up to {path})",
                     hint="move what the suites do not need out of their folders",
                 )
     return out.getvalue()
@@ -201,75 +183,53 @@ def pack_run(run: Path, prefix: bytes) -> bytes:
             if path.suffix in (".json", ".jsonl") and not of_agent:
                 content = content.replace(prefix, b"")
             entry = tarfile.TarInfo(name.as_posix())
-            entry.size, entry.mode = len(content), path.stat().st_mode & 0o777
-            entry.mtime = int(path.stat().st_mtime)
+            entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     return out.getvalue()
 
 
-def unpack_run(data: bytes, directory: Path) -> None:
-    """Lay out the archive of a run that a worker has sent.
+def unpack_run(
+    data: bytes, jobs: Sequence[Job], directory: RunDirectory, secrets: Secrets
+) -> dict[str, bytes]:
+    """Put blobs, answers, streams and artifacts of :func:`pack_run` into the run; the other files.
 
-    Raises tarfile.TarError for anything but files below it: a worker is trusted with less than the
-    client is.
+    Secrets that only the client knows are masked, in file names, too. Raises tarfile.TarError for
+    what is no such archive: a worker is trusted with less than the client is.
     """
-    with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
+    answers = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
+    places = {
+        f"trials/{directory_of_job(job.id)}/": directory.trial_directory(job.id) for job in jobs
+    }
+    # Streams that earlier starts have set aside stay as they are.
+    aside = {first: len([*place.glob("*.attempt-*")]) for first, place in places.items()}
+    rest: dict[str, bytes] = {}
+    renamed: dict[bytes, bytes] = {}
+    with (
+        disk_errors("write", directory.path),
+        tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive,
+    ):
         for entry in archive:
-            name = Path(entry.name)
-            content = archive.extractfile(entry) if entry.isreg() else None
-            if content is None or name.is_absolute() or ".." in name.parts:
-                raise tarfile.ExtractError(f"a worker's archive has no plain file at {name}")
-            path = directory / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with content, path.open("wb") as file:
-                shutil.copyfileobj(content, file)
-            path.chmod(entry.mode & 0o777)
-            os.utime(path, (entry.mtime, entry.mtime))
-
-
-def lay_out_run(
-    data: bytes, jobs: Sequence[Job], scratch: Path, directory: RunDirectory, secrets: Secrets
-) -> RunDirectory:
-    """Lay out what a worker has written; blobs, answers, streams and artifacts go into the run.
-
-    Secrets that only the client knows are masked, in file names, too.
-    """
-    with disk_errors("write", directory.path):
-        laid_out = Path(tempfile.mkdtemp(dir=scratch))
-        unpack_run(data, laid_out)
-        renamed = {}
-        for file in sorted((laid_out / "blobs").glob("??/*")):
-            name = directory.blobs.put(file.read_bytes())
-            if name != file.name:
-                renamed[file.name.encode()] = name.encode()
-        answers = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
-        for file in sorted((laid_out / "judge-answers").glob("*.json")):
-            answers.write(StoredAnswer.model_validate_json(file.read_bytes()))
-        there = RunDirectory.open(laid_out)
-        for job in jobs:
-            source, target = there.trial_directory(job.id), directory.trial_directory(job.id)
-            for name in ("raw", "files"):
-                # Those of earlier attempts were set aside there, and are here.
-                for number in range(1, len([*source.glob(f"{name}.attempt-*")]) + 1):
-                    _move(source / f"{name}.attempt-{number}", target / name, secrets)
-                    make_fresh(target / name)
-                _move(source / name, target / name, secrets)
-        for file in [*laid_out.rglob("*.json")] if renamed else ():
-            content = file.read_bytes()
-            for old, new in renamed.items():
-                content = content.replace(old, new)
-            file.write_bytes(content)
-        return there
-
-
-def _move(source: Path, target: Path, secrets: Secrets) -> None:
-    for file in sorted(source.rglob("*")):
-        # Agents name files, too.
-        place = target / os.fsdecode(secrets.mask_bytes(os.fsencode(file.relative_to(source))))
-        if file.is_dir():
-            place.mkdir(parents=True, exist_ok=True)
-            continue
-        place.parent.mkdir(parents=True, exist_ok=True)
-        masked = secrets.mask_bytes(file.read_bytes())
-        shutil.move(file, place)
-        place.write_bytes(masked)
+            file = archive.extractfile(entry) if entry.isreg() else None
+            if file is None or ".." in entry.name.split("/"):
+                raise tarfile.ExtractError(f"a worker's archive has no plain file at {entry.name}")
+            content = file.read()
+            first = next((place for place in places if entry.name.startswith(place)), "")
+            below = entry.name.removeprefix(first)
+            if entry.name.startswith("blobs/"):
+                old, new = Path(entry.name).name, directory.blobs.put(content)
+                renamed |= {old.encode(): new.encode()} if old != new else {}
+            elif entry.name.startswith("judge-answers/"):
+                answers.write(StoredAnswer.model_validate_json(content))
+            elif first and below.startswith(("raw", "files")):
+                shift = aside[first]
+                below = _ASIDE.sub(lambda found: f"{found[1]}{int(found[2]) + shift}", below)  # noqa: B023
+                # Agents name files, too.
+                target = places[first] / os.fsdecode(secrets.mask_bytes(os.fsencode(below)))
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(secrets.mask_bytes(content))
+            else:
+                rest[entry.name] = content
+    for file_name, data in rest.items():
+        for old_sha, new_sha in renamed.items():
+            rest[file_name] = data = data.replace(old_sha, new_sha)
+    return rest

@@ -1,27 +1,26 @@
-"""The client's side: it submits trials to Dask's workers, and takes in what comes back.
+"""The client's side: it sends trials to Dask's workers, and takes in what comes back.
 
-Order, dependencies, budgets and early stopping are those of any run (:class:`Run`); as many trials
-are submitted at once as the workers have threads, for a trial that only waits there would be one
-more that a budget can not keep back. Which worker gets a trial, and that it runs again where its
-worker is lost, is up to Dask.
+Order, dependencies, budgets and early stopping are those of any run (:class:`Run`): as many trials
+are submitted at once as the workers have threads, each to the worker with the most room; if that is
+lost, to another. Which workers there are is asked again and again.
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import sys
 import tarfile
+import time
 import uuid
 import warnings
 import zlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import anyio
 import anyio.to_thread
@@ -31,38 +30,36 @@ from pydantic import ValidationError
 from skillup import __version__
 from skillup.engines.base import Availability
 from skillup.engines.registry import get_engine
-from skillup.errors import SkillupError, UsageError
+from skillup.errors import SkillupError
 from skillup.executors.attempts import set_aside_unused
 from skillup.executors.cluster import worker
-from skillup.executors.cluster.bundle import lay_out_run
+from skillup.executors.cluster.bundle import unpack_run
 from skillup.executors.options import RunObserver, RunOptions
-from skillup.executors.retries import retry_reason, with_note
+from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
 from skillup.plan import Job, Plan
 from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade, Stop
-from skillup.schema.record import TurnError
+from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory
-from skillup.store.trials import (
-    GRADE_FILE,
-    RECORD_FILE,
-    DamagedRecordError,
-    load_grade,
-    load_record,
-)
+from skillup.store.places import directory_of_job
+from skillup.store.trials import GRADE_FILE, RECORD_FILE
 from skillup.trial import record_without_turns
 
 LOSSES_ALLOWED = 3
 """So often a trial runs again because its worker was lost; then that is its error."""
 
-_CONNECT_SECONDS = 15
+_CONNECT_SECONDS = 5
 _CLOSE_SECONDS = 5
 _PREPARE_SECONDS = 150.0
+_POLL_SECONDS = 0.2
 _WITHOUT_WORKERS_SECONDS = 60.0
 """How long a run waits for workers: at its start for the first, later for those that come again."""
-_COPIED_EVENTS = frozenset({"message_refused", "trial_forked"})
-_DAMAGED = (tarfile.TarError, zlib.error, EOFError, ValidationError, DamagedRecordError)
+_COPIED_EVENTS = ("message_refused", "trial_forked")
+_DAMAGED = (tarfile.TarError, zlib.error, EOFError, ValidationError)
 _GO_ON = "what has finished is kept: go on with `skillup run --resume`"
+_BROKEN = "the connection to the Dask scheduler broke"
+_UNKNOWN = "nobody has looked at it yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +68,6 @@ class Cluster:
 
     scheduler: str
     """Its address."""
-    program: str
-    """The module whose ``main`` runs trials in a process of its own."""
     request: Mapping[str, Any]
     """What makes the plan, as JSON-like data: the workers make it anew from the files."""
     files: bytes
@@ -80,18 +75,15 @@ class Cluster:
     """At most so many trials at once; None: one for each thread of the workers."""
 
 
-def check_address(scheduler: str) -> None:
-    """Raises UsageError if it cannot be the address of a scheduler."""
-    parts = urlsplit(scheduler)
-    try:
-        right = parts.scheme in ("tcp", "tls", "ucx", "ws", "wss") and parts.hostname and parts.port
-    except ValueError:
-        right = False
-    if not right:
-        raise UsageError(
-            f"--scheduler {scheduler}: no address of a Dask scheduler",
-            hint="it looks like tcp://host:8786; the scheduler says it when it starts",
-        )
+@dataclass(slots=True)
+class _Worker:
+    address: str
+    threads: int
+    problem: str | None = _UNKNOWN
+    """Why it gets no trials."""
+    doubt: str | None = None
+    """Why it gets none while there is another."""
+    running: int = 0
 
 
 async def run_on_cluster(
@@ -115,284 +107,79 @@ async def run_on_cluster(
         async with _connected(cluster.scheduler) as client, anyio.create_task_group() as group:
             backend = _DaskBackend(run, client, cluster, group)
             try:
-                versions = await backend.open()
-                for profile in {job.profile.name: job.profile for job in plan.jobs}.values():
+                await backend.open()
+                for name, engine in {j.profile.name: j.profile.engine for j in plan.jobs}.items():
                     # As the workers have them: on this machine there need be none.
-                    available = Availability(True, (), version=versions[profile.name])
-                    run.engines[profile.name] = (get_engine(profile.engine), available)
+                    available = Availability(True, (), version=backend.versions[name])
+                    run.engines[name] = get_engine(engine), available
                 await run.run_all(backend.run, [job for job in plan.jobs if job.id not in grades])
             finally:
                 with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-                    await backend.close()
+                    await client.run(worker.forget, backend.id, on_error="ignore")
             group.cancel_scope.cancel()
 
 
 class _DaskBackend:
-    """Workers that can run trials of this run have a resource of its name, one for each thread.
-
-    Trials that share turns are one task.
-    """
+    """Runs trials on the workers that can run them; those that share turns are one task."""
 
     def __init__(self, run: Run, client: Any, cluster: Cluster, group: TaskGroup) -> None:
         self._run, self._client, self._group, self._cluster = run, client, group, cluster
-        self._jobs = {job.id: job for job in run.plan.jobs}
-        self._order = {job_id: place for place, job_id in enumerate(self._jobs)}
-        self._id = uuid.uuid4().hex  # of this start alone
-        self._name = worker.run_name(self._id)
+        self.id = uuid.uuid4().hex  # of this start alone
         self._request = {
-            "run": self._id,
+            "run": self.id,
             "run_id": run.options.run_id,
             "version": __version__,
-            "program": cluster.program,
             "request": dict(cluster.request),
         }
-        self._workers: dict[str, dict[str, Any]] = {}
-        """By address, what those answered that are there."""
-        self._ready: set[str] = set()
-        self._changed = anyio.Event()
-        self._running_at: dict[str, str] = {}
-        """By job, the worker that began it last."""
+        self._workers: dict[str, _Worker] = {}
+        self.versions: dict[str, str | None] = {}
+        """Of the profiles' CLIs."""
 
-    async def open(self) -> dict[str, str | None]:
-        """Find workers; the versions of the profiles' CLIs.
+    def _ready(self) -> list[_Worker]:
+        able = [one for one in self._workers.values() if one.problem is None]
+        return [one for one in able if one.doubt is None] or able
 
-        Raises SkillupError if no worker, nor any that comes within a minute, can run the trials.
-        """
-        self._client.subscribe_topic("all", self._cluster_changed)
-        self._client.subscribe_topic(self._name, self._task_event)
-        async with anyio.create_task_group() as group:
-            for address in await self._client.nthreads():
-                group.start_soon(self._prepare, address)
-        with anyio.move_on_after(0 if self._workers else _WITHOUT_WORKERS_SECONDS):
-            while not self._ready:
-                await self._changed.wait()
-        others_have_one = bool(self._ready)
-        for address, about in self._workers.items():
-            if not about["doubt"]:
-                continue
-            if others_have_one:
-                _warn(
-                    f"worker {address}: {about['doubt']} (other workers have one); "
-                    "it gets no trials"
-                )
-            else:  # a login may be where skillup does not look
-                _warn(f"warning: worker {address}: {about['doubt']}")
-                await self._grant(address)
-        if not self._workers:
-            raise SkillupError(
-                f"the cluster has no workers, and none came within {_WITHOUT_WORKERS_SECONDS:g} s",
-                hint="start some: `dask worker ADDRESS`, or scale() of the cluster's deployer",
-            )
-        if not self._ready:
+    def _is_looking(self) -> bool:
+        return any(one.problem == _UNKNOWN for one in self._workers.values())
+
+    async def open(self) -> None:
+        """Find workers. Raises SkillupError if none can run the trials."""
+        self._group.start_soon(self._watch)
+        await _until(lambda: bool(self._workers) and not self._is_looking())
+        if not self._ready():
             raise SkillupError(
                 f"no worker can run these trials: {self._problems()}",
                 hint="install what is missing there; docs/cluster.md says what a worker needs",
             )
-        self._group.start_soon(self._watch)
-        versions: dict[str, str | None] = self._workers[min(self._ready)]["versions"]
-        return versions
 
-    async def close(self) -> None:
-        """Have the workers remove what was laid out there."""
-        workers = [*self._workers]
-        await self._client.run(worker.forget, self._id, workers=workers, on_error="ignore")
-
-    async def run(self, jobs: Sequence[Job]) -> None:
-        """Have the jobs run, and conclude them."""
-        directory, notes = self._run.directory, dict[str, str]()
-        scratch = Path()
-        for job in jobs:
-            checkpoint = directory.read_checkpoint(job.id)
-            if checkpoint is not None:
-                self._run.stopping.count(checkpoint.record, None)
-                why = "its session is not on the worker that runs it now"
-                notes[job.id] = set_aside_unused(directory, job, checkpoint, why)
-            scratch = directory.begin_trial(job.id).scratch
-            directory.journal("trial_sent", job=job.id)
-        try:
-            answer = await self._answer(jobs)
-            # What has come is finished: it is kept, even if the run ends in this moment.
-            with anyio.CancelScope(shield=True):
-                if isinstance(answer, TurnError):
-                    await self._fail(jobs, answer)
-                else:
-                    await self._take_in(answer, jobs, scratch, notes)
-        finally:
-            for job in jobs:
-                directory.remove_scratch(job.id)
-
-    async def _answer(self, jobs: Sequence[Job]) -> dict[str, Any] | TurnError:
-        """What :func:`~skillup.executors.cluster.worker.run_trials` says, or why nothing came."""
-        from distributed.scheduler import KilledWorker
-
-        known = self._run.references  # an agent may have changed what they are judged by
-        request = {
-            **self._request,
-            "jobs": [job.id for job in jobs],
-            "references": {case_of(job.id): known.get(case_of(job.id), {}) for job in jobs},
-        }
-        error: Exception | None = None
-        for _ in range(LOSSES_ALLOWED + 1):
-            future = self._client.submit(
-                worker.run_trials,
-                request,
-                key=f"{self._name}-{uuid.uuid4().hex}",
-                resources={self._name: 1},
-                priority=-self._order[jobs[0].id],
-                retries=LOSSES_ALLOWED,
-                pure=False,
-            )
+    async def _watch(self) -> None:
+        """Look who is there. Raises SkillupError if no worker has been ready for a minute."""
+        since = time.monotonic()
+        while True:
             try:
-                answer: dict[str, Any] | None = await self._unless_stranded(future)
-            except (worker.TrialsLostError, KilledWorker) as lost:
-                error = lost
-                break
-            except Exception as failure:
-                raise SkillupError(_failure(failure), hint=_GO_ON) from failure
-            finally:
-                with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
-                    await self._client.cancel([future], force=True)
-            if answer is not None and "failed" in answer:
-                what = f"the worker's skillup failed: {answer['failed']}"
-                return TurnError(kind="internal", message=what)
-            if answer is not None:
-                return answer
-        message = f"its worker was lost {LOSSES_ALLOWED + 1} times while it ran; last: {error}"
-        return TurnError(kind="crash", message=message)
+                with anyio.fail_after(_CONNECT_SECONDS):
+                    there = await self._client.nthreads()
+            except (OSError, TimeoutError) as error:
+                raise SkillupError(f"{_BROKEN}: {_failure(error)}", hint=_GO_ON) from error
+            for address in self._workers.keys() - there.keys():
+                del self._workers[address]
+            for address in there.keys() - self._workers.keys():
+                self._workers[address] = _Worker(address, there[address])
+                self._group.start_soon(self._prepare, self._workers[address])
+            if self._ready() or self._is_looking():
+                since = time.monotonic()
+            elif time.monotonic() - since > _WITHOUT_WORKERS_SECONDS:
+                what = f"no worker has been there for {_WITHOUT_WORKERS_SECONDS:g} s"
+                what += f" that can run these trials: {self._problems() or 'there is none'}"
+                start = "start some: `dask worker ADDRESS`, or scale() of the cluster's deployer"
+                raise SkillupError(what, hint=f"{start}; {_GO_ON}")
+            threads = sum(one.threads for one in self._ready())
+            self._run.scheduler.resize(min(threads, self._cluster.parallel or threads) or 1)
+            await anyio.sleep(_POLL_SECONDS)
 
-    async def _unless_stranded(self, future: Any) -> dict[str, Any] | None:
-        """What the task yields; None if all workers had gone and others came.
-
-        Dask does not look again at tasks that no worker could take when a worker becomes able to.
-        """
-        answer: dict[str, Any] | None = None
-        failure: Exception | None = None
-
-        async def result() -> None:
-            nonlocal answer, failure
-            try:
-                answer = await future
-            except Exception as error:  # noqa: BLE001 (raised below: a group would wrap it)
-                failure = error
-            group.cancel_scope.cancel()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(result)
-            deserted = False
-            while not (deserted and self._ready):
-                deserted = not self._ready
-                await self._changed.wait()
-            group.cancel_scope.cancel()
-        if failure is not None:
-            raise failure
-        return answer
-
-    async def _take_in(
-        self,
-        answer: Mapping[str, Any],
-        jobs: Sequence[Job],
-        scratch: Path,
-        notes: Mapping[str, str],
-    ) -> None:
-        """Put what was written over there into the run, as if it had happened here."""
-        run = self._run
-        data, secrets = answer["trials"], run.options.secrets
-        take = partial(lay_out_run, data, jobs, scratch, run.directory, secrets)
-        try:
-            await self._replay(await anyio.to_thread.run_sync(take), jobs, notes)
-        except _DAMAGED as error:
-            what = f"what its worker sent back is damaged: {' '.join(str(error).split())[:300]}"
-            rest = [job for job in jobs if job.id not in run.grades]
-            await self._fail(rest, TurnError(kind="internal", message=what))
-        if answer["stop"] is not None:
-            run.stopping.stop(Stop.model_validate(answer["stop"]))
-
-    async def _replay(
-        self, there: RunDirectory, jobs: Sequence[Job], notes: Mapping[str, str]
-    ) -> None:
-        run, begun, sent = self._run, set[str](), {job.id: job for job in jobs}
-        for event in there.events():
-            kind = event.pop("event", None)
-            job = sent.get(str(event.get("job")))
-            if job is None:
-                continue
-            place = there.trial_directory(job.id)
-            if kind == "trial_started":
-                self._started(job)
-                if job.id in begun:
-                    run.directory.journal(kind, job=job.id)
-                begun.add(job.id)
-            elif kind == "trial_retried":
-                kept = next(a for a in there.attempts(job.id) if a.attempt == event["attempt"])
-                reason = retry_reason(kept, job.loaded.case.retry_policy) or "error"
-                run.give_up(job, kept, reason)
-            elif kind == "trial_finished":
-                # The digests in its journal are of texts in which paths were others.
-                record = with_note(load_record(place / RECORD_FILE), notes.get(job.id))
-                await run.conclude(job, record, load_grade(place / GRADE_FILE), judged=True)
-            elif kind == "trial_left" and not (place / RECORD_FILE).exists():
-                run.leave(job)
-            elif kind in _COPIED_EVENTS:
-                run.directory.journal(kind, **{k: v for k, v in event.items() if k != "time"})
-
-    async def _fail(self, jobs: Sequence[Job], error: TurnError) -> None:
-        for job in jobs:
-            self._started(job)
-            record = record_without_turns(self._run.request(job), error=error)
-            await self._run.conclude(job, record)
-
-    def _started(self, job: Job, at: str = "") -> None:
-        if job.id not in self._running_at:
-            self._run.observer.trial_started(job, 1)
-        self._running_at[job.id] = at or self._running_at.get(job.id, "")
-
-    def _task_event(self, topic_event: tuple[float, Any]) -> None:
-        """A task of this run has begun, or was lost while its worker lives."""
-        event = topic_event[1]
-        jobs, address = [self._jobs[job] for job in event["jobs"]], event["worker"]
-        if event["event"] == "started":
-            for job in jobs:
-                self._started(job, address)
-            return
-        self._lost(jobs, address, event["reason"])
-        if event["full"] and address in self._ready:
-            self._workers[address]["problem"] = event["reason"]
-            _warn(f"worker {address}: {event['reason']}; it gets no trials")
-            self._now_ready(self._ready - {address})
-
-    def _lost(self, jobs: Sequence[Job], address: str, reason: str) -> None:
-        """Have the journal and the result's warnings say so."""
-        self._run.stopping.note_loss(reason, address)
-        for job in jobs:
-            self._run.directory.journal("trial_lost", job=job.id, worker=address, reason=reason)
-            self._running_at[job.id] = ""
-            self._run.observer.trial_lost(job, address, reason)
-
-    def _cluster_changed(self, topic_event: tuple[float, Any]) -> None:
-        """A worker came or went, as the scheduler says."""
-        event = topic_event[1]
-        action = event.get("action") if isinstance(event, dict) else None
-        if action == "add-worker":
-            self._group.start_soon(self._prepare, event["worker"], True)
-        elif action == "remove-worker":
-            address = event["worker"]
-            self._workers.pop(address, None)
-            there = [self._jobs[job] for job, at in self._running_at.items() if at == address]
-            running = [job for job in there if job.id not in self._run.grades]
-            if running:
-                self._lost(running, address, "the worker has gone")
-            self._now_ready(self._ready - {address})
-
-    def _now_ready(self, ready: set[str]) -> None:
-        self._ready = ready
-        threads = sum(self._workers[address]["threads"] for address in ready)
-        self._run.scheduler.resize(min(threads, self._cluster.parallel or threads) or 1)
-        self._changed.set()
-        self._changed = anyio.Event()
-
-    async def _prepare(self, address: str, later: bool = False) -> None:
+    async def _prepare(self, one: _Worker) -> None:
         """Send the suites to a worker, and have it look what it lacks for them."""
-        request = {**self._request, "jobs": [*self._jobs]}
+        request = {**self._request, "jobs": [job.id for job in self._run.plan.jobs], "check": True}
         about: Any = OSError("no answer")
         with anyio.move_on_after(_PREPARE_SECONDS):
             try:
@@ -400,41 +187,139 @@ class _DaskBackend:
                     worker.prepare,
                     request,
                     self._cluster.files,
-                    workers=[address],
+                    workers=[one.address],
                     on_error="return",
                 )
-            except OSError as error:  # the scheduler's connection
-                answers = {address: error}
-            about = answers.get(address, about)
+                about = answers.get(one.address, about)
+            except OSError as error:  # the connection
+                about = error
         if isinstance(about, BaseException):
-            about = {"problem": _failure(about), "doubt": None, "threads": 0}
-        self._workers[address] = about
-        doubt = about["doubt"] if later else None
-        if about["problem"] or doubt:
-            _warn(f"worker {address}: {about['problem'] or doubt}; it gets no trials")
-        elif not about["doubt"]:
-            await self._grant(address)
-
-    async def _grant(self, address: str) -> None:
-        threads = self._workers[address]["threads"]
-        await self._client.run(
-            worker.grant, self._id, threads, workers=[address], on_error="ignore"
-        )
-        if address in self._workers:
-            self._now_ready(self._ready | {address})
-
-    async def _watch(self) -> None:
-        """Raises SkillupError if no worker has been left for a minute."""
-        while True:
-            with anyio.move_on_after(None if self._ready else _WITHOUT_WORKERS_SECONDS) as limit:
-                await self._changed.wait()
-            if limit.cancelled_caught:
-                problems = f"; there are {self._problems()}" if self._workers else ""
-                what = f"no worker has been left for {_WITHOUT_WORKERS_SECONDS:g} s{problems}"
-                raise SkillupError(what, hint=_GO_ON)
+            about = {"problem": _failure(about)}
+        one.problem, one.doubt = about["problem"], about.get("doubt")
+        self.versions = about.get("versions") or self.versions
+        if one.problem is not None:
+            _warn(f"worker {one.address}: {one.problem}; it gets no trials")
+        elif one.doubt is not None:  # a login may be where skillup does not look
+            _warn(f"worker {one.address}: {one.doubt}; it gets no trials where others have one")
 
     def _problems(self) -> str:
-        return "; ".join(f"{a}: {about['problem']}" for a, about in self._workers.items())
+        return "; ".join(f"{a}: {one.problem}" for a, one in self._workers.items() if one.problem)
+
+    async def run(self, jobs: Sequence[Job]) -> None:
+        """Have the jobs run, and conclude them."""
+        directory, notes = self._run.directory, dict[str, str]()
+        for job in jobs:
+            checkpoint = directory.read_checkpoint(job.id)
+            if checkpoint is not None:
+                self._run.stopping.count(checkpoint.record, None)
+                why = "its session is not on the worker that runs it now"
+                notes[job.id] = set_aside_unused(directory, job, checkpoint, why)
+            directory.begin_trial(job.id)
+            directory.remove_scratch(job.id)
+        answer = await self._answer(jobs)
+        # What has come is finished: it is kept, even if the run ends in this moment.
+        with anyio.CancelScope(shield=True):
+            if isinstance(answer, TurnError):
+                await self._fail(jobs, answer)
+            else:
+                await self._take_in(answer, jobs, notes)
+
+    async def _answer(self, jobs: Sequence[Job]) -> dict[str, Any] | TurnError:
+        """What :func:`~skillup.executors.cluster.worker.run_trials` says, or why nothing came."""
+        known = self._run.references  # an agent may have changed what they are judged by
+        request = {
+            **self._request,
+            "jobs": [job.id for job in jobs],
+            "references": {case_of(job.id): known.get(case_of(job.id), {}) for job in jobs},
+        }
+        last = ""
+        for attempt in range(LOSSES_ALLOWED + 1):
+            await _until(lambda: bool(self._ready()))
+            one = min(self._ready(), key=lambda one: one.running / one.threads)
+            for job in jobs if attempt == 0 else ():
+                self._run.observer.trial_started(job, 1)
+            one.running += 1
+            try:
+                answer = await self._submit(request, one)
+            finally:
+                one.running -= 1
+            if "failed" in answer:
+                what = f"the worker's skillup failed: {answer['failed']}"
+                return TurnError(kind="internal", message=what)
+            if "lost" not in answer:
+                return answer
+            last = answer["lost"]
+            self._run.stopping.note_loss(last, one.address)
+            for job in jobs:
+                about = {"job": job.id, "worker": one.address, "reason": last}
+                self._run.directory.journal("trial_lost", **about)
+                self._run.observer.trial_lost(job, one.address, last)
+            if answer.get("unfit"):
+                one.problem = last
+                _warn(f"worker {one.address}: {last}; it gets no trials")
+            elif answer.get("anew"):
+                self._workers.pop(one.address, None)  # it is prepared once more
+        message = f"its worker was lost {LOSSES_ALLOWED + 1} times while it ran; last: {last}"
+        return TurnError(kind="crash", message=message)
+
+    async def _submit(self, request: dict[str, Any], one: _Worker) -> dict[str, Any]:
+        """What the task yields; ``{"lost": …}`` if its worker has gone."""
+        future = self._client.submit(
+            worker.run_trials, request, workers=[one.address], pure=False, retries=0
+        )
+        try:
+            await _until(lambda: future.done() or self._workers.get(one.address) is not one)
+            if not future.done():
+                return {"lost": "the worker has gone"}
+            answer: dict[str, Any] = await future
+            return answer
+        except Exception as failure:
+            raise SkillupError(_failure(failure), hint=_GO_ON) from failure
+        finally:
+            with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                await self._client.cancel([future], force=True)
+
+    async def _take_in(
+        self, answer: Mapping[str, Any], jobs: Sequence[Job], notes: Mapping[str, str]
+    ) -> None:
+        """Put what was written over there into the run, as if it had happened here."""
+        run, open_jobs = self._run, {job.id: job for job in jobs}
+        take = partial(unpack_run, answer["trials"], jobs, run.directory, run.options.secrets)
+        try:
+            files = await anyio.to_thread.run_sync(take)
+            for event in map(json.loads, files["events.jsonl"].splitlines()):
+                kind = event.pop("event")
+                if kind in _COPIED_EVENTS and event.get("job") in open_jobs:
+                    run.directory.journal(kind, **{k: v for k, v in event.items() if k != "time"})
+            for job in jobs:
+                place = f"trials/{directory_of_job(job.id)}/"
+                for name in sorted(files):
+                    if name.startswith(f"{place}attempt-"):
+                        kept = Record.model_validate_json(files[name])
+                        error = kept.first_error()
+                        run.give_up(job, kept, error.kind if error else "turn_precondition_fail")
+                if place + RECORD_FILE in files:
+                    record = Record.model_validate_json(files[place + RECORD_FILE])
+                    graded = files.get(place + GRADE_FILE)
+                    grade = Grade.model_validate_json(graded) if graded is not None else None
+                    await run.conclude(
+                        job, with_note(record, notes.get(job.id)), grade, judged=True
+                    )
+                else:
+                    run.leave(job)
+                del open_jobs[job.id]
+        except (*_DAMAGED, KeyError, ValueError) as error:
+            what = f"what its worker sent back is damaged: {' '.join(str(error).split())[:300]}"
+            rest = [job for job in open_jobs.values() if job.id not in run.grades]
+            await self._fail(rest, TurnError(kind="internal", message=what))
+        if answer["stop"] is not None:
+            run.stopping.stop(Stop.model_validate(answer["stop"]))
+
+    async def _fail(self, jobs: Sequence[Job], error: TurnError) -> None:
+        for job in jobs:
+            record = record_without_turns(self._run.request(job), error=error)
+            self._run.directory.remove_scratch(job.id)
+            await self._run.conclude(job, record)
 
 
 @asynccontextmanager
@@ -449,17 +334,18 @@ async def _connected(scheduler: str) -> AsyncIterator[Any]:
             logging.getLogger(name).setLevel(logging.CRITICAL)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of other versions of packages that no trial needs
-        client = make(scheduler, asynchronous=True, timeout=_CONNECT_SECONDS, set_as_default=False)
         try:
-            try:
-                with anyio.fail_after(_CONNECT_SECONDS + 5):
-                    await client
-            except (OSError, TimeoutError, ValueError) as error:
-                raise SkillupError(
-                    f"no Dask scheduler answers at {scheduler}: {_failure(error)}",
-                    hint="is it running, and can it be reached from here? "
-                    "`dask scheduler` says its address when it starts",
-                ) from error
+            with anyio.fail_after(_CONNECT_SECONDS + 5):
+                client = await make(
+                    scheduler, asynchronous=True, timeout=_CONNECT_SECONDS, set_as_default=False
+                )
+        except (OSError, TimeoutError, ValueError) as error:
+            raise SkillupError(
+                f"no Dask scheduler answers at {scheduler}: {_failure(error)}",
+                hint="is it running, and can it be reached from here? `dask scheduler` says its "
+                "address when it starts, such as tcp://host:8786",
+            ) from error
+        try:
             yield client
         finally:
             with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
@@ -473,8 +359,14 @@ def _failure(error: BaseException) -> str:
     # Without the address of the object that failed.
     text = re.sub(r"^in <[^>]*>: ", "", " ".join(str(cause).split()))[:300]
     if "scheduler-connection-lost" in text:
-        return "the connection to the Dask scheduler broke"
+        return _BROKEN
     return text or type(cause).__name__
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    """Dask says of few things that they happen: they are asked for."""
+    while not condition():  # noqa: ASYNC110
+        await anyio.sleep(_POLL_SECONDS)
 
 
 def _warn(line: str) -> None:

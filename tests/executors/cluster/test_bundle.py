@@ -100,10 +100,10 @@ def test_links_inside_stay_links_and_others_are_followed(tmp_path: Path) -> None
 
 def test_what_cannot_be_sent_is_refused_before_the_start(tmp_path: Path) -> None:
     make_tree(tmp_path, {**SUITE, "k/SKILL.md": SKILL, "s/data/deep/big.bin": "x" * 5000})
-    with pytest.raises(SkillupError, match=r"most of it is below .*/s/data/deep$"):
+    with pytest.raises(SkillupError, match=r"too much to send .*/s/data/deep/big.bin"):
         packed(tmp_path, most=3000)
     (tmp_path / "s/data/key").write_text("key: sk-12345678")
-    with pytest.raises(SkillupError, match=r"s/data/key: holds the value of LAB_KEY"):
+    with pytest.raises(SkillupError, match=r"s/data/key: holds a credential"):
         packed(tmp_path, secrets=Secrets({"LAB_KEY": "sk-12345678"}))
     (tmp_path / "s/eval.yaml").write_text(f"name: s\ndistractors: [{tmp_path}/k]\n")
     with pytest.raises(SkillupError, match=r"eval.yaml: .*/k is an absolute path"):
