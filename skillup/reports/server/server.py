@@ -9,18 +9,17 @@ import hmac
 import os
 import re
 import secrets
-import socket
 import stat
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from socketserver import TCPServer
 from typing import Any, BinaryIO
-from urllib.parse import parse_qs, quote, unquote, unquote_to_bytes, urlsplit
+from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
 
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.reports.html.build import page_html
@@ -32,10 +31,9 @@ ADDRESS = "127.0.0.1"
 USUAL_PORT = 7575
 _NAMES = (ADDRESS, "localhost", "[::1]")
 _OWN_SITES = ("same-origin", "none")  # `none`: typed in, from a bookmark, or opened by a program
-_PATIENCE = 30  # Seconds to wait for a request to come in whole
+_PATIENCE = 5  # Seconds that a connection may be silent within a request, or between two
 _MOST_AT_ONCE = 200
 """Connections. Each has a thread, and whoever opens more leaves no files for reading runs."""
-_GOES_WITHIN = 2.0  # Seconds that a connection may take to go, once it is closed for another one
 _LOOK_EVERY = 0.5
 _SAY_EVERY = 10.0  # Seconds, so that a connection whose other end has gone is noticed
 _LARGEST_SHOWN = 20_000_000  # Bytes of a text that a browser is made to show; a larger one is saved
@@ -88,9 +86,7 @@ class Guard:
         return rest if path.startswith("/") and slash and known else None
 
     def _is_own(self, host: str) -> bool:
-        name, colon, port = host.strip().lower().rpartition(":")
-        if not colon or (host.endswith("]") and name.startswith("[")):
-            name, port = host.strip().lower(), "80"
+        name, _, port = host.strip().lower().rpartition(":")
         return name in _NAMES and port == str(self.port)
 
     def _is_own_origin(self, origin: str) -> bool:
@@ -138,9 +134,7 @@ def open_inside(root: Path, encoded: str) -> tuple[BinaryIO, int, str]:
 def disposition(name: str, *, attachment: bool) -> str:
     """The Content-Disposition for a file of this name, whatever is in the name."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "._- ") else "_" for c in name)
-    kind = "attachment" if attachment else "inline"
-    encoded = quote(os.fsencode(name), safe="")
-    return f"{kind}; filename=\"{plain}\"; filename*=UTF-8''{encoded}"
+    return f'{"attachment" if attachment else "inline"}; filename="{plain}"'
 
 
 # What is answered to which path.
@@ -226,7 +220,7 @@ def _file(file: BinaryIO, size: int, name: str) -> Answer:
 
 
 class ViewServer(ThreadingHTTPServer):
-    """Serves until :meth:`stop`; connections that are open do not keep it."""
+    """Serves until it is closed; connections that are open do not keep it."""
 
     daemon_threads = True
     block_on_close = False
@@ -243,8 +237,6 @@ class ViewServer(ThreadingHTTPServer):
         self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
         self.streams = threading.BoundedSemaphore(_MOST_AT_ONCE // 2)
         """So that however many pages wait for changes, others are answered."""
-        self.silent: dict[socket.socket, None] = {}
-        """Connections that have not sent a whole request, the one that is so longest first."""
         try:
             super().__init__((ADDRESS, USUAL_PORT if port is None else port), _Handler)
         except OSError as error:
@@ -260,28 +252,19 @@ class ViewServer(ThreadingHTTPServer):
         """What to open: the secret is in it."""
         return f"http://{ADDRESS}:{self.server_port}/{self.guard.token}/"
 
-    def stop(self) -> None:
-        """End :meth:`serve_forever`, and what tells of changes; from any thread but its own."""
-        self.stopping.set()
-        self.shutdown()
-
     def server_bind(self) -> None:
         """Without asking a name server what this machine is called."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.socket.bind(self.server_address)
-        self.server_address = self.socket.getsockname()
+        TCPServer.server_bind(self)
         self.server_name, self.server_port = ADDRESS, self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own; beyond what there is room for, a silent connection is closed."""
-        if not self._room.acquire(blocking=False) and not self._make_room():
+        """In a thread of its own; beyond what there is room for, it is closed."""
+        if not self._room.acquire(blocking=False):
             self.shutdown_request(request)
             return
         try:
-            self.silent[request] = None
             super().process_request(request, client_address)
         except BaseException:  # no thread could be had
-            self.silent.pop(request, None)
             self._room.release()
             raise
 
@@ -289,17 +272,7 @@ class ViewServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.silent.pop(request, None)
             self._room.release()
-
-    def _make_room(self) -> bool:
-        """In place of the connection that has been silent longest; whether there was one."""
-        for connection in list(self.silent)[:1]:
-            self.silent.pop(connection, None)
-            with suppress(OSError):  # it has gone just now
-                connection.shutdown(socket.SHUT_RDWR)  # which its thread notices
-            return self._room.acquire(timeout=_GOES_WITHIN)
-        return False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that has gone is no news."""
@@ -312,13 +285,8 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = _PATIENCE
 
-    def handle_one_request(self) -> None:
-        self.server.silent[self.connection] = None
-        super().handle_one_request()
-
     def do_GET(self) -> None:
         server = self.server
-        server.silent.pop(self.connection, None)
         refusal, path = server.guard.refusal(self.headers), server.guard.inner_path(self.path)
         has_body = self.headers.get("Content-Length", "0") != "0"
         answer: Answer | Stamp
@@ -404,8 +372,7 @@ class _Handler(BaseHTTPRequestHandler):
             allow = ("Allow", "GET, HEAD")
             self._send(_error(405, "this server is for reading only", None, allow))
         else:
-            known = code if code in (408, 414, 431, 505) else 400
-            self._send(_error(known, "this is no request that can be read"))
+            self._send(_error(400, "this is no request that can be read"))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
         """Nothing: people look at the page, not at its log."""

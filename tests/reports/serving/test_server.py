@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -199,25 +198,19 @@ def test_a_change_in_the_folder_is_told(viewer: Viewer) -> None:
     assert "c" in [run["id"] for run in viewer.get("api/runs").data["runs"]]
 
 
-def test_connections_that_send_no_request_make_room_for_one_that_does(viewer: Viewer) -> None:
+def test_connections_that_send_no_request_do_not_keep_others_out(viewer: Viewer) -> None:
     idle = []
     try:
         for _ in range(260):
             connection = socket.create_connection(("127.0.0.1", viewer.port), timeout=30)
             connection.sendall(b"GET /")
             idle.append(connection)
-        closed = sum(is_closed(connection) for connection in idle[:60])
-        answer = viewer.get("api/runs")
-        idle[-1].settimeout(0)
-        with pytest.raises(BlockingIOError):
-            idle[-1].recv(1)
+        closed = sum(is_closed(connection) for connection in idle)
+        assert closed == 260, "those beyond 200 at once, the others after a few seconds"
+        assert viewer.get("api/runs").status == 200
     finally:
         for connection in idle:
             connection.close()
-
-    assert closed == 60
-    assert answer.status == 200
-    assert answers_again(viewer)
 
 
 def test_pages_that_wait_for_changes_leave_room_for_other_requests(tmp_path: Path) -> None:
@@ -244,13 +237,3 @@ def is_closed(connection: socket.socket) -> bool:
         return connection.recv(1) == b""
     except ConnectionResetError:
         return True
-
-
-def answers_again(viewer: Viewer) -> bool:
-    """Whether it comes to: threads take a moment to see that their connection has gone."""
-    for _ in range(200):
-        try:
-            return viewer.get("api/runs").status == 200
-        except OSError:
-            time.sleep(0.05)
-    return False
