@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,11 +17,9 @@ from skillup.judges.rejudge.judges_compared import (
     Agreement,
     Disagreement,
     JudgeColumn,
-    JudgedItem,
     JudgePair,
-    JudgeVerdict,
 )
-from skillup.judges.rejudge.labels import Confusion, Label, Score
+from skillup.judges.rejudge.labels import Confusion, Score
 from skillup.reports.result import GradeTotals
 from skillup.schema.analysis import Analysis
 from skillup.schema.grade import Grade, Judging
@@ -62,34 +60,28 @@ class RejudgeCounts:
         return ExitCode.FAILED if own["FAIL"] or self.not_run else ExitCode.PASSED
 
 
-def judgement_chunks(
+def judgement_json(
     head: Mapping[str, Any],
-    judged: Iterator[tuple[str, Grade, GradeChange | None]],
+    judged: Iterable[tuple[str, Grade, GradeChange | None]],
     tally: RejudgeCounts,
-    analysis: Callable[[], Analysis] | None = None,
-) -> Iterator[str]:
-    """``{…head, cases: [{job_id, grade, changes}], summary, changes, …}``, case by case.
-
-    `analysis` is called at the end, when all of `judged` has come.
-    """
-    opening = json.dumps(dict(head), ensure_ascii=False, indent=2).removesuffix("\n}")
-    yield f'{opening},\n  "cases": ['
-    separator = "\n"
-    for job_id, grade, change in judged:
-        changes = _change(change) if change else None
-        data = {"job_id": job_id, "grade": _dump(grade), "changes": changes}
-        yield separator + json.dumps(data, ensure_ascii=False)
-        separator = ",\n"
+    analysis: Analysis | None = None,
+) -> str:
+    """``{…head, cases: [{job_id, grade, changes}], summary, changes, …}``."""
     kinds = ("flipped", "changed", "added", "removed")
     checks = {f"checks_{kind}": tally.flips[kind] for kind in kinds}
-    end = {
+    data = {
+        **head,
+        "cases": [
+            {"job_id": job, "grade": _dump(grade), "changes": _change(change) if change else None}
+            for job, grade, change in judged
+        ],
         "summary": _dump(tally.totals.summary()),
         "changes": {"trials": tally.changed, "statuses": tally.flipped, **checks},
         "judging": _dump(tally.took),
         **{name: getattr(tally, name) for name in ("left_out", "not_run", "damaged")},
-        "analysis": _dump(analysis()) if analysis is not None else None,
+        "analysis": _dump(analysis),
     }
-    yield "\n  ],\n" + json.dumps(end, ensure_ascii=False, indent=2).removeprefix("{\n") + "\n"
+    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
 
 def _change(change: GradeChange) -> dict[str, Any]:
@@ -128,30 +120,14 @@ def panel_data(
 ) -> dict[str, Any]:
     """``{schema_version, skillup_version, source, trials, judges, pairs}``.
 
-    A verdict is ``{passed, reason, quote}``; `passed` is null where the judge failed.
+    A verdict's `passed` is null where the judge failed.
     """
-    judges = []
-    for column in columns:
-        verdicts = [verdict.passed for verdict in column.read().values()]
-        failures = column.failures().items()
-        score = scores.get(column.name)
-        judges.append(
-            {
-                "name": column.name,
-                "items": len(verdicts),
-                "passed": verdicts.count(True),
-                "failed": verdicts.count(False),
-                "errors": [{**_item(i), "reason": why} for why, items in failures for i in items],
-                "judging": _dump(column.took),
-                "labels": _score(score) if score is not None else None,
-            }
-        )
     return {
         "schema_version": PANEL_VERSION,
         "skillup_version": __version__,
         "source": source,
         "trials": trials,
-        "judges": judges,
+        "judges": [_judge(column, scores.get(column.name)) for column in columns],
         "pairs": [
             {
                 "first": pair.first,
@@ -159,12 +135,25 @@ def panel_data(
                 **_agreement(pair.items),
                 "trials": _agreement(pair.trials),
                 "disagreements": [_both(one) for one in pair.items.disagreements],
-                "trial_disagreements": [_both(one) for one in pair.trials.disagreements],
                 "unanswered": [_both(one) for one in pair.items.unanswered],
-                "only_one": [_item(item) for item in pair.items.only_one],
+                "only_one": [asdict(item) for item in pair.items.only_one],
             }
             for pair in pairs
         ],
+    }
+
+
+def _judge(column: JudgeColumn, score: Score | None) -> dict[str, Any]:
+    verdicts = [verdict.passed for verdict in column.read().values()]
+    failures = column.failures().items()
+    return {
+        "name": column.name,
+        "items": len(verdicts),
+        "passed": verdicts.count(True),
+        "failed": verdicts.count(False),
+        "errors": [{**asdict(item), "reason": why} for why, items in failures for item in items],
+        "judging": _dump(column.took),
+        "labels": score and _score(score),
     }
 
 
@@ -173,23 +162,27 @@ def _agreement(found: Agreement) -> dict[str, Any]:
     return {**counts, "agreement": found.share, "kappa": found.kappa}
 
 
+def _both(one: Disagreement) -> dict[str, Any]:
+    return {**asdict(one.item), "first": asdict(one.first), "second": asdict(one.second)}
+
+
 def _score(score: Score) -> dict[str, Any]:
     return {
         **_confusion(score.counts),
         "by_check": {check: _confusion(counts) for check, counts in score.by_check.items()},
         "wrong": [
             {
-                **_item(item),
-                **_verdict(verdict),
+                **asdict(item),
+                **asdict(verdict),
                 "label": "pass" if label.passed else "fail",
                 "line": label.line,
             }
             for item, verdict, label in score.wrong
         ],
-        "unanswered": [_item(item) for item in score.unanswered],
-        "unmatched": [{**_item(label), "line": label.line} for label in score.unmatched],
+        "unanswered": [asdict(item) for item in score.unanswered],
+        "unmatched": [asdict(label) for label in score.unmatched],
         "contradicted": [
-            {**_item(item), "lines": [label.line for label in labels]}
+            {**asdict(item), "lines": [label.line for label in labels]}
             for item, labels in score.contradicted
         ],
     }
@@ -198,24 +191,11 @@ def _score(score: Score) -> dict[str, Any]:
 def _confusion(counts: Confusion) -> dict[str, Any]:
     """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
     shares = counts.shares().items()
-    cells = ("true_pass", "false_pass", "true_fail", "false_fail")
     return {
         **{name: part / whole if whole else None for name, (part, whole) in shares},
         "intervals": {
             name: list(wilson(part, whole)) if whole else None for name, (part, whole) in shares
         },
         "kappa": counts.kappa,
-        "confusion": {name: getattr(counts, name) for name in cells},
+        "confusion": asdict(counts),
     }
-
-
-def _both(one: Disagreement) -> dict[str, Any]:
-    return {**_item(one.item), "first": _verdict(one.first), "second": _verdict(one.second)}
-
-
-def _item(item: JudgedItem | Label) -> dict[str, Any]:
-    return {"job": item.job, "turn": item.turn, "check": item.check}
-
-
-def _verdict(verdict: JudgeVerdict) -> dict[str, Any]:
-    return {"passed": verdict.passed, "reason": verdict.reason, "quote": verdict.quote}

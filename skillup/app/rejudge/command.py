@@ -14,7 +14,7 @@ from skillup.analysis import analyse
 from skillup.app.rejudge.cases import state_of, watched_files
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging
 from skillup.errors import InvalidFilesError, SkillupError, UsageError
-from skillup.reports.rejudging import JUDGEMENT_VERSION, RejudgeCounts, judgement_chunks
+from skillup.reports.rejudging import JUDGEMENT_VERSION, RejudgeCounts, judgement_json
 from skillup.reports.terminal.layout import make_console, print_line
 from skillup.reports.terminal.listing import problem_line, shown_path
 from skillup.reports.terminal.rejudging import (
@@ -70,23 +70,16 @@ def _write_json(
         "tags": list(request.selection.tags),
         "judge_model": request.judge_model,
     }
-    source, grades = request.source, dict[str, Grade]()
-
-    def observed() -> Iterator[Judged]:
-        for job_id, grade, change in judged:
-            grades[job_id] = grade
-            yield job_id, grade, change
-
-    def analysis() -> Any:
-        info = RunDirectory.open(source.path).run_info()
+    source, rows, analysis = request.source, list(judged), None
+    if source.kind == "run":
+        info, grades = RunDirectory.open(source.path).run_info(), [grade for _, grade, _ in rows]
         if request.selection or request.cases:  # what is missing was not chosen
-            return analyse(grades.values(), info)
-        missing, saved = sorted(source.planned - set(grades)), sorted(source.not_needed)
-        return analyse(grades.values(), info, not_run=missing, not_needed=saved)
-
-    rows, of_run = (observed(), analysis) if source.kind == "run" else (judged, None)
-    for chunk in judgement_chunks(judging.secrets.mask_data(head), rows, counts, of_run):
-        sys.stdout.write(chunk)
+            analysis = analyse(grades, info)
+        else:
+            missing = sorted(source.planned - {job_id for job_id, _, _ in rows})
+            saved = sorted(source.not_needed)
+            analysis = analyse(grades, info, not_run=missing, not_needed=saved)
+    sys.stdout.write(judgement_json(judging.secrets.mask_data(head), rows, counts, analysis))
 
 
 def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCounts) -> None:

@@ -46,14 +46,11 @@ def flip_lines(change: GradeChange) -> Iterator[Text]:
     """A line for each check that changed, and under it what was found, before and after."""
     for flip in change.flips:
         style = "yellow" if flip.after is None else "green" if flip.after.passed else "red"
-        described = one_line(_described(flip.check, flip.where), _NAME)
+        described = one_line(_described(flip.check), _NAME)
         yield make_text("  ", (f"{_what(flip):<14}", style), (f"{flip.where}: ", "dim"), described)
-        if flip.before is not None and flip.before.name != flip.check.name:
-            yield Text(f"      was     {one_line(flip.before.name, _NAME)}", style="dim")
-        if flip.before is not None:
-            yield Text(f"      before  {_evidence(flip.before)}", style="dim")
-        if flip.after is not None:
-            yield Text(f"      after   {_evidence(flip.after)}", style="dim")
+        for word, result in (("before", flip.before), ("after", flip.after)):
+            if result is not None:
+                yield Text(f"      {word:<7} {_evidence(result)}", style="dim")
 
 
 def unmet_lines(grade: Grade) -> Iterator[Text]:
@@ -61,7 +58,7 @@ def unmet_lines(grade: Grade) -> Iterator[Text]:
         check = failure.check
         if check is not None:
             where = failure.where.removesuffix(": ") or "conversation"
-            described = one_line(_described(check, where), _NAME)
+            described = one_line(_described(check), _NAME)
             yield make_text(
                 "  ", (f"{_verdict(check):<7}", "red"), (f"{where}: ", "dim"), described
             )
@@ -92,12 +89,11 @@ def took_words(took: Mapping[str, Any] | None) -> tuple[str, str, str, str]:
     return str(calls), str(cached), tokens(total_tokens(took["usage"])), money(took["cost_usd"])
 
 
-def _described(check: CheckResult, where: str) -> str:
-    """Its name, its role if that is a special one, and the turn it asks if that is elsewhere."""
-    role = "" if check.role in ("assertion", "judge") else f"[{check.role}] "
-    elsewhere = check.scope.startswith("turn") and check.scope not in (where.partition(",")[0], "")
-    scope = f" ({check.scope})"
-    return f"{role}{check.name}" + (scope if elsewhere and scope[1:] not in check.name else "")
+def _described(check: CheckResult) -> str:
+    """Its name, and its role if that is a special one."""
+    return (
+        f"[{check.role}] {check.name}" if check.role not in ("assertion", "judge") else check.name
+    )
 
 
 def _what(flip: CheckChange) -> str:
@@ -124,7 +120,6 @@ _JUDGE = 48
 _ITEM = 200
 _REASON = 600
 _QUOTE = 300
-_SHOWN = 5  # Items listed below a reason for which a judge failed
 _SHOWN_LABELS = 10  # Labels that fit nothing; there may be a whole file of them, of another run
 _WORDS = {True: ("pass", "green"), False: ("fail", "red"), None: ("error", "bold magenta")}
 Data = Mapping[str, Any]
@@ -163,10 +158,7 @@ def _print_errors(judge: Data, console: Console) -> None:
     for reason, items in by_reason.items():
         head = f"{one_line(judge['name'], _JUDGE)} failed on {count(len(items), 'item')}: "
         _print(console, make_text((head, "bold magenta"), one_line(reason, _REASON)))
-        for item in items[:_SHOWN]:
-            _print(console, _item_line(item), 6)
-        if len(items) > _SHOWN:
-            _print(console, Text(f"and {len(items) - _SHOWN} more", style="dim"), 6)
+        _print(console, _item_line(items[0]), 6)
 
 
 def _print_pair(pair: Data, console: Console, quiet: bool) -> None:
@@ -178,8 +170,6 @@ def _print_pair(pair: Data, console: Console, quiet: bool) -> None:
     console.print()
     console.print(Text(f"{first} and {second}", style="bold"))
     _print(console, make_table(["", "both judged", "agreed", "", "kappa"], rows))
-    if pair["items"] and pair["kappa"] is None:
-        _print(console, Text("kappa is not defined: both always said the same", style="dim"))
     for left_out, why in (
         (pair["unanswered"], "a judge failed there"),
         (pair["only_one"], "only one of the two was asked"),
@@ -231,16 +221,18 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
 def _left_out(score: Data) -> Iterator[str]:
     if score["unanswered"]:
         yield f"{len(score['unanswered'])} left out: labelled, and the judge failed on it"
-    for item in score["contradicted"][:_SHOWN_LABELS]:
-        lines = ", ".join(map(str, item["lines"]))
-        yield f"left out: lines {lines} say both pass and fail of {one_line(_place(item), 120)}"
-    if len(score["contradicted"]) > _SHOWN_LABELS:
-        yield f"and {len(score['contradicted']) - _SHOWN_LABELS} more that are labelled both ways"
-    for label in score["unmatched"][:_SHOWN_LABELS]:
-        place = one_line(_place(label), 120)
-        yield f"line {label['line']} left out: nothing that was judged is {place}"
-    if len(score["unmatched"]) > _SHOWN_LABELS:
-        yield f"and {len(score['unmatched']) - _SHOWN_LABELS} more of the kind"
+    lines = [
+        f"left out: lines {', '.join(map(str, item['lines']))} say both pass and fail of "
+        f"{one_line(_place(item), 120)}"
+        for item in score["contradicted"]
+    ]
+    lines += [
+        f"line {label['line']} left out: nothing that was judged is {one_line(_place(label), 120)}"
+        for label in score["unmatched"]
+    ]
+    yield from lines[:_SHOWN_LABELS]
+    if len(lines) > _SHOWN_LABELS:
+        yield f"and {len(lines) - _SHOWN_LABELS} more labels left out"
 
 
 def _place(item: Data) -> str:
