@@ -159,7 +159,7 @@ def test_it_adds_up_what_running_and_ended_trials_took(tmp_path: Path) -> None:
     assert progress.spent() == (166, 0.75)
 
     progress.start(three, 1)
-    progress.add(TrialEvent(three.id, "turn_ended", 1, 2, tokens=100, shared_by=3))
+    progress.add(TrialEvent(three.id, "turn_ended", 1, 2, tokens=100))
     progress.start(three, 1)  # after turns it shared, which count once
     progress.end(three, a_grade(usage={"input_tokens": 140, "output_tokens": None}))
     assert progress.spent() == (306, 0.75)
@@ -210,7 +210,6 @@ def reporter_of(tmp_path: Path, **more: Any) -> tuple[LiveReporter, Job, io.Stri
         ({"text": ""}, "turn 1/2  0.0 s"),
         ({"text": "Hello"}, "simulated user: Hello"),
         ({"text": "key s3cret"}, "simulated user: key ***"),
-        ({"text": "", "shared_by": 2}, "waiting for the agent (shared by 2 trials)"),
     ],
 )
 def test_the_line_of_a_running_trial(tmp_path: Path, event: dict[str, Any], shown: str) -> None:
@@ -229,10 +228,10 @@ def test_verbose_prints_the_conversation_above_it(tmp_path: Path) -> None:
         assert file.getvalue() == ("c  agent\n    Hello\n" if verbose else "")
 
 
-def test_what_a_signal_does_stands_at_the_bottom(tmp_path: Path) -> None:
+def test_what_a_signal_does_stands_below_the_counts(tmp_path: Path) -> None:
     reporter, job, file = reporter_of(tmp_path)
     reporter.trial_started(job, 1)
     reporter.stopping(1)
     reporter.console.print(reporter)
-    last = file.getvalue().splitlines()[-1]
-    assert last == "stopping: ending 1 agent; Ctrl-C again to leave at once"
+    notice = file.getvalue().splitlines()[2]
+    assert notice == "stopping: ending 1 agent; Ctrl-C again to leave at once"

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 from rich.table import Table
@@ -44,6 +43,23 @@ class Running:
     doing: str = "preparing the workspace"
     tokens: int | None = None
     cost_usd: float | None = None
+
+    def add(self, event: TrialEvent) -> None:
+        if event.kind == "turn_started":
+            self.turn, self.turns = event.turn, event.turns
+            self.doing = f"{_SIMULATED}{event.text}" if event.text else _WAITING
+        elif event.kind == "message_sent" and event.source == "follow_up":
+            self.doing = f"follow-up: {event.text}"
+        elif event.kind == "message_sent" and not self.doing.startswith(_SIMULATED):
+            self.doing = _WAITING
+        elif event.kind == "item" and event.item is not None and event.item.tool_result is not None:
+            self.doing = "thinks"
+        elif event.kind == "activity":
+            self.doing = event.text
+        elif event.kind == "turn_ended":
+            self.doing = "between two turns" if event.turn < event.turns else "judging"
+            self.tokens = _sum(self.tokens, event.tokens)
+            self.cost_usd = _sum(self.cost_usd, event.cost_usd)
 
 
 class RunProgress:
@@ -85,26 +101,8 @@ class RunProgress:
         self.running[job.id] = running
 
     def add(self, event: TrialEvent) -> None:
-        running = self.running.get(event.job)
-        if running is None:
-            return
-        shared = f" (shared by {event.shared_by} trials)" if event.shared_by > 1 else ""
-        if event.kind == "turn_started":
-            running.turn, running.turns = event.turn, event.turns
-            running.doing = (f"{_SIMULATED}{event.text}" if event.text else _WAITING) + shared
-        elif event.kind == "message_sent" and event.source == "follow_up":
-            running.doing = f"follow-up: {event.text}{shared}"
-        elif event.kind == "message_sent":
-            if not running.doing.startswith(_SIMULATED):  # that user's words stay meanwhile
-                running.doing = _WAITING + shared
-        elif event.kind == "item" and event.item is not None and event.item.tool_result is not None:
-            running.doing = "thinks" + shared
-        elif event.kind == "activity":
-            running.doing = event.text + shared
-        elif event.kind == "turn_ended":
-            running.doing = "between two turns" if event.turn < event.turns else "judging"
-            running.tokens = _sum(running.tokens, event.tokens)
-            running.cost_usd = _sum(running.cost_usd, event.cost_usd)
+        if event.job in self.running:
+            self.running[event.job].add(event)
 
     def end(self, job: Job, grade: Grade) -> None:
         self._waiting.discard(job.id)
@@ -129,7 +127,7 @@ class RunProgress:
         return left * (self.clock() - self.began) / ended
 
     def words(self) -> Iterator[str]:
-        """``3 running``, ``25 waiting``, ``12 s``, ``about 4 min left``, ``9k tokens``, ``$0.31``.
+        """``3 running``, ``25 waiting``, ``12 s``, ``about 50 s left``, ``9k tokens``, ``$0.31``.
 
         What matters most comes first: a narrow terminal cuts the rest. What is not known is left
         out.
@@ -139,7 +137,7 @@ class RunProgress:
         yield seconds(round((self.clock() - self.began) * 1000))
         left = self.seconds_left()
         if left is not None:
-            yield f"{about(left)} left"
+            yield f"about {seconds(round(left, -1) * 1000)} left"
         used, cost = self.spent()
         if used is not None:
             yield f"{tokens(used)} tokens"
@@ -151,18 +149,6 @@ def _sum(a: Amount | None, b: Amount | None) -> Amount | None:
     if a is None or b is None:
         return b if a is None else a
     return a + b
-
-
-def about(seconds: float) -> str:
-    """A guess, no finer than it is: ``a few seconds``, ``about 40 s``, ``about 4 min``."""
-    if seconds < 8:
-        return "a few seconds"
-    if seconds < 90:
-        return f"about {round(seconds / 10) * 10} s"
-    if seconds < 90 * 60:
-        return f"about {round(seconds / 60)} min"
-    hours, minutes = divmod(round(seconds / 600) * 10, 60)
-    return f"about {hours} h {minutes:02d} min" if minutes else f"about {hours} h"
 
 
 class PlainReporter:
@@ -189,32 +175,29 @@ class PlainReporter:
         self._stream = ConversationStream(console, mask) if verbose else None
         self._jobs = {job.id: job for job in plan.jobs}
         self._labels = Labels.of([(job.profile.name, job.variant, job.trial) for job in plan.jobs])
-        widest = max((cell_len(self.label(job)) for job in plan.jobs), default=0)
+        widest = max((len(self.label(job)) for job in plan.jobs), default=0)
         self._widest = min(widest, _WIDEST_LABEL, console.width // 3)
         self._heartbeat = None if quiet else heartbeat
-        self._last_line = time.monotonic()
+        self._silent = True
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> PlainReporter:
         if self._heartbeat:
-            self._thread.start()
+            threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._over.set()
-        if self._thread.is_alive():
-            self._thread.join()
 
     def _beat(self) -> None:
-        every = self._heartbeat or 0.0
-        while not self._over.wait(max(self._last_line + every - time.monotonic(), 0.01)):
-            if time.monotonic() - self._last_line >= every:
+        while not self._over.wait(self._heartbeat):
+            if self._silent:
                 trials = f"{self.progress.done}/{self.progress.total} trials"
                 self._print(", ".join([trials, *self.progress.words()]), "dim")
+            self._silent = True
 
     def _print(self, text: str | Text, style: str = "") -> None:
-        self._last_line = time.monotonic()
+        self._silent = False
         self.console.print(make_text(text), style=style, soft_wrap=True)
 
     def label(self, job: Job) -> str:
@@ -256,9 +239,8 @@ class PlainReporter:
         if self.quiet:
             return
         turns = sum(turn.status != "skipped" for turn in grade.turns)
-        label = make_text(self.label(job))
-        label.pad_right(max(self._widest - label.cell_len, 0))
-        line = make_text((f"{grade.status:<5}", STYLE[grade.status]), "  ", label)
+        label = f"  {self.label(job):<{self._widest}}"
+        line = make_text((f"{grade.status:<5}", STYLE[grade.status]), label)
         line.append(f"  {turns} turn{'s' if turns != 1 else ' '}  {seconds(grade.duration_ms):>6}")
         if grade.attempt > 1:
             line.append(f"  attempt {grade.attempt}", style="yellow")
@@ -268,7 +250,7 @@ class PlainReporter:
 
 
 class LiveReporter(PlainReporter):
-    """As the plain one, with a line for each running trial and the counts below."""
+    """As the plain one, with the counts below, and a line for each running trial."""
 
     _notice_below = ""
     _live: Live | None = None
@@ -296,40 +278,33 @@ class LiveReporter(PlainReporter):
             self._live.refresh()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """What stands at the bottom of the screen right now."""
+        """What stands at the bottom of the screen; of trials, as many as there is room for."""
         progress, width = self.progress, options.max_width
-        running = list(progress.running.values())
-        room = max(options.size.height - 4, 0)
-        shown = running if len(running) <= room else running[: max(room - 1, 0)]
-        numbers = 2 + (width >= 60) + (width >= 70)
-        table = Table.grid(padding=(0, 2, 0, 0), expand=True)
-        table.add_column(no_wrap=True, overflow="ellipsis", max_width=width * 2 // 5)
-        for _ in range(numbers):
-            table.add_column(no_wrap=True, overflow="ellipsis", style="dim", justify="right")
-        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
-        for one in shown:
-            cells = [
-                f"turn {one.turn}/{one.turns}" if one.turns else "",
-                seconds(round((progress.clock() - one.began) * 1000)),
-                f"{tokens(one.tokens)} tok" if one.tokens is not None else "",
-                money(one.cost_usd) if one.cost_usd is not None else "",
-            ]
-            doing = one_line(self.mask(plain(one.doing)), width)
-            table.add_row(*map(Text, [f"● {self.label(one.job)}", *cells[:numbers], doing]))
-        if shown:
-            yield table
-        if len(shown) < len(running):
-            yield Text(f"  … and {len(running) - len(shown)} more", style="dim")
         counts = Text(f"{progress.done}/{progress.total} trials", style="bold")
         for status, word in _WORDS.items():
             if progress.counts[status]:
                 counts.append(f"  {progress.counts[status]} {word}", style=STYLE[status])
-        foot = [counts, Text(", ".join(progress.words()), style="dim")]
+        head = [counts, Text(", ".join(progress.words()), style="dim")]
         if self._notice_below:
-            foot.append(Text(self._notice_below, style="bold yellow"))
-        for line in foot:
+            head.append(Text(self._notice_below, style="bold yellow"))
+        for line in head:
             line.truncate(width, overflow="ellipsis")
             yield line
+        table = Table.grid(padding=(0, 2, 0, 0), expand=True)
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=width * 2 // 5)
+        for _ in range(4):
+            table.add_column(no_wrap=True, overflow="ellipsis", style="dim", justify="right")
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        for one in list(progress.running.values()):
+            table.add_row(
+                Text(f"● {self.label(one.job)}"),
+                f"turn {one.turn}/{one.turns}" if one.turns else "",
+                seconds(round((progress.clock() - one.began) * 1000)),
+                f"{tokens(one.tokens)} tok" if one.tokens is not None else "",
+                money(one.cost_usd) if one.cost_usd is not None else "",
+                Text(one_line(self.mask(plain(one.doing)), width)),
+            )
+        yield table
 
 
 def stopping_words(running: int, times: int) -> str:
