@@ -137,7 +137,7 @@ class RunProgress:
         yield seconds(round((self.clock() - self.began) * 1000))
         left = self.seconds_left()
         if left is not None:
-            yield f"about {seconds(round(left, -1) * 1000)} left"
+            yield f"about {seconds(round(left / 10) * 10_000)} left"
         used, cost = self.spent()
         if used is not None:
             yield f"{tokens(used)} tokens"
