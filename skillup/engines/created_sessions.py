@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import anyio.to_thread
 
@@ -28,6 +30,54 @@ class SessionPlace:
     home: Path  # The trial's, which the engine's own is in under ``isolation: clean``
     workspace: Path
     session_id: str
+
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 64
+_LONGEST_ID = 56  # and its number
+
+
+def api_name(text: str) -> str:
+    """A tool's name as the models' APIs take it."""
+    return _NOT_IN_NAMES.sub("_", text)[:_LONGEST_NAME]
+
+
+def mcp_name(name: str) -> tuple[str, str] | None:
+    """The server and the tool of a call's name `server::tool`; None if it is of no MCP tool."""
+    server, separator, tool = name.partition("::")
+    return (server or "unknown", tool or "tool") if separator else None
+
+
+def own_arguments(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """The arguments under a tool's own `names` for them, unless one stands under that already."""
+    arguments: dict[str, Any] = {}
+    for key, value in given.items():
+        own = names.get(key, key)
+        arguments[key if own in given or own in arguments else own] = value
+    return arguments
+
+
+def with_own_ids(history: Sequence[HistoryItem]) -> list[HistoryItem]:
+    """The history with ids of calls that the models' APIs take: no two calls may have one."""
+    made: list[HistoryItem] = []
+    ids: dict[str, str] = {}  # of the latest call: the results that follow are of that
+    taken: set[str] = set()
+    for item in history:
+        calls = []
+        for call in item.tool_calls:
+            given = own = _NOT_IN_NAMES.sub("_", call.id)[:_LONGEST_ID] or "_"
+            number = 1
+            while own in taken:
+                number += 1
+                own = f"{given}_{number}"
+            taken.add(own)
+            ids[call.id] = own
+            calls.append(call.model_copy(update={"id": own}))
+        result = item.tool_result
+        if result is not None:
+            result = result.model_copy(update={"call_id": ids[result.call_id]})
+        made.append(item.model_copy(update={"tool_calls": calls, "tool_result": result}))
+    return made
 
 
 class UnwritableError(Exception):
@@ -75,7 +125,8 @@ class WritingCliEngine(CliEngine):
             return CreatedSession(None, error=self.error("auth", missing))
 
         def write() -> CreatedSession:
-            file, lines, notices = self.history_lines(history, trial, self.engine_home(trial))
+            home = self.engine_home(trial)
+            file, lines, notices = self.history_lines(with_own_ids(history), trial, home)
             _write_whole(file, lines)
             taken = self.fingerprint(file, trial.session_id)
             seeded = taken and taken.model_copy(update={"seeded": True})

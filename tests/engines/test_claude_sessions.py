@@ -26,8 +26,9 @@ from skillup.engines.claude_code.session import (
     project_folder,
     session_file,
 )
-from skillup.engines.created_sessions import SessionPlace, UnwritableError
+from skillup.engines.created_sessions import SessionPlace, UnwritableError, with_own_ids
 from skillup.engines.events import Transcript
+from skillup.engines.session_files import json_line
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import HistoryItem
 from tests.support.pasts import SOUP, Status, assistant, call, result, user
@@ -39,7 +40,8 @@ WORKSPACE = Path("/tmp/work space")
 
 
 def written(history: Sequence[HistoryItem], workspace: Path = WORKSPACE) -> list[bytes]:
-    return list(history_session(history, SESSION, workspace, "2.1.197").lines())
+    rows, _ = history_session(with_own_ids(history), SESSION, workspace, "2.1.197")
+    return [json_line(row) for row in rows]
 
 
 def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
@@ -147,10 +149,10 @@ def test_results_and_their_ids_are_such_as_the_api_takes() -> None:
 def test_the_ends_are_such_that_claude_adds_nothing(
     history: Sequence[HistoryItem], first: str, last: str
 ) -> None:
-    session = history_session(history, SESSION, WORKSPACE, "2.1.197")
-    messages = [row["message"] for row in session.rows]
+    rows, notices = history_session(history, SESSION, WORKSPACE, "2.1.197")
+    messages = [row["message"] for row in rows]
     assert (messages[0]["content"], messages[-1]["content"][0]["text"]) == (first, last)
-    assert len(session.notices) == (first == OPENING) + (last == CLOSING)
+    assert len(notices) == (first == OPENING) + (last == CLOSING)
     with pytest.raises(UnwritableError):
         written([user(" "), assistant("")])
 
@@ -255,7 +257,7 @@ EDITED = {"file_path": "a", "old_string": "x", "new_string": "y"}
         ("shell", "::", {}, "mcp__unknown__tool", None),
         ("shell", "kitchen::", {}, "mcp__kitchen__tool", None),
         ("shell", "::stock", {}, "mcp__unknown__stock", None),
-        ("shell", "x" * 300, {}, "x" * 128, None),
+        ("shell", "x" * 300, {}, "x" * 64, None),
     ],
 )
 def test_a_portable_call_is_that_of_claudes_tool(
@@ -310,8 +312,6 @@ def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared
         source: b"".join([*written([*SOUP, *said], parent.workspace), json.dumps(row).encode()]),
         source.with_suffix("") / "subagents/agent-a1.jsonl": agent_row,
         source.with_suffix("") / "tool-results/1.txt": f"output of {there}".encode(),
-        parent.engine_home / "tasks" / SESSION / "1.json": b"{}",
-        parent.engine_home / "tasks" / "another" / "1.json": b"{}",
     }.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -320,9 +320,8 @@ def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared
 
     copy = project_folder(child.engine_home, child.workspace) / f"{CHILD}.jsonl"
     own = copy.with_suffix("")
-    tasks = child.engine_home / "tasks" / CHILD / "1.json"
     of_agent = own / "subagents/agent-a1.jsonl"
-    assert set(files) == {copy, of_agent, own / "tool-results/1.txt", tasks}
+    assert set(files) == {copy, of_agent, own / "tool-results/1.txt"}
     assert json.loads(files[of_agent][0]) == {"cwd": here, "agentId": "a1"}
     copy.parent.mkdir(parents=True, exist_ok=True)
     copy.write_bytes(b"".join(files[copy]))

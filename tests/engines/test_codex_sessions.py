@@ -22,13 +22,15 @@ from skillup.engines.codex.rollout import (
     read_part,
     session_file,
 )
-from skillup.engines.codex.seeding import CreatedCall, created_call, fork_problem, rollout_rows
+from skillup.engines.codex.seeding import fork_problem, own_call, rollout_rows
 from skillup.engines.codex.transcript import CodexTranscript
+from skillup.engines.created_sessions import with_own_ids
 from skillup.engines.events import Transcript
 from skillup.engines.session_entries import EntryLog, SessionEntry
 from skillup.engines.session_files import json_line, loss_of, missing_message
+from skillup.schema.check_specs import ToolKind
 from skillup.schema.profile import Profile
-from skillup.schema.record import HistoryItem, ToolCall
+from skillup.schema.record import HistoryItem
 from tests.support.engine_turns import make_trial
 from tests.support.pasts import Status, assistant, call, result, user
 from tests.support.session_files import codex_row, done, event, item, write_rows
@@ -169,7 +171,8 @@ def test_commands_that_no_sandbox_could_be_made_for_are_the_machines_failure(
 
 
 def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
-    rows = rollout_rows(history, thread_id=THREAD, timestamp=NOW, cwd="/w", version="0.169.0")
+    past = with_own_ids(history)
+    rows = rollout_rows(past, thread_id=THREAD, timestamp=NOW, cwd="/w", version="0.169.0")
     return [json.loads(json_line(row)) for row in rows]
 
 
@@ -249,7 +252,7 @@ def test_ids_that_come_again_or_are_too_long_for_the_api() -> None:
     rows = rows_of(history)
     items = [row["payload"] for row in rows if "call_id" in row["payload"]]
     ids = [one["call_id"] for one in items]
-    assert ids[:4] == ["c", "c", "c-2", "c-2"]
+    assert ids[:4] == ["c", "c", "c_2", "c_2"]
     assert ids[4:6] == [ids[7], ids[6]]
     assert len(set(ids)) == 4
     assert max(map(len, ids)) <= 64
@@ -258,93 +261,44 @@ def test_ids_that_come_again_or_are_too_long_for_the_api() -> None:
     assert rows[-1]["payload"]["content"][0]["text"] == "half a \ufffd pair"
 
 
-def created(kind: str, name: str = "", **arguments: Any) -> CreatedCall:
-    given_ = {"id": "c", "name": name, "kind": kind, "arguments": arguments}
-    return created_call(ToolCall.model_validate(given_))
-
-
-def read_again(call: CreatedCall) -> list[tuple[str, str, dict[str, Any]]]:
-    payload = {"type": call.type, "name": call.name, "call_id": "c", "namespace": call.namespace}
-    payload["input" if call.is_freeform else "arguments"] = call.arguments
-    _, entries = read([{"type": "response_item", "payload": payload}])
-    found = [entry.item.tool_call for entry in entries if entry.item.tool_call is not None]
-    return [(each.name, each.kind, each.arguments) for each in found]
-
-
 @pytest.mark.parametrize(
-    ("made", "command"),
+    ("kind", "name", "arguments", "command"),
     [
-        (created("shell", command="ls -l"), "ls -l"),
-        (created("shell", cmd="ls -l"), "ls -l"),
-        (created("shell", command=["cat", "a b"]), "cat 'a b'"),
-        (created("shell", "command_execution", command="ls"), "ls"),
-        (created("shell", "exec_command", cmd="ls"), "ls"),
-        (created("read", path="a b.txt"), "cat 'a b.txt'"),
-        (created("read", file_path="/a/b"), "cat /a/b"),
-        (created("search", pattern="x y", path="src"), "rg -n -e 'x y' src"),
-        (created("search", query="-x"), "rg -n -e -x ."),
-        (created("skill", skill="greeter"), "cat .agents/skills/greeter/SKILL.md"),
+        ("shell", "", {"command": "ls -l"}, "ls -l"),
+        ("shell", "", {"cmd": "ls -l"}, "ls -l"),
+        ("shell", "", {"command": ["cat", "a b"]}, "cat 'a b'"),
+        ("shell", "command_execution", {"command": "ls"}, "ls"),
+        ("read", "", {"path": "a b.txt"}, "cat 'a b.txt'"),
+        ("read", "", {"file_path": "/a/b"}, "cat /a/b"),
+        ("search", "", {"pattern": "x y", "path": "src"}, "rg -n -e 'x y' src"),
+        ("search", "", {"query": "-x"}, "rg -n -e -x ."),
+        ("skill", "", {"skill": "greeter"}, "cat .agents/skills/greeter/SKILL.md"),
     ],
 )
-def test_what_codex_does_by_the_shell(made: CreatedCall, command: str) -> None:
-    assert made.name == "exec_command"
-    assert json.loads(made.arguments)["cmd"] == command
-    assert read_again(made) == [("command_execution", "shell", {"command": command})]
-
-
-EDIT = {"file_path": "a.txt", "old_string": "one\n", "new_string": "two\nthree\n"}
-
-
-@pytest.mark.parametrize(
-    ("made", "lines", "kind", "change"),
-    [
-        (
-            created("write", path="a.txt", content="one\ntwo"),
-            ["*** Add File: a.txt", "+one", "+two"],
-            "write",
-            "add",
-        ),
-        (created("write", file_path="a.txt", content=""), ["*** Add File: a.txt"], "write", "add"),
-        (
-            created("edit", **EDIT),
-            ["*** Update File: a.txt", "@@", "-one", "+two", "+three"],
-            "edit",
-            "update",
-        ),
-        (
-            created("edit", "file_change", path="a.txt", change="delete"),
-            ["*** Delete File: a.txt"],
-            "edit",
-            "delete",
-        ),
-    ],
-)
-def test_files_are_changed_by_patches(
-    made: CreatedCall, lines: list[str], kind: str, change: str
+def test_what_codex_does_by_the_shell(
+    kind: ToolKind, name: str, arguments: dict[str, Any], command: str
 ) -> None:
-    assert made.is_freeform
-    assert made.arguments.splitlines() == ["*** Begin Patch", *lines, "*** End Patch"]
-    assert read_again(made) == [("file_change", kind, {"path": "a.txt", "change": change})]
+    made = own_call(call("c", kind, name, **arguments))
+    assert made == ("", "exec_command", {"cmd": command})
 
 
 @pytest.mark.parametrize(
-    ("made", "name", "kind"),
+    ("kind", "name", "expected"),
     [
-        (created("web", query="cats"), "web_search", "web"),
-        (created("agent", prompt="go"), "spawn_agent", "agent"),
-        (created("other", x=1), "other", "other"),
-        (created("write", unknown="form"), "write", "other"),
-        (created("edit", path="a.txt"), "edit", "other"),
-        (created("read"), "read", "other"),
-        (created("shell", "Bash", command="ls"), "Bash", "other"),
-        (created("other", "odd name.v2", x=1), "odd_name_v2", "other"),
-        (created("mcp", "tiny::add", a=2), "tiny::add", "mcp"),
+        ("web", "", ("", "web_search")),
+        ("agent", "", ("", "spawn_agent")),
+        ("other", "", ("", "other")),
+        ("write", "", ("", "write")),
+        ("read", "", ("", "read")),
+        ("shell", "Bash", ("", "Bash")),
+        ("other", "odd name.v2", ("", "odd_name_v2")),
+        ("mcp", "tiny::add", ("mcp__tiny", "add")),
     ],
 )
-def test_anything_else_is_a_function_of_its_name(made: CreatedCall, name: str, kind: str) -> None:
-    assert made.type == "function_call"
-    assert made.namespace == ("mcp__tiny" if kind == "mcp" else None)
-    assert read_again(made) == [(name, kind, json.loads(made.arguments))]
+def test_anything_else_is_a_function_of_its_name(
+    kind: ToolKind, name: str, expected: tuple[str, str]
+) -> None:
+    assert own_call(call("c", kind, name, x=1)) == (*expected, {"x": 1})
 
 
 def first_row(**changes: Any) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from skillup.engines.events import Transcript, as_amount, as_dict, words
 from skillup.engines.failures import Failure
 from skillup.engines.login import Login
 from skillup.engines.session_entries import SessionFormat
-from skillup.engines.session_files import VersionRange
+from skillup.engines.session_files import VersionRange, json_line
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem
 
@@ -217,9 +217,9 @@ class ClaudeCode(WritingCliEngine):
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
     ) -> SessionContent:
         workspace, session_id = trial.workspace, trial.session_id
-        written = session.history_session(history, session_id, workspace, trial.version or "")
+        rows, notices = session.history_session(history, session_id, workspace, trial.version or "")
         file = session.project_folder(engine_home, workspace) / f"{session_id}.jsonl"
-        return file, written.lines(), written.notices
+        return file, map(json_line, rows), notices
 
     def fork_files(
         self, source: Path, parent: SessionPlace, child: SessionPlace

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from hashlib import sha256
 from html import escape
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 from uuid import UUID, uuid5
 
-from skillup.engines.created_sessions import SessionPlace, UnwritableError
+from skillup.engines.created_sessions import (
+    SessionPlace,
+    UnwritableError,
+    api_name,
+    mcp_name,
+    own_arguments,
+)
 from skillup.engines.events import as_dict, as_text
 from skillup.engines.session_files import Rewriting, rows_of
 from skillup.schema.record import HistoryItem, ToolCall
@@ -61,106 +64,10 @@ def fork_problem(first: Mapping[str, Any], thread_id: str) -> str | None:
     return None
 
 
-# Calls of a history as Codex's model would have made them. Pure.
-
-SHELL_TOOL = "exec_command"
-PATCH_TOOL = "apply_patch"
-# What portable kinds without a better form are called.
-_NAMES = {"web": "web_search", "agent": "spawn_agent"}
-_PATHS = ("path", "file_path", "filename", "file")
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-_LONGEST = 64
-"""Characters of a tool's name, and of a call's id: OpenAI's API takes no longer ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedCall:
-    """A call in Codex's form."""
-
-    type: Literal["function_call", "custom_tool_call"]
-    name: str
-    arguments: str  # JSON; of a custom tool, its input
-    namespace: str | None = None  # Of an MCP tool: its server's
-
-    @property
-    def is_freeform(self) -> bool:
-        """It is given a text, not arguments."""
-        return self.type == "custom_tool_call"
-
-
-def created_call(call: ToolCall) -> CreatedCall:
-    """A call by its name; one without, as the tool that Codex has for its kind.
-
-    `command_execution` and `file_change` are what our records call Codex's shell and patches.
-    What has not the arguments of such a tool becomes a function call of the tool's name.
-    """
-    given, name, kind = dict(call.arguments), call.name, "" if call.name else call.kind
-    if "::" in name:
-        server, _, tool = name.partition("::")
-        return _function(tool or "tool", given, f"mcp__{server or 'unknown'}")
-    if name in (PATCH_TOOL, "file_change") or kind in ("write", "edit"):
-        patch = _text(given, "input", "patch") or _patch(kind, given)
-        if patch:
-            return CreatedCall("custom_tool_call", PATCH_TOOL, patch)
-        return _function(kind or PATCH_TOOL, given)
-    if name in (SHELL_TOOL, "command_execution") or kind == "shell":
-        if "cmd" not in given and "command" in given:
-            command = given.pop("command")
-            is_list = isinstance(command, list)
-            text = shlex.join(map(as_text, command)) if is_list else as_text(command)
-            given = {"cmd": text, **given}
-        return _function(SHELL_TOOL, given)
-    # Codex reads, searches and uses skills by the shell.
-    path, pattern = _text(given, *_PATHS), _text(given, "pattern", "query")
-    skill = _text(given, "skill", "name")
-    words: list[str] = []
-    if kind == "read" and path:
-        words = ["cat", path]
-    elif kind == "search" and pattern:
-        words = ["rg", "-n", "-e", pattern, path or "."]
-    elif kind == "skill" and skill:
-        words = ["cat", f".agents/skills/{skill}/SKILL.md"]
-    if words:
-        return _function(SHELL_TOOL, {"cmd": shlex.join(words)})
-    return _function(name or _NAMES.get(kind, kind), given)
-
-
-def _patch(kind: str, given: Mapping[str, Any]) -> str | None:
-    """A patch that writes the file whole, or replaces one text in it by another.
-
-    Of a record's `file_change`: the file and what happened to it, not its lines.
-    """
-    path, content = _text(given, *_PATHS), _text(given, "content", "text")
-    old = _text(given, "old_string", "old_text", "old")
-    new = _text(given, "new_string", "new_text", "new")
-    change, lines = _text(given, "change"), ""
-    if kind == "write" and content is not None:
-        change, lines = "add", _marked("+", content)
-    elif kind == "edit" and (old or new):
-        change, lines = "update", "@@\n" + _marked("-", old or "") + _marked("+", new or "")
-    elif kind:
-        return None
-    if not path or change not in ("add", "update", "delete"):
-        return None
-    return f"*** Begin Patch\n*** {change.title()} File: {path}\n{lines}*** End Patch\n"
-
-
-def _marked(mark: str, text: str) -> str:
-    return "".join(f"{mark}{line}\n" for line in text.splitlines())
-
-
-def _function(name: str, arguments: Mapping[str, Any], namespace: str | None = None) -> CreatedCall:
-    name, space = (_NOT_IN_NAMES.sub("_", one)[:_LONGEST] for one in (name, namespace or ""))
-    text = json.dumps(arguments, ensure_ascii=False)
-    return CreatedCall("function_call", name, text, space or None)
-
-
-def _text(given: Mapping[str, Any], *names: str) -> str | None:
-    return next((given[name] for name in names if isinstance(given.get(name), str)), None)
-
-
 # A conversation that never ran, as the rows of a Codex rollout. Pure.
 
+_SHELL_TOOL = "exec_command"
+_NAMES = {"web": "web_search", "agent": "spawn_agent"}
 _TOKEN_NAMES = (
     *("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"),
     *("reasoning_output_tokens", "total_tokens"),
@@ -171,6 +78,35 @@ _NO_TOKENS = {
     "model_context_window": None,
 }
 _EXIT_CODES = {"success": 0, "error": 1}
+
+
+def own_call(call: ToolCall) -> tuple[str, str, dict[str, Any]]:
+    """The namespace of an MCP tool, the tool's name, and its arguments, as Codex has them.
+
+    A call with a name keeps it, but for `command_execution`, our records' name of Codex's shell.
+    One without is of the tool that Codex has for its kind, or a function of the kind's name.
+    """
+    given, name, kind = call.arguments, call.name, "" if call.name else call.kind
+    if mcp := mcp_name(name):
+        return api_name(f"mcp__{mcp[0]}"), api_name(mcp[1]), given
+    if name in (_SHELL_TOOL, "command_execution") or kind == "shell":
+        given = own_arguments(given, {"command": "cmd"})
+        if isinstance(command := given.get("cmd"), list):
+            given["cmd"] = shlex.join(map(as_text, command))
+        return "", _SHELL_TOOL, given
+    # Codex reads, searches and uses skills by the shell.
+    found = own_arguments(given, {"file_path": "path", "query": "pattern", "name": "skill"})
+    path, pattern, skill = (as_text(found.get(key)) for key in ("path", "pattern", "skill"))
+    words: list[str] = []
+    if kind == "read" and path:
+        words = ["cat", path]
+    elif kind == "search" and pattern:
+        words = ["rg", "-n", "-e", pattern, path or "."]
+    elif kind == "skill" and skill:
+        words = ["cat", f".agents/skills/{skill}/SKILL.md"]
+    if words:
+        return "", _SHELL_TOOL, {"cmd": shlex.join(words)}
+    return "", api_name(name or _NAMES.get(kind, kind)), given
 
 
 def rollout_rows(
@@ -199,85 +135,56 @@ def rollout_rows(
     }
     if provider is not None:
         meta["model_provider"] = provider
-    rows = _Rows(thread_id)
     # The past has cost nothing here: a turn's tokens are the running total less the one before.
     nothing_yet = {"type": "token_count", "info": _NO_TOKENS, "rate_limits": None}
-    payloads = [("session_meta", meta), ("event_msg", nothing_yet)]
-    payloads += [row for item in history for row in rows.of(item)]
+    payloads = [("session_meta", meta), ("event_msg", nothing_yet), *_payloads(history, thread_id)]
     for ordinal, (kind, payload) in enumerate(payloads):
         yield {"timestamp": timestamp, "ordinal": ordinal, "type": kind, "payload": payload}
 
 
-class _Rows:
-    """Goes through a history; remembers its calls for their results."""
+def _payloads(history: Sequence[HistoryItem], thread_id: str) -> Iterator[tuple[str, Row]]:
+    """The types and payloads of the rows for all messages."""
+    turn = 0
+    shell_calls: set[str] = set()
 
-    def __init__(self, thread_id: str) -> None:
-        self._thread_id = thread_id
-        self._turn = 0
-        self._items = 0
-        self._calls: dict[str, tuple[str, CreatedCall]] = {}
-        self._ids: set[str] = set()
-
-    def of(self, item: HistoryItem) -> Iterator[tuple[str, Row]]:
-        """The types and payloads of the rows for one message."""
-        if item.role == "user":
-            self._turn += 1
-            yield "response_item", _message("user", "input_text", item.content)
-            text = {"type": "text", "text": item.content, "text_elements": []}
-            yield "event_msg", self._completed("UserMessage", text)
-        elif item.role == "assistant":
-            if item.content:
-                text = {"type": "Text", "text": item.content}
-                yield "event_msg", self._completed("AgentMessage", text)
-                yield "response_item", _message("assistant", "output_text", item.content)
-            for call in item.tool_calls:
-                yield "response_item", self._call(call)
-        elif item.tool_result is not None:
-            result = item.tool_result
-            call_id, created = self._calls[result.call_id]
-            output, code = result.content, _EXIT_CODES.get(result.status)
-            # Codex's own tools put an exit code above what they gave back.
-            if code is not None and (created.is_freeform or created.name == SHELL_TOOL):
-                header = "Exit code:" if created.is_freeform else "Process exited with code"
-                output = f"{header} {code}\nOutput:\n{output}"
-            row = {"type": f"{created.type}_output", "call_id": call_id, "output": output}
-            yield "response_item", row
-
-    def _completed(self, kind: str, text: Row) -> Row:
-        self._items += 1
-        item = {"type": kind, "id": self._uuid(f"item {self._items}"), "content": [text]}
-        return {
+    def completed(kind: str, number: int, text: Row) -> tuple[str, Row]:
+        item_id, turn_id = (
+            str(uuid5(UUID(thread_id), what)) for what in (f"item {number}", f"turn {turn}")
+        )
+        return "event_msg", {
             "type": "item_completed",
-            "thread_id": self._thread_id,
-            "turn_id": self._uuid(f"turn {self._turn}"),
-            "item": item,
+            "thread_id": thread_id,
+            "turn_id": turn_id,
+            "item": {"type": kind, "id": item_id, "content": [text]},
             "started_at_ms": 0,
             "completed_at_ms": 0,
         }
 
-    def _uuid(self, what: str) -> str:
-        return str(uuid5(UUID(self._thread_id), what))
-
-    def _call(self, call: ToolCall) -> Row:
-        """Its id is short enough and unlike all before: the same one may be there in every turn."""
-        created = created_call(call)
-        call_id, number = _short(call.id), 1
-        while call_id in self._ids:
-            number += 1
-            call_id = _short(f"{call.id}-{number}")
-        self._ids.add(call_id)
-        self._calls[call.id] = call_id, created
-        row = {"type": created.type, "name": created.name, "call_id": call_id}
-        if created.namespace is not None:
-            row["namespace"] = created.namespace
-        return {**row, "input" if created.is_freeform else "arguments": created.arguments}
+    for number, item in enumerate(history):
+        if item.tool_result is not None:
+            result = item.tool_result
+            output, code = result.content, _EXIT_CODES.get(result.status)
+            # Codex's shell puts an exit code above what it gave back.
+            if code is not None and result.call_id in shell_calls:
+                output = f"Process exited with code {code}\nOutput:\n{output}"
+            row = {"type": "function_call_output", "call_id": result.call_id, "output": output}
+            yield "response_item", row
+        elif item.role == "user":
+            turn += 1
+            yield "response_item", _message("user", "input_text", item.content)
+            text = {"type": "text", "text": item.content, "text_elements": []}
+            yield completed("UserMessage", number, text)
+        elif item.content:
+            yield completed("AgentMessage", number, {"type": "Text", "text": item.content})
+            yield "response_item", _message("assistant", "output_text", item.content)
+        for call in item.tool_calls:
+            namespace, name, given = own_call(call)
+            row = {"type": "function_call", "name": name, "call_id": call.id}
+            row["arguments"] = json.dumps(given, ensure_ascii=False, default=str)
+            if name == _SHELL_TOOL:
+                shell_calls.add(call.id)
+            yield "response_item", row | ({"namespace": namespace} if namespace else {})
 
 
 def _message(role: str, kind: str, text: str) -> Row:
     return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
-
-
-def _short(call_id: str) -> str:
-    if len(call_id) <= _LONGEST:
-        return call_id
-    return f"call_{sha256(call_id.encode(errors='replace')).hexdigest()[:32]}"
