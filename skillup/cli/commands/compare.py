@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import AsJson, IndexUrl
+from skillup.cli.options import AsJson, IndexUrl, Texts, option
 from skillup.errors import ExitCode, UsageError
 
 
@@ -23,8 +23,7 @@ def compare(
     ] = "previous",
     b: Annotated[str, typer.Argument(help="The later run, named in the same way.")] = "last",
     gate: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=VALUE; outranks the suites' gates, for all suites; repeatable."),
+        Texts, option("NAME=VALUE; outranks the suites' gates, for all suites; repeatable.")
     ] = None,
     index: IndexUrl = None,
     as_json: AsJson = False,

@@ -8,16 +8,15 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import AsJson
+from skillup.cli.options import AsJson, Texts, option
 
 
 def doctor(
     engine: Annotated[
-        list[str] | None, typer.Argument(help="Profiles or adapters. Default: all of them.")
+        Texts, typer.Argument(help="Profiles or adapters. Default: all of them.")
     ] = None,
     probe: Annotated[
-        bool,
-        typer.Option("--probe", help="Hold a conversation of two turns: asks the model, costs."),
+        bool, option("Run a conversation of two turns: asks the model, costs.", "--probe")
     ] = False,
     as_json: AsJson = False,
 ) -> int:

@@ -7,9 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from skillup.cli.options import RUN_HELP
+from skillup.cli.options import RunName, option
 from skillup.errors import UsageError
 
 
@@ -23,13 +21,11 @@ class To(StrEnum):
 
 
 def export(
-    run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)],
-    format_: Annotated[To, typer.Option("--format", help="What to write.")],
+    run: RunName,
+    format_: Annotated[To, option("What to write.", "--format")],
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="anthropic: a new folder, default RUN/anthropic; else a file, or stdout."
-        ),
+        option("anthropic: a new folder, by default RUN/anthropic; else a file."),
     ] = None,
 ) -> int:
     """Write a run as a workspace of Anthropic's skill-creator, or as one file.

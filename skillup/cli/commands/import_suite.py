@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import AsJson
+from skillup.cli.options import AsJson, Force, option
 
 
 class From(StrEnum):
@@ -28,13 +28,11 @@ def import_suite(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE…", help="YAML, JSON or JSONL files of suites.")
     ],
-    out: Annotated[
-        Path, typer.Option("--out", help="The new suite's folder; several files get one each.")
-    ],
+    out: Annotated[Path, option("The new suite's folder; several files get one each.")],
     from_: Annotated[
-        From | None, typer.Option("--from", help="Which tool's. Default: by what is in the file.")
+        From | None, option("Which tool's. Default: by what is in the file.", "--from")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> int:
     """Convert suites of AgentV, vibecheck, promptfoo, Anthropic's skill evals or Langfuse.

@@ -10,19 +10,17 @@ from typing import Annotated
 
 import typer
 
+from skillup.cli.options import Force, option
+
 
 def init(
     skill_dir: Annotated[
         Path, typer.Argument(metavar="SKILL_DIR", help="The skill: the directory of its SKILL.md.")
     ] = Path(),
-    engine: Annotated[str, typer.Option("--engine", "-e", help="Who runs the cases.")] = "scripted",
-    request: Annotated[
-        str | None, typer.Option(help="What a user says who needs the skill.")
-    ] = None,
-    example: Annotated[
-        bool, typer.Option("--example", help="Make a small sample skill, too.")
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    engine: Annotated[str, option("Who runs the cases.", "--engine", "-e")] = "scripted",
+    request: Annotated[str | None, option("What a user says who needs the skill.")] = None,
+    example: Annotated[bool, option("Make a small sample skill, too.", "--example")] = False,
+    force: Force = False,
 ) -> int:
     """Write evals/ for a skill: a case that needs it, one that does not, and one of two turns."""
     from skillup.app.suites.new import new_suite, write_suite

@@ -8,20 +8,15 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import AsJson, IndexUrl, parse_out
+from skillup.cli.options import AsJson, IndexUrl, Reports, option, parse_out
 
 
 def merge(
     runs: Annotated[
         list[str], typer.Argument(metavar="RUN...", help="The runs of `skillup run --shard`.")
     ],
-    out: Annotated[
-        Path, typer.Option(metavar="PATH", parser=parse_out, help="The merged run's directory.")
-    ],
-    report: Annotated[
-        list[str] | None,
-        typer.Option("--report", help="Also write: html, junit, markdown, benchmark, json."),
-    ] = None,
+    out: Annotated[Path, option("The merged run's directory.", metavar="PATH", parser=parse_out)],
+    report: Reports = None,
     index: IndexUrl = None,
     as_json: AsJson = False,
 ) -> int:

@@ -7,25 +7,18 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from skillup.cli.options import RUN_HELP, IndexUrl
+from skillup.cli.options import IndexUrl, RunName, Texts, option
 from skillup.errors import UsageError
 
 
 def report(
-    run: Annotated[str, typer.Argument(metavar="RUN", help=RUN_HELP)],
+    run: RunName,
     formats: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--report", help="html, junit, markdown, benchmark, json; with commas, or repeated."
-        ),
+        Texts, option("html, junit, markdown, benchmark, json; repeatable.", "--report")
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(
-            metavar="RUN", help="An earlier run to stand beside it in report.html; or `previous`."
-        ),
+        option("An earlier run to stand beside it in report.html; or `previous`.", metavar="RUN"),
     ] = None,
     index: IndexUrl = None,
 ) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 def run(
     paths: o.Paths = None,
-    engine: o.Engines = None,
+    engines: o.Engines = None,
     model: o.Model = None,
     parallel: o.Parallel = None,
     trials: o.Trials = None,
     trials_from_turn: o.TrialsFromTurn = None,
-    case: o.CaseGlobs = None,
-    tag: o.Tags = None,
+    cases: o.CaseGlobs = None,
+    tags: o.Tags = None,
     item: o.Item = None,
     sample_size: o.SampleSize = None,
     shard: o.Shard = None,
     seed: o.RunSeed = 0,
-    var: o.Vars = None,
-    trust: o.Trust = False,  # noqa: ARG001 - its callback does it
+    variables: o.Vars = None,
+    trust: o.Trust = False,
     baseline: o.Baseline = False,
     out: o.RunOut = None,
     resume: o.Resume = None,
@@ -47,7 +47,7 @@ def run(
     scheduler: o.Scheduler = None,
     judge_model: o.JudgeModelName = None,
     no_judge_cache: o.NoJudgeCache = False,
-    report: o.Reports = None,
+    reports: o.Reports = None,
     keep_workspaces: o.KeepWorkspaces = False,
     index: o.IndexUrl = None,
     quiet: o.QuietRun = False,
@@ -59,38 +59,16 @@ def run(
     Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
+    given = locals()  # what a run is asked to do has the names of these options
     from skillup.app.request import RunRequest
     from skillup.reports.formats import parse_formats
 
-    request = RunRequest(
-        paths=tuple(str(path) for path in paths or ()),
-        engines=tuple(engine or ()),
-        model=model,
-        parallel=parallel,
-        trials=trials,
-        trials_from_turn=trials_from_turn,
-        cases=tuple(case or ()),
-        tags=tuple(tag or ()),
-        item=item,
-        sample_size=sample_size,
-        shard=shard,
-        seed=seed,
-        variables=tuple(var or ()),
-        baseline=baseline,
-        max_fail=max_fail,
-        max_cost_usd=max_cost_usd,
-        max_tokens=max_tokens,
-        time_limit=o.parse_seconds(time_limit, "--time-limit"),
-        until_decided=until_decided,
-        pass_rate=pass_rate,
-        rate_limit_wait=o.parse_seconds(rate_limit_wait, "--rate-limit-wait"),
-        executor=executor,
-        scheduler=scheduler,
-        reports=parse_formats(report or ()),
-        judge_model=judge_model,
-        no_judge_cache=no_judge_cache,
+    options = {f.name: given[f.name] for f in fields(RunRequest) if given.get(f.name) is not None}
+    options |= {name: tuple(v) for name, v in options.items() if isinstance(v, list)}
+    options |= {"paths": tuple(map(str, paths or ())), "reports": parse_formats(reports or ())}
+    request, earlier = _resumed_or_new(
+        RunRequest(**options), resume, out, retry_errors=retry_errors
     )
-    request, earlier = _resumed_or_new(request, resume, out, retry_errors=retry_errors)
     shown = _Shown(quiet=quiet, verbose=verbose, as_json=as_json, index=index)
     return shown.run(request, out, earlier, retry_errors=retry_errors, keep=keep_workspaces)
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from skillup.cli.options import option
 from skillup.errors import UsageError
 
 
@@ -26,9 +27,7 @@ class Which(StrEnum):
 
 def schema(
     which: Annotated[Which | None, typer.Argument(help="Default: all of them.")] = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write NAME.schema.json files to this folder.")
-    ] = None,
+    out: Annotated[Path | None, option("Write NAME.schema.json files to this folder.")] = None,
 ) -> int:
     """Print the JSON Schema of suites, cases, profiles, written-down judges, records or results."""
     from skillup.load.json_schema import json_schema, schema_names

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from skillup.cli.options import AsJson
+from skillup.cli.options import AsJson, Force, Full, option
 from skillup.errors import UsageError
 
 SessionName = Annotated[
@@ -26,13 +26,9 @@ session = typer.Typer(
 
 @session.command("list")
 def list_sessions(
-    engine: Annotated[
-        str | None, typer.Option("--engine", "-e", help="Only those of this engine.")
-    ] = None,
-    project: Annotated[
-        Path | None, typer.Option("--project", help="Only sessions held in this folder or below.")
-    ] = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="The newest N.")] = 20,
+    engine: Annotated[str | None, option("Only those of this engine.", "--engine", "-e")] = None,
+    project: Annotated[Path | None, option("Only sessions of this folder or below.")] = None,
+    limit: Annotated[int, option("The newest N.", min=1)] = 20,
     as_json: AsJson = False,
 ) -> int:
     """List the sessions that the agents' CLIs have kept, newest first."""
@@ -79,7 +75,7 @@ def list_sessions(
 @session.command("show")
 def show_session(
     session: SessionName,
-    full: Annotated[bool, typer.Option("--full", help="Nothing shortened.")] = False,
+    full: Full = False,
     as_json: AsJson = False,
 ) -> int:
     """Print a session as a transcript."""
@@ -109,14 +105,11 @@ def show_session(
 @session.command("to-case")
 def session_to_case(
     session: SessionName,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="The case's file. Default: stdout.")
-    ] = None,
+    out: Annotated[Path | None, option("The case's file. Default: stdout.")] = None,
     with_fixture: Annotated[
-        bool,
-        typer.Option("--with-fixture", help="Copy the session's workspace beside the case."),
+        bool, option("Copy the session's workspace beside the case.", "--with-fixture")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+    force: Force = False,
 ) -> int:
     """Make a case of a session: its messages as turns, and checks that it suggests."""
     from skillup.app.suites.from_session import write_case

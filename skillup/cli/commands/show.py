@@ -10,27 +10,19 @@ from typing import Annotated
 
 import typer
 
-from skillup.cli.options import RUN_HELP, AsJson
+from skillup.cli.options import RUN_HELP, AsJson, Full, option
 
 
 def show(
     run: Annotated[str, typer.Argument(metavar="[RUN]", help=RUN_HELP)] = "last",
     case: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[CASE_GLOB]", help="Cases whose id matches; '*': all. See also --failed."
-        ),
+        str | None, typer.Argument(metavar="[CASE_GLOB]", help="Cases whose id matches; '*': all.")
     ] = None,
-    trial: Annotated[
-        int | None, typer.Option("--trial", min=1, help="Only this repetition.")
-    ] = None,
+    trial: Annotated[int | None, option("Only this repetition.", min=1)] = None,
     failed: Annotated[
-        bool,
-        typer.Option(
-            "--failed", help="Only what failed or met an error; the default if no case is named."
-        ),
+        bool, option("Only what failed or met an error; so, too, if no case is named.", "--failed")
     ] = False,
-    full: Annotated[bool, typer.Option("--full", help="Nothing shortened.")] = False,
+    full: Full = False,
     as_json: AsJson = False,
 ) -> int:
     """Print conversations of a run, turn by turn, with what the checks found.

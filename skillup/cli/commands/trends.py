@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from skillup.cli.options import AsJson, CaseGlobs, IndexUrl
+from skillup.cli.options import AsJson, CaseGlobs, IndexUrl, Texts, option
 from skillup.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,23 +22,21 @@ _SHOWN = 20
 
 def trends(
     suites: Annotated[
-        list[str] | None,
+        Texts,
         typer.Argument(metavar="[SUITE]...", help="Names or globs. Default: all suites."),
     ] = None,
     case: CaseGlobs = None,
     engine: Annotated[
-        list[str] | None,
-        typer.Option("--engine", "-e", help="Only these profiles (globs); repeatable."),
+        Texts,
+        option("Only these profiles (globs); repeatable.", "--engine", "-e"),
     ] = None,
-    variant: Annotated[
-        str | None, typer.Option(help="with_skill or without_skill. Default: both.")
-    ] = None,
-    last: Annotated[int, typer.Option(min=1, help="The newest so many runs of each suite.")] = 20,
+    variant: Annotated[str | None, option("with_skill or without_skill. Default: both.")] = None,
+    last: Annotated[int, option("The newest so many runs of each suite.", min=1)] = 20,
     everything: Annotated[
-        bool, typer.Option("--all", help="Also cases of a large suite that always passed.")
+        bool, option("Also cases of a large suite that always passed.", "--all")
     ] = False,
     rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="First index the runs that are there anew.")
+        bool, option("First index the runs that are there anew.", "--rebuild")
     ] = False,
     index: IndexUrl = None,
     as_json: AsJson = False,

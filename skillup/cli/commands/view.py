@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from skillup.cli.options import IndexUrl
+from skillup.cli.options import IndexUrl, option
 from skillup.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,9 +29,9 @@ def view(
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=65535, help="Default: 7575, or any if that is in use; 0: any."),
+        option("Default: 7575, or any if that is in use; 0: any.", min=0, max=65535),
     ] = None,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Do not open a browser.")] = False,
+    no_open: Annotated[bool, option("Do not open a browser.", "--no-open")] = False,
     index: IndexUrl = None,
 ) -> int:
     """Serve runs on 127.0.0.1 for a browser, with what happens in them, until Ctrl-C.
