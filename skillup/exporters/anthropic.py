@@ -1,6 +1,6 @@
 """A run directory as a workspace of Anthropic's skill-creator, for its aggregator and viewer.
 
-    OUT/benchmark.json, benchmark.md
+    OUT/benchmark.json
     OUT/eval-N/eval_metadata.json
     OUT/eval-N/CONFIGURATION/run-K/grading.json, timing.json, transcript.md, outputs/…
 
@@ -28,7 +28,6 @@ from skillup.reports.benchmark import (
     counts,
     eval_names,
     expectations,
-    markdown_of,
     places,
     run_notes,
 )
@@ -65,7 +64,9 @@ def export_run(run: RunDirectory, out: Path) -> list[Exported]:
     planned = [job for job in run.run_info().get("jobs", []) if job in finished]
     groups: dict[tuple[str, str], list[tuple[str, Grade]]] = {}
     for job in dict.fromkeys([*planned, *sorted(finished)]):
-        if (grade := run.read_grade(job)) is not None:
+        grade = run.read_grade(job)
+        # Of a grade from elsewhere the variant may be anything, also a way out of the folder.
+        if grade is not None and grade.variant in CONFIGURATIONS:
             groups.setdefault((grade.suite, grade.engine), []).append((job, grade))
     if not groups:
         raise UsageError(
@@ -104,10 +105,7 @@ def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) 
             home.mkdir(parents=True)
             _write_json(home / "eval_metadata.json", _metadata(number, names, grade))
         if grade.status in ("PASS", "FAIL"):
-            # Of a grade from elsewhere it may be anything, also a way out of the folder.
-            ours = configuration in CONFIGURATIONS
-            folder = configuration if ours else slug(configuration, "variant")
-            where = home / folder / f"run-{repetition:0{run_digits}}"
+            where = home / configuration / f"run-{repetition:0{run_digits}}"
             calls[place] = _write_trial(where, record, grade, run)
     skills = [s.name for s in first.skills if s.role == "under_test"] if first else []
     # What answered, as the engine names it; else what the profile asks for.
@@ -121,7 +119,6 @@ def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) 
         tool_calls=calls,
     )
     _write_json(out / "benchmark.json", data)
-    _write_text(out / "benchmark.md", f"{markdown_of(data)}\n")
     return Exported(out, grades[0].suite, grades[0].engine, len(calls), len(grades) - len(calls))
 
 

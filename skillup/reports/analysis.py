@@ -14,7 +14,6 @@ from skillup.reports.sheet import (
     Names,
     Sheet,
     difference,
-    informative,
     interval,
     passed,
     percent,
@@ -38,7 +37,6 @@ _DECIDED = {"above": ("above", "green"), "below": ("below", "red"), "undecided":
 _BIASED = "rates of decided cases lie further from the threshold than the truth, on average"
 """As wherever trials stop at the outcome that was waited for."""
 _FLAKY_NAMED = 20
-_NOT_RUN = ("case", "of which no trial was run")
 
 
 def sheets_of(analysis: Analysis | None) -> list[Sheet]:
@@ -53,7 +51,7 @@ def sheets_of(analysis: Analysis | None) -> list[Sheet]:
         _triggering(analysis.triggering, names),
         *_engines(analysis, names),
     ]
-    return [sheet for sheet in found if sheet.rows or sheet.lines]
+    return [sheet.shortened() for sheet in found if sheet.rows or sheet.lines]
 
 
 # Cases that ran several times: how often each passed, which waver, where they fail.
@@ -83,21 +81,16 @@ def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Itera
     repeated = [case for case in cases if _planned(case) > 1]
     if not repeated:
         return
-    # A row of dashes says nothing, and a run that was stopped early has many.
-    tried = [case for case in repeated if case.rate.held or case.error or case.skip]
     # A k that says more than whether all passed: half of the trials, but not less than 2.
     verdicts = [case.rate.held for case in repeated if case.rate.held > 1]
     k = min(_LARGEST_K, max(2, min(verdicts) // 2)) if verdicts else None
-    decided = any(case.decision is not None for case in tried)
-    lost = any(map(_without_verdict, tried))
+    decided = any(case.decision is not None for case in repeated)
+    lost = any(map(_without_verdict, repeated))
     heads = ["case", "passed", "rate", level]
     heads += [f"pass@{k}", f"pass^{k}"] if k is not None else []
     heads += ["surely"] * decided + ["no verdict"] * lost
     sheet = Sheet("Trials", heads)
-    shown, (steady,) = informative(
-        tried, lambda c: 0 < c.rate.passed == c.rate.held and not _without_verdict(c)
-    )
-    for case in shown:
+    for case in repeated:
         row = [Cell(names.row(case)), passed(case.rate), percent(case.rate.rate)]
         row.append(interval(case.rate.low, case.rate.high))
         if k is not None:
@@ -110,9 +103,8 @@ def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Itera
             word, style = _DECIDED[case.decision.verdict]
             row.append(Cell(f"{word} {percent(case.decision.threshold).text}", style))
         row += [Cell(_without_verdict(case), "magenta")] * lost
-        sheet.rows.append(row)
-    sheet.leave_out(steady, "case", "that passed every time")
-    sheet.leave_out(len(repeated) - len(tried), *_NOT_RUN)
+        all_passed = case.rate.passed == case.rate.held and not _without_verdict(case)
+        sheet.add(row, dull=all_passed or not (case.rate.held or case.error or case.skip))
     flaky = [f"{names.row(case)} ({passed(case.rate).text})" for case in repeated if case.flaky]
     if flaky:
         sheet.lines.append(Cell(f"flaky: {listed(flaky[:_FLAKY_NAMED], len(flaky))}", "yellow"))
@@ -136,7 +128,8 @@ def _add_curves(sheet: Sheet, cases: Sequence[CaseReliability], names: Names) ->
             curves.append(Cell(f"  {names.row(case)}:  {' → '.join(steps)}"))
     if curves:
         sheet.lines += [Cell("trials in which no turn had failed by then:"), *curves[:MOST_ROWS]]
-        sheet.leave_out(len(curves) - MOST_ROWS, "more case", "in which a turn failed")
+        if len(curves) > MOST_ROWS:
+            sheet.lines.append(Cell(f"  … and {len(curves) - MOST_ROWS} more", "dim"))
 
 
 # Whether skills were used when they should be.
@@ -177,8 +170,6 @@ def _triggering(found: Sequence[Triggering], names: Names) -> Sheet:
 
 # What the skill adds, and what it costs.
 
-_FINE = 10_000  # Milliseconds, tokens: below so many, more digits are shown
-
 
 def _uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet]:
     """Pass rates of each suite and its cases; then what trials took, with and without."""
@@ -198,30 +189,23 @@ def _uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet
         means = [percent(fmean(side) if side else None) for side in sides]
         many = ("mean of " if whole.cases > 1 else "") + count(whole.cases, "case")
         rates.rows.append([Cell(f"{where} ({many})", "bold"), *means, *_points(whole)])
-        shown, (not_run, equal) = informative(
-            cases,
-            lambda case: not case.with_skill.held and not case.without_skill.held,
-            lambda case: case.uplift == 0,
-        )
-        for case in shown:
+        for case in cases:
             name = Cell(f"  {names.case(case.suite, case.case_id or '')}")
             both = passed(case.with_skill), passed(case.without_skill)
-            rates.rows.append([name, *both, *_points(case)])
-        rates.leave_out(not_run, "case", f"of {where} with nothing to compare")
-        rates.leave_out(equal, "case", f"of {where} that passed as often without the skill")
+            rates.add([name, *both, *_points(case)], dull=not case.uplift)
         if whole.not_counted:
             why = "without a verdict in both, or only on whether the skill was used, so not counted"
             line = f"{where}: {why}: {listed_ids(whole.not_counted)}"
             rates.lines.append(Cell(line, "magenta"))
         taken.append(Sheet("", [f"{where}, a trial", "with", "without", "difference", level]))
-        for head, quantity, show, apart in (
-            ("turns", whole.turns, "{:.2f}".format, "{:.2f}".format),
-            ("tokens", whole.tokens, _tokens, _tokens_apart),
-            ("cost", whole.cost_usd, money, money),
-            ("time", whole.duration_ms, _time, _time_apart),
+        for head, quantity, show in (
+            ("turns", whole.turns, "{:.2f}".format),
+            ("tokens", whole.tokens, "{:,.0f}".format),
+            ("cost", whole.cost_usd, money),
+            ("time", whole.duration_ms, lambda value: f"{value / 1000:.2f} s"),
         ):
             if quantity is not None:
-                taken[-1].rows.append([Cell(head), *difference(quantity, show, apart)])
+                taken[-1].rows.append([Cell(head), *difference(quantity, show)])
     yield from (rates, *taken)
 
 
@@ -238,36 +222,12 @@ def _points(item: Uplift) -> list[Cell]:
     return [Cell(points(item.uplift), style), between, p]
 
 
-def _tokens(number: float) -> str:
-    return tokens(round(number))
-
-
-def _tokens_apart(number: float) -> str:
-    return str(round(number)) if round(number) < _FINE else tokens(round(number))
-
-
-def _time(milliseconds: float) -> str:
-    """Finer than elsewhere: differences are smaller than what they are differences of."""
-    if round(milliseconds, -1) < _FINE:
-        return f"{milliseconds / 1000:.2f} s"
-    return seconds(max(round(milliseconds), _FINE))
-
-
-def _time_apart(milliseconds: float) -> str:
-    """As fine as on the page."""
-    if round(milliseconds) < 1000:
-        return f"{round(milliseconds)} ms"
-    if round(milliseconds, -2) < _FINE:
-        return f"{milliseconds / 1000:.1f} s"
-    return seconds(max(round(milliseconds), _FINE))
-
-
 # Several engines side by side: a row for each case, a column for each engine.
 
 _TOTALS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("score", "score", "{:.2f}".format),
     ("turns a trial", "turns", "{:.1f}".format),
-    ("tokens a trial", "tokens", _tokens),
+    ("tokens a trial", "tokens", lambda value: tokens(round(value))),
     ("cost a trial", "cost_usd", money),
     ("time a trial", "duration_ms", lambda value: seconds(round(value))),
 )
@@ -293,14 +253,10 @@ def _engine_sheet(
     rows: dict[str, dict[str, Cell]] = {}
     for case in cases:
         rows.setdefault(case.case_id, {})[case.engine] = _matrix_cell(case)
-    shown, (not_run, steady) = informative(
-        list(rows),
-        lambda name: all(cell.text == "?" for cell in rows[name].values()),
-        lambda name: all(c.style == "green" and c.text[-1] != "E" for c in rows[name].values()),
-    )
-    for name in shown:
-        cells = (rows[name].get(engine, NONE) for engine in engines)
-        sheet.rows.append([Cell(shown_id(name)), *cells])
+    for name, found in rows.items():
+        of_engines = [found.get(engine, NONE) for engine in engines]
+        dull = all(c.text in "?–" or (c.style == "green" and c.text[-1] != "E") for c in of_engines)
+        sheet.add([Cell(shown_id(name)), *of_engines], dull=dull)
     counts = []
     for engine in engines:
         rates = [case.rate for case in cases if case.engine == engine]
@@ -313,8 +269,6 @@ def _engine_sheet(
         if any(value is not None for value in values):
             cells = (NONE if value is None else Cell(show(value)) for value in values)
             sheet.rows.append([Cell(name, "bold"), *cells])
-    sheet.leave_out(steady, "case", "that passed every time on each engine")
-    sheet.leave_out(not_run, *_NOT_RUN)
     if any(case.error for case in cases):
         sheet.lines.append(Cell("E: errors, which are no verdict", "dim"))
     return sheet

@@ -11,27 +11,21 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillup.reports.markdown import escape, row
-from skillup.reports.text import count
 from skillup.reports.view_model import total_tokens
 from skillup.schema.grade import Grade, RunResult
-from skillup.stats.proportions import percent
 
 CONFIGURATIONS = ("with_skill", "without_skill")
 Place = tuple[int, str, int]  # Eval id, configuration, run number: what names a run in that shape
-_METRICS = (
-    ("pass_rate", "Pass Rate", ".0f", "%", "+.2f"),
-    ("time_seconds", "Time", ".1f", "s", "+.1f"),
-    ("tokens", "Tokens", ".0f", "", "+.0f"),
-)
-"""Name, title, form of a mean, unit, and form of a difference."""
+_METRICS = {"pass_rate": "+.2f", "time_seconds": "+.1f", "tokens": "+.0f"}
+"""Name, and the form of a difference."""
 
 
 def benchmark_json(result: RunResult) -> bytes:
-    data = benchmark(result.cases, timestamp=result.started_at)
+    known = [grade for grade in result.cases if grade.variant in CONFIGURATIONS]
+    data = benchmark(known, timestamp=result.started_at)
     return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
 
@@ -50,8 +44,7 @@ def benchmark(
     """
     names = eval_names(grades)
     runs = [(place, grade) for place, grade in places(grades) if grade.status in ("PASS", "FAIL")]
-    order = configurations(variant for (_, variant, _), _ in runs)
-    runs.sort(key=lambda run: (order.index(run[0][1]), run[0]))
+    runs.sort(key=lambda run: (CONFIGURATIONS.index(run[0][1]), run[0]))
     entries = []
     for place, grade in runs:
         expected = expectations(grade)
@@ -91,13 +84,6 @@ def benchmark(
         "run_summary": _summary(entries),
         "notes": _notes(grades),
     }
-
-
-def configurations(variants: Iterable[str]) -> list[str]:
-    """Each once, those with and without the skill first: runs of other versions may have more."""
-    found = list(dict.fromkeys(variants))
-    ours = [name for name in CONFIGURATIONS if name in found]
-    return ours + [name for name in found if name not in CONFIGURATIONS]
 
 
 def _names(grades: Sequence[Grade]) -> list[str]:
@@ -160,10 +146,12 @@ def _summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     a dash. (The aggregator has the difference to nothing there.)
     """
     found: dict[str, Any] = {}
-    for name in configurations(entry["configuration"] for entry in entries):
+    for name in CONFIGURATIONS:
         results = [entry["result"] for entry in entries if entry["configuration"] == name]
+        if not results:
+            continue
         found[name] = {}
-        for metric, *_ in _METRICS:
+        for metric in _METRICS:
             values = [float(result[metric]) for result in results]
             # Not by `statistics`, which is more exact: the fourth digit is to be the aggregator's.
             mean = sum(values) / len(values)
@@ -172,10 +160,10 @@ def _summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             names = ("mean", "stddev", "min", "max")
             rounded = (round(number, 4) for number in numbers)
             found[name][metric] = dict(zip(names, rounded, strict=True))
-    sides = [found[name] for name in CONFIGURATIONS if name in found]
+    sides = list(found.values())
     found["delta"] = {}
     if len(sides) == 2:
-        for metric, _, _, _, form in _METRICS:
+        for metric, form in _METRICS.items():
             change = sides[0][metric]["mean"] - sides[1][metric]["mean"]
             found["delta"][metric] = f"{change:{form}}"
     return found
@@ -195,58 +183,3 @@ def _notes(grades: Sequence[Grade]) -> list[str]:
         )
         notes.insert(0, together + "`skillup export` sets them apart.")
     return notes
-
-
-def markdown_of(data: Mapping[str, Any]) -> str:
-    """`benchmark.md`: the means of :func:`benchmark`, as a table."""
-    about, summary = data["metadata"], data["run_summary"]
-    names = [name for name in summary if name != "delta"]
-    heads = ["Metric", *(escape(name.replace("_", " ").title()) for name in names)]
-    heads += ["Delta"] if summary["delta"] else []
-    lines = [
-        f"# Skill Benchmark: {escape(about['skill_name'])}",
-        "",
-        f"**Model**: {escape(about['executor_model'])}",
-        f"**Date**: {about['timestamp']}",
-        f"**Evals**: {_evals(data['runs'], names)}",
-        "",
-        "## Summary",
-        "",
-        row(heads),
-        "|" + "---|" * len(heads),
-    ]
-    for metric, title, form, unit, _ in _METRICS:
-        cells = []
-        for name in names:
-            mean, spread = summary[name][metric]["mean"], summary[name][metric]["stddev"]
-            shown = percent(mean) if unit == "%" else f"{mean:{form}}{unit}"
-            cells.append(f"{shown} ± {spread * (100 if unit == '%' else 1):{form}}{unit}")
-        if summary["delta"]:
-            cells.append(summary["delta"][metric] + ("s" if unit == "s" else ""))
-        lines.append(row([title, *cells]))
-    if data["notes"]:
-        lines += ["", "## Notes", "", *(f"- {escape(note, 600)}" for note in data["notes"])]
-    return "\n".join(lines)
-
-
-def _evals(runs: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:
-    """``1, 3 (4 runs each per configuration); 2 (1 run per configuration)``.
-
-    By how many runs they have: `runs_per_configuration` is but the most that any of them has.
-    """
-    counted: dict[int, Counter[str]] = {}
-    for run in runs:
-        counted.setdefault(run["eval_id"], Counter())[run["configuration"]] += 1
-    alike: dict[tuple[int, ...], list[str]] = {}
-    for number in sorted(counted):
-        alike.setdefault(tuple(counted[number][name] for name in names), []).append(str(number))
-    parts = []
-    for numbers, evals in alike.items():
-        each = " each" if len(evals) > 1 else ""
-        words = f"{count(numbers[0], 'run')}{each} per configuration"
-        if len(set(numbers)) > 1:
-            shown = (escape(name.replace("_", " ")) for name in names)
-            named = zip(numbers, shown, strict=True)
-            words = ", ".join(f"{number} {name}" for number, name in named) + each
-        parts.append(f"{', '.join(evals)} ({words})")
-    return "; ".join(parts)

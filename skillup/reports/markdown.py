@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from skillup.reports.analysis import sheets_of
 from skillup.reports.sheet import percent
-from skillup.reports.text import count, money, one_line, plain, seconds, tokens
+from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.reports.view_model import (
     FailedCheck,
     Labels,
@@ -20,7 +20,7 @@ from skillup.reports.view_model import (
     total_tokens,
     view_of,
 )
-from skillup.schema.grade import BASELINE, RunResult
+from skillup.schema.grade import RunResult
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 # GitHub looks for these in the finished text, where an escaped sign is a plain one again.
@@ -28,7 +28,6 @@ _REFERENCE = re.compile(r"(@|\\#|\b[Gg][Hh]-(?=\d)|:(?!\d+:)(?=(?:\w|[-+]|\\_)+:
 _ADDRESS = re.compile(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)")
 _AT_THE_START = re.compile(r"^(?=[-+=])|^(?P<number>\d+)(?=[.)])")
 _MARKS = {"PASS": "✅", "FAIL": "❌", "ERROR": "⚠️", "SKIP": "⏭️"}
-_WORDS = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}
 _MAX_GROUPS = 50
 _ROWS_AT_ONCE = 30
 _MAX_ROWS = 1000
@@ -72,19 +71,12 @@ def row(cells: Iterable[str]) -> str:
 def _within(lines: list[str], most: int) -> str:
     """The lines, as many as go into `most` bytes of UTF-8."""
     text = "\n".join(lines) + "\n"
-    if len(text.encode("utf-8", "replace")) <= most:
+    encoded = text.encode("utf-8", "replace")
+    if len(encoded) <= most:
         return text
     note = "\n… cut here, as GitHub shows no larger summary; `result.json` has all of it.\n"
-    unfolded = "\n</details>\n"  # else the note would be folded with what is above it
-    room = most - len((unfolded + note).encode())
-    kept: list[str] = []
-    for line in text.splitlines(keepends=True):
-        room -= len(line.encode("utf-8", "replace"))
-        if room < 0:
-            break
-        kept.append(line)
-    cut = "".join(kept)
-    return cut + (unfolded if cut.count("<details>") > cut.count("</details>") else "") + note
+    kept = encoded[: most - len(note.encode())]
+    return kept[: kept.rindex(b"\n") + 1].decode() + note
 
 
 def _figures(result: RunResult) -> Iterator[str]:
@@ -104,33 +96,15 @@ def _figures(result: RunResult) -> Iterator[str]:
 
 
 def _tables(view: RunView) -> Iterator[str]:
-    """A row for each trial; of many, those that did not pass, and the others folded below.
-
-    Folded by themselves are verdicts without the skill: they are none on the skill.
-    """
-    bare = [row for row in view.rows if row.grade.variant == BASELINE and not row.is_bad]
-    own = [row for row in view.rows if row.grade.variant != BASELINE or row.is_bad]
-    passed = [row for row in own if row.grade.status == "PASS"]
-    others = [row for row in own if row.grade.status != "PASS"]
-    if len(own) <= _ROWS_AT_ONCE or not passed:
-        passed, others = [], own
-    if others:
-        yield from _table(others[:_MAX_ROWS], view.labels)
-    room = max(0, _MAX_ROWS - len(others))
-    counts: Counter[str] = Counter(row.grade.status for row in bare)
-    bare_words = ", ".join(f"{counts[s]} {word}" for s, word in _WORDS.items() if counts[s])
-    for rows, title in (
-        (passed, f"{count(len(passed), 'trial')} passed"),
-        (bare, f"without the skill: {bare_words}"),
-    ):
-        if rows:
-            yield from ("", f"<details><summary>{title}</summary>", "")
-            yield from _table(rows[:room], view.labels)
-            yield from ("", "</details>")
-            room = max(0, room - len(rows))
-    if len(view.rows) > _MAX_ROWS:
+    """A row for each trial; of many, for those that did not pass with the skill."""
+    rows = view.rows
+    if len(rows) > _ROWS_AT_ONCE:
+        rows = [row for row in rows if row.is_bad or row.grade.status == "SKIP"][:_MAX_ROWS]
+    if rows:
+        yield from _table(rows, view.labels)
+    if len(rows) < len(view.rows):
         yield ""
-        yield f"… and {len(view.rows) - _MAX_ROWS} more trials; `result.json` has them all."
+        yield f"… and {len(view.rows) - len(rows)} more trials; `result.json` has them all."
 
 
 def _shown(labels: Labels, row: Row) -> dict[str, str]:

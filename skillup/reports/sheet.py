@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self
 
 from skillup.history.runs import WITH_SKILL
 from skillup.reports.text import count, one_line, shown_id
@@ -13,7 +13,6 @@ from skillup.stats import proportions
 
 MOST_ROWS = 40  # From more rows than these, those are left out that say nothing
 WITHOUT = "without skill"
-T = TypeVar("T")
 
 
 class Cell(NamedTuple):
@@ -34,24 +33,22 @@ class Sheet:
     heads: Sequence[str] = ()  # Of all columns; the first is that of the names
     rows: list[Sequence[Cell]] = field(default_factory=list)
     lines: list[Cell] = field(default_factory=list)
+    _dull: list[Sequence[Cell]] = field(default_factory=list)
 
-    def leave_out(self, number: int, what: str, why: str) -> None:
-        if number > 0:
-            self.lines.append(Cell(f"not shown: {count(number, what)} {why}", "dim"))
+    def add(self, row: Sequence[Cell], *, dull: bool = False) -> None:
+        """`dull`: one that is only counted where there are many."""
+        self.rows.append(row)
+        if dull:
+            self._dull.append(row)
 
-
-def informative(items: Sequence[T], *are_dull: Callable[[T], bool]) -> tuple[list[T], list[int]]:
-    """What to show, and how many are left out for each of `are_dull`, one after the other.
-
-    None is left out where the rows are few enough.
-    """
-    shown, counts = list(items), []
-    for is_dull in are_dull:
-        before = len(shown)
-        if before > MOST_ROWS:
-            shown = [item for item in shown if not is_dull(item)]
-        counts.append(before - len(shown))
-    return shown, counts
+    def shortened(self) -> Self:
+        dull = len(self._dull)
+        if len(self.rows) > MOST_ROWS and dull:
+            self.rows = [row for row in self.rows if row not in self._dull]
+            cases = count(dull, "case")
+            text = f"not shown: {cases} that always passed, made no difference, or did not run"
+            self.lines.insert(0, Cell(text, "dim"))
+        return self
 
 
 def passed(rate: Rate) -> Cell:
@@ -79,18 +76,16 @@ def points(difference: float) -> str:
     return f"{rounded:+d}" if rounded else "0"
 
 
-def difference(
-    found: Difference, show: Callable[[float], str], apart: Callable[[float], str]
-) -> list[Cell]:
+def difference(found: Difference, show: Callable[[float], str]) -> list[Cell]:
     """With, without, the difference and its interval.
 
-    `show` shows a number, `apart` a difference: finer, for it is smaller. It is that of the exact
-    numbers, as on the page and in `result.json`, and not of the rounded ones beside it.
+    The difference is that of the exact numbers, as on the page and in `result.json`, and not of
+    the rounded ones beside it.
     """
 
     def signed(value: float) -> str:
-        text = apart(abs(value))
-        return text if text == apart(0) else ("-" if value < 0 else "+") + text
+        text = show(abs(value))
+        return text if text == show(0) else ("-" if value < 0 else "+") + text
 
     between = NONE
     if found.low is not None and found.high is not None:

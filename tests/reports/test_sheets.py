@@ -21,16 +21,12 @@ from skillup.schema.grade import Grade
 from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 
 
-def shown(
-    *grades: Grade, width: int = 100, encoding: str = "utf-8", not_run: list[str] | None = None
-) -> str:
+def shown(*grades: Grade, width: int = 100, encoding: str = "utf-8") -> str:
     """The text for a terminal of `width` columns."""
     bytes_of = io.BytesIO()
     stream = io.TextIOWrapper(bytes_of, encoding=encoding, errors="backslashreplace")
     console = Console(file=stream, width=width, force_terminal=True, no_color=True, highlight=False)
-    plan = {"suites": {"demo": {"cases": {f"c{c}": f"c{c}" for c in range(60)}}}}
-    result = a_result(grades, not_run=not_run or [])
-    for sheet in sheets_of(with_analysis(result, plan if not_run else {"request": {}}).analysis):
+    for sheet in sheets_of(analyse(grades, {})):
         print_sheet(console, sheet)
     stream.flush()
     return re.sub(r"\x1b\[[012]m", "", bytes_of.getvalue().decode(encoding))
@@ -99,7 +95,7 @@ def test_the_baseline_is_compared_case_by_case_and_in_what_it_took() -> None:
         "a 2/2 0/2 +100 +7 to +100 0.33",
         "b 1/1 – – – –",
         f"demo: {why}: b",
-        "tokens 2.0k 1.0k +1000 –",
+        "tokens 2,000 1,000 +1,000 –",
         "cost $0.20 $0.50 -$0.30 –",
     ):
         assert row in rows
@@ -108,13 +104,8 @@ def test_the_baseline_is_compared_case_by_case_and_in_what_it_took() -> None:
 @pytest.mark.parametrize(
     ("name", "with_skill", "without_skill", "cells"),
     [
-        ("duration_ms", 234, 266, ["0.23 s", "0.27 s", "-32 ms"]),
-        ("duration_ms", 9_996, 12_400, ["10 s", "12 s", "-2.4 s"]),
-        ("duration_ms", 12_350, 14_740, ["12 s", "15 s", "-2.4 s"]),
-        ("duration_ms", 21_960, 12_000, ["22 s", "12 s", "+10 s"]),
-        ("duration_ms", 12_004, 12_000, ["12 s", "12 s", "+4 ms"]),
-        ("tokens", 18_240, 12_360, ["18.2k", "12.4k", "+5880"]),
-        ("turns", 1.54, 1.43, ["1.54", "1.43", "+0.11"]),
+        ("duration_ms", 234, 266, ["0.23 s", "0.27 s", "-0.03 s"]),
+        ("tokens", 18_240, 12_360, ["18,240", "12,360", "+5,880"]),
         ("cost_usd", 0.01244, 0.01236, ["$0.0124", "$0.0124", "+$0.0001"]),
     ],
 )
@@ -176,29 +167,11 @@ def test_of_very_many_cases_those_that_say_something_are_shown() -> None:
 
     assert "case-8 " not in text
     assert text.count("case-7 ") >= 3
-    for line in (
-        "not shown: 179 cases that passed every time",
-        "not shown: 60 cases of demo x that passed as often without the skill",
-        "not shown: 60 cases that passed every time on each engine",
-    ):
+    for count in (179, 60, 60):
+        line = f"not shown: {count} cases that always passed, made no difference, or did not run\n"
         assert line in text
+        text = text.replace(line, "", 1)
     assert "121/122" in text
-
-
-def test_a_run_that_was_stopped_early_does_not_list_all_that_it_did_not_run() -> None:
-    trials = [(e, v, n) for e in "xy" for v in ("with_skill", "without_skill") for n in (1, 2)]
-    grades = [
-        a_grade("wavers", m, n, engine=e, variant=v) for e, v, n in trials for m in "pf"[n % 2]
-    ]
-    lines = shown(
-        *grades, not_run=[f"c{c}/{e}/{v}/{n}" for c in range(60) for e, v, n in trials]
-    ).splitlines()
-    assert not [line for line in lines if line.startswith(("c1 ", "  c1 "))]
-    assert len(lines) < 60
-    # On two engines, with and without the skill.
-    assert "not shown: 240 cases of which no trial was run" in lines
-    assert "not shown: 60 cases of demo x with nothing to compare" in lines
-    assert lines.count("not shown: 60 cases of which no trial was run") == 2
 
 
 def test_a_terminal_that_has_no_such_marks_gets_others() -> None:
