@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio.to_thread
-from pydantic import AliasChoices, BaseModel, Field, StrictBool, ValidationError
+from pydantic import BaseModel, Field, StrictBool, ValidationError, model_validator
 
 from skillup.engines.environment import clean_variables
 from skillup.engines.failures import shortened
@@ -88,7 +88,7 @@ async def judge_by_script(
         stderr=place.mask(output.stderr),
         start_error=place.mask(output.start_error) if output.start_error else None,
     )
-    result = verdict_of(output, blank, judge, workspace=copy.root)
+    result = verdict_of(output, blank, judge)
     notes += [*part.notes, *copy.notes(), *result.notes]
     return result.model_copy(update={"notes": notes})
 
@@ -128,9 +128,9 @@ def command_of(script: Path) -> tuple[str, ...]:
 
     Raises CannotJudgeError.
     """
-    if script.exists() and not script.is_file():  # a pipe might never end
-        raise CannotJudgeError(f"the script {script} is no file; correct its path")
     try:
+        if script.exists() and not script.is_file():  # a pipe might never end
+            raise CannotJudgeError(f"the script {script} is no file; correct its path")
         with script.open("rb") as file:
             start = file.read(512)
     except FileNotFoundError:
@@ -198,28 +198,89 @@ def _environment(
 
 # The verdict: an exit code, and perhaps a JSON object.
 
-_KEYS = frozenset({"score", "pass", "passed", "assertions", "details"})
-_NAMES = ("name", "text", "id", "criterion", "assertion")
-_REASONS = ("reason", "evidence", "message", "found")
+_KEYS = {
+    "passed": ("pass", "passed"),
+    "score": ("score",),
+    "parts": ("assertions", "details"),
+    "name": ("name", "text", "id", "criterion", "assertion"),
+    "reason": ("reason", "evidence", "message", "found"),
+}
+_DECIDING = {key: field for field in ("passed", "score", "parts") for key in _KEYS[field]}
 _CANNOT_RUN = {126: "it may not be executed", 127: "a command was not found"}
-_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
-_MOST_STARTS = 100
 # `[ok] …` and `[1/3] …` are ways to write a log.
-_LIST = re.compile(r"""^[ \t]*\[\s*(?:[\[{"']|\d+\s*[,\]]|\]|$)""", re.MULTILINE)
-_VERDICT = re.compile(
-    r"""\{[^{}]*?["'](?:score|pass|passed|assertions|details|verdict)["']\s*:""", re.IGNORECASE
+_LIKE_JSON = re.compile(
+    r"""^(?P<line>[ \t]*(?:\{|\[\s*(?:[\[{"']|\]|$)))"""
+    r"""|\{[^{}]*?["'](?:score|pass|passed|assertions|details|verdict)["']\s*:""",
+    re.IGNORECASE | re.MULTILINE,
 )
-_FRAME = re.compile(r'^ +File "(.*?)", line \d+', re.MULTILINE)
-_TRACEBACK = "Traceback (most recent call last):"
 
 
-def verdict_of(
-    output: CompletedOutput, blank: CheckResult, judge: JudgeConfig, *, workspace: Path
-) -> CheckResult:
+class _Verdict(BaseModel):
+    """What a script printed, or one of its assertions."""
+
+    passed: StrictBool | None = None
+    score: Annotated[float, Number, Field(ge=0, le=1)] | None = None
+    parts: list[_Verdict] | None = None
+    name: str = ""
+    reason: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_our_names(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            raise ValueError("is no object")  # noqa: TRY004  pydantic reports no other
+        found: dict[str, Any] = {}
+        for name, keys in _KEYS.items():
+            values = [given[key] for key in keys if given.get(key) not in (None, "")]
+            if name in _DECIDING.values() and any(value != values[0] for value in values):
+                raise ValueError(f"`{'` and `'.join(keys)}` that differ")
+            if values:
+                found[name] = values[0]
+        for key in given:
+            if key not in _DECIDING and key.lower() in _DECIDING:
+                raise ValueError(f"the key `{key}`")
+        for name in {"name", "reason"} & found.keys():
+            if not isinstance(found[name], str):
+                found[name] = json.dumps(found[name], ensure_ascii=False)
+        return found
+
+    @model_validator(mode="after")
+    def _decides(self) -> _Verdict:
+        if self.passed is None and self.score is None and not self.parts:
+            raise ValueError("neither `score` nor `pass` nor any `assertions`")
+        return self
+
+    def result(self, blank: CheckResult, threshold: float) -> dict[str, Any]:
+        """The fields of `blank` that it gives; a score without `pass` passes from `threshold`."""
+        children = [
+            CheckResult.model_validate(
+                {
+                    **blank.model_dump(include={"scope", "role"}),
+                    "name": _shown(part.name or f"assertion {number}"),
+                    "kind": "script",
+                    **part.result(blank, 1.0),
+                }
+            )
+            for number, part in enumerate(self.parts or [], start=1)
+        ]
+        passed, score = self.passed, self.score
+        if score is None:
+            if passed is None:
+                passed = all(child.passed for child in children)
+            count = len(children)
+            score = sum(c.score for c in children) / count if count else float(passed)
+        return {
+            "passed": score >= threshold if passed is None else passed,
+            "score": score,
+            "found": _shown(self.reason, _EVIDENCE_CHARACTERS),
+            "children": children,
+        }
+
+
+def verdict_of(output: CompletedOutput, blank: CheckResult, judge: JudgeConfig) -> CheckResult:
     """`blank` with what the output means; a score without `pass` passes from the threshold on.
 
-    `workspace` is where the script ran: it holds the programs of the agent. Where the exit code
-    decides, a script that started has a verdict, however it ended.
+    Where the exit code decides, a script that started has a verdict, however it ended.
     """
     code = output.exit_code
     evidence = _shown(output.stdout, _EVIDENCE_CHARACTERS)
@@ -243,127 +304,45 @@ def verdict_of(
         problem = f"the script ended with code {code} ({_CANNOT_RUN[code]})"
     elif code >= 128:
         problem = f"a signal ended the script's work (exit code {code})"
-    elif code == 1 and (crash := _crash(output.stderr, workspace)):
-        problem = f"the script crashed ({_shown(crash)})"
     if problem is not None and (words := complaint or evidence):
         problem = f"{problem}: {words}"
+    passed = code == 0
+    update = {"passed": passed, "score": float(passed)}
+    update["found"] = evidence or complaint or f"exit code {code}"
     try:
         if problem is not None:
             raise CannotJudgeError(problem)
-        printed = _printed(output.stdout)
-        if printed is None:
-            passed = code == 0
-            found = evidence or complaint or f"exit code {code}"
-            result = blank.model_copy(
-                update={"passed": passed, "score": float(passed), "found": found}
-            )
-        else:
+        if (printed := _printed(output.stdout)) is not None:
             threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
-            read = _read(printed, threshold, blank)
-            read["found"] = read["found"] or f"score {read['score']:g}"
-            if read["passed"] and code != 0:
-                found = f"exit code {code}: {read['found']}"
-                read |= {"passed": False, "score": 0.0, "found": found}
-            result = blank.model_copy(update=read)
+            update = printed.result(blank, threshold)
+            update["found"] = update["found"] or f"score {update['score']:g}"
+            if update["passed"] and not passed:
+                found = f"exit code {code}: {update['found']}"
+                update |= {"passed": False, "score": 0.0, "found": found}
     except CannotJudgeError as wrong:
-        result = blank.model_copy(update={"error": _shown(str(wrong), 9_000), "found": evidence})
-    return result.model_copy(update={"notes": notes})
+        update = {"error": _shown(str(wrong), 9_000), "found": evidence}
+    return blank.model_copy(update={**update, "notes": notes})
 
 
-def _crash(stderr: str, workspace: Path) -> str | None:
-    """What Python reports of its end; None: it did not crash.
-
-    That a program in `workspace`, which is the agent's work, crashed is the script's finding.
-    """
-    report = stderr.rpartition(_TRACEBACK)[2].rstrip()
-    first, last = _FRAME.search(report), report.rsplit("\n", 1)[-1]
-    if first is None or not (_TRACEBACK in stderr or re.match("(Syntax|Tab|Indentation)Err", last)):
-        return None
-    # <stdin>, <string> are words of the script itself.
-    file = first[1]
-    own = file[:1] == "<" or not (workspace / file).resolve().is_relative_to(workspace)
-    return last if own else None
-
-
-def _printed(stdout: str) -> dict[str, Any] | None:
+def _printed(stdout: str) -> _Verdict | None:
     """The object that is all of the output, or its end from the start of a line on; None: prose.
 
     Raises CannotJudgeError for anything that looks like JSON and is not one such object.
     """
     text = bare(stdout)
-    starts = [match.start() for match in _OBJECT.finditer(text)]
-    why = "it is not one object"
-    for start in dict.fromkeys([*starts[:1], *starts[-_MOST_STARTS:]]):
-        try:
-            value = strict_json(text[start:])
-        except DoubtfulJsonError as doubt:
-            why = str(doubt)
-            continue
-        if _KEYS.isdisjoint(value):
-            why = "it has none of `score`, `pass`, `assertions`"
-            continue
-        if _VERDICT.search(text, 0, start):
-            raise CannotJudgeError(f"the script printed more than one verdict: {_shown(text)}")
-        return dict(value)
-    if starts or _LIST.search(text) or _VERDICT.search(text):
-        what = "the script printed what cannot be understood as a verdict"
-        raise CannotJudgeError(f"{what} ({why}): {_shown(text)}")
-    return None
-
-
-class _Printed(BaseModel):
-    """A verdict, or one of its assertions."""
-
-    passed: StrictBool | None = Field(None, validation_alias=AliasChoices("pass", "passed"))
-    score: Annotated[float, Number, Field(ge=0, le=1)] | None = None
-    parts: list[dict[str, Any]] | None = Field(
-        None, validation_alias=AliasChoices("assertions", "details")
-    )
-
-
-def _read(printed: dict[str, Any], threshold: float, blank: CheckResult) -> dict[str, Any]:
-    """The fields of the result that the object gives. Raises CannotJudgeError."""
-    strange = [f"the key `{key}`" for key in printed if key not in _KEYS and key.lower() in _KEYS]
-    for one, other in (("pass", "passed"), ("assertions", "details")):
-        if None not in (printed.get(one), printed.get(other)) and printed[one] != printed[other]:
-            strange.append(f"`{one}` and `{other}` that differ")
+    like = _LIKE_JSON.search(text)
+    if like is None:
+        return None
     try:
-        read = _Printed.model_validate(printed)
+        if like["line"] is None:
+            raise DoubtfulJsonError("it does not begin a line")
+        return _Verdict.model_validate(strict_json(text[like.start() :]))
+    except DoubtfulJsonError as doubt:
+        why = str(doubt)
     except ValidationError as error:
-        strange.append(what_is_wrong(error))
-    else:
-        if read.passed is None and read.score is None and not read.parts:
-            strange.append("neither `score` nor `pass` nor any `assertions`")
-    if strange:
-        what = "the script printed a verdict that cannot be read"
-        raise CannotJudgeError(f"{what} ({strange[0]}): {_shown(repr(printed))}")
-    children = [
-        CheckResult(
-            name=_shown(
-                str(next((part[key] for key in _NAMES if part.get(key)), f"assertion {n}"))
-            ),
-            kind="script",
-            scope=blank.scope,
-            role=blank.role,
-            **_read(part, 1.0, blank),
-        )
-        for n, part in enumerate(read.parts or [], start=1)
-    ]
-    passed, score = read.passed, read.score
-    if passed is None and score is None:
-        passed = all(child.passed for child in children)
-    if score is None:
-        score = sum(c.score for c in children) / len(children) if children else float(bool(passed))
-    reason = next((printed[key] for key in _REASONS if printed.get(key)), "")
-    return {
-        "passed": score >= threshold if passed is None else passed,
-        "score": score,
-        "found": _shown(
-            reason if isinstance(reason, str) else json.dumps(reason, ensure_ascii=False),
-            _EVIDENCE_CHARACTERS,
-        ),
-        "children": children,
-    }
+        why = what_is_wrong(error)
+    what = "the script printed what cannot be understood as a verdict"
+    raise CannotJudgeError(f"{what} ({why}): {_shown(text)}")
 
 
 def _shown(text: str, longest: int = 200) -> str:

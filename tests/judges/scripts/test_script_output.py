@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ BLANK = CheckResult(name="script", kind="script", passed=False, score=0.0)
 def verdict(stdout: str, exit_code: int = 0, *, threshold: float = 1.0) -> CheckResult:
     output = CompletedOutput(exit_code, stdout, "", timed_out=False, start_error=None)
     judge = JUDGE.model_copy(update={"pass_threshold": threshold})
-    return verdict_of(output, BLANK, judge, workspace=Path("/nowhere"))
+    return verdict_of(output, BLANK, judge)
 
 
 @pytest.mark.parametrize(
@@ -84,6 +83,8 @@ def test_a_verdict_that_cannot_be_read_is_an_error(told: Any) -> None:
         '{"score": 0.1}\n{"level": "info"}',
         '{"pass": false} and more',
         '{"pass": true}\n{"pass": false}',
+        '{"note": 1}\n{"pass": true}',
+        'the answer was {"pass": true}\n{"pass": true}',
         '{"pass": false, "pass": true}',
         '{"assertions": [{"pass": false, "pass": true}]}',
         '{"score": NaN}',
@@ -101,7 +102,7 @@ def test_what_looks_like_a_verdict_and_cannot_be_read_is_an_error_and_is_shown(t
     assert text[:5] in (result.error or "")
 
 
-@pytest.mark.parametrize("before", ["", "checking…\n", "{not json}\n", '{"note": 1}\n'])
+@pytest.mark.parametrize("before", ["", "checking…\n", "[1/2] {note}\n"])
 @pytest.mark.parametrize("indent", [None, 2])
 def test_the_verdict_may_stand_at_the_end_of_other_output(before: str, indent: int | None) -> None:
     result = verdict(before + json.dumps({"pass": False, "reason": "no"}, indent=indent) + "\n")
@@ -116,27 +117,6 @@ def test_other_output_is_evidence_as_it_is(text: str) -> None:
     result = verdict(text)
 
     assert (result.passed, result.found, result.children) == (True, text, [])
-
-
-TRACEBACK = 'Traceback (most recent call last):\n  File "{}", line 1, in <module>\nKeyError: 1\n'
-SYNTAX = '  File "{}", line 1\n    def (:\n        ^\nSyntaxError: invalid syntax\n'
-
-
-@pytest.mark.parametrize("told", [TRACEBACK, SYNTAX])
-@pytest.mark.parametrize(
-    ("name", "crashed"),
-    [("/suite/check.py", True), ("<stdin>", True), ("{}/app.py", False), ("app.py", False)],
-)
-def test_a_script_that_crashed_gave_no_verdict_but_the_agents_program_may_crash(
-    tmp_path: Path, told: str, name: str, crashed: bool
-) -> None:
-    stderr = "log\n" + told.format(name.format(tmp_path))
-    output = CompletedOutput(1, "", stderr, timed_out=False, start_error=None)
-
-    result = verdict_of(output, BLANK, JUDGE, workspace=tmp_path)
-
-    assert not result.passed
-    assert (result.error or "").startswith("the script crashed") is crashed
 
 
 def test_assertions_become_children_with_names_and_reasons() -> None:
