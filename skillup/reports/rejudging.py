@@ -135,8 +135,6 @@ def panel_data(
                 **_agreement(pair.items),
                 "trials": _agreement(pair.trials),
                 "disagreements": [_both(one) for one in pair.items.disagreements],
-                "unanswered": [_both(one) for one in pair.items.unanswered],
-                "only_one": [asdict(item) for item in pair.items.only_one],
             }
             for pair in pairs
         ],
@@ -181,21 +179,18 @@ def _score(score: Score) -> dict[str, Any]:
         ],
         "unanswered": [asdict(item) for item in score.unanswered],
         "unmatched": [asdict(label) for label in score.unmatched],
-        "contradicted": [
-            {**asdict(item), "lines": [label.line for label in labels]}
-            for item, labels in score.contradicted
-        ],
     }
 
 
 def _confusion(counts: Confusion) -> dict[str, Any]:
     """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
-    shares = counts.shares().items()
+    shares, cells = counts.shares().items(), asdict(counts)
+    kappa = cells.pop("kappa")
     return {
         **{name: part / whole if whole else None for name, (part, whole) in shares},
         "intervals": {
             name: list(wilson(part, whole)) if whole else None for name, (part, whole) in shares
         },
-        "kappa": counts.kappa,
-        "confusion": asdict(counts),
+        "kappa": kappa,
+        "confusion": cells,
     }

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 
 from skillup.checks.registry import JUDGED
 from skillup.judges.models.client import with_judge_model
@@ -31,10 +30,6 @@ class JudgedItem:
     """From 1; 0: the conversation."""
     check: str
     """The check's name; of a criterion, also its own: ``name / criterion``."""
-
-    def __str__(self) -> str:
-        where = f"turn {self.turn}: " if self.turn else ""
-        return f"{self.job}: {where}{self.check}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +70,25 @@ def verdicts_of(job: str, grade: Grade) -> dict[JudgedItem, JudgeVerdict]:
 
 def _read(grade: Grade) -> Iterator[tuple[int, CheckResult]]:
     """Every check that somebody read for, also within others, with its turn (0: none)."""
-    placed = [(turn.turn_number, check) for turn in grade.turns for check in turn.checks]
-    placed += [(t.turn_number, c) for t in grade.turns for f in t.follow_ups for c in f.checks]
-    placed = sorted(placed, key=lambda one: one[0]) + [(0, check) for check in grade.assertions]
-    while placed:
-        turn, check = placed.pop(0)
-        if check.kind not in JUDGED and check.role != "judge":
-            placed[:0] = [(turn, child) for child in check.children]
-        elif check.assertable:
-            yield turn, check
+    for turn in grade.turns:
+        follow_ups = (check for one in turn.follow_ups for check in one.checks)
+        for check in (*turn.checks, *follow_ups):
+            yield from ((turn.turn_number, found) for found in _within(check))
+    for check in grade.assertions:
+        yield from ((0, found) for found in _within(check))
+
+
+def _within(check: CheckResult) -> Iterator[CheckResult]:
+    if check.kind not in JUDGED and check.role != "judge":
+        for child in check.children:
+            yield from _within(child)
+    elif check.assertable:
+        yield check
 
 
 # The same case, judged by another model.
 
 _SCRIPTED = "scripted:"
-_OF_APIS = ("openai-responses:", "openai-chat:")
 
 
 def read_by(case: Case, model: str, here: Path, suite: Suite | None = None) -> Case:
@@ -112,16 +111,16 @@ def judged_by(case: Case, model: str, here: Path) -> Case:
         case = read_by(case, model, here)
     if model.startswith(_SCRIPTED):
         return case
-    name = model
-    for api in _OF_APIS:
-        name = name.removeprefix(api)
+    name = model.removeprefix("openai-responses:").removeprefix("openai-chat:")
 
-    def by_it(judge: JudgeConfig | None) -> Any:
-        agent = judge is not None and judge.type == "agent_judge"
-        return judge.model_copy(update={"model": name}) if judge and agent else judge
+    def by_it(judge: JudgeConfig) -> JudgeConfig:
+        if judge.type != "agent_judge":
+            return judge
+        return judge.model_copy(update={"model": name})
 
     judges = [by_it(judge) for judge in case.judges] if case.judges else None
-    return case.model_copy(update={"judge": by_it(case.judge), "judges": judges})
+    judge = by_it(case.judge) if case.judge is not None else None
+    return case.model_copy(update={"judge": judge, "judges": judges})
 
 
 # How far two judges say the same: the share of agreement, and Cohen's kappa.
@@ -142,53 +141,25 @@ class Agreement:
 
     items: int
     agreed: int
-    share: float | None
-    """``agreed / items``; None: there is nothing that both answered."""
     kappa: float | None
     """-1..1; None where it is not defined: both always said the same one thing, or no items."""
     disagreements: tuple[Disagreement, ...]
-    unanswered: tuple[Disagreement, ...]
-    """What one of them, or both, failed to answer."""
-    only_one: tuple[JudgedItem, ...]
-    """What only one of them was asked: the questions depend on earlier verdicts."""
+
+    @property
+    def share(self) -> float | None:
+        """None: there is nothing that both answered."""
+        return self.agreed / self.items if self.items else None
 
 
 def agreement(
     first: Mapping[JudgedItem, JudgeVerdict], second: Mapping[JudgedItem, JudgeVerdict]
 ) -> Agreement:
-    """Compare what two judges said of the same records.
-
-    Of a check that failed as a whole there are no criteria: it stands for those of the other judge.
-    """
-
-    def with_failed(
-        verdicts: Mapping[JudgedItem, JudgeVerdict], other: Mapping[JudgedItem, JudgeVerdict]
-    ) -> dict[JudgedItem, JudgeVerdict]:
-        found: dict[JudgedItem, JudgeVerdict] = {}
-        for item, verdict in verdicts.items():
-            place, parts = (item.job, item.turn), [item]
-            if verdict.passed is None and item not in other:
-                of_it = f"{item.check} / "
-                placed = [one for one in other if (one.job, one.turn) == place]
-                parts = [one for one in placed if one.check.startswith(of_it)] or parts
-            found.update(dict.fromkeys(parts, verdict))
-        return found
-
-    first, second = with_failed(first, second), with_failed(second, first)
-    shared = [item for item in first if item in second]
-    pairs = [Disagreement(item, first[item], second[item]) for item in shared]
-    answered = [p for p in pairs if p.first.passed is not None and p.second.passed is not None]
-    agreed = [pair for pair in answered if pair.first.passed == pair.second.passed]
-    one = [item for item in [*first, *second] if (item in first) != (item in second)]
-    return Agreement(
-        items=len(answered),
-        agreed=len(agreed),
-        share=len(agreed) / len(answered) if answered else None,
-        kappa=kappa_of([(bool(p.first.passed), bool(p.second.passed)) for p in answered]),
-        disagreements=tuple(p for p in answered if p.first.passed != p.second.passed),
-        unanswered=tuple(p for p in pairs if p not in answered),
-        only_one=tuple(one),
-    )
+    """Compare what two judges said of the same records."""
+    pairs = [Disagreement(item, first[item], second[item]) for item in first if item in second]
+    pairs = [p for p in pairs if None not in (p.first.passed, p.second.passed)]
+    apart = tuple(pair for pair in pairs if pair.first.passed != pair.second.passed)
+    kappa = kappa_of([(bool(p.first.passed), bool(p.second.passed)) for p in pairs])
+    return Agreement(len(pairs), len(pairs) - len(apart), kappa, apart)
 
 
 def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +15,8 @@ from pathlib import Path
 from skillup.errors import InvalidFilesError, Problem
 from skillup.judges.rejudge.judges_compared import CASE, JudgedItem, JudgeVerdict, kappa_of
 
-_YES = frozenset({"pass", "passed", "yes", "true", "1", "good"})
-_NO = frozenset({"fail", "failed", "no", "false", "0", "bad"})
-_QUOTED = re.compile(r'\w+ "(.*)"')
-"""The line of a rubric, in the name of its check: ``rubric "Is polite"``."""
+_LABELS = {"pass": True, "yes": True, "true": True, "1": True,
+           "fail": False, "no": False, "false": False, "0": False}  # fmt: skip
 _COLUMNS = ("job", "turn", "check", "label")
 
 
@@ -30,8 +27,7 @@ class Label:
     line: int
     job: str
     """A job's id, or a case's: then of all its trials."""
-    turn: int | None
-    """None: whichever turn has the check."""
+    turn: int
     check: str
     passed: bool
 
@@ -44,26 +40,23 @@ class Confusion:
     false_pass: int
     true_fail: int
     false_fail: int
+    kappa: float | None
+    """How far they agree beyond chance; None where that is not defined."""
 
-    @property
-    def total(self) -> int:
-        """All that both judged."""
-        return self.true_pass + self.false_pass + self.true_fail + self.false_fail
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[bool, bool]]) -> Confusion:
+        """Of pairs of what the judge said, and people."""
+        kinds = ((True, True), (True, False), (False, False), (False, True))
+        return cls(*(pairs.count(kind) for kind in kinds), kappa=kappa_of(pairs))
 
     def shares(self) -> dict[str, tuple[int, int]]:
         """Accuracy, precision and recall, each as a part of a whole, which may be 0."""
+        right = self.true_pass + self.true_fail
         return {
-            "accuracy": (self.true_pass + self.true_fail, self.total),
+            "accuracy": (right, right + self.false_pass + self.false_fail),
             "precision": (self.true_pass, self.true_pass + self.false_pass),
             "recall": (self.true_pass, self.true_pass + self.false_fail),
         }
-
-    @property
-    def kappa(self) -> float | None:
-        """How far they agree beyond chance; None where that is not defined."""
-        pairs = [(True, True)] * self.true_pass + [(True, False)] * self.false_pass
-        pairs += [(False, False)] * self.true_fail + [(False, True)] * self.false_fail
-        return kappa_of(pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +71,6 @@ class Score:
     """Labelled, and the judge failed to answer."""
     unmatched: tuple[Label, ...]
     """Labels of something that was not judged."""
-    contradicted: tuple[tuple[JudgedItem, tuple[Label, ...]], ...]
-    """What was labelled both ways: it counts for nothing."""
 
 
 def read_labels(path: Path) -> list[Label]:
@@ -92,39 +83,36 @@ def read_labels(path: Path) -> list[Label]:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFilesError([Problem(path, 1, 1, "", f"cannot be read: {error}")]) from None
-    # Spreadsheets separate by semicolons where the comma is that of decimals.
-    head = text.partition("\n")[0]
-    separator = ";" if ";" in head and "," not in head else ","
-    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
-    rows.fieldnames = [name.strip() for name in rows.fieldnames or ()]
-    lacking = [f"`{name}`" for name in ("job", "label") if name not in rows.fieldnames]
+    rows = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True)
+    lacking = [f"`{name}`" for name in ("job", "label") if name not in (rows.fieldnames or ())]
     if lacking:
         what, fix = f"the first line lacks {', '.join(lacking)}", "write the columns: "
         raise InvalidFilesError([Problem(path, 1, 1, "", what, fix + ",".join(_COLUMNS))])
-    labels: list[Label] = []
+    labels: dict[tuple[str, int, str], Label] = {}
     problems: list[Problem] = []
     for row in rows:
         job, turn, check, label = (_flat(row.get(name) or "") for name in _COLUMNS)
-        said, line = label.casefold(), rows.line_num
-        if not said:
+        if not label:
             continue
-        for wrong, where, what, fix in (
-            (not job, "job", "there is no job", "write a trial's id, or a case's"),
-            (
-                bool(turn) and not turn.isdigit(),
-                "turn", f"`{turn}` is no turn", "write its number, 0 for the conversation",
-            ),
-            (said not in _YES | _NO, "label", f"`{label}` is no label", "write `pass` or `fail`"),
-        ):  # fmt: skip
-            if wrong:
-                problems.append(Problem(path, line, 1, where, what, fix))
-                break
+        wrong = None
+        if not job:
+            wrong = "job", "there is no job", "write a trial's id, or a case's"
+        elif turn and not turn.isdigit():
+            wrong = "turn", f"`{turn}` is no turn", "write its number, 0 for the conversation"
+        elif label.casefold() not in _LABELS:
+            wrong = "label", f"`{label}` is no label", "write `pass` or `fail`"
         else:
-            place = int(turn) if turn else None
-            labels.append(Label(line, job, place, check or CASE, said in _YES))
+            passed = _LABELS[label.casefold()]
+            new = Label(rows.line_num, job, int(turn or 0), check or CASE, passed)
+            old = labels.setdefault((job, new.turn, new.check), new)
+            if old.passed != passed:
+                wrong = "label", f"line {old.line} says the opposite", "leave one of them out"
+        if wrong is not None:
+            where, what, fix = wrong
+            problems.append(Problem(path, rows.line_num, 1, where, what, fix))
     if problems:
         raise InvalidFilesError(problems)
-    return labels
+    return list(labels.values())
 
 
 def labels_to_fill_in(items: Iterable[JudgedItem]) -> str:
@@ -137,55 +125,32 @@ def labels_to_fill_in(items: Iterable[JudgedItem]) -> str:
 
 
 def against_labels(verdicts: Mapping[JudgedItem, JudgeVerdict], labels: Sequence[Label]) -> Score:
-    """How well `verdicts` agree with `labels`; each labelled item counts once."""
-    of_item: dict[JudgedItem, list[Label]] = {}
-    unmatched: list[Label] = []
-    for label in labels:
-        items = [item for item, said in verdicts.items() if _is_meant(item, said, label)]
-        for item in items:
-            of_item.setdefault(item, []).append(label)
-        if not items:
-            unmatched.append(label)
+    """How well `verdicts` agree with `labels`; a trial's own label outranks that of its case."""
+    by_place = {(label.job, label.turn, label.check): label for label in labels}
     pairs: dict[str, list[tuple[bool, bool]]] = {}
     wrong: list[tuple[JudgedItem, JudgeVerdict, Label]] = []
     unanswered: list[JudgedItem] = []
-    contradicted: list[tuple[JudgedItem, tuple[Label, ...]]] = []
-    for item, given in of_item.items():
-        verdict, label = verdicts[item], given[0]
-        if any(other.passed != label.passed for other in given):
-            contradicted.append((item, tuple(given)))
-        elif verdict.passed is None:
+    matched: set[Label] = set()
+    for item, verdict in verdicts.items():
+        jobs = (item.job, item.job.rsplit("/", 3)[0])
+        places = [(job, item.turn, _flat(item.check)) for job in jobs]
+        given = [by_place[place] for place in places if place in by_place]
+        matched.update(given)
+        if not given:
+            continue
+        if verdict.passed is None:
             unanswered.append(item)
-        else:
-            pairs.setdefault(item.check, []).append((verdict.passed, label.passed))
-            if verdict.passed != label.passed:
-                wrong.append((item, verdict, label))
+            continue
+        pairs.setdefault(item.check, []).append((verdict.passed, given[0].passed))
+        if verdict.passed != given[0].passed:
+            wrong.append((item, verdict, given[0]))
     return Score(
-        _confusion([pair for found in pairs.values() for pair in found]),
-        {check: _confusion(found) for check, found in pairs.items()},
-        tuple(wrong), tuple(unanswered), tuple(unmatched), tuple(contradicted),
-    )  # fmt: skip
-
-
-def _confusion(pairs: Sequence[tuple[bool, bool]]) -> Confusion:
-    kinds = ((True, True), (True, False), (False, False), (False, True))
-    return Confusion(*map(pairs.count, kinds))
-
-
-def _is_meant(item: JudgedItem, verdict: JudgeVerdict, label: Label) -> bool:
-    """A case's id stands for all its trials; a criterion's own name for `check / criterion`.
-
-    A check that failed as a whole has no criteria: those that people labelled are unanswered.
-    """
-    if label.job not in (item.job, item.job.rsplit("/", 3)[0]):
-        return False
-    if label.turn is not None and item.turn != label.turn:
-        return False
-    check = _flat(item.check)
-    if verdict.passed is None and label.check.startswith(f"{check} / "):
-        return True
-    names = (check, *check.split(" / "))
-    return label.check in (*names, *(quoted[1] for n in names if (quoted := _QUOTED.fullmatch(n))))
+        Confusion.of([pair for found in pairs.values() for pair in found]),
+        {check: Confusion.of(found) for check, found in pairs.items()},
+        tuple(wrong),
+        tuple(unanswered),
+        tuple(label for label in labels if label not in matched),
+    )
 
 
 def _flat(text: str) -> str:

@@ -170,13 +170,6 @@ def _print_pair(pair: Data, console: Console, quiet: bool) -> None:
     console.print()
     console.print(Text(f"{first} and {second}", style="bold"))
     _print(console, make_table(["", "both judged", "agreed", "", "kappa"], rows))
-    for left_out, why in (
-        (pair["unanswered"], "a judge failed there"),
-        (pair["only_one"], "only one of the two was asked"),
-    ):
-        if left_out:
-            line = f"{count(len(left_out), 'item')} left out: {why}"
-            _print(console, Text(line, style="dim"))
     for one in pair["disagreements"] if not quiet else ():
         console.print()
         _print(console, _item_line(one))
@@ -222,11 +215,6 @@ def _left_out(score: Data) -> Iterator[str]:
     if score["unanswered"]:
         yield f"{len(score['unanswered'])} left out: labelled, and the judge failed on it"
     lines = [
-        f"left out: lines {', '.join(map(str, item['lines']))} say both pass and fail of "
-        f"{one_line(_place(item), 120)}"
-        for item in score["contradicted"]
-    ]
-    lines += [
         f"line {label['line']} left out: nothing that was judged is {one_line(_place(label), 120)}"
         for label in score["unmatched"]
     ]

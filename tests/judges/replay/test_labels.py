@@ -26,9 +26,9 @@ def labels(tmp_path: Path, text: str) -> list[Label]:
 
 
 def test_labels_are_read_by_their_columns(tmp_path: Path) -> None:
-    read = labels(tmp_path, "label, job,check,turn\npass,a,Polite,2\nNo,b,,\n")
+    read = labels(tmp_path, "label, job,check,turn\npass,a,Polite,2\nNo,b,,\nno,b,,\n")
 
-    assert read == [Label(2, "a", 2, "Polite", True), Label(3, "b", None, CASE, False)]
+    assert read == [Label(2, "a", 2, "Polite", True), Label(3, "b", 0, CASE, False)]
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,7 @@ def test_labels_are_read_by_their_columns(tmp_path: Path) -> None:
         ("job,label\na,maybe\n", ":2:1: label: `maybe` is no label"),
         ("job,label\n,pass\n", ":2:1: job: there is no job"),
         ("job,turn,label\na,two,pass\n", ":2:1: turn: `two` is no turn"),
+        ("job,label\na,pass\na,fail\n", ":3:1: label: line 2 says the opposite"),  # J12
     ],
 )
 def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> None:
@@ -58,45 +59,33 @@ def test_passes_are_the_positive_class() -> None:
         verdicts, [Label(1, JOB, 1, name, passed) for name, passed in meant.items()]
     )
 
-    assert score.counts == Confusion(2, 1, 1, 1)
     assert score.counts.shares() == {"accuracy": (3, 5), "precision": (2, 3), "recall": (2, 3)}
     # p_o = 3/5; both pass 3 of 5, so p_e = 9/25 + 4/25.
-    assert score.counts.kappa == pytest.approx((3 / 5 - 13 / 25) / (1 - 13 / 25))
-    assert score.by_check["fp"] == Confusion(0, 1, 0, 0)
+    kappa = pytest.approx((3 / 5 - 13 / 25) / (1 - 13 / 25))
+    assert score.counts == Confusion(2, 1, 1, 1, kappa)
+    assert score.by_check["fp"] == Confusion(0, 1, 0, 0, 0.0)
     assert [item.check for item, _, _ in score.wrong] == ["fp", "fn"]
 
 
-def test_a_label_may_name_the_case_and_leave_out_the_turn() -> None:
+def test_a_label_may_name_the_case_and_a_trials_own_outranks_it() -> None:
+    """J12: of conflicting labels both counted, and equal ones twice."""
+    other = JudgedItem(JOB.replace("/1", "/2"), 2, "Polite")
     verdicts = {
-        JudgedItem(JOB, 2, "rubric / Polite"): JudgeVerdict(True, ""),
-        JudgedItem(JOB.replace("/1", "/2"), 2, "rubric / Polite"): JudgeVerdict(None, "timed out"),
+        JudgedItem(JOB, 2, "Polite"): JudgeVerdict(True, ""),
+        other: JudgeVerdict(None, "timed out"),
         JudgedItem(JOB, 0, CASE): JudgeVerdict(False, ""),
     }
-    said = [Label(2, "a/b", None, "Polite", True), Label(3, "a/b", 1, "Polite", True)]
-
-    score = against_labels(verdicts, said)
-
-    assert score.counts.true_pass == 1
-    assert [str(item) for item in score.unanswered] == [
-        "a/b/claude/with_skill/2: turn 2: rubric / Polite"
-    ]
-    assert score.unmatched == (said[1],)
-
-
-def test_an_item_counts_once_and_not_at_all_if_it_is_labelled_both_ways() -> None:
-    """J12: of conflicting labels both counted, and equal ones twice."""
-    twice, both = JudgedItem(JOB, 1, "A"), JudgedItem(JOB, 1, "B")
     given = [
-        Label(2, JOB, 1, "A", True),
-        Label(3, "a/b", None, "A", True),
-        Label(4, JOB, 1, "B", True),
-        Label(5, JOB, 1, "B", False),
+        Label(2, "a/b", 2, "Polite", False),
+        Label(3, JOB, 2, "Polite", True),
+        Label(4, "a/b", 1, "Polite", True),
     ]
 
-    score = against_labels({twice: JudgeVerdict(True, ""), both: JudgeVerdict(True, "")}, given)
+    score = against_labels(verdicts, given)
 
-    assert score.counts == Confusion(1, 0, 0, 0)
-    assert score.contradicted == ((both, (given[2], given[3])),)
+    assert (score.counts.true_pass, score.counts.false_pass) == (1, 0)
+    assert score.unanswered == (other,)
+    assert score.unmatched == (given[2],)
 
 
 def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
