@@ -46,8 +46,13 @@ class Confusion:
     @classmethod
     def of(cls, pairs: Sequence[tuple[bool, bool]]) -> Confusion:
         """Of pairs of what the judge said, and people."""
-        kinds = ((True, True), (True, False), (False, False), (False, True))
-        return cls(*(pairs.count(kind) for kind in kinds), kappa=kappa_of(pairs))
+        return cls(
+            true_pass=pairs.count((True, True)),
+            false_pass=pairs.count((True, False)),
+            true_fail=pairs.count((False, False)),
+            false_fail=pairs.count((False, True)),
+            kappa=kappa_of(pairs),
+        )
 
     def shares(self) -> dict[str, tuple[int, int]]:
         """Accuracy, precision and recall, each as a part of a whole, which may be 0."""
