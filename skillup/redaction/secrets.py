@@ -7,7 +7,6 @@ secrets.mask("the key is sk-123456")  ->  "the key is ***MY_KEY***"
 from __future__ import annotations
 
 import base64
-import html
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,8 +15,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
-from skillup.redaction.colour_codes import CODES, may_have_codes, replaced_between_codes
+from skillup.redaction.colour_codes import without_codes
 
+SHORTEST = 6
+"""Shorter values are words ("true", "none") that would be masked all over the place."""
 # Shorter lines of a longer secret are words; so are rulers, of few different characters.
 _SHORTEST_LINE = 16
 _FEWEST_CHARACTERS = 8
@@ -25,7 +26,6 @@ _FEWEST_CHARACTERS = 8
 _SHORTEST_BASE64 = 7
 # Where a value has its lines on one, as variables often have keys, `\n` stands between them.
 _LINE_ENDS = re.compile(r"[\r\n]+|\\+[rn]")
-_HEADER = re.compile(r"-----(BEGIN|END)\b")
 _OCTET = re.compile("%[0-9A-F]{2}")
 # No program escapes these.
 _NEVER_ESCAPED = re.compile("[0-9A-Za-z]+")
@@ -86,9 +86,14 @@ class Secrets:
         """Variables that hold ordinary words, which cannot be masked: records are made of them."""
         return sorted(self._spared)
 
-    def also(self, values: Mapping[str, str]) -> Secrets:
+    def also(self, values: Mapping[str, str], spared: Mapping[str, str] | None = None) -> Secrets:
         """These and more; of two with the same name, both."""
-        return self._with(values, {})
+        more = dict(self._values)
+        for name, value in values.items():
+            while more.get(name, value) != value:
+                name += "'"
+            more[name] = value
+        return Secrets(more, {**self._spared, **(spared or {})})
 
     def also_of(self, environment: Mapping[str, str], names: Iterable[str | None] = ()) -> Secrets:
         """These and those of another environment; what is spared here stays so."""
@@ -98,7 +103,7 @@ class Secrets:
             for name, value in found.items()
             if self._spared.get(name) == value or (len(value) >= SHORTEST and is_ordinary(value))
         }
-        return self._with({n: v for n, v in found.items() if n not in spared}, spared)
+        return self.also({n: v for n, v in found.items() if n not in spared}, spared)
 
     def sparing(self, texts: Iterable[str]) -> Secrets:
         """These without ordinary words (letters alone) that are part of one of `texts`."""
@@ -108,8 +113,6 @@ class Secrets:
             for name, value in self._values.items()
             if _ONLY_LETTERS.fullmatch(value) and value in whole
         }
-        if not spared:
-            return self
         values = {name: value for name, value in self._values.items() if name not in spared}
         return Secrets(values, {**self._spared, **spared})
 
@@ -119,14 +122,6 @@ class Secrets:
         if new and self is not NO_SECRETS:
             self.__dict__.update(self.also(new).__dict__)
 
-    def _with(self, values: Mapping[str, str], spared: Mapping[str, str]) -> Secrets:
-        more = dict(self._values)
-        for name, value in values.items():
-            while more.get(name, value) != value:
-                name += "'"
-            more[name] = value
-        return Secrets(more, {**self._spared, **spared})
-
     def __bool__(self) -> bool:
         return bool(self._forms)
 
@@ -134,17 +129,21 @@ class Secrets:
         return f"Secrets({', '.join(sorted(self._values))})"
 
     def mask(self, text: str) -> str:
-        """The text without any of the secrets, those that colours break in two included."""
-        if self._forms and may_have_codes(text):
-            hits = self._hits(CODES.sub("", text))
-            if hits:
-                text = replaced_between_codes(text, _covered(hits))
+        """The text without any of the secrets.
+
+        Colours may break one in two: a text that holds a secret loses its colour codes.
+        """
+        if self._forms and (plain := without_codes(text)) != text and any(self._hits(plain)):
+            text = plain
         parts: list[str] = []
-        at = 0
-        for begin, end, mask in _covered(self._hits(text)):
-            parts += [text[at:begin], mask]
-            at = end
-        return "".join([*parts, text[at:]]) if parts else text
+        end = 0
+        # The longest first: a secret that contains another goes as a whole. Of two that overlap,
+        # both are hidden.
+        for begin, last, mask in sorted(self._hits(text), key=lambda hit: (hit[0], -hit[1])):
+            if last > end:
+                parts += [text[end:begin], mask]
+                end = last
+        return "".join([*parts, text[end:]])
 
     def mask_bytes(self, data: bytes) -> bytes:
         """Like :meth:`mask`, of UTF-8."""
@@ -160,44 +159,19 @@ class Secrets:
             return type(data)(self.mask_data(item) for item in data)
         return data
 
-    def _hits(self, text: str) -> list[Hit]:
-        hits: list[Hit] = []
+    def _hits(self, text: str) -> Iterator[Hit]:
         for core, forms, mask in self._forms:
-            if core in text:
-                for form in forms:
-                    hits += _places(text, form, mask)
-        return hits
+            for form in forms if core in text else ():
+                at = text.find(form)
+                while at >= 0:
+                    # A backslash stays where one before it escapes it: JSON would be broken.
+                    before = text[max(0, at - _LONGEST_ESCAPE) : at] if form[0] == "\\" else ""
+                    stays = (len(before) - len(before.rstrip("\\"))) % 2
+                    yield at + stays, at + len(form), mask
+                    at = text.find(form, at + 1)
 
 
 NO_SECRETS = Secrets({})
-
-
-def _places(text: str, form: str, mask: str) -> Iterator[Hit]:
-    """Where `form` stands, those that overlap as one.
-
-    A backslash that it begins with stays where one before it escapes it: JSON would be broken.
-    """
-    at, begin, end = text.find(form), 0, 0
-    while at >= 0:
-        if at >= end:
-            if end:
-                yield begin, end, mask
-            before = text[max(0, at - _LONGEST_ESCAPE) : at] if form[0] == "\\" else ""
-            begin = at + (len(before) - len(before.rstrip("\\"))) % 2
-        end = at + len(form)
-        at = text.find(form, at + 1)
-    if end:
-        yield begin, end, mask
-
-
-def _covered(hits: Iterable[Hit]) -> Iterator[Hit]:
-    """In order and without overlaps; of two that do overlap, both are hidden."""
-    end = 0
-    # The longest first: a secret that contains another goes as a whole.
-    for begin, last, mask in sorted(hits, key=lambda hit: (hit[0], -hit[1])):
-        if last > end:
-            yield max(begin, end), last, mask
-            end = last
 
 
 def _parts(value: str) -> Iterator[str]:
@@ -206,12 +180,12 @@ def _parts(value: str) -> Iterator[str]:
     lines = _LINE_ENDS.split(value)
     for line in map(str.strip, lines if len(lines) > 1 else ()):
         long = len(line) >= _SHORTEST_LINE and len(set(line)) >= _FEWEST_CHARACTERS
-        if long and not _HEADER.match(line):
+        if long and not line.startswith(("-----BEGIN", "-----END")):
             yield line
 
 
 def _escaped_forms(value: str) -> set[str]:
-    """As it is, inside JSON, inside JSON that is itself a text in JSON, in a URL, and in HTML."""
+    """As it is, inside JSON, inside JSON that is itself a text in JSON, and in a URL."""
     forms = {value, value.replace("\\", "\\\\")}
     for ascii_only in (True, False):
         once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
@@ -221,10 +195,6 @@ def _escaped_forms(value: str) -> set[str]:
         for in_url in (quote, quote_plus):
             url = in_url(value, safe=kept, errors="surrogateescape")
             forms |= {url, _OCTET.sub(lambda octet: octet[0].lower(), url)}
-    text = html.escape(value, quote=False)
-    for quotation_mark in ('"', "&quot;", "&#34;"):
-        quoted = text.replace('"', quotation_mark)
-        forms |= {quoted.replace("'", mark) for mark in ("'", "&#x27;", "&#39;", "&apos;")}
     return forms
 
 
@@ -242,8 +212,6 @@ def _base64_forms(value: str) -> Iterator[str]:
             yield from {form, form.replace("+", "-").replace("/", "_")}
 
 
-SHORTEST = 6
-"""Shorter values are words ("true", "none") that would be masked all over the place."""
 # Of the texts within a JSON value; shorter ones are names.
 _SHORTEST_IN_JSON = 16
 
