@@ -6,14 +6,12 @@ import hashlib
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from skillup.schema.record import FileState
 
-_CHUNK_BYTES = 1 << 20
 _TEMPORARY_ENDING = ".tmp"
 
 
@@ -34,40 +32,28 @@ class BlobStore:
         self.references: dict[Path, FileState | None] = {}
         """What judging needs, as it was before the first trial; None: it could not be read."""
 
-    def put(self, content: bytes | Path) -> str:
-        """Stores bytes, or those of a file (read once, in pieces); returns their SHA-256 in hex."""
-        if isinstance(content, bytes):
-            content = self.masked(content)
-            sha = hashlib.sha256(content).hexdigest()
-            if not self._has(sha, len(content)):
-                with self._new_file() as file:
-                    file.write(content)
-                    self._place(file, sha)
+    def put(self, content: bytes) -> str:
+        """Stores the content; returns the SHA-256 of what is stored, in hex."""
+        content = self.masked(content)
+        sha = hashlib.sha256(content).hexdigest()
+        path = self.path_of(sha)
+        # A crash of the machine may leave another size, if the blob had not been synced.
+        if path.is_file() and path.stat().st_size == len(content):
             return sha
-        with content.open("rb") as source:
-            return self.put_stream(source)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self.directory / f".{secrets.token_hex(8)}{_TEMPORARY_ENDING}"
+        try:
+            temporary.write_bytes(content)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        with self._set_lock:
+            self._unsynced.add(path)
+        return sha
 
     def masked(self, content: bytes) -> bytes:
         """The content without secrets, as ``put`` would store it."""
         return content if self._mask is None else self._mask(content)
-
-    def put_stream(self, source: BinaryIO) -> str:
-        """As :meth:`put`, for an open file; what was hashed is stored, even if the file changes."""
-        if self._mask is not None:
-            return self.put(source.read())  # in pieces, a secret could lie across two of them
-        piece = source.read(_CHUNK_BYTES)
-        if len(piece) < _CHUNK_BYTES:
-            return self.put(piece)
-        digest = hashlib.sha256()
-        with self._new_file() as file:
-            while piece:
-                digest.update(piece)
-                file.write(piece)
-                piece = source.read(_CHUNK_BYTES)
-            sha = digest.hexdigest()
-            if not self._has(sha, file.tell()):
-                self._place(file, sha)
-        return sha
 
     def get(self, sha: str) -> bytes | None:
         """The content with this SHA-256; None if it is not here, or no longer what it was."""
@@ -105,29 +91,3 @@ class BlobStore:
         for leftover in self.directory.glob(f".*{_TEMPORARY_ENDING}"):
             with suppress(OSError):
                 leftover.unlink()
-
-    def _has(self, sha: str, size: int) -> bool:
-        # A crash of the machine may leave another size, if the blob had not been synced.
-        try:
-            return self.path_of(sha).stat().st_size == size
-        except FileNotFoundError:
-            return False
-
-    @contextmanager
-    def _new_file(self) -> Iterator[BinaryIO]:
-        """A file that nobody else knows; removed at the end unless it was placed."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        path = self.directory / f".{secrets.token_hex(8)}{_TEMPORARY_ENDING}"
-        try:
-            with path.open("xb") as file:
-                yield file
-        finally:
-            path.unlink(missing_ok=True)
-
-    def _place(self, file: BinaryIO, sha: str) -> None:
-        file.flush()
-        path = self.path_of(sha)
-        path.parent.mkdir(exist_ok=True)
-        Path(file.name).replace(path)
-        with self._set_lock:
-            self._unsynced.add(path)

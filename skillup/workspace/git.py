@@ -131,36 +131,24 @@ async def prepare_repository(git: Git, context: GitContext, patch: Path | None) 
 
 
 async def _make_repository(git: Git, branch: str, *, is_new: bool) -> None:
-    has_commits = False
     if branch.startswith("-"):
         raise PreparationError(_no(branch))
-    if is_new:
-        await git.do("init", "-q", "--template=", f"--initial-branch={branch}", failure=_no(branch))
-        with (git.workspace / ".git" / "config").open("a", encoding="utf-8") as config:
-            config.write("".join(["[user]\n", *(f"\t{k} = {v}\n" for k, v in _USER.items())]))
-    else:
-        await git.do("init", "-q", "--template=", failure="git could not make a repository")
-        has_commits = await git.succeeds("rev-parse", "--verify", "-q", "HEAD")
-        if not has_commits:
-            await git.do("symbolic-ref", "HEAD", f"refs/heads/{branch}", failure=_no(branch))
-        for key, value in _USER.items():
-            if not await git.succeeds("config", "--local", "--get", f"user.{key}"):
-                command = ("config", "--local", f"user.{key}", value)
-                await git.do(*command, failure=f"git cannot set user.{key}")
+    # Of a repository that is there it changes nothing.
+    await git.do("init", "-q", "--template=", f"--initial-branch={branch}", failure=_no(branch))
+    config = git.workspace / ".git" / "config"
+    if "[user]" not in config.read_text("utf-8", "replace"):
+        with config.open("a", encoding="utf-8") as file:
+            file.write("".join(["[user]\n", *(f"\t{k} = {v}\n" for k, v in _USER.items())]))
     await git.do("add", "-A", failure="git could not add the workspace's files")
-    if not (has_commits and await git.succeeds("diff", "--cached", "--quiet")):
+    if is_new or not await git.succeeds("diff", "--cached", "--quiet"):
         commit = ("commit", "-q", "--allow-empty", "--no-verify", "-m", "Initial state")
         await git.do(*commit, failure="git could not commit the workspace's files")
 
 
 async def _check_out(git: Git, wanted: str) -> None:
-    if await git.succeeds("show-ref", "--verify", "-q", f"refs/heads/{wanted}"):
-        command = ["checkout", "-q", wanted, "--"]
-    elif await git.succeeds(
-        "rev-parse", "--verify", "-q", "--end-of-options", wanted + "^{commit}"
-    ):
-        command = ["checkout", "-q", "--detach", wanted, "--"]
-    else:
+    commit = ("rev-parse", "--verify", "-q", "--end-of-options", wanted + "^{commit}")
+    command = ["checkout", "-q", wanted, "--"]
+    if not await git.succeeds(*commit):
         await git.do("check-ref-format", "--branch", wanted, failure=_no(wanted))
         command = ["checkout", "-q", "-b", wanted]
     await git.do(*command, failure=f"`context.git.checkout`: git cannot check out {wanted!r}")

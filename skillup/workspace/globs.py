@@ -2,7 +2,7 @@
 ``[a-z]``, ``[!a-z]`` and ``{a,b}``. A backslash takes the next character literally.
 
 Agents choose the paths, so matching takes time in proportion to a path's length: braces are written
-out, names compared one by one, and nothing that a star has passed is tried again.
+out, and nothing that a star has passed is tried again (``(?>.*?piece)``).
 """
 
 from __future__ import annotations
@@ -14,17 +14,13 @@ from functools import lru_cache
 _PARTS = re.compile(r"\\.|\[[!^]?\]?[^\]]*\]|\*+|.", re.DOTALL)
 _MOST_ALTERNATIVES = 1000
 
-_Name = re.Pattern[str] | None
-"""One name of a path; None: any number of directories."""
-
 
 def matches_glob(path: str, pattern: str) -> bool:
     """Whether the whole relative path matches. Upper and lower case differ.
 
     Raises re.error if the pattern is no glob.
     """
-    names = path.split("/")
-    return any(len(glob) in _places(glob, names)[-1] for glob in _compiled(pattern))
+    return any(glob.fullmatch(path) for glob in _compiled(pattern))
 
 
 def matches_any_glob(path: str, patterns: Sequence[str]) -> bool:
@@ -33,52 +29,20 @@ def matches_any_glob(path: str, patterns: Sequence[str]) -> bool:
     So ``drafts`` and ``drafts/`` mean all that is below as ``drafts/**`` does.
     """
     names = path.split("/")
-    return any(
-        len(glob) in places
-        for pattern in patterns
-        for glob in _compiled(pattern.rstrip("/"))
-        for places in _places(glob, names)
-    )
+    ways = ["/".join(names[:length]) for length in range(1, len(names) + 1)]
+    return any(matches_glob(way, pattern.rstrip("/")) for pattern in patterns for way in ways)
 
 
 def may_match_below(directory: str, pattern: str) -> bool:
-    """Whether something in the directory could match, or make a directory that does be there."""
-    names = directory.split("/")
-    for glob in _compiled(pattern):
-        places = _places(glob, names)
-        if places[-1] or any(len(glob) in some for some in places):
-            return True
-    return False
-
-
-def _places(glob: Sequence[_Name], names: Sequence[str]) -> list[set[int]]:
-    """How many parts of the glob may have matched, after each of the names."""
-
-    def closed(places: set[int]) -> set[int]:
-        for place in sorted(places):
-            while place < len(glob) and glob[place] is None:  # of no directories at all
-                place += 1
-                places.add(place)
-        return places
-
-    now, found = closed({0}), []
-    for name in names:
-        after = set()
-        for place in now:
-            if place < len(glob):
-                expected = glob[place]
-                if expected is None:
-                    after.add(place)
-                elif expected.fullmatch(name):
-                    after.add(place + 1)
-        now = closed(after)
-        found.append(now)
-    return found
+    """Whether something in the directory could match, as far as the pattern has no wildcards."""
+    prefix = re.split(r"[*?\[{\\]", pattern)[0]
+    within = prefix if prefix != pattern else f"{pattern}/"
+    return f"{directory}/".startswith(within) or prefix.startswith(f"{directory}/")
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> tuple[tuple[_Name, ...], ...]:
-    """The pattern without braces (``a{b,c}`` is ``ab`` and ``ac``), as the names of its path."""
+def _compiled(pattern: str) -> tuple[re.Pattern[str], ...]:
+    """The pattern without braces (``a{b,c}`` is ``ab`` and ``ac``), as expressions."""
     pending, found = [_PARTS.findall(pattern.removeprefix("./"))], []
     while pending:
         parts = pending.pop()
@@ -90,18 +54,13 @@ def _compiled(pattern: str) -> tuple[tuple[_Name, ...], ...]:
                 end = place
                 break
         if end < 0:
-            found.append(parts)
+            found.append(_expression(_split(parts, "/")))
         else:
             head, tail = parts[:start], parts[end + 1 :]
             pending.extend([*head, *one, *tail] for one in _split(parts[start + 1 : end], ","))
         if len(pending) + len(found) > _MOST_ALTERNATIVES:
             raise re.error(f"its braces come to more than {_MOST_ALTERNATIVES} alternatives")
-    globs = []
-    for parts in found:
-        names = [None if one == ["**"] else _name(one) for one in _split(parts, "/")]
-        # What is below a directory is not the directory itself.
-        globs.append((*names, _name(["*"])) if names[-1] is None else tuple(names))
-    return tuple(dict.fromkeys(globs))
+    return tuple(re.compile(one, re.DOTALL) for one in dict.fromkeys(found))
 
 
 def _split(parts: Sequence[str], separator: str) -> list[list[str]]:
@@ -114,21 +73,41 @@ def _split(parts: Sequence[str], separator: str) -> list[list[str]]:
     return between
 
 
-def _name(parts: Sequence[str]) -> re.Pattern[str]:
+def _expression(names: Sequence[Sequence[str]]) -> str:
+    """Of a path whose names are these parts."""
+    stretches = [""]  # what stands between two `**`, with a slash behind each name
+    for name in names[:-1]:
+        if name == ["**"]:
+            stretches.append("")
+        else:
+            stretches[-1] += f"{_name(name)}/"
+    # What is below a directory is not the directory itself.
+    last = "(?:[^/]*/)*[^/]*" if names[-1] == ["**"] else _name(names[-1])
+    return _starred("(?:[^/]*/)", stretches) + last
+
+
+def _starred(any_one: str, pieces: Sequence[str]) -> str:
+    """The pieces with any number of `any_one` between them; only after the last star is there a
+    way back.
+    """
+    first, *rest = pieces
+    if not rest:
+        return first
+    passed = "".join(f"(?>{any_one}*?{piece})" for piece in rest[:-1])
+    return f"{first}{passed}{any_one}*{rest[-1]}"
+
+
+def _name(parts: Sequence[str]) -> str:
     pieces = [""]
     for part in parts:
         if part[0] == "*":
             pieces.append("")
         elif part == "?":
-            pieces[-1] += "."
+            pieces[-1] += "[^/]"
         elif part[0] == "[" and len(part) > 1:
-            no = "^" if part[1] in "!^" else ""
-            inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", part[1 + len(no) : -1])
-            pieces[-1] += f"[{no}{inner}]"
+            no = "^/" if part[1] in "!^" else ""
+            inner = re.sub(r"([\\\[\]^&~|])", r"\\\1", part[1 + bool(no) : -1])
+            pieces[-1] += f"(?!/)[{no}{inner}]"
         else:
             pieces[-1] += re.escape(part[-1])
-    first, *rest = pieces
-    if not rest:
-        return re.compile(first, re.DOTALL)
-    passed = "".join(f"(?>.*?{piece})" for piece in rest[:-1])
-    return re.compile(f"{first}{passed}.*{rest[-1]}", re.DOTALL)
+    return _starred("[^/]", pieces)

