@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from skillup.checks.capture import Captured, CaptureMiss, capture
 from skillup.checks.context import CheckContext
-from skillup.checks.describe import describe
 from skillup.checks.evaluate import evaluate, evaluate_set
+from skillup.checks.registry import describe
 
 __all__ = [
     "CaptureMiss",

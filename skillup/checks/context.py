@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -84,9 +84,11 @@ class CheckSubject:
         return EvidenceSpan(turn=turn.turn_number, follow_up=follow_up, part=part, **where)
 
     def in_answer(self, *spans: Span) -> tuple[EvidenceSpan, ...]:
-        """Spans of the plain form of :attr:`answer`."""
+        """Spans of :attr:`answer`; none where its plain form is another, and they are of that."""
         turn = self.answered or self.turns[-1]
-        found = original_spans(turn.response, [span for span in spans if span[0] < span[1]])
+        found = [span for span in spans if span[0] < span[1]]
+        if not found or plain(turn.response) != turn.response:
+            return ()
         return tuple(self.span(turn, "response", start=s, end=e) for s, e in found)
 
     def whole_call(self, call: ToolCall) -> tuple[EvidenceSpan, ...]:
@@ -154,34 +156,8 @@ def plain(text: str) -> str:
 
 
 def original_span(text: str, span: Span) -> Span:
-    """A span of ``plain(text)`` as a span of `text`; characters that were joined count whole."""
-    return original_spans(text, [span])[0]
-
-
-def original_spans(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Each as :func:`original_span` has it."""
-    if not spans or plain(text) == text:
-        return list(spans)
-    starts: list[int] = []  # of each character of the plain text, where it begins in `text`
-    place = 0
-    while place < len(text):
-        end = place + 1
-        if text[place : end + 1] == "\r\n":
-            end += 1
-        while end < len(text) and (
-            unicodedata.combining(text[end]) or "\u1160" <= text[end] <= "\u11ff"
-        ):
-            end += 1
-        joined = len(plain(text[place:end]))
-        starts += range(place, end) if joined == end - place else [place] * joined
-        place = end
-    starts += [len(text)] * (len(plain(text)) + 1 - len(starts))
-    found = []
-    for first, last in spans:
-        while first < last < len(starts) - 1 and starts[last] <= starts[first]:
-            last += 1
-        found.append((starts[first], starts[last]))
-    return found
+    """A span of ``plain(text)`` as one of `text`: (0, 0), all of it, where the two differ."""
+    return span if plain(text) == text else (0, 0)
 
 
 # Excerpts and lists for people: short, on one line, harmless to a terminal.
@@ -237,3 +213,18 @@ def listed(items: Iterable[str], *, nothing: str = "none", longest: int = _LONGE
         if room < 0:
             return ", ".join([*shown[:count], f"and {len(shown) - count} more"])
     return ", ".join(shown) or nothing
+
+
+def in_words(name: str, found: str) -> str:
+    """A check and the first line of what it found, which does not repeat what the name says.
+
+    ``contains "yes": not found``, where `found` is ``not found: "yes"``.
+    """
+    first = next(iter(found.strip().splitlines()), "")
+    short = first.removesuffix(f" {name.partition(' ')[2]}").rstrip(": ")
+    return f"{name}: {short or first}" if first else name
+
+
+def beside_found(found: str) -> str:
+    """`found` for where the word stands before it already: ``"yes"``, of ``found "yes"``."""
+    return found.removeprefix("found ")

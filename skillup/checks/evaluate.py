@@ -16,8 +16,16 @@ from skillup.checks.context import (
     listed,
     not_assertable,
 )
-from skillup.checks.describe import FOLLOW_UP, expected, key_and_spec, title, wanted
-from skillup.checks.registry import COMPOSITE, DETERMINISTIC, JUDGED, NAMES_ITS_TURN, look
+from skillup.checks.registry import (
+    COMPOSITE,
+    FOLLOW_UP,
+    JUDGED,
+    KINDS,
+    expected,
+    look,
+    meaning,
+    title,
+)
 from skillup.schema import templates
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole, deciding
@@ -86,11 +94,21 @@ class PreparedCheck:
 
     def filled(self, variables: Mapping[str, str]) -> PreparedCheck:
         """With its templates filled in; raises UnresolvedNameError."""
-        spec = templates.fill(self.key, self.spec, variables)
-        if isinstance(self.owner, CheckSet):
-            return _prepare(self.owner, self.key, spec)
-        check = self.owner.model_copy(update={CHECK_FIELDS[self.key]: spec})
-        return _prepare(check, self.key, spec)
+        spec, owner = templates.fill(self.key, self.spec, variables), self.owner
+        name = self.name if _named(owner) else _name(owner, self.key, spec, self.turn)
+        if self.key in JUDGED:
+            owner = owner.model_copy(update={CHECK_FIELDS[self.key]: spec})
+        return replace(self, spec=spec, name=name, expected=expected(self.key, spec), owner=owner)
+
+
+def _named(owner: Check | CheckSet) -> bool:
+    return isinstance(owner, Check) and owner.name is not None
+
+
+def _name(owner: Check | CheckSet, key: str, spec: Any, turn: Number) -> str:
+    if isinstance(owner, Check):
+        return owner.name if owner.name is not None else title(key, spec, owner, turn)
+    return title(key, spec, None, turn)
 
 
 # By identity, since to compare checks costs more than to describe them. The check is kept, too, so
@@ -104,7 +122,7 @@ def prepared(owner: Check | CheckSet) -> tuple[PreparedCheck, ...]:
     if known is None:
         if len(_prepared) >= _MOST_KEPT:
             _prepared.clear()
-        given = [key_and_spec(owner)] if isinstance(owner, Check) else owner.given()
+        given = [owner.asked()] if isinstance(owner, Check) else owner.given()
         known = owner, tuple(_prepare(owner, key, spec) for key, spec in given)
         _prepared[id(owner)] = known
     return known[1]
@@ -112,19 +130,15 @@ def prepared(owner: Check | CheckSet) -> tuple[PreparedCheck, ...]:
 
 def _prepare(owner: Check | CheckSet, key: str, spec: Any) -> PreparedCheck:
     case_sensitive: bool | None = owner.case_sensitive
-    turn: Number = None
-    if isinstance(owner, Check):
-        name = owner.name if owner.name is not None else title(key, expected(key, spec), owner)
-        turn = owner.turn
-        if "case_sensitive" not in owner.model_fields_set:
-            case_sensitive = None
-    else:
-        name = f"{key} {expected(key, spec)}"
+    turn: Number = getattr(spec, "turn", None) or getattr(owner, "turn", None)
+    if isinstance(owner, Check) and "case_sensitive" not in owner.model_fields_set:
+        case_sensitive = None
+    spec = meaning(key, spec)
     # What stands in a compound check is filled in by itself: it may look at another turn.
     texts = () if owner.literal or key in COMPOSITE else templates.texts_of_check(key, spec)
     templated = any(templates.has_templates(text, braces=braces) for text, braces in texts)
-    turn = spec.turn if key in NAMES_ITS_TURN else turn
-    return PreparedCheck(key, spec, name, wanted(key, spec), owner, case_sensitive, templated, turn)
+    name, wanted = _name(owner, key, spec, turn), expected(key, spec)
+    return PreparedCheck(key, spec, name, wanted, owner, case_sensitive, templated, turn)
 
 
 # Which turns a check looks at, and whether they can be looked at.
@@ -253,7 +267,7 @@ def _evaluate(
         finding = not_assertable(scope.problem)
     elif unresolved is not None:
         finding = broken(unresolved, "template")
-    elif key in DETERMINISTIC:
+    elif KINDS[key].look is not None:
         subject = CheckSubject(context.record, scope.turns, context.read_file, mode.case_sensitive)
         try:
             finding = look(key, check.spec, subject, negated=mode.negated)

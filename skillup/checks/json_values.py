@@ -20,11 +20,10 @@ from skillup.checks.context import (
 from skillup.checks.text import Searcher, folded
 from skillup.schema.check_specs import JsonMatch
 from skillup.schema.grade import EvidenceSpan
-from skillup.schema.patterns import compiled_path, compiled_pattern
+from skillup.schema.patterns import compiled_path
 
 # Values against a JSON Schema of the suite's.
 
-_SECONDS = 1.0
 _LONGEST = 300
 
 
@@ -37,31 +36,14 @@ def violation(schema: Any, value: Any) -> str | None:
     from jsonschema.validators import Draft202012Validator, extend, validator_for
     from referencing.jsonschema import EMPTY_REGISTRY
 
-    # The keywords with patterns, which jsonschema would hand to `re`: that has no time limit.
+    # The keyword with patterns, which jsonschema would hand to `re`: that has no time limit. Those
+    # of `patternProperties` are refused when the case is read.
     def pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Any]:
-        if isinstance(value, str) and not _matches(pattern, value):
+        if isinstance(value, str) and Searcher().search(pattern, value) is None:
             yield ValidationError(f"{value!r} does not match {pattern!r}")
 
-    def pattern_properties(validator: Any, patterns: Any, value: Any, _: Any) -> Iterator[Any]:
-        items = value.items() if isinstance(value, dict) else ()
-        for one, wanted in patterns.items():
-            for key, item in items:
-                if _matches(one, key):
-                    yield from validator.descend(item, wanted, path=key, schema_path=one)
-
-    def additional(validator: Any, wanted: Any, value: Any, schema: Any) -> Iterator[Any]:
-        known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-        for key, item in value.items() if isinstance(value, dict) else ():
-            if key in known or any(_matches(one, key) for one in patterns):
-                continue
-            if wanted is False:
-                yield ValidationError(f"{key!r} is not one of the properties")
-            else:
-                yield from validator.descend(item, wanted, path=key)
-
     base = validator_for(schema, default=Draft202012Validator)
-    keywords = {"pattern": pattern, "patternProperties": pattern_properties}
-    own: Any = extend(base, {**keywords, "additionalProperties": additional})  # type: ignore[no-untyped-call]
+    own: Any = extend(base, {"pattern": pattern})  # type: ignore[no-untyped-call]
     try:
         check = own(schema, registry=EMPTY_REGISTRY, format_checker=base.FORMAT_CHECKER)
         worst = best_match(check.iter_errors(value))
@@ -74,16 +56,6 @@ def violation(schema: Any, value: Any) -> str | None:
         return None
     message = worst.message if len(worst.message) <= _LONGEST else f"{worst.message[:_LONGEST]}…"
     return f"{worst.json_path}: {message}"
-
-
-def _matches(pattern: str, text: str) -> bool:
-    try:
-        return compiled_pattern(pattern, False).search(text, timeout=_SECONDS) is not None
-    except ValueError as trouble:
-        raise CannotEvaluateError(str(trouble)) from None
-    except TimeoutError:
-        message = f"the pattern /{pattern}/ of the JSON Schema took too long"
-        raise CannotEvaluateError(message) from None
 
 
 # The JSON in an answer: agents wrap it in words and fences.

@@ -1,31 +1,24 @@
-"""Every check by its key: the one place to add one."""
+"""Every check by its key: what it looks at, and how it reads in one line. One is added here."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from skillup.checks import files, json_values, skills, text, tools
-from skillup.checks.context import CheckSubject, Finding, not_assertable
-from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount
+from skillup.checks.context import CheckSubject, Finding, listed, not_assertable, one_line, quoted
+from skillup.checks.json_values import shown
+from skillup.checks.tools import show_match
+from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount, ToolMatch
+from skillup.schema.checks import Check
 from skillup.schema.record import TurnRecord
 
+FOLLOW_UP = "follow_up"
+_LONGEST = 200
 Within = Callable[[float, float], bool]
-
-
-def _text_set(spec: TextSet, subject: CheckSubject) -> Finding:
-    return text.contains(subject, all_of=spec.all, any_of=spec.any, none_of=spec.none)
-
-
-def _all(spec: Sequence[str], subject: CheckSubject) -> Finding:
-    return text.contains(subject, all_of=spec)
-
-
-def _none(spec: Sequence[str], subject: CheckSubject) -> Finding:
-    return text.contains(subject, none_of=spec)
 
 
 def _limit(
@@ -71,62 +64,133 @@ _cost = partial(
 _duration = partial(
     _limit, amount=lambda turn: turn.duration_ms / 1000, within=operator.le, shown="{:.3f} s"
 )
-DETERMINISTIC: dict[str, Callable[[Any, CheckSubject], Finding]] = {
-    "contains": _text_set,
-    "not_contains": _none,
-    "matches": text.matches,
-    "glob": text.glob,
-    "not_glob": partial(text.glob, wanted=False),
-    "equals": text.equals,
-    "min_tokens": partial(_tokens, within=operator.ge),
-    "max_tokens": partial(_tokens, within=operator.le),
-    "json": json_values.json_value,
-    "tool_called": tools.tool_called,
-    "tool_not_called": partial(tools.tool_called, wanted=False),
-    "tool_sequence": tools.tool_sequence,
-    "skill_used": skills.skill_used,
-    "skill_not_used": partial(skills.skill_used, wanted=False),
-    "files_exist": files.files_exist,
-    "files_not_exist": files.files_not_exist,
-    "file_contains": files.file_contains,
-    "golden_file": files.golden_file,
-    "exit_code": _exit_code,
-    "max_cost_usd": _cost,
-    "max_duration_seconds": _duration,
-    "must_contain": _all,
-    "must_contain_all": _all,
-    "must_contain_any": lambda spec, subject: text.contains(subject, any_of=spec),
-    "must_not_contain": _none,
-    "output_contains": _text_set,
-    "output_matches": text.matches,
-    "turn_response_contains": lambda spec, subject: text.contains(
-        subject, all_of=spec.contains_all, any_of=spec.contains_any
-    ),
-    "turn_response_not_contains": lambda spec, subject: _none(spec.not_contains, subject),
-    "tool_called_in_turn": tools.tool_called,
-    "tool_not_called_in_turn": partial(tools.tool_called, wanted=False),
-}
-"""Checks that look at the record themselves: what they are asked, and of what."""
+# The arguments of a check in one line.
 
-_FORBIDDING_ANSWERS = frozenset(
-    {"not_contains", "not_glob", "must_not_contain", "turn_response_not_contains"}
-)
-OF_ANSWERS = _FORBIDDING_ANSWERS | {
-    *("contains", "matches", "glob", "equals", "json", "golden_file", "must_contain"),
-    *("must_contain_all", "must_contain_any", "output_contains", "output_matches"),
-    "turn_response_contains",
+
+def _show_texts(spec: TextSet, show: Callable[[str], str] = quoted) -> str:
+    parts = [listed(map(show, spec.all))] if spec.all else []
+    if spec.any:
+        parts.append(f"{'any of ' * (len(spec.any) > 1)}{listed(map(show, spec.any))}")
+    if spec.none:
+        parts.append(f"{'none of ' * bool(parts)}{listed(map(show, spec.none))}")
+    return "; ".join(parts)
+
+
+def _show_calls(spec: ToolMatch) -> str:
+    least, most = getattr(spec, "min", None), getattr(spec, "max", None)
+    counts = [f"{word} {n}" for word, n in (("min", least), ("max", most)) if n is not None]
+    return ", ".join([show_match(spec), *counts])
+
+
+def _show_json(spec: JsonMatch) -> str:
+    condition = "is absent" if spec.exists is False else "exists"
+    if "equals" in spec.model_fields_set:
+        condition = f"= {shown(spec.equals)}"
+    elif spec.matches is not None:
+        condition = f"~ /{spec.matches}/"
+    elif "json_schema" in spec.model_fields_set:
+        condition = "is valid by its schema"
+    return f"{spec.path} {condition}{', and nothing else' if spec.whole else ''}"
+
+
+def _show_files(spec: Any) -> str:
+    return "; ".join(
+        f"{one.path} {quoted(one.content) if one.content is not None else f'~ /{one.matches}/'}"
+        for one in spec
+    )
+
+
+def _show_list(texts: Sequence[str]) -> str:
+    return listed(map(quoted, texts))
+
+
+def _show_checks(spec: Sequence[Check]) -> str:
+    return "[" + "; ".join(check.name or describe(check) for check in spec) + "]"
+
+
+# The checks themselves.
+
+
+def _texts(how: str) -> Callable[[Any], TextSet]:
+    """Texts in a list, as a set of which all, any, or none are wanted."""
+    return lambda spec: TextSet.model_construct(**{how: getattr(spec, "not_contains", spec)})
+
+
+def _never(spec: ToolMatch) -> ToolCount:
+    wanted = {name: getattr(spec, name) for name in ToolMatch.model_fields}
+    return ToolCount.model_construct(**wanted, max=0)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckKind:
+    """What a key means."""
+
+    look: Callable[[Any, CheckSubject], Finding] | None
+    """Looks at the record itself; None: the check is made of checks, or asks a judge."""
+    show: Callable[[Any], str] = str
+    """Its arguments in one line."""
+    of_answers: bool = False
+    """It is of what was said: where there are several answers, :func:`look` chooses among them."""
+    forbids: bool = False
+    """It wants that something is not there."""
+    read: Callable[[Any], Any] | None = None
+    """From its arguments to those that `look` takes, where these differ."""
+
+
+_contains = partial(CheckKind, text.contains, _show_texts, of_answers=True)
+_matches = CheckKind(text.matches, partial(_show_texts, show="/{}/".format), of_answers=True)
+_called = partial(CheckKind, tools.tool_called, show=_show_calls)
+_glob = partial(CheckKind, show=_show_list, of_answers=True)
+KINDS: dict[str, CheckKind] = {
+    "contains": _contains(),
+    "not_contains": _contains(forbids=True, read=_texts("none")),
+    "matches": _matches,
+    "glob": _glob(text.glob),
+    "not_glob": _glob(partial(text.glob, wanted=False), forbids=True),
+    "equals": CheckKind(text.equals, quoted, of_answers=True),
+    "min_tokens": CheckKind(partial(_tokens, within=operator.ge)),
+    "max_tokens": CheckKind(partial(_tokens, within=operator.le)),
+    "json": CheckKind(json_values.json_value, _show_json, of_answers=True),
+    "tool_called": _called(),
+    "tool_not_called": _called(show=show_match, forbids=True, read=_never),
+    "tool_sequence": CheckKind(
+        tools.tool_sequence, lambda s: f"{s.mode}: {listed(map(show_match, s.calls))}"
+    ),
+    "skill_used": CheckKind(skills.skill_used),
+    "skill_not_used": CheckKind(partial(skills.skill_used, wanted=False), forbids=True),
+    "files_exist": CheckKind(files.files_exist, listed),
+    "files_not_exist": CheckKind(files.files_not_exist, listed, forbids=True),
+    "file_contains": CheckKind(files.file_contains, _show_files),
+    "golden_file": CheckKind(
+        files.golden_file, lambda s: f"{s.file or 'the answer'} = {s.path}", of_answers=True
+    ),
+    "exit_code": CheckKind(_exit_code),
+    "max_cost_usd": CheckKind(_cost, "${:g}".format),
+    "max_duration_seconds": CheckKind(_duration, "{:g} s".format),
+    **dict.fromkeys(("any_of", "all_of"), CheckKind(None, _show_checks)),
+    "none_of": CheckKind(None, _show_checks, forbids=True),
+    "script": CheckKind(None, operator.attrgetter("path")),
+    "rubric": CheckKind(None, lambda s: _show_list([line.outcome for line in s.criteria])),
+    "similar": CheckKind(None, lambda s: f"{quoted(s.to)} ≥ {s.threshold:g}"),
+    "expected_output": CheckKind(None, quoted),
+    "relevance": CheckKind(None, lambda s: f"≥ {s.threshold:g} in windows of {s.window_size}"),
+    "answer_quality": CheckKind(None, lambda s: f"{', '.join(s.aspects)} ≥ {s.threshold:g}"),
+    FOLLOW_UP: CheckKind(None, lambda _: "a follow-up"),
+    # skill-up's spellings
+    **dict.fromkeys(("must_contain", "must_contain_all"), _contains(read=_texts("all"))),
+    "must_contain_any": _contains(read=_texts("any")),
+    **dict.fromkeys(
+        ("must_not_contain", "turn_response_not_contains"),
+        _contains(forbids=True, read=_texts("none")),
+    ),
+    "output_contains": _contains(),
+    "output_matches": _matches,
+    "turn_response_contains": _contains(
+        read=lambda s: TextSet.model_construct(all=s.contains_all, any=s.contains_any)
+    ),
+    "tool_called_in_turn": _called(),
+    "tool_not_called_in_turn": _called(show=show_match, forbids=True, read=_never),
 }
-"""Checks of what was said: where there are several answers, :func:`look` chooses among them."""
-_FORBIDDING = _FORBIDDING_ANSWERS | {
-    *("tool_not_called", "tool_not_called_in_turn", "skill_not_used", "files_not_exist")
-}
-NAMES_ITS_TURN = frozenset(
-    {
-        *("turn_response_contains", "turn_response_not_contains"),
-        *("tool_called_in_turn", "tool_not_called_in_turn"),
-    }
-)
-"""Checks whose arguments have a `turn` of their own."""
 COMPOSITE = frozenset({"any_of", "all_of", "none_of"})
 """Checks made of checks."""
 JUDGED = frozenset(
@@ -135,13 +199,47 @@ JUDGED = frozenset(
 """Checks that need a judge."""
 
 
+def meaning(key: str, spec: Any) -> Any:
+    """The arguments as the check's own function takes them; once more changes nothing."""
+    read = KINDS[key].read
+    return spec if read is None or isinstance(spec, TextSet | ToolCount) else read(spec)
+
+
+def describe(check: Check) -> str:
+    r"""``tool_not_called shell args.command ~ /\brm\b/``: the key and what it looks for."""
+    key, spec = check.asked()
+    turn = check.turn if check.turn is not None else getattr(spec, "turn", None)
+    return title(key, meaning(key, spec), check, turn)
+
+
+def title(key: str, spec: Any, check: Check | None = None, turn: int | str | None = None) -> str:
+    """The line for a check that has no name."""
+    if key == FOLLOW_UP:
+        return f"follow-up {quoted((check.prompt if check else None) or '')}"
+    return f"{key} {_one_line(KINDS[key].show(spec))}" + (f" (turn {turn})" if turn else "")
+
+
+def expected(key: str, spec: Any) -> str:
+    """What is to be there for the check to pass: ``no "deleted"`` of a ``not_contains``."""
+    return _one_line("no " * KINDS[key].forbids + KINDS[key].show(spec))
+
+
+def _one_line(line: str) -> str:
+    line = one_line(line)
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+# Looking.
+
+
 def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Finding:
     """What the check finds: what must be there, in the last answer; what must not, in every one.
 
     `negated`: it stands in `none_of` or in `failure`, where the two change places.
     """
-    ask = DETERMINISTIC[key]
-    if key not in OF_ANSWERS:
+    ask = KINDS[key].look
+    assert ask is not None
+    if not KINDS[key].of_answers:
         found = ask(spec, subject)
         unknown = None
         if _forbids(key, spec) != negated and found.passed != negated:
@@ -155,10 +253,10 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
     findings = []
     parts = [(spec, _forbids(key, spec))]
     """What the check looks for, and what it forbids (True), each as a check of its own."""
-    if isinstance(spec, TextSet) and spec.none:
+    if isinstance(spec, TextSet) and spec.none and (spec.all or spec.any):
         forbidden = spec.model_copy(update={"any": None, "all": None})
         wanted = spec.model_copy(update={"none": None})
-        parts = [*([(wanted, False)] if spec.any or spec.all else []), (forbidden, True)]
+        parts = [(wanted, False), (forbidden, True)]
     for part, forbids in parts:
         answers = subject.turns if forbids != negated else subject.turns[-1:]
         if isinstance(spec, JsonMatch):  # one in words has no value that could be forbidden
@@ -203,4 +301,6 @@ def _unread(key: str, spec: Any, subject: CheckSubject, found: Finding) -> str |
 def _forbids(key: str, spec: Any) -> bool:
     if isinstance(spec, ToolCount):  # `max: 0`, or `min: 0` with a `max`, holds without a call
         return spec.max == 0 or spec.min == 0
-    return key in _FORBIDDING or getattr(spec, "exists", None) is False
+    if isinstance(spec, TextSet):
+        return not (spec.all or spec.any)
+    return KINDS[key].forbids or getattr(spec, "exists", None) is False

@@ -6,7 +6,7 @@ import fnmatch
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from skillup.checks.context import (
     CannotEvaluateError,
@@ -103,10 +103,7 @@ def look(
     subject: CheckSubject,
     text: str,
     find_all: Callable[[str], Iterable[Span]],
-    *,
-    all_of: Sequence[str] | None = None,
-    any_of: Sequence[str] | None = None,
-    none_of: Sequence[str] | None = None,
+    wanted: TextSet,
     show: Callable[[str], str] = quoted,
 ) -> Finding:
     """Look for texts (or patterns) in the plain answer `text`; all conditions hold at once."""
@@ -119,30 +116,32 @@ def look(
         excerpt = beginning(text) if shown is None else around(text, shown)
         return Finding(False, found, excerpt, spans=subject.in_answer(*spans))
 
-    for unwanted in none_of or ():
+    for unwanted in wanted.none or ():
         if spans := find(unwanted):
             return failed(f"found {show(unwanted)}", *spans)
-    found_of = {wanted: find(wanted) for wanted in all_of or ()}
+    found_of = {piece: find(piece) for piece in wanted.all or ()}
     hits = [span for spans in found_of.values() for span in spans]
     if not all(found_of.values()):
-        missing = listed(show(wanted) for wanted, spans in found_of.items() if not spans)
+        missing = listed(show(piece) for piece, spans in found_of.items() if not spans)
         return failed(f"not found: {missing}", near=next(iter(hits), None))
-    if any_of:
-        more = next((spans for wanted in any_of if (spans := find(wanted))), None)
+    if wanted.any:
+        more = next((spans for piece in wanted.any if (spans := find(piece))), None)
         if more is None:
-            return failed(f"found none of {listed(map(show, any_of))}")
+            return failed(f"found none of {listed(map(show, wanted.any))}")
         hits += more
     if not hits:
-        return Finding(True, f"found none of {listed(map(show, none_of or ()))}", beginning(text))
+        return Finding(
+            True, f"found none of {listed(map(show, wanted.none or ()))}", beginning(text)
+        )
     start, end = hits[0]
     found, excerpt = f"found {quoted(text[start:end])}", around(text, hits[0])
     return Finding(True, found, excerpt, spans=subject.in_answer(*hits))
 
 
-def contains(subject: CheckSubject, **wanted: Any) -> Finding:
-    """The answer contains texts: `all_of`, `any_of` and `none_of` as in :func:`look`."""
+def contains(spec: TextSet, subject: CheckSubject) -> Finding:
+    """The answer contains texts."""
     search = TextSearch(subject.answer, case_sensitive=subject.case_sensitive)
-    return look(subject, search.text, search.find_all, **wanted)
+    return look(subject, search.text, search.find_all, spec)
 
 
 def matches(spec: TextSet, subject: CheckSubject) -> Finding:
@@ -153,8 +152,7 @@ def matches(spec: TextSet, subject: CheckSubject) -> Finding:
         span = searcher.find(pattern, text)
         return [] if span is None else [span]
 
-    sets: dict[str, Any] = {"all_of": spec.all, "any_of": spec.any, "none_of": spec.none}
-    return look(subject, text, find, **sets, show="/{}/".format)
+    return look(subject, text, find, spec, show="/{}/".format)
 
 
 def equals(spec: str, subject: CheckSubject) -> Finding:

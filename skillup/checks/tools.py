@@ -196,18 +196,16 @@ def show_calls(calls: Iterable[ToolCall]) -> str:
     return listed((show_call(call) for call in calls), nothing="no tool was called")
 
 
-def tool_called(spec: ToolMatch, subject: CheckSubject, *, wanted: bool = True) -> Finding:
+def tool_called(spec: ToolCount, subject: CheckSubject) -> Finding:
     """A tool was called, as often as wanted: at least once, unless the check says otherwise."""
     matcher, calls = CallMatcher(subject), subject.calls
     hits = [call for call in calls if matcher.matches(spec, call)]
-    passed = not hits
-    if wanted and isinstance(spec, ToolCount):
-        least = spec.min if spec.min is not None else int(spec.max != 0)
-        passed = least <= len(hits) and (spec.max is None or len(hits) <= spec.max)
+    least = spec.min if spec.min is not None else int(spec.max != 0)
+    passed = least <= len(hits) and (spec.max is None or len(hits) <= spec.max)
     if hits:
         return matcher.finding(passed, spec, hits)
     similar = [call for call in calls if matcher.is_named(spec, call)]
-    if wanted and similar and spec.args:
+    if similar and spec.args and least:
         return Finding(passed, "called, but with other arguments", show_calls(similar))
     return Finding(passed, "not called", show_calls(calls))
 

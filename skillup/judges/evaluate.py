@@ -11,7 +11,7 @@ import anyio.to_thread
 
 from skillup.checks import CheckContext
 from skillup.checks.context import Ask
-from skillup.checks.describe import expected, key_and_spec, title
+from skillup.checks.registry import describe, expected
 from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
@@ -120,10 +120,9 @@ def error_result(kind: str, role: CheckRole, error: str) -> CheckResult:
 
 def blank_result(check: Check, role: CheckRole, scope: str) -> CheckResult:
     """The result of `check`, before anything is known."""
-    key, spec = key_and_spec(check)
-    wanted = expected(key, spec)
+    key, spec = check.asked()
     return CheckResult(
-        name=check.name or title(key, wanted, check),
+        name=check.name or describe(check),
         kind=key,
         passed=False,
         score=0.0,
@@ -131,7 +130,7 @@ def blank_result(check: Check, role: CheckRole, scope: str) -> CheckResult:
         required=check.required,
         scope=scope,
         role=role,
-        expected=wanted,
+        expected=expected(key, spec),
     )
 
 

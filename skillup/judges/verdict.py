@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from skillup.checks.describe import in_words
+from skillup.checks.context import in_words
 from skillup.checks.evaluate import aggregate, reaches, speaks_for_it, unmet, weighted_mean
 from skillup.schema.case import Case
 from skillup.schema.grade import CaseStatus, CheckResult, TurnGrade

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from skillup.checks.describe import in_words
+from skillup.checks.context import in_words
 from skillup.reports.text import count, listed, money, one_line, shown_id
 from skillup.schema.analysis import CaseReliability
 from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, Judging, RunResult, Summary

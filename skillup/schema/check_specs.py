@@ -183,6 +183,8 @@ def _is_json_schema(value: Any) -> Any:
 
     if not isinstance(value, dict | bool):
         raise ValueError("not a JSON Schema || write it as a mapping")  # noqa: TRY004
+    if "patternProperties" in str(value):
+        raise ValueError("`patternProperties` is not read || name the properties")
     try:
         checker: Any = validator_for(value, default=Draft202012Validator)
         checker.check_schema(value)

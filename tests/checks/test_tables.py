@@ -30,18 +30,12 @@ ROWS = [
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_check_says_what_the_table_says(row: Row) -> None:
+def test_check_says_what_the_table_says_with_its_evidence(row: Row) -> None:
     result = row.result()
 
     assert result.passed is row.passes, result
     assert not (result.passed and (result.error or not result.assertable))
     assert 0 <= result.score <= 1
-
-
-@pytest.mark.parametrize("row", ROWS, ids=str)
-def test_result_holds_its_evidence(row: Row) -> None:
-    result = row.result()
-
     assert result.name
     assert len(result.excerpt) <= 700
     assert "\n" not in result.excerpt
@@ -50,15 +44,9 @@ def test_result_holds_its_evidence(row: Row) -> None:
         assert result.expected
         assert result.scope
         assert result.found or result.error
-
-
-@pytest.mark.parametrize("row", ROWS, ids=str)
-def test_check_as_the_record_keeps_it_says_the_same(row: Row) -> None:
+    # As the record keeps it, it says the same.
     kept = json.loads(row.check.model_dump_json(by_alias=True, exclude_unset=True))
-
-    again = replace(row, check=Check.model_validate(kept))
-
-    assert again.result() == row.result()
+    assert replace(row, check=Check.model_validate(kept)).result() == result
 
 
 def test_the_tables_cover_every_check_three_times_each_way() -> None:

@@ -194,7 +194,7 @@ def test_bare_texts_become_one_rubric_where_the_first_stood() -> None:
 
 ANSWER = '{"id": 7, "tags": ["a"], "on": "2026-01-31"}'
 SCHEMA = (
-    "{type: object, required: [id], additionalProperties: false, patternProperties: {^x-: {}},"
+    "{type: object, required: [id], additionalProperties: false,"
     " properties: {id: {type: integer}, on: {format: date}, tags: {items: {pattern: '^[a-z]$'}}}}"
 )
 
@@ -214,7 +214,7 @@ def judged(check: dict[str, Any], answer: str) -> CheckResult:
         ),
         (
             f"{{type: is-json, value: {SCHEMA}}}",
-            [ANSWER, '{"id": 1, "x-y": 0}'],
+            [ANSWER],
             [
                 '{"id": "7"}',
                 '{"tags": []}',

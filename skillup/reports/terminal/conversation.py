@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from skillup.checks.describe import beside_found, in_words
+from skillup.checks.context import beside_found, in_words
 from skillup.reports.advice import ADVICE
 from skillup.reports.terminal.layout import folded, make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds

@@ -67,7 +67,7 @@ SUITE = {
         scripted:
           - when: ^which
             steps: [{run: "ls data"}]
-            say: "\\U0001F4C1 In e\\u0301t\\u00e9 are 3 files: a.log.\\n\\nShall I delete them?"
+            say: "\\U0001F4C1 In \\u00e9t\\u00e9 are 3 files: a.log.\\n\\nShall I delete them?"
           - {when: ^yes, steps: [{run: rm data/a.log}], say: "All are deleted."}
     """,
     "s/asks.yaml": """
