@@ -82,8 +82,8 @@ def test_show_prints_a_transcript(homes: Path, capsys: pytest.CaptureFixture[str
     assert run("show", "s") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "claude_code s1"
-    assert "user: first words" in lines
-    assert "assistant: an answer" in lines
+    shown = "\n".join(lines)
+    assert "turn 1  user\n    first words\nturn 1  agent\n    an answer" in shown
     assert lines[-1] == "1 turn"
 
 

@@ -66,7 +66,7 @@ def test_messages_calls_and_results_are_blocks_with_the_trials_name() -> None:
         "a  turn 2  Bash gave\n    a.log\n"
         "a  turn 2  Bash failed\n    no\n"
         "a  turn 2  agent calls Bash\n"
-        "    content:\n        one: 1\n        two: 2\n    file: a.txt\n"
+        "    content: one: 1\n    two: 2\n    \n    file: a.txt\n"
         "a  turn 2  agent\n    There are 3.\n"
     )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import random
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.codex.engine import Codex
@@ -20,8 +22,8 @@ from skillup.load.suites import load_paths
 from skillup.reports.terminal.listing import (
     foot_lines,
     head_lines,
-    json_chunks,
-    transcript_lines,
+    print_entries,
+    session_json,
 )
 from skillup.schema.case import Case
 from skillup.sessions.case import case_of_session, suite_text
@@ -115,10 +117,11 @@ def shown(path: Path) -> bool:
     if format_ is None:
         return False
     transcript = SessionTranscript(path, format_)
-    pieces = [*head_lines("engine", path, head.summary), *transcript_lines(transcript, full=True)]
+    print_entries(transcript, Console(file=io.StringIO()), full=True)
+    pieces = [*head_lines("engine", path, head.summary)]
     pieces += foot_lines(transcript.summary, sub_agents=[])
     transcript = SessionTranscript(path, format_)
-    pieces += json_chunks("engine", path, transcript, transcript.summary)
+    pieces.append(session_json("engine", path, transcript, transcript.summary))
     assert "".join(map(str, pieces)).encode(errors="replace")
     session = read_session(path, format_)
     given = record_of_session(session, CASE, "")

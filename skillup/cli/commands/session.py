@@ -79,11 +79,12 @@ def show_session(
     as_json: AsJson = False,
 ) -> int:
     """Print a session as a transcript."""
+    from skillup.reports.terminal.layout import make_console
     from skillup.reports.terminal.listing import (
         foot_lines,
         head_lines,
-        json_chunks,
-        transcript_lines,
+        print_entries,
+        session_json,
     )
     from skillup.sessions.index import find_session, session_files, session_format, session_homes
     from skillup.sessions.readers import SessionTranscript, read_head
@@ -92,11 +93,11 @@ def show_session(
     format_ = session_format(path)
     transcript, engine = SessionTranscript(path, format_), format_.engine
     if as_json:
-        _write(json_chunks(engine, path, transcript, transcript.summary), end="")
+        _write([session_json(engine, path, transcript, transcript.summary)], end="")
         return 0
     head = read_head(path, path.stat().st_size)
     _write(head_lines(engine, path, head.summary))
-    _write(transcript_lines(transcript, full=full))
+    print_entries(transcript, make_console(sys.stdout), full=full)
     agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
     _write(foot_lines(transcript.summary, sub_agents=agents))
     return 0

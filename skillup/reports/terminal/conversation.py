@@ -59,8 +59,7 @@ class ConversationStream:
             self._turns[job] = event.turn
         head, text, most, style = "", "", _MESSAGE_LINES, "bold"
         if event.kind == "message_sent":
-            many = f" (of {event.shared_by} trials)" if event.shared_by > 1 else ""
-            head, text = _WRITERS.get(event.source, "user") + many, event.text
+            head, text = _WRITERS.get(event.source, "user"), event.text
         elif event.kind == "item" and event.item is not None:
             head, text, most, style = self._item(job, event.item)
         elif event.kind == "turn_ended" and event.text != "completed":
@@ -104,9 +103,9 @@ class ConversationStream:
             return f"{who} calls {name}", arguments_text(item.tool_call), _RESULT_LINES, "blue"
         if item.tool_result is not None:
             result = item.tool_result
-            failed, empty = result.status == "error", not result.content.strip()
-            ending = (" gave", " gave nothing"), (" failed", " failed, without a word")
-            head = self._calls.get((job, result.call_id), "a tool") + ending[failed][empty]
+            failed = result.status == "error"
+            name = self._calls.get((job, result.call_id), "a tool")
+            head = f"{name} {'failed' if failed else 'gave'}"
             return head, result.content, _RESULT_LINES, "red" if failed else "dim"
         head, lines, style = {
             "reasoning": (f"{who} thinks", _RESULT_LINES, "dim"),
@@ -123,13 +122,7 @@ def arguments_text(call: ToolCall) -> str:
     }
     if len(values) == 1:
         return next(iter(values.values()))
-    lines = []
-    for name, value in values.items():
-        # Several lines stand below their name: else one would take them for names, too.
-        below = value.splitlines()
-        lines.append(f"{name}: {value}" if len(below) < 2 else f"{name}:")
-        lines += [f"    {line}" for line in below if len(below) > 1]
-    return "\n".join(lines)
+    return "\n".join(f"{name}: {value}" for name, value in values.items())
 
 
 def text_lines(text: str, most: int | None) -> list[str]:

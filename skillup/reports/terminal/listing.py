@@ -10,12 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from skillup.engines.session_entries import SessionEntry, SessionSummary
 from skillup.errors import Problem
 from skillup.load.model import LoadedCase, LoadedSuite
+from skillup.reports.terminal.conversation import ConversationStream
 from skillup.reports.terminal.layout import Part, make_console, make_table, print_table
 from skillup.reports.text import count, one_line, plain, shown_id
 from skillup.schema.suite import lead_of
+from skillup.trial import TrialEvent
 from skillup.trial.history import turns_of
 
 # Problems of files.
@@ -154,10 +158,6 @@ def print_sessions(rows: Sequence[ListedSession], *, more: int) -> None:
 
 # `skillup session show`: a session as a transcript that people can read, and as JSON.
 
-_LINES = 6
-_CHARACTERS = 600
-_ARGUMENT = 120
-
 
 def head_lines(engine: str, path: Path, summary: SessionSummary) -> Iterator[str]:
     yield one_line(f"{engine} {summary.session_id or path.stem}", 200)
@@ -168,15 +168,15 @@ def head_lines(engine: str, path: Path, summary: SessionSummary) -> Iterator[str
             yield f"  {name:<8} {one_line(value, 300)}"
 
 
-def transcript_lines(entries: Iterable[SessionEntry], *, full: bool = False) -> Iterator[str]:
-    """The transcript, entry by entry: shortened, unless `full`; fit for a terminal."""
-    turn = 0
+def print_entries(entries: Iterable[SessionEntry], console: Console, *, full: bool = False) -> None:
+    """As conversations of a run are printed: shortened, unless `full`."""
+    stream = ConversationStream(console, full=full)
     for entry in entries:
-        if entry.turn != turn:
-            turn = entry.turn
-            yield ""
-            yield f"── turn {turn} ── {one_line(entry.timestamp or '', 40)}".rstrip(" ─")
-        yield from _entry_lines(entry, full)
+        if entry.role == "user":
+            sent = TrialEvent("", "message_sent", entry.turn, text=entry.item.text or "")
+            stream.add(sent, "")
+        elif entry.item.text or entry.role.startswith("tool_"):
+            stream.add(TrialEvent("", "item", entry.turn, item=entry.item), "")
 
 
 def foot_lines(summary: SessionSummary, *, sub_agents: Iterable[Path]) -> Iterator[str]:
@@ -191,49 +191,16 @@ def foot_lines(summary: SessionSummary, *, sub_agents: Iterable[Path]) -> Iterat
         yield f"a sub-agent's own session: {one_line(str(path), 500)}"
 
 
-def json_chunks(
+def session_json(
     engine: str, path: Path, entries: Iterable[SessionEntry], summary: SessionSummary
-) -> Iterator[str]:
-    """``{"entries": [...], "session": {...}}`` in pieces; `summary` is read last, when complete."""
-    yield '{"entries": ['
-    separator = "\n"
-    for entry in entries:
-        fields = ("line", "timestamp", "turn", "role")
-        data: dict[str, Any] = {name: getattr(entry, name) for name in fields}
-        data |= entry.item.model_dump(exclude_none=True, exclude={"type"})
-        yield separator + json.dumps(data, ensure_ascii=False)
-        separator = ",\n"
+) -> str:
+    """``{"entries": [...], "session": {...}}``; `summary` is complete when all have been read."""
+    rows = [
+        {
+            **{name: getattr(entry, name) for name in ("line", "timestamp", "turn", "role")},
+            **entry.item.model_dump(exclude_none=True, exclude={"type"}),
+        }
+        for entry in entries
+    ]
     session = {"engine": engine, "path": str(path), **asdict(summary)}
-    yield f'\n], "session": {json.dumps(session, ensure_ascii=False)}}}\n'
-
-
-def _entry_lines(entry: SessionEntry, full: bool) -> Iterator[str]:
-    item = entry.item
-    who = f" ({one_line(item.agent, 40)})" if item.agent else ""
-    if item.tool_call is not None:
-        call = item.tool_call
-        given = {k: v if isinstance(v, str) else json.dumps(v) for k, v in call.arguments.items()}
-        width = 1 << 30 if full else _ARGUMENT
-        arguments = " ".join(f"{name}={one_line(value, width)}" for name, value in given.items())
-        yield f"  →{who} {one_line(call.name)} {plain(arguments)}".rstrip()
-        return
-    if item.tool_result is not None:
-        prefix = f"  ←{who}{' error:' if item.tool_result.status == 'error' else ''} "
-        text = item.tool_result.content
-    elif entry.role in ("user", "assistant"):
-        # Messages are what one came for: never shortened.
-        prefix, text, full = f"{entry.role}{who}: ", item.text or "", True
-    elif item.text:
-        prefix = f"  {'~' if entry.role == 'reasoning' else '·'}{who} "
-        text = item.text if full else one_line(item.text, 200)
-    else:
-        return
-    shown = plain(text).rstrip("\n")
-    if not full and len(shown) > _CHARACTERS:
-        shown = shown[:_CHARACTERS] + "…"
-    lines = shown.split("\n")
-    kept = lines if full else lines[:_LINES]
-    yield f"{prefix}{kept[0]}".rstrip()
-    yield from (f"    {line}".rstrip() for line in kept[1:])
-    if len(kept) < len(lines):
-        yield f"    … {count(len(lines) - len(kept), 'more line')} …"
+    return json.dumps({"entries": rows, "session": session}, ensure_ascii=False, indent=1) + "\n"
