@@ -21,16 +21,7 @@ from typing import Any
 
 from skillup.errors import UsageError
 from skillup.importers.write import slug, unique_name
-from skillup.reports.benchmark import (
-    CONFIGURATIONS,
-    Place,
-    benchmark,
-    counts,
-    eval_names,
-    expectations,
-    places,
-    run_notes,
-)
+from skillup.reports.benchmark import CONFIGURATIONS, GRADED, benchmark, runs_of
 from skillup.reports.markdown import escape
 from skillup.reports.text import plain
 from skillup.reports.view_model import total_tokens
@@ -89,62 +80,65 @@ def export_run(run: RunDirectory, out: Path) -> list[Exported]:
 
 
 def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) -> Exported:
-    grades = [grade for _, grade in members]
-    placed, names = places(grades), eval_names(grades)
+    runs = runs_of([grade for _, grade in members])
     # With leading zeros, so that the order of names is the order of numbers.
-    eval_digits = len(str(len(names)))
-    run_digits = len(str(max(repetition for (_, _, repetition), _ in placed)))
-    calls: dict[Place, tuple[int, int]] = {}
+    eval_digits = len(str(max(entry["eval_id"] for _, entry in runs)))
+    run_digits = len(str(max(entry["run_number"] for _, entry in runs)))
+    graded = 0
     first: Record | None = None
-    for (job, _), (place, grade) in zip(members, placed, strict=True):
+    for (job, _), (grade, entry) in zip(members, runs, strict=True):
         record = run.read_record(job)
         first = first or record
-        number, configuration, repetition = place
-        home = out / f"eval-{number:0{eval_digits}}"
+        home = out / f"eval-{entry['eval_id']:0{eval_digits}}"
         if not home.exists():
             home.mkdir(parents=True)
-            _write_json(home / "eval_metadata.json", _metadata(number, names, grade))
-        if grade.status in ("PASS", "FAIL"):
-            where = home / configuration / f"run-{repetition:0{run_digits}}"
-            calls[place] = _write_trial(where, record, grade, run)
+            _write_json(home / "eval_metadata.json", _metadata(entry, grade))
+        if grade.status in GRADED:
+            graded += 1
+            name = f"run-{entry['run_number']:0{run_digits}}"
+            _write_trial(home / entry["configuration"] / name, record, grade, entry, run)
     skills = [s.name for s in first.skills if s.role == "under_test"] if first else []
     # What answered, as the engine names it; else what the profile asks for.
     models = [turn.model for turn in first.turns if turn.model] if first else []
     data = benchmark(
-        grades,
+        runs,
         timestamp=str(run.run_info().get("started_at", "")),
         skill_name=", ".join(skills),
         skill_path=first.suite_root if first else "",
         model=models[0] if models else (first and first.engine.model) or "",
-        tool_calls=calls,
     )
     _write_json(out / "benchmark.json", data)
-    return Exported(out, grades[0].suite, grades[0].engine, len(calls), len(grades) - len(calls))
+    grade = members[0][1]
+    return Exported(out, grade.suite, grade.engine, graded, len(members) - graded)
 
 
-def _metadata(number: int, names: Sequence[str], grade: Grade) -> dict[str, Any]:
+def _metadata(entry: dict[str, Any], grade: Grade) -> dict[str, Any]:
     prompts = [turn.content for turn in grade.turns]
     if len(prompts) > 1:
         prompts = [f"Turn {n}: {text}" for n, text in enumerate(prompts, start=1)]
     return {
-        "eval_id": number,
-        "eval_name": names[number - 1],
+        "eval_id": entry["eval_id"],
+        "eval_name": entry["eval_name"],
         "prompt": "\n\n".join(prompts),
-        "assertions": [expected["text"] for expected in expectations(grade)],
+        "assertions": [expected["text"] for expected in entry["expectations"]],
     }
 
 
-def _write_trial(where: Path, record: Record, grade: Grade, run: RunDirectory) -> tuple[int, int]:
-    """One trial as a run of skill-creator; how many tools were called, and how often in vain."""
+def _write_trial(
+    where: Path, record: Record, grade: Grade, entry: dict[str, Any], run: RunDirectory
+) -> None:
+    """One trial as a run of skill-creator; its calls, and those in vain, come into `entry`."""
     outputs = where / "outputs"
     outputs.mkdir(parents=True)
     files = _write_files(outputs, record, run)
     transcript = transcript_text(record)
     _write_text(where / "transcript.md", transcript)
-    tokens, seconds = total_tokens(grade.usage), round(grade.duration_ms / 1000, 3)
     items = [i for turn in record.turns for m in (turn, *turn.follow_ups) for i in m.transcript]
     called = Counter(item.tool_call.name for item in items if item.tool_call is not None)
     failed = sum(i.tool_result is not None and i.tool_result.status == "error" for i in items)
+    result, tokens = entry["result"], total_tokens(grade.usage)
+    summary = {name: result[name] for name in ("passed", "failed", "total", "pass_rate")}
+    result |= {"tool_calls": called.total(), "errors": failed}
     metrics: dict[str, Any] = {
         "tool_calls": dict(called),
         "total_tool_calls": called.total(),
@@ -157,22 +151,21 @@ def _write_trial(where: Path, record: Record, grade: Grade, run: RunDirectory) -
     timing = {
         **({"total_tokens": tokens} if tokens is not None else {}),
         "duration_ms": grade.duration_ms,
-        "total_duration_seconds": seconds,
+        "total_duration_seconds": result["time_seconds"],
         "executor_start": record.started_at,
     }
-    expected, notes = expectations(grade), {"uncertainties": run_notes(grade)}
+    notes = {"uncertainties": entry["notes"], "needs_review": [], "workarounds": []}
     grading = {
-        "expectations": expected,
-        "summary": counts(expected),
+        "expectations": entry["expectations"],
+        "summary": summary,
         "execution_metrics": metrics,
-        "timing": {"executor_duration_seconds": seconds},
+        "timing": {"executor_duration_seconds": result["time_seconds"]},
         "claims": [],
-        "user_notes_summary": {**notes, "needs_review": [], "workarounds": []},
+        "user_notes_summary": notes,
     }
     _write_json(outputs / "metrics.json", {**metrics, "files_created": list(files)})
     _write_json(where / "timing.json", timing)
     _write_json(where / "grading.json", grading)
-    return called.total(), failed
 
 
 def _write_files(outputs: Path, record: Record, run: RunDirectory) -> dict[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillup.reports.benchmark import benchmark
+from skillup.reports.benchmark import benchmark, runs_of
 from skillup.schema.grade import CheckResult, Grade
 from tests.reports.test_junit import make_grade
 
@@ -23,11 +23,13 @@ def graded(case_id: str, met: int, unmet: int, **more: Any) -> Grade:
 def test_runs_and_their_means_are_as_the_schema_has_them() -> None:
     usage = {"input_tokens": 900, "output_tokens": 100}
     data = benchmark(
-        [
-            graded("a", 3, 1, usage=usage, duration_ms=2000),
-            graded("a", 4, 0, trial=2, usage=usage, duration_ms=4000),
-            graded("a", 2, 2, variant="without_skill", usage=usage, duration_ms=1000),
-        ],
+        runs_of(
+            [
+                graded("a", 3, 1, usage=usage, duration_ms=2000),
+                graded("a", 4, 0, trial=2, usage=usage, duration_ms=4000),
+                graded("a", 2, 2, variant="without_skill", usage=usage, duration_ms=1000),
+            ]
+        ),
         timestamp=WHEN,
     )
 
@@ -55,7 +57,9 @@ def test_runs_and_their_means_are_as_the_schema_has_them() -> None:
 
 
 def test_a_trial_without_a_verdict_is_no_run_and_is_named() -> None:
-    data = benchmark([graded("a", 1, 0), make_grade("b", "ERROR", reason="429")], timestamp=WHEN)
+    data = benchmark(
+        runs_of([graded("a", 1, 0), make_grade("b", "ERROR", reason="429")]), timestamp=WHEN
+    )
 
     assert [run["eval_name"] for run in data["runs"]] == ["a"]
     assert data["metadata"]["evals_run"] == [1]
@@ -63,7 +67,7 @@ def test_a_trial_without_a_verdict_is_no_run_and_is_named() -> None:
 
 
 def test_tokens_that_nobody_told_are_said_to_be_unknown() -> None:
-    (run,) = benchmark([graded("a", 1, 0)], timestamp=WHEN)["runs"]
+    (run,) = benchmark(runs_of([graded("a", 1, 0)]), timestamp=WHEN)["runs"]
 
     assert run["result"]["tokens"] == 0
     assert run["notes"] == ["the engine did not tell how many tokens it took"]
@@ -71,7 +75,7 @@ def test_tokens_that_nobody_told_are_said_to_be_unknown() -> None:
 
 def test_engines_and_suites_are_told_apart_as_far_as_the_shape_allows() -> None:
     data = benchmark(
-        [graded("a", 1, 0), graded("a", 1, 0, engine="f"), graded("a", 1, 0, suite="t")],
+        runs_of([graded("a", 1, 0), graded("a", 1, 0, engine="f"), graded("a", 1, 0, suite="t")]),
         timestamp=WHEN,
     )
 
@@ -81,5 +85,5 @@ def test_engines_and_suites_are_told_apart_as_far_as_the_shape_allows() -> None:
 
 
 def test_without_a_graded_trial_it_is_still_whole() -> None:
-    data = benchmark([make_grade("b", "SKIP")], timestamp=WHEN)
+    data = benchmark(runs_of([make_grade("b", "SKIP")]), timestamp=WHEN)
     assert (data["runs"], data["run_summary"]) == ([], {"delta": {}})
