@@ -9,7 +9,6 @@ from skillup.executors.retries import Attempt, retry_of, with_note
 from skillup.executors.run import Run
 from skillup.plan import Job
 from skillup.schema.record import Checkpoint, Record
-from skillup.store import RunDirectory
 from skillup.trial import record_without_turns, run_trial
 from skillup.trial.request import TrialRequest, TrialResult
 from skillup.trial.resume import resume_trial
@@ -29,8 +28,7 @@ async def run_attempts(
     opened = fork if isinstance(fork, OpenTrial) else None
     checkpoint = run.directory.read_checkpoint(job.id) if attempt.number == 1 else None
     if checkpoint is not None and problem is not None:
-        run.stopping.count(checkpoint.record, None)
-        set_aside_unused(run.directory, job, checkpoint, problem.message)
+        set_aside_unused(run, job, checkpoint, problem.message)
     elif checkpoint is not None:
         found = await _resume(run, job, checkpoint)
         if isinstance(found, str):
@@ -83,18 +81,15 @@ async def _resume(run: Run, job: Job, checkpoint: Checkpoint) -> OpenTrial | str
         turns = len(checkpoint.record.turns)
         run.directory.journal("trial_continued", job=job.id, after_turn=turns)
         return opened
-    run.stopping.count(checkpoint.record, None)
-    return set_aside_unused(run.directory, job, checkpoint, opened)
+    return set_aside_unused(run, job, checkpoint, opened)
 
 
-def set_aside_unused(directory: RunDirectory, job: Job, checkpoint: Checkpoint, why: str) -> str:
-    """The trial begins anew, because of `why`; what its record is to say of that.
-
-    The caller counts what it had used; later starts find it among the run's attempts.
-    """
+def set_aside_unused(run: Run, job: Job, checkpoint: Checkpoint, why: str) -> str:
+    """The trial begins anew, because of `why`; what its record is to say of that."""
     turns = len(checkpoint.record.turns)
-    directory.journal("trial_not_continued", job=job.id, after_turn=turns, reason=why)
-    directory.set_checkpoint_aside(job.id)
+    run.directory.journal("trial_not_continued", job=job.id, after_turn=turns, reason=why)
+    run.directory.write_attempt(job.id, checkpoint.record)
+    run.stopping.count(checkpoint.record, None)
     return f"begun anew with turn 1, not resumed after turn {turns}: {why}"
 
 

@@ -142,11 +142,7 @@ def take_back(found: RetryErrors, directory: RunDirectory) -> None:
     )
     # Those that wait come first: killed in between, none keeps a reason that holds no longer.
     for job_id in [*reversed(found.waiting), *found.rerun]:
-        record, grade = directory.read_record(job_id), directory.read_grade(job_id)
-        if grade is not None and grade.judging is not None:
-            # Judges were asked, and paid, for this attempt, too.
-            record = record.model_copy(update={"judging": grade.judging})
-        directory.take_back(job_id, record)
+        directory.take_back(job_id)
 
 
 def worth_retrying(grades: Iterable[Grade]) -> int:

@@ -239,13 +239,6 @@ class RunDirectory:
         """How far an unfinished trial has come; None: nothing is known that could be used."""
         return trials.load_checkpoint(self.trial_directory(job_id) / trials.CHECKPOINT_FILE)
 
-    def set_checkpoint_aside(self, job_id: str) -> None:
-        """The trial is begun anew: its checkpoint is kept as ``checkpoint.json.unused-<n>``."""
-        self._writing()
-        path = self.trial_directory(job_id) / trials.CHECKPOINT_FILE
-        if path.exists():
-            set_aside(path, "unused")
-
     def write_record(self, job_id: str, record: Record) -> None:
         """Stores a finished trial for good, then journals ``trial_finished``.
 
@@ -270,54 +263,41 @@ class RunDirectory:
         It is no result: the job stays unfinished until :meth:`write_record`. What an earlier start
         of the run has kept under that name becomes ``attempt-<n>.json.earlier-1``.
         """
-        path = self._made_directory(job_id) / f"attempt-{record.attempt}.json"
-        if path.exists():
-            set_aside(path, "earlier")
-        self._place_record(path, record)
+        self._place_record(self._free_attempt(self._made_directory(job_id), record), record)
         error = record.first_error()
         self.journal(
             "trial_retried", job=job_id, attempt=record.attempt, error=error.kind if error else None
         )
 
-    def take_back(self, job_id: str, record: Record) -> None:
+    @staticmethod
+    def _free_attempt(directory: Path, record: Record) -> Path:
+        path = directory / f"attempt-{record.attempt}.json"
+        if path.exists():
+            set_aside(path, "earlier")
+        return path
+
+    def take_back(self, job_id: str) -> None:
         """A finished trial is to be run again: its record becomes an attempt, its grade goes.
 
-        `record` is its record; what the grade says of judging may have been added to it. Whenever
-        this is killed, the trial is finished as before, or unfinished with its attempt kept.
+        Whenever this is killed, the trial is finished as before, or unfinished with its attempt.
         """
         self._set_result_aside()
-        if not any(_is_same(record, kept) for kept in self._kept_attempts(job_id)):
-            self.write_attempt(job_id, record)
-        directory = self.trial_directory(job_id)
+        directory, kept = self.trial_directory(job_id), self.read_record(job_id)
         # The grade before the record: it must never stand beside the one that comes next. A
         # checkpoint is left where skillup was killed right after the record was written.
-        for name in (trials.CHECKPOINT_FILE, trials.GRADE_FILE, trials.RECORD_FILE):
+        for name in (trials.CHECKPOINT_FILE, trials.GRADE_FILE):
             _remove(directory / name)
-            with disk_errors("remove", directory / name):
-                sync_directory(directory)
+        target = self._free_attempt(directory, kept)
+        with disk_errors("write", target):
+            sync_directory(directory)
+            (directory / trials.RECORD_FILE).rename(target)
+            sync_directory(directory)
 
     def attempts(self, job_id: str) -> Iterator[Record]:
-        """What was recorded of a trial and is not part of its record; damaged ones are left out.
-
-        That is what :meth:`write_attempt` has kept, and unused checkpoints.
-        """
-        kept = self._kept_attempts(job_id)
-        if kept:
-            # One that was killed while it was taken back is both: the record counts.
-            record = self.finished_record(job_id)
-            yield from (one for one in kept if record is None or not _is_same(record, one))
-        unused = f"{trials.CHECKPOINT_FILE}.unused-*"
-        for path in sorted(self.trial_directory(job_id).glob(unused)):
-            checkpoint = trials.load_checkpoint(path)
-            if checkpoint is not None:
-                yield checkpoint.record
-
-    def _kept_attempts(self, job_id: str) -> list[Record]:
-        found = []
+        """What :meth:`write_attempt` and :meth:`take_back` have kept; damaged ones are left out."""
         for path in sorted(self.trial_directory(job_id).glob("attempt-*.json*")):
             with suppress(DamagedRecordError):
-                found.append(trials.load_record(path))
-        return found
+                yield trials.load_record(path)
 
     def _set_result_aside(self) -> None:
         """That of an earlier start says other things of the trial that ends or begins now."""
@@ -445,12 +425,6 @@ class RunDirectory:
 def _remove(path: Path) -> None:
     with disk_errors("remove", path):
         path.unlink(missing_ok=True)
-
-
-def _is_same(one: Record, other: Record) -> bool:
-    """Whether both are of the same attempt."""
-    names = ("attempt", "session_id", "started_at", "duration_ms")
-    return all(getattr(one, name) == getattr(other, name) for name in names)
 
 
 def check_free(path: Path, beside: Collection[str] = ()) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.retries import take_back, trials_to_retry
+from skillup.executors.retries import trials_to_retry
 from skillup.store import RunDirectory
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan, run_plan
@@ -188,20 +188,3 @@ def test_where_only_judging_met_an_error_only_that_is_done_again(project: Projec
     assert "judged again: 1 trial with a whole conversation" in again.stderr
     assert record.read_bytes() == before
     assert log.read_text() == "run\n"
-
-
-def test_killed_while_it_is_taken_back_it_is_counted_once(tmp_path: Path) -> None:
-    plan = a_plan(tmp_path, {"a": {"context": {"setup": ["exit 1"]}}})
-    (job,) = plan.jobs
-    run_plan(plan, tmp_path / "run")
-    with RunDirectory.open(tmp_path / "run", writable=True) as directory:
-        record = directory.read_record(job.id)
-        directory.write_attempt(job.id, record)
-        # Killed here, it is as finished as before.
-        assert list(directory.attempts(job.id)) == []
-        found = trials_to_retry(plan, directory)
-        assert found.rerun == {job.id: "setup"}
-        take_back(found, directory)
-        assert directory.finished_record(job.id) is None
-        assert directory.read_grade(job.id) is None
-        assert list(directory.attempts(job.id)) == [record]

@@ -256,7 +256,7 @@ def test_a_trial_that_is_taken_back_goes_on_from_none(run: RunDirectory) -> None
     run.begin_trial(JOB)
     run.write_record(JOB, a_record())
     run.write_checkpoint(JOB, a_checkpoint())
-    run.take_back(JOB, run.read_record(JOB))
+    run.take_back(JOB)
     assert run.read_checkpoint(JOB) is None
     assert [record.turns for record in run.attempts(JOB)] == [a_record().turns]
 
@@ -288,15 +288,3 @@ def test_a_trial_is_reopened_with_its_scratch_and_its_streams(run: RunDirectory)
     assert list(again.files.iterdir()) == []
     run.remove_scratch(JOB)
     assert run.reopen_trial(JOB) is None
-
-
-def test_checkpoints_that_were_not_used_are_among_the_attempts_as_far_as_they_are_whole(
-    run: RunDirectory,
-) -> None:
-    for response in ("one", "two", "three"):
-        run.write_checkpoint(JOB, a_checkpoint(record=a_record(response=response)))
-        run.set_checkpoint_aside(JOB)
-    run.set_checkpoint_aside(JOB)  # there is none
-    (run.trial_directory(JOB) / "checkpoint.json.unused-2").write_bytes(b"{")
-    run.write_checkpoint(JOB, a_checkpoint())  # may still be used
-    assert [kept.turns[0].response for kept in run.attempts(JOB)] == ["one", "three"]

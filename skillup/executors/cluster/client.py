@@ -211,9 +211,8 @@ class _DaskBackend:
         for job in jobs:
             checkpoint = directory.read_checkpoint(job.id)
             if checkpoint is not None:
-                self._run.stopping.count(checkpoint.record, None)
                 why = "its session is not on the worker that runs it now"
-                notes[job.id] = set_aside_unused(directory, job, checkpoint, why)
+                notes[job.id] = set_aside_unused(self._run, job, checkpoint, why)
             directory.begin_trial(job.id)
             directory.remove_scratch(job.id)
         answer = await self._answer(jobs)
