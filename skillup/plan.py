@@ -63,9 +63,7 @@ class Plan:
 
 
 def make_plan(
-    suites: Sequence[LoadedSuite],
-    profiles: Mapping[str, Sequence[Profile]],
-    selection: Selection,
+    suites: Sequence[LoadedSuite], profiles: Mapping[str, Sequence[Profile]], selection: Selection
 ) -> Plan:
     """The jobs for `suites`; `profiles` says, by suite file, which engines run its cases.
 

@@ -80,20 +80,14 @@ class Stepwise:
         return self._grades.get(job.id)
 
     async def _run_in_order(self, job: Job) -> None:
-        waiting = [job]
-        while waiting:
-            current = waiting[-1]
-            needed = [name for name in self._needed(current) if name not in self._broken]
-            if needed:
-                waiting.extend(self._jobs[name] for name in reversed(needed))
-                continue
-            waiting.pop()
-            if current.id in self._grades or current.id in self._broken:
-                continue
-            # Should it be broken off, it is not begun again, nor is what needs it.
-            self._broken.add(current.id)
-            if not self._needed(current):
-                await self._run.run_unit([current], partial(run_family, self._run))
+        if job.id in self._grades or job.id in self._broken:
+            return
+        # Should it be broken off, it is not begun again, nor is what needs it.
+        self._broken.add(job.id)
+        for name in self._needed(job):
+            await self._run_in_order(self._jobs[name])
+        if not self._needed(job):
+            await self._run.run_unit([job], partial(run_family, self._run))
 
     def _needed(self, job: Job) -> list[str]:
         """Those of the plan that it depends on and that have no grade."""

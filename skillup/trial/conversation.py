@@ -25,14 +25,7 @@ from skillup.schema import templates
 from skillup.schema.case import Turn
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, Judging
-from skillup.schema.record import (
-    Record,
-    SimulatedEnd,
-    TurnError,
-    TurnRecord,
-    joined,
-    total_cost,
-)
+from skillup.schema.record import Record, SimulatedEnd, TurnError, TurnRecord, joined, total_cost
 from skillup.schema.suite import Lead, lead_of
 from skillup.trial.request import THE_RUNS_END, Interruption, SimulatorMessage, TrialEvent
 from skillup.trial.resume import write_checkpoint
@@ -280,12 +273,7 @@ class LiveConversation:
         return _first_error(results, what) or results
 
     async def _send(
-        self,
-        turn: Turn,
-        text: str,
-        number: int,
-        stem: str,
-        written: SimulatorMessage | None = None,
+        self, turn: Turn, text: str, number: int, stem: str, written: SimulatorMessage | None = None
     ) -> TurnRecord:
         """Send one message, if there is time left for it; again, where the provider refused it."""
 

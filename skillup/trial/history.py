@@ -13,14 +13,7 @@ from skillup.checks.capture import capture
 from skillup.checks.context import CannotEvaluateError, beginning, plain
 from skillup.checks.text import Searcher
 from skillup.schema import templates
-from skillup.schema.case import (
-    HistoryMessage,
-    HistoryToolCall,
-    Input,
-    Pairs,
-    Reconstruct,
-    Turn,
-)
+from skillup.schema.case import HistoryMessage, HistoryToolCall, Input, Pairs, Reconstruct, Turn
 from skillup.schema.patterns import kept_group
 from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptItem, TurnRecord
 
@@ -143,10 +136,9 @@ def _is_first(message: HistoryMessage, given: Input, variables: Mapping[str, str
 def _numbered(messages: Sequence[HistoryMessage], notes: list[str]) -> list[HistoryItem]:
     """With an id for every call, and its result behind it before anything else is said."""
     items: list[HistoryItem] = []
+    count = 0
     pending: list[tuple[str, str | None]] = []
     """Calls without a result so far: the id, and as the history has it (several may be the same)"""
-    taken = {call.id for message in messages for call in message.tool_calls if call.id}
-    used: set[str] = set()
 
     def give(call_id: str, status: str, content: str) -> None:
         result = ToolResult.model_validate(
@@ -154,14 +146,8 @@ def _numbered(messages: Sequence[HistoryMessage], notes: list[str]) -> list[Hist
         )
         items.append(HistoryItem(role="tool", content=content, tool_result=result))
 
-    def give_missing() -> None:
-        for call_id, _ in pending:
-            notes.append(f"the history does not say what the call `{call_id}` gave back")
-            give(call_id, "unknown", NO_RESULT)
-        pending.clear()
-
-    for message in messages:
-        if message.role == "tool":
+    for message in (*messages, None):
+        if message is not None and message.role == "tool":
             # With an id: the first call that has it; without one: the first of all.
             answered = next((c for c in pending if message.call_id in (None, c[1])), None)
             if answered is None:
@@ -170,20 +156,17 @@ def _numbered(messages: Sequence[HistoryMessage], notes: list[str]) -> list[Hist
                 pending.remove(answered)
                 give(answered[0], message.status, message.content)
             continue
-        give_missing()
-        calls = []
-        for call in message.tool_calls:
-            call_id, number = call.id or "call_history_1", 1
-            while call_id in used or (call_id in taken and call_id != call.id):
-                call_id = f"{call.id or 'call_history'}_{number}"
-                number += 1
-            if call.id is not None and call_id != call.id:
-                notes.append(f"the id `{call.id}` is that of several calls: one is `{call_id}` now")
-            used.add(call_id)
-            pending.append((call_id, call.id))
-            calls.append(_call(call, call_id))
-        items.append(HistoryItem(role=message.role, content=message.content, tool_calls=calls))
-    give_missing()
+        for call_id, own in pending:
+            notes.append(f"the history does not say what the call `{own or call_id}` gave back")
+            give(call_id, "unknown", NO_RESULT)
+        pending.clear()
+        if message is not None:
+            calls = []
+            for call in message.tool_calls:
+                count += 1
+                pending.append((f"call_history_{count}", call.id))
+                calls.append(_call(call, f"call_history_{count}"))
+            items.append(HistoryItem(role=message.role, content=message.content, tool_calls=calls))
     return items
 
 
@@ -213,13 +196,13 @@ def _turn(
     number: int, questions: Sequence[HistoryMessage], messages: Sequence[HistoryMessage]
 ) -> TurnRecord:
     items: list[TranscriptItem] = []
-    open_calls: list[str] = []
+    pending: list[str] = []
     response = ""
     for message in messages:
         if message.role == "tool":
-            call_id = message.call_id or (open_calls[0] if open_calls else "call")
-            if call_id in open_calls:
-                open_calls.remove(call_id)
+            call_id = message.call_id or (pending[0] if pending else "call")
+            if call_id in pending:
+                pending.remove(call_id)
             result = ToolResult(call_id=call_id, status=message.status, content=message.content)
             items.append(TranscriptItem(type="tool_result", tool_result=result))
             continue
@@ -228,7 +211,7 @@ def _turn(
             items.append(TranscriptItem(type="message", text=message.content))
         for call in message.tool_calls:
             call_id = call.id or f"call-{number}-{len(items) + 1}"
-            open_calls.append(call_id)
+            pending.append(call_id)
             made = _call(call, call_id, call.kind or "tool")
             items.append(TranscriptItem(type="tool_call", tool_call=made))
     return TurnRecord(

@@ -103,7 +103,7 @@ class TrialEvent:
     """Of `message_sent`, whose `text` is the message: `case`, `simulator`, `follow_up`, or `again`
     if it was refused before."""
     item: TranscriptItem | None = None
-    """Of `item`: what the agent said, called or was given; long texts are cut."""
+    """Of `item`: what the agent said, called or was given."""
     tokens: int | None = None
     """Of `turn_ended`: input and output of all its messages; None: not reported."""
     cost_usd: float | None = None

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio.to_thread
 
@@ -347,21 +347,8 @@ class AgentWatcher:
         self._notify(TrialEvent(self._job, "activity", text=text))
 
     def item(self, item: TranscriptItem) -> None:
-        """The transcript has one item more; long texts are cut, for an event may travel."""
-        update: dict[str, Any] = {}
-        if item.text is not None:
-            update["text"] = _cut(item.text)
-        if item.tool_result is not None:
-            content = _cut(item.tool_result.content)
-            update["tool_result"] = item.tool_result.model_copy(update={"content": content})
-        if item.tool_call is not None:
-            given = {name: _cut(value) for name, value in item.tool_call.arguments.items()}
-            update["tool_call"] = item.tool_call.model_copy(update={"arguments": given})
-        self._notify(TrialEvent(self._job, "item", item=item.model_copy(update=update)))
-
-
-def _cut(value: T, most: int = 8000) -> T | str:
-    return f"{value[:most]}\n…" if isinstance(value, str) and len(value) > most else value
+        """The transcript has one item more."""
+        self._notify(TrialEvent(self._job, "item", item=item))
 
 
 # Errors as data.

@@ -27,25 +27,12 @@ def pairs(found: Past) -> list[tuple[str, str]]:
     return [(i.tool_result.call_id, i.content) for i in found.items if i.tool_result is not None]
 
 
-def test_calls_of_the_same_id_get_ids_of_their_own_and_results_in_order() -> None:
-    found = past(calls("i", "i"), result("one", "i"), result("two", "i"))
+def test_every_call_gets_an_id_of_its_own_and_results_in_order() -> None:
+    found = past(calls("i", "i"), result("one", "i"), result("two", "i"), calls("i"), result("x"))
 
-    assert [call.id for call in found.items[0].tool_calls] == ["i", "i_1"]
-    assert pairs(found) == [("i", "one"), ("i_1", "two")]
-    assert found.notes == ("the id `i` is that of several calls: one is `i_1` now",)
-
-
-def test_a_made_up_id_is_no_one_elses() -> None:
-    found = past(calls(None, "call_history_1"), result("one"), result("two"))
-
-    assert len({call.id for call in found.items[0].tool_calls}) == 2
-    assert [content for _, content in pairs(found)] == ["one", "two"]
-
-
-def test_the_same_id_in_a_later_message_is_another_call() -> None:
-    found = past(calls("i"), result("one", "i"), calls("i"), result("two", "i"))
-
-    assert len({call_id for call_id, _ in pairs(found)}) == 2
+    assert [content for _, content in pairs(found)] == ["one", "two", "x"]
+    assert len({call_id for call_id, _ in pairs(found)}) == 3
+    assert [call.id for call in found.items[0].tool_calls] == [p[0] for p in pairs(found)[:2]]
 
 
 def test_every_repair_is_noted() -> None:
@@ -63,7 +50,7 @@ def test_every_repair_is_noted() -> None:
         "of the history, 1 message empty or a repeated answer: left out",
         "the history does not say what the call `x` gave back",
     )
-    assert pairs(found) == [("x", NO_RESULT)]
+    assert [content for _, content in pairs(found)] == [NO_RESULT]
 
 
 @pytest.mark.parametrize("first", ["Technical", "<<query>>", "{{ query }}"])
