@@ -218,19 +218,15 @@ def _ordered(cases: Iterable[LoadedCase]) -> list[LoadedCase]:
         families.setdefault(loaded.family, []).append(loaded)
         owners[loaded.case.id] = owners[loaded.family] = loaded.family
     ordered: dict[str, list[LoadedCase]] = {}
-    # With a stack of its own: a chain of cases may be longer than Python's.
-    for first in families:
-        waiting = [first]
-        while waiting:
-            current = waiting[-1]
-            needed = [
-                owners[name]
-                for name in families[current][0].case.depends_on
-                if name in owners and owners[name] not in ordered
-            ]
-            if needed:
-                waiting.extend(reversed(needed))
-                continue
-            waiting.pop()
-            ordered.setdefault(current, families[current])
+
+    def add(family: str) -> None:
+        if family in ordered:
+            return
+        for name in families[family][0].case.depends_on:
+            if name in owners:
+                add(owners[name])
+        ordered[family] = families[family]
+
+    for family in families:
+        add(family)
     return [loaded for paths in ordered.values() for loaded in paths]

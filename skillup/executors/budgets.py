@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from skillup.schema.grade import BASELINE, Grade, Judging, Stop
 from skillup.schema.record import Record, SimulatorInfo, Usage
@@ -128,19 +127,6 @@ class StopPolicy:
         self._cost.add([(who, usd) for who, usd, _ in used], finished=finished)
         self._tokens.add([(who, n) for who, _, n in used], finished=finished)
         self._check_budgets()
-
-    def recall(self, events: Iterable[Mapping[str, Any]]) -> None:
-        """Warn of what the journal of earlier starts has: workers that were lost."""
-        for event in events:
-            if event.get("event") == "trial_lost" and "reason" in event:
-                self.note_loss(str(event["reason"]), event.get("worker"))
-
-    def note_loss(self, reason: str, worker: str | None) -> None:
-        """Warn of trials that were lost; without a worker: the connection to all of them broke."""
-        if worker is not None:
-            self.note(f"worker {worker}: {reason}; trials there were lost")
-        else:
-            self.note(f"{reason}: trials that were running then began again")
 
     def has_room(self, running: int) -> bool:
         """Whether the budgets are likely to leave something for one trial beside `running` others.

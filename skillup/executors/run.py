@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import anyio
 import anyio.to_thread
@@ -34,12 +34,8 @@ LEFT = "left where it was: --resume goes on with it"
 """What is shown of a trial that the run does not go on with, while others run still."""
 
 
-class Backend(Protocol):
-    """Where trials run: on this machine, or on others."""
-
-    async def __call__(self, jobs: Sequence[Job], /) -> None:
-        """Run and conclude `jobs` (one, or a family), which wait for nothing any more."""
-        ...
+Backend = Callable[[Sequence[Job]], Awaitable[None]]
+"""Runs and concludes jobs (one, or a family), on this machine or on others."""
 
 
 class Run:
@@ -85,7 +81,6 @@ class Run:
 
     async def take_over_finished(self) -> None:
         """Trials that an earlier start of this run has finished are kept."""
-        self.stopping.recall(self.directory.events())
         ungraded: list[Job] = []
         for job in self.plan.jobs:
             for attempt in self.directory.attempts(job.id):
@@ -100,13 +95,6 @@ class Run:
                 await self.conclude(job, record, known, new=False)
         await anyio.to_thread.run_sync(self._keep_references)
         await self._judge_rest(ungraded)
-        if self.deciding is not None:
-            # Those that an earlier start came to and was killed before it could say so.
-            events = [e for e in self.directory.events() if e.get("event") == "case_decided"]
-            for test in self.deciding.tests():
-                about = test.about().items()
-                if test.side != "undecided" and not any(about <= e.items() for e in events):
-                    self.directory.journal("case_decided", **test.about())
 
     def _keep_references(self) -> None:
         """What trials are judged by, before any agent could change it.
@@ -247,7 +235,7 @@ class Run:
             update = {"uncounted": attempt.uncounted}
             self.directory.write_checkpoint(job.id, checkpoint.model_copy(update=update))
 
-        throttle = options.rate_limiter.of_agent(job.profile, show, refused, attempt=attempt.number)
+        throttle = options.rate_limiter.of_agent(job.profile, show, refused)
         return TrialRequest(
             run_id=options.run_id,
             job=job,
@@ -323,7 +311,7 @@ class Run:
         self.grades[job.id] = graded
         self.stopping.count(record, graded)
         decided = self.deciding.count(job, graded) if self.deciding is not None else None
-        if decided is not None and new:
+        if decided is not None:
             self.directory.journal("case_decided", **decided.about())
         self.scheduler.finish(job.id)
         if new:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import random
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable
 
 import anyio
@@ -29,8 +28,6 @@ USED_UP = "the allowance is used up"
 
 _FIRST_BOUND_SECONDS = 2.0
 _LARGEST_BOUND_SECONDS = 60.0
-_DOUBLED_BY_ATTEMPT = 3
-"""Another attempt at a trial is expensive, so the pause before it is longer."""
 _NAMES = {"rate_limit": "rate limit", "overloaded": "overload"}
 
 
@@ -69,15 +66,13 @@ class RateLimiter:
         profile: Profile,
         show: Callable[[str], None] = lambda _: None,
         note: Callable[[TurnError, int], None] = lambda _error, _times: None,
-        *,
-        attempt: int = 1,
     ) -> Throttle:
         """For the messages to one agent, whose CLI uses the account of `profile`.
 
         `show` is for the live display; `note` is called for each refusal of a message.
         """
         account = ("agent", profile.engine, profile.base_url, profile.api_key_env)
-        return Throttle(self._provider(account, self._end), show, note, attempt)
+        return Throttle(self._provider(account, self._end), show, note)
 
     def _provider(
         self, account: tuple[str | None, ...], end: Callable[[str], None] | None
@@ -97,12 +92,10 @@ class Throttle:
         provider: _Provider,
         show: Callable[[str], None] = lambda _: None,
         note: Callable[[TurnError, int], None] = lambda _error, _times: None,
-        attempt: int = 1,
     ) -> None:
         self._provider = provider
         self._show = show
         self._note = note
-        self._before = _DOUBLED_BY_ATTEMPT * (attempt - 1)
         self._row = 0
         self._sent_in = 0
         self._first_refused_at = 0.0
@@ -130,7 +123,7 @@ class Throttle:
             self._first_refused_at = provider.clock()
         self._row += 1
         self._note(error, self._row)
-        why = provider.refused(error, self._sent_in, self._before + self._row - 1)
+        why = provider.refused(error, self._sent_in, self._row - 1)
         others = provider.accepted_at > self._first_refused_at
         if why is None and self._row >= MANY_REFUSALS and others:
             return f"it was refused {self._row} times, and others were not"
@@ -164,8 +157,8 @@ class _Provider:
         self._sleep = sleep
         self._lots = lots
         self._changed = anyio.Event()
-        # Whoever was refused goes to the end: else one that always is would keep the others back.
-        self._queue: deque[object] = deque()
+        # In order: else one that is always refused would keep the others back.
+        self._turn = anyio.Lock()
         self._waited = 0.0
         """In slow-downs since something was accepted."""
         self._doubled = 0
@@ -174,25 +167,17 @@ class _Provider:
         self._reason = ""
 
     async def ready(self, show: Callable[[str], None]) -> float | None:
-        ticket = object()
-        self._queue.append(ticket)
-        began, shown = self.clock(), 0
-        try:
-            while not self.closed:
-                if self._next_at is None:
-                    return self.clock() - began
+        began = self.clock()
+        if self._next_at is not None:
+            show(f"{self._reason}: waiting {max(1, math.ceil(self._next_at - began))} s")
+        async with self._turn:
+            while not self.closed and self._next_at is not None:
                 left = self._next_at - self.clock()
-                if left <= 0 and self._queue[0] is ticket:
+                if left <= 0:
                     self._next_at = self.clock() + self._interval
-                    return self.clock() - began
-                if shown != self.slow_downs:
-                    shown = self.slow_downs
-                    show(f"{self._reason}: waiting {max(1, math.ceil(left))} s")
-                await self._pause(left if left > 0 else self._interval)
-            return None
-        finally:
-            self._queue.remove(ticket)
-            self._notify()
+                    break
+                await self._pause(left)
+        return None if self.closed else self.clock() - began
 
     def refused(self, error: TurnError, sent_in: int, row: int) -> str | None:
         if self.closed:

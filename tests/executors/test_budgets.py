@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from skillup.executors.budgets import Budget, RunLimits, StopPolicy
 from skillup.judges import grade_record
 from skillup.schema.grade import Grade, Judging, Stop
 from skillup.schema.record import EngineInfo, Record, SimulatorInfo, TurnError, TurnRecord, Usage
-from skillup.store import RunDirectory
 
 USED: dict[str, Any] = {"cost_usd": 0.5, "usage": Usage(input_tokens=100, output_tokens=20)}
 BEGAN = "2026-01-01T00:00:00.000Z"
@@ -141,17 +139,3 @@ def test_of_several_reasons_the_first_one_stands() -> None:
     stopping.count(record, graded(record, status="FAIL"))
     stopping.end_for_quota("no more")
     assert stopping.reason == Stop(kind="max_fail", message="1 trial failed or met an error")
-
-
-def test_a_later_start_warns_of_what_the_journal_has(tmp_path: Path) -> None:
-    stopping = StopPolicy()
-    with RunDirectory.create(tmp_path / "run", {"run_id": "r", "jobs": []}) as directory:
-        directory.journal("trial_lost", job="a/1", worker="tcp://h:1", reason="it has gone")
-        directory.journal("trial_lost", job="b/1", worker="tcp://h:1", reason="it has gone")
-        directory.journal("trial_lost", job="c/1", reason="the connection broke")
-        directory.journal("trial_left", job="c/1", reason="x")
-        stopping.recall(directory.events())
-    assert stopping.warnings == [
-        "worker tcp://h:1: it has gone; trials there were lost",
-        "the connection broke: trials that were running then began again",
-    ]

@@ -39,8 +39,8 @@ class Bench:
             seconds, self.ended.append, **self.time.both, lots=random.Random(seed)
         )
 
-    def trial(self, attempt: int = 1) -> Throttle:
-        return self.limiter.of_agent(TRIAL, self.told.append, attempt=attempt)
+    def trial(self) -> Throttle:
+        return self.limiter.of_agent(TRIAL, self.told.append)
 
     async def ask(self, throttle: Throttle, kind: Callable[[int], ErrorKind | None]) -> str:
         """One message, as a conversation sends it; `kind` says by number how it is refused."""
@@ -213,15 +213,3 @@ async def test_one_that_was_sent_before_the_slow_down_does_not_end_it_but_shows_
         await late.ready()
         await bench.time.sleep(20)
         assert late.refused(refusal()) is None
-
-
-async def test_the_pause_before_another_attempt_is_longer() -> None:
-    longest = 0.0
-    for seed in range(20):
-        bench = Bench(600, seed)
-        throttle = bench.trial(attempt=3)
-        async with bench.time.passing():
-            await throttle.ready()
-            throttle.refused(refusal())
-            longest = max(longest, await throttle.ready() or 0.0)
-    assert longest > 32

@@ -248,7 +248,7 @@ class _DaskBackend:
             if "lost" not in answer:
                 return answer
             last = answer["lost"]
-            self._run.stopping.note_loss(last, one.address)
+            self._run.stopping.note(f"worker {one.address}: {last}; trials there were lost")
             for job in jobs:
                 about = {"job": job.id, "worker": one.address, "reason": last}
                 self._run.directory.journal("trial_lost", **about)
