@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 import shlex
 from collections import Counter
@@ -18,13 +17,11 @@ from pydantic import ValidationError
 
 from skillup.app.request import RunRequest, parse_vars, request_from
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.executors.budgets import StopPolicy
 from skillup.executors.retries import RetryErrors, trials_to_retry
 from skillup.plan import Job, Plan
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import listed, listed_ids
 from skillup.schema.case import Case
-from skillup.schema.grade import Stop
 from skillup.store import RunDirectory
 from skillup.store.places import check_shape_of_run
 
@@ -158,27 +155,18 @@ def _name(job: Job) -> str:
     return job.id.rsplit("/", maxsplit=3)[0]
 
 
-def retry_lines(found: RetryErrors, *, until_decided: bool) -> Iterator[str]:
+def retry_lines(found: RetryErrors) -> Iterator[str]:
     """For people: what `--retry-errors` does to the trials of the run."""
-
-    def kinds(by_job: Mapping[str, str]) -> str:
+    about = {"run again": found.rerun, "left, for it would come back": found.left}
+    for what, by_job in about.items():
         counts = Counter(by_job.values())
-        return ", ".join(f"{kind} ×{n}" if n > 1 else kind for kind, n in counts.items())
-
-    unless = ", unless cases are decided without them" if until_decided else ""
-    were = "was" if len(found.waiting) == 1 else "were"
-    if found.rerun:
-        again = f"{_trials(found.rerun)} that met an error ({kinds(found.rerun)})"
-        if found.waiting:
-            again += f", and {len(found.waiting)} that {were} skipped for that"
-        yield f"run again: {again}{unless}"
-    elif found.waiting:
-        again = f"{_trials(found.waiting)} that {were} skipped"
-        yield f"run again: {again} for an error of others{unless}"
+        kinds = ", ".join(f"{kind} ×{n}" if n > 1 else kind for kind, n in counts.items())
+        if by_job:
+            yield f"{what}: {_trials(by_job)} that met an error ({kinds})"
+    if found.waiting:
+        yield f"run again: {_trials(found.waiting)} skipped for an error of others"
     if found.judged:
         yield f"judged again: {_trials(found.judged)} with a whole conversation"
-    if found.left:
-        yield f"left: {_trials(found.left)} whose error would come back ({kinds(found.left)})"
     if not found.rerun and not found.judged and not found.left:
         yield "--retry-errors: no trial of this run met an error"
 
@@ -196,22 +184,6 @@ def resume_command(run: Path, request: RunRequest, index: str | None) -> str:
         words += ["--scheduler", request.scheduler] if request.scheduler is not None else []
     words += ["--index", _PASSWORD.sub(r"\1***@", index)] if index is not None else []
     return shlex.join(words)
-
-
-def more_budget(stop: Stop | None, stopping: StopPolicy) -> str:
-    """Where a limit was reached, the option that gives as much again; never less than is spent."""
-    limits, (usd, tokens) = stopping.limits, stopping.spent()
-    kind = stop.kind if stop is not None else None
-    if kind == "max_cost_usd" and limits.max_cost_usd:
-        usd += limits.max_cost_usd
-        digits = 2 if usd >= 1 else 4
-        amount = math.ceil(usd * (1 - 1e-9) * 10**digits) / 10**digits
-        return f" --max-cost-usd {amount:.{digits}f}"
-    if kind == "max_tokens" and limits.max_tokens:
-        return f" --max-tokens {tokens + limits.max_tokens}"
-    if kind == "time_limit" and limits.time_limit_seconds:
-        return f" --time-limit {limits.time_limit_seconds:g}s"
-    return ""
 
 
 def milliseconds_of_starts(events: Iterable[Mapping[str, Any]]) -> int:

@@ -184,13 +184,6 @@ class RunSession:
         for close in self._close_models:
             await close()
 
-    def read_finished(self) -> None:
-        """Take over the grades of trials that have finished, where none is to be run."""
-        for job in self.plan.jobs:
-            if self.directory.finished_record(job.id) is not None:
-                grade = self.directory.read_grade(job.id)
-                self.grades |= {job.id: grade} if grade is not None else {}
-
     def conclude(
         self, jobs: frozenset[str] | None = None, *, interrupted: bool = False
     ) -> RunResult:

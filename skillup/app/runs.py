@@ -7,16 +7,11 @@ import sys
 from pathlib import Path
 from shlex import quote
 
-from skillup.app.resume import milliseconds_of_starts
 from skillup.errors import SkillupError, UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.result import Ending, build_result
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import plain
-from skillup.schema.grade import RunResult
-from skillup.store import RunDirectory, trials
 from skillup.store.places import runs_folder
-from skillup.store.run_directory import RESULT_FILE
 from skillup.store.runs import runs_in
 
 LAST = "last"
@@ -89,34 +84,3 @@ def index_finished_run(path: Path, start: Path, given: str | None) -> None:
         sys.stderr.write("not indexed: interrupted\n")
     except Exception as error:  # noqa: BLE001 - nothing here may change what the run came to
         sys.stderr.write(plain(f"not indexed: {type(error).__name__}: {error}\n"))
-
-
-def result_of_run(directory: RunDirectory) -> RunResult:
-    """The run's result.json; of a run that goes on, or was killed, of the trials with a grade.
-
-    What is missing then is a warning in it. Raises UsageError if no trial has a grade.
-    """
-    if (directory.path / RESULT_FILE).exists():
-        return directory.read_result()
-    info = directory.run_info()
-    ended = trials.directories_with_records(directory.path / "trials")
-    found = {job: trials.load_grade(place / trials.GRADE_FILE) for job, place in ended}
-    grades = {job: grade for job, grade in found.items() if grade is not None}
-    where = shown_path(directory.path)
-    resume = f"`skillup run --resume {quote(where)}`"
-    if not grades:
-        raise UsageError(
-            f"{where} has no result.json, and none of its trials has a grade",
-            hint=f"run them with {resume}; `skillup judge {quote(where)}` shows what is recorded",
-        )
-    planned = list(dict.fromkeys([*(info.get("jobs") or ()), *grades]))
-    missing = f"{len(planned) - len(grades)} of {len(planned)} trials have no grade"
-    unfinished = f"{where} has no result.json: it goes on, or was killed; {missing} ({resume})"
-    return build_result(
-        str(info.get("run_id") or directory.path.name),
-        str(info.get("started_at") or ""),
-        grades,
-        planned,
-        milliseconds_of_starts(directory.events()),
-        Ending(warnings=(unfinished,)),
-    )

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Protocol
 
 import anyio
 
@@ -18,30 +16,15 @@ from skillup.process import kill_running
 
 _PATIENCE_SECONDS = 10.0
 """For writing down what has finished, once all agents are dead. Then skillup leaves regardless."""
-_GOODBYE_SECONDS = 1.0
-
-
-class Display(Protocol):
-    """Who shows a run, and says what becomes of a signal."""
-
-    def stopping(self, times: int) -> None:
-        """The run was asked to end, for the first or the second time."""
-        ...
-
-    def abandon(self) -> None:
-        """The end: the terminal is to be left as it was found."""
-        ...
 
 
 class Shutdown:
     """Counts the signals that ask a run to end, and does what each is for."""
 
-    def __init__(
-        self, display: Display, resume_command: str, *, patience_seconds: float = _PATIENCE_SECONDS
-    ) -> None:
-        self._display = display
+    def __init__(self, stopping: Callable[[int], None], resume_command: str) -> None:
+        """`stopping` shows that the run was asked to end, for the first or the second time."""
+        self._stopping = stopping
         self._resume_command = resume_command
-        self._patience_seconds = patience_seconds
         self._times = 0
 
     def run(self, work: Callable[[], Awaitable[None]]) -> bool:
@@ -72,12 +55,8 @@ class Shutdown:
                 raise
             if isinstance(error, UsageError):
                 raise error from group
-            hint = error.hint or ""
-            for end in ("`skillup run --resume`", "--resume"):
-                if hint.endswith(end):
-                    hint = f"{hint.removesuffix(end)}`{command}`"
-                    break
-            raise SkillupError(error.message, hint=hint or None) from group
+            hint = "; ".join(filter(None, [error.hint, f"go on with: {command}"]))
+            raise SkillupError(error.message, hint=hint) from group
 
     def signalled(self) -> None:
         """Another signal; after the second none counts."""
@@ -85,25 +64,13 @@ class Shutdown:
         if self._times > 2:
             return
         with suppress(OSError):  # a terminal that was closed
-            self._display.stopping(self._times)
+            self._stopping(self._times)
         if self._times == 2:
             kill_running()
             # Agents that are dead are waited for no more. Only a defect could delay the end now.
-            threading.Thread(target=self._leave, name="leave", daemon=True).start()
-
-    def _leave(self) -> None:
-        def say_goodbye() -> None:
-            with suppress(OSError, ValueError):  # ValueError: it was closed
-                self._display.abandon()
-                sys.stderr.write(f"interrupted; go on with: {self._resume_command}\n")
-                sys.stderr.flush()
-
-        threading.Event().wait(self._patience_seconds)
-        # A terminal that takes nothing (Ctrl-S, a connection that hangs) would block for ever.
-        goodbye = threading.Thread(target=say_goodbye, name="goodbye", daemon=True)
-        goodbye.start()
-        goodbye.join(_GOODBYE_SECONDS)
-        os._exit(ExitCode.INTERRUPTED)
+            leave = threading.Timer(_PATIENCE_SECONDS, os._exit, [int(ExitCode.INTERRUPTED)])
+            leave.daemon = True
+            leave.start()
 
 
 async def until_signalled(

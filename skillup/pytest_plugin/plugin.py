@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 from _pytest.outcomes import Failed  # what `pytest.fail` raises; it has no public name
@@ -31,7 +30,6 @@ from skillup.store import default_run_path, new_run_id
 from skillup.store.places import runs_folder
 from skillup.store.trials import RECORD_FILE
 
-_KEY = "skillup"
 _WIDTH = 120
 _NO_MARKERS = frozenset(
     {
@@ -60,27 +58,26 @@ class SkillupPlugin:
     """The run of a pytest session: opened when its first case runs, closed when the session ends.
 
     Conversations run in an event loop of their own, in a thread of their own: pytest, and plug-ins
-    of it that have event loops, are not disturbed. With pytest-xdist all cases go to one worker.
+    of it that have event loops, are not disturbed.
 
     No properties: some versions of pytest get every attribute of a plug-in, to look for fixtures.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         """Raises pytest.UsageError for options that cannot be."""
+        if config.getoption("dist", "no") != "no":
+            raise pytest.UsageError(
+                "--skillup: only one process may write a run\n"
+                "  hint: leave pytest-xdist out (-n 0), or run cases at once by `skillup run -j 4`"
+            )
         self.suites = selected_suites(config)
         self._config = config
-        self._root = config.rootpath
         self._markers = {str(line).partition(":")[0] for line in config.getini("markers")}
         self.add_marker(None, "skillup", "a case of an agent skill")
-        worker = getattr(config, "workerinput", None)
-        self._is_worker = worker is not None
-        self._run_id: str = new_run_id() if worker is None else worker[_KEY]["run_id"]
+        self._run_id = new_run_id()
         self._workspace = workspace_root(config.invocation_params.dir)
-        folder = runs_folder(self._workspace)
-        self._path = self.suites.out or folder / self._run_id
-        if worker is not None:
-            self._path = Path(worker[_KEY]["path"])
-        elif self.suites.out is not None and not config.getoption("collectonly"):
+        self._path = self.suites.out or runs_folder(self._workspace) / self._run_id
+        if self.suites.out is not None and not config.getoption("collectonly"):
             check_out(self.suites.out)
         self._session: RunSession | None = None
         self._refused: SkillupError | None = None
@@ -180,39 +177,11 @@ class SkillupPlugin:
         found = any(isinstance(item, TrialItem) for item in items)
         return [f"skillup: {line}" for line in self.suites.warnings] if found else []
 
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """The controller of pytest-xdist tells each worker what the session's run is."""
-        node.workerinput[_KEY] = {"run_id": self._run_id, "path": str(self._path)}
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """All cases in one worker: only one process may write a run. Other tests as ever."""
-        from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
-
-        mode = config.getoption("dist")
-
-        class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
-            def _split_scope(scheduling, nodeid: str) -> str:  # noqa: N805
-                file = nodeid.partition("::")[0]
-                if (self._root / file).resolve() in self.suites.files:
-                    return _KEY
-                scopes = {"loadfile": file, "loadscope": nodeid.rpartition("::")[0]}
-                return scopes.get(mode, nodeid)
-
-        return Scheduling(config, log)
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_testnodedown(self, node: Any) -> None:
-        """What a worker has to say, for the controller's summary."""
-        self._warnings += getattr(node, "workeroutput", {}).get(_KEY, [])
-
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_sessionfinish(self) -> None:
         """End agents that are still there, and write the result; pytest's summary comes after."""
         run, self._session = self._session, None
         if run is not None:
-            self._warnings += self.suites.warnings if self._is_worker else []
             warn_of_spared(run.secrets, lambda text: self._warnings.append(f"warning: {text}"))
             try:
                 with run:
@@ -222,8 +191,6 @@ class SkillupPlugin:
                     run.publish(result)
             except SkillupError as error:
                 self._warnings.append(f"the result was not written: {error.message}")
-        if self._is_worker:
-            session.config.workeroutput[_KEY] = self._warnings  # type: ignore[attr-defined]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What people should know, and where the records are."""

@@ -50,7 +50,7 @@ def test_a_spent_budget_starts_no_more_and_says_what_was_not_run(suite: Project)
     assert outcome.data["finished"] is False
     assert last_lines(outcome) == [
         "stopped: the budget of 0.60 USD is spent (0.60 USD); 3 of 8 trials were not run: a, b ×2",
-        f"go on with: skillup run --resume {suite.root / 'out'} --max-cost-usd 1.20",
+        f"go on with: skillup run --resume {suite.root / 'out'}",
     ]
 
 
@@ -104,7 +104,6 @@ def test_a_time_limit_lets_running_trials_finish(project: Project) -> None:
     assert outcome.exit_code == 3
     assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "PASS"]
     assert outcome.data["stopped"]["message"] == "the time limit of 1 s is up"
-    assert last_lines(outcome)[1].endswith("--time-limit 1s")
     assert resume(project).exit_code == 0
 
 

@@ -17,7 +17,6 @@ SKILL = """
     List them first.
     """
 FILES = {
-    ".gitignore",
     "SKILL.md",
     "evals/cases/leaves-it-alone.yaml",
     "evals/cases/two-turns.yaml",
@@ -118,17 +117,6 @@ def test_what_is_there_is_not_replaced_unless_that_is_asked_for(skill: Project) 
     assert skill.run("init", "sk", "--force").exit_code == 0
     assert 'name: "log-keeper"' in (skill.root / "sk/evals/eval.yaml").read_text()
     assert (skill.root / "sk/evals/mine.yaml").is_file()
-
-
-@pytest.mark.parametrize("before", ["*.pyc", "*.pyc\n", ".skillup\n", "/.skillup/\n"])
-def test_runs_are_kept_out_of_git_by_one_line(skill: Project, before: str) -> None:
-    (skill.root / "sk/.gitignore").write_text(before)
-
-    skill.run("init", "sk")
-
-    after = (skill.root / "sk/.gitignore").read_text()
-    assert after.startswith(before)
-    assert after.count(".skillup") == 1
 
 
 def test_it_never_writes_through_a_link_that_leads_out(skill: Project, tmp_path: Path) -> None:

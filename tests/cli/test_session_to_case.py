@@ -41,49 +41,6 @@ def test_a_case_without_a_suite_gets_one_and_both_are_valid(project: Project) ->
     assert (valid.exit_code, valid.stderr) == (0, "1 suite, 1 case: ok\n")
 
 
-def test_an_id_that_another_case_of_the_suite_has_is_told_apart(project: Project) -> None:
-    project.write(
-        {
-            "cases/eval.yaml": "name: mine\nengine: claude_code\ncases: {files: ['*/*.yaml']}\n",
-            "cases/a/other.yaml": "id: Files\ninput: {prompt: hi}\nassertions: [{contains: x}]\n",
-        }
-    )
-    out = ("session", "to-case", "session.jsonl", "--out", "cases/b/files.yaml")
-    made = project.run(*out)
-    assert made.exit_code == 0, made.stderr
-    assert "`files` is the id of another case of the suite: this one is `files-2`" in made.stderr
-    assert project.run("validate", "cases").exit_code == 0
-    # Written again, its own older self is not in its way.
-    again = project.run(*out, "--force")
-    assert "files-2" in again.stderr
-    (case,) = project.run("list", "cases/b/files.yaml", "--json").data
-    assert case["id"] == "files-2"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("engine", "says"),
-    [
-        ("engine: codex", "cases/eval.yaml is run by the engine codex, and the session ran"),
-        ("", "cases/eval.yaml is run by the engine scripted, and the session ran"),
-        ("engine: claude_code", None),
-        ("engine: mine", None),
-    ],
-)
-def test_a_suite_of_another_engine_is_said_to_be_one(
-    project: Project, engine: str, says: str | None
-) -> None:
-    project.write({"cases/eval.yaml": f"name: s\n{engine}\n"})
-    project.write({"engines/mine.yaml": "engine: claude_code\n"})
-    made = project.run("session", "to-case", "session.jsonl", "--out", "cases/files.yaml")
-    assert made.exit_code == 0, made.stderr
-    if says is None:
-        assert "engine" not in made.stderr
-    else:
-        assert says in made.stderr
-        assert "run the case with --engine claude_code" in made.stderr
-
-
 def test_nothing_is_overwritten_without_force(project: Project) -> None:
     project.write({"case.yaml": "mine"})
     refused = project.run("session", "to-case", "session.jsonl", "--out", "case.yaml")

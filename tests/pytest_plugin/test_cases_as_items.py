@@ -202,7 +202,9 @@ def test_what_is_wrong_is_said_with_its_place(suite: Project, run_pytest: Pytest
     assert (nowhere.exit_code, "nowhere: no such file or folder" in nowhere.stderr) == (4, True)
     none = run_pytest("--skillup", "cases", "--skillup-trials", "0")
     assert (none.exit_code, "--skillup-trials 0: not a number" in none.stderr) == (4, True)
-    for one in (outcome, nowhere, none):
+    several = run_pytest("--skillup", "cases", "-n", "2")
+    assert (several.exit_code, "only one process may write a run" in several.stderr) == (4, True)
+    for one in (outcome, nowhere, none, several):
         assert "Traceback" not in one.stdout + one.stderr
 
 

@@ -6,12 +6,9 @@ import os
 import sys
 from pathlib import Path
 
-from skillup.app.engines import DEFAULT_ENGINE, root_with_engines
-from skillup.errors import SkillupError, UsageError
-from skillup.importers.write import schema_path, slug, unique_name, write_files
+from skillup.errors import UsageError
+from skillup.importers.write import schema_path, slug, write_files
 from skillup.load.discover import SUITE_FILE
-from skillup.load.profiles import load_profile
-from skillup.load.suites import load_paths
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import one_line
 from skillup.sessions.case import case_of_session, suite_text
@@ -69,14 +66,10 @@ def _write_files(recorded: RecordedSession, out: Path, *, with_fixture: bool, fo
     fixture = folder / _FIXTURES / out.stem if with_fixture else None
     workspace = Path(recorded.summary.cwd or "")
     selected = select_files(workspace, os.environ) if fixture is not None else None
-    notes: list[str] = []
-    case_id = slug(out.stem, otherwise="session")
-    if suite is not None:
-        case_id, notes = _in_suite(case_id, suite, out, recorded.engine)
     case = case_of_session(
         recorded,
         schema=schema_path(folder, "case"),
-        case_id=case_id,
+        case_id=slug(out.stem, otherwise="session"),
         fixture=Path(os.path.relpath(fixture, root)).as_posix() if fixture is not None else None,
     )
     if fixture is not None and selected is not None:
@@ -93,38 +86,8 @@ def _write_files(recorded: RecordedSession, out: Path, *, with_fixture: bool, fo
     write_files({path: _printable(text) for path, text in files.items()}, force=True)
     for path in files:
         _say(f"wrote {shown_path(path)}")
-    _note(*case.notes, *notes)
+    _note(*case.notes)
     return 0
-
-
-def _in_suite(case_id: str, suite: Path, out: Path, engine: str) -> tuple[str, list[str]]:
-    """An id that no other case of the suite has, and what does not go together with the suite."""
-    try:
-        loaded = load_paths([suite])
-    except UsageError:
-        return case_id, []
-    own = out.resolve()
-    cases = [case for one in loaded.suites for case in one.cases if case.path.resolve() != own]
-    taken = {name.casefold() for case in cases for name in (case.case.id, case.family)}
-    # Those that are not valid have an id, too.
-    broken = {problem.file for problem in loaded.problems if problem.severity == "error"}
-    taken |= {path.stem.casefold() for path in broken if path.resolve() not in (own, suite)}
-    free = unique_name(case_id, taken)
-    notes = []
-    if free != case_id:
-        notes.append(f"`{case_id}` is the id of another case of the suite: this one is `{free}`")
-    for one in loaded.suites[:1]:
-        name = one.suite.engine.name if one.suite.engine is not None else DEFAULT_ENGINE
-        try:
-            adapter = load_profile(name, root_with_engines(Path.cwd(), suite), os.environ).engine
-        except SkillupError:
-            adapter = name
-        if adapter != engine:
-            notes.append(
-                f"{shown_path(suite)} is run by the engine {name}, and the session ran with "
-                f"{engine}: run the case with --engine {engine}"
-            )
-    return free, notes
 
 
 def _printable(text: str) -> str:

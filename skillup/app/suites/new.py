@@ -14,11 +14,9 @@ from pathlib import Path
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers.write import schema_path, write_files
-from skillup.load.discover import workspace_root
 from skillup.schema.templates import escape
 from skillup.workspace.skills import SKILL_FILE, skill_description, skill_name, skill_problem
 
-IGNORE = ".gitignore"
 _FIRST_WORDS = 200
 _WHEN = r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"
 _WHOM = r"(?:\s+(?:you|claude|the agent))?"
@@ -58,9 +56,7 @@ def new_suite(root: Path, engine: str, request: str | None, *, example: bool) ->
         files[root / f"evals/cases/{name}.yaml"] = f"{header}id: {name}\n{text}"
     if example:
         files[root / SKILL_FILE] = _EXAMPLE
-    # Within a workspace runs go into that one's `.skillup/`, which is its own business.
-    ignored = _ignoring(root / IGNORE) if workspace_root(root) == root.resolve() else None
-    return files | ({root / IGNORE: ignored} if ignored is not None else {})
+    return files
 
 
 def _header(folder: Path, kind: str) -> str:
@@ -191,23 +187,6 @@ def _text(text: str) -> str:
 
     quoted = json.dumps(text, ensure_ascii=False)
     return "".join(c if c.isprintable() else escaped(c) for c in quoted)
-
-
-def _ignoring(path: Path) -> str | None:
-    """What `path` has to hold once runs are kept out of git; None if they are already.
-
-    Also None where it is a link: what it leads to may be shared with others.
-    """
-    if path.is_symlink():
-        return None
-    try:
-        text = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
-    except OSError as error:
-        hint = "make it readable, or a file"
-        raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from error
-    if {line.strip().strip("/") for line in text.splitlines()} & {".skillup", "**/.skillup"}:
-        return None
-    return text + ("" if not text or text.endswith("\n") else "\n") + ".skillup/\n"
 
 
 def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:

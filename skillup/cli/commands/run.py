@@ -144,7 +144,7 @@ class _Shown:
             warn=lambda text: self.say(f"warning: {text}"),
         ) as session:
             if retry_errors:
-                for line in retry_lines(session.retried, until_decided=request.until_decided):
+                for line in retry_lines(session.retried):
                     self.say(line, None)
             command = resume_command(session.directory.path, request, self.index)
             with reporter_for(
@@ -155,7 +155,9 @@ class _Shown:
                 mask=session.secrets.mask,
                 finished=session.directory.finished_jobs() if earlier is not None else (),
             ) as reporter:
-                interrupted = Shutdown(reporter, command).run(lambda: session.run(reporter))
+                interrupted = Shutdown(reporter.stopping, command).run(
+                    lambda: session.run(reporter)
+                )
             result = session.conclude(interrupted=interrupted)
             # First of all: whoever reads what is printed may go away (`| head`), which ends us.
             written = session.publish(result, self.index)
@@ -165,7 +167,6 @@ class _Shown:
     def _print(
         self, session: RunSession, result: RunResult, command: str, written: list[Path]
     ) -> None:
-        from skillup.app.resume import more_budget
         from skillup.app.runs import name_of_newest
         from skillup.executors.retries import worth_retrying
         from skillup.reports.terminal.listing import shown_path
@@ -180,8 +181,7 @@ class _Shown:
             sys.stdout.write(to_json(result, session.secrets.mask, indent=2).decode())
         else:
             print_result(result, shown_path(path), self.console, verbose=self.verbose)
-        more = more_budget(result.stopped, session.options.stopping)
-        print_ending(result, command + more, self.console)
+        print_ending(result, command, self.console)
         count = worth_retrying(result.cases)
         if count:
             met = "1 trial met an error" if count == 1 else f"{count} trials met an error"

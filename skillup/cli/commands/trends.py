@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from skillup.cli.options import AsJson, CaseGlobs, IndexUrl, Texts, option
 from skillup.errors import UsageError
-
-if TYPE_CHECKING:
-    from skillup.history.runs import CaseKey
-    from skillup.history.series import SeriesFilter
 
 _SHOWN = 20
 
@@ -51,7 +46,7 @@ def trends(
     from skillup.reports.comparison import trends_json
     from skillup.reports.terminal.layout import make_console
     from skillup.reports.terminal.trends import print_trends
-    from skillup.reports.text import count, plain
+    from skillup.reports.text import count, listed_ids, plain
     from skillup.store.places import runs_folder
 
     if variant not in (None, "with_skill", "without_skill"):
@@ -71,28 +66,11 @@ def trends(
     chosen = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
     found = histories(rows, chosen, last)
     if not found:
-        raise UsageError("no indexed run matches", hint=_known([row.key for row in rows], chosen))
+        names = sorted({row.key.suite for row in rows})
+        hint = f"suites in the index: {listed_ids(names, _SHOWN) or 'none yet'}"
+        raise UsageError("no indexed run matches", hint=hint)
     if as_json:
         sys.stdout.write(trends_json(found))
     else:
         print_trends(found, make_console(sys.stdout), everything=everything)
     return 0
-
-
-def _known(keys: Sequence[CaseKey], chosen: SeriesFilter) -> str:
-    """What the index has of the first thing chosen of which it has nothing that matches."""
-    from skillup.history.series import matches
-    from skillup.reports.text import listed_ids
-
-    for field, words, globs in (
-        ("suite", "suites", chosen.suites),
-        ("engine", "engines", chosen.engines),
-        ("case_id", "cases", chosen.cases),
-    ):
-        matching = [key for key in keys if matches(getattr(key, field), globs)]
-        if not matching:
-            names = sorted({getattr(key, field) for key in keys})
-            return f"{words} in the index: {listed_ids(names, _SHOWN) or 'none yet'}"
-        keys = matching
-    variants = sorted({key.variant for key in keys})
-    return f"of these, the index has only {', '.join(variants)}"

@@ -216,9 +216,6 @@ class PlainReporter:
     def stopping(self, times: int) -> None:
         self._print(stopping_words(len(self.progress.running), times), "bold yellow")
 
-    def abandon(self) -> None:
-        self.console.show_cursor(True)
-
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:  # noqa: ARG002
         self._notice("RETRY", job, reason)
 
