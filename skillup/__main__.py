@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 
@@ -22,6 +23,8 @@ def main() -> None:
         # Modules, models and records have few circles: to look for them at the usual pace takes a
         # tenth of a start, and a fifth of judging a large run again.
         gc.set_threshold(50_000, 20, 20)
+        # Looking through all that is installed for plug-ins of pydantic takes as long again.
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         from skillup.cli.errors import run_app
 
         code = run_app(arguments)
