@@ -360,8 +360,6 @@ async def _run_process(
         exit_code=outcome.exit_code,
         signal=outcome.signal,
         ended_by=outcome.ended_by,
-        peak_memory_bytes=outcome.peak_memory_bytes,
-        cpu_seconds=outcome.cpu_seconds,
         leftover_processes=len(outcome.leftover),
         truncated_lines=outcome.truncated_lines,
     )

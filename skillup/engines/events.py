@@ -6,7 +6,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from skillup.engines.base import ItemWatcher, Progress
@@ -113,7 +113,7 @@ def read_event(line: bytes) -> dict[str, Any] | str | None:
         # NaN and Infinity are no JSON, and could not be written as such again.
         event = json.loads(line, parse_constant=str)
         if _ESCAPED_SURROGATE.search(line):
-            event = map_texts(event, _whole_characters)
+            event = _whole_characters(event)
         if line.count(b"{") + line.count(b"[") > _DEEPEST:
             event = _without_depths(event, _DEEPEST)
     except (ValueError, RecursionError):
@@ -121,23 +121,14 @@ def read_event(line: bytes) -> dict[str, Any] | str | None:
     return event if isinstance(event, dict) else line.decode(errors="replace")
 
 
-def _whole_characters(text: str) -> str:
+def _whole_characters(value: Any) -> Any:
     """Half of a character cannot be written as UTF-8; agents cut texts in such places."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def map_texts(
-    value: Any,
-    change: Callable[[str], str],
-    untouched: Callable[[Mapping[str, Any]], bool] = lambda _: False,
-) -> Any:
-    """JSON data with every text changed, names in objects too; not within `untouched` objects."""
     if isinstance(value, str):
-        return change(value)
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [map_texts(item, change, untouched) for item in value]
-    if isinstance(value, dict) and not untouched(value):
-        return {change(key): map_texts(item, change, untouched) for key, item in value.items()}
+        return list(map(_whole_characters, value))
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(one) for key, one in value.items()}
     return value
 
 

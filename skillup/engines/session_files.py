@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.events import map_texts, read_event
+from skillup.engines.events import read_event
 from skillup.schema.record import SessionFingerprint
 
 _SHOWN = 16
 """Characters of a digest: enough to tell two apart."""
-LONGEST_LINE = 64 << 20
-"""Bytes. Pictures stand in session files as text; nothing else is as long as this."""
 
 
 def take_fingerprint(
@@ -48,18 +46,16 @@ def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:
     before = f"it held {size} bytes after the turn before"
     if path is None or not path.is_file():
         return f"its file is gone: {before} (sha256 {sha256[:_SHOWN]}…)"
-    digest, left = hashlib.sha256(), size
     with path.open("rb") as file:
-        while left and (chunk := file.read(min(left, 1 << 20))):
-            digest.update(chunk)
-            left -= len(chunk)
-    if left:
-        return f"{path}: {before}, and holds {size - left} now"
-    if digest.hexdigest() == sha256:
+        data = file.read(size)
+    if len(data) < size:
+        return f"{path}: {before}, and holds {len(data)} now"
+    digest = hashlib.sha256(data).hexdigest()
+    if digest == sha256:
         return None
     return (
         f"{path}: {before}, and these are others now: "
-        f"sha256 {sha256[:_SHOWN]}… then, {digest.hexdigest()[:_SHOWN]}… now"
+        f"sha256 {sha256[:_SHOWN]}… then, {digest[:_SHOWN]}… now"
     )
 
 
@@ -80,28 +76,19 @@ class SessionLine:
     ended: bool  # It has its newline
 
 
-def lines_of(
-    path: Path, limit: int | None = None, *, start: int = 0, longest: int = LONGEST_LINE
-) -> Iterator[SessionLine]:
+def lines_of(path: Path, limit: int | None = None, *, start: int = 0) -> Iterator[SessionLine]:
     """The lines within `limit` bytes from the byte `start`, one at a time. Raises OSError.
 
-    A line that the limit cuts is left out; of one above `longest` there is only the beginning.
+    A line that the limit cuts is left out.
     """
     with path.open("rb") as file:
         file.seek(start)
-        number = 0
-        while data := file.readline(longest if limit is None else min(limit, longest)):
-            number += 1
+        for number, data in enumerate(file, start=1):
             ended = data.endswith(b"\n")
             if limit is not None:
                 limit -= len(data)
-                if limit == 0 and not ended:
+                if limit < 0 or (limit == 0 and not ended):
                     return
-            if len(data) == longest and not ended:
-                while not ended and (rest := file.readline(1 << 20)):
-                    ended = rest.endswith(b"\n")
-                yield SessionLine(number, data[:1000].decode(errors="replace"), ended)
-                continue
             # Bytes that are no UTF-8 are replaced: one of them shall not cost a message.
             row = read_event(data.rstrip(b"\r\n").decode(errors="replace").encode())
             if row is not None:
@@ -122,70 +109,37 @@ def json_line(row: Mapping[str, Any]) -> bytes:
 
 # What goes on after a path makes it another one: `/tmp/a` is not in `/tmp/ab` or `/tmp/a.bak`.
 _GOES_ON = r"(?![\w-]|\.\w)"
-# So does what stands before it, but for an escaped newline or tab and a flag such as `-I`.
-_BEGINS = re.compile(r"(?:\\[nrtbf]|(?:^|[\s\"'=])-\w|(?:^|[^\w.~-]))\Z")
-_LOOK_BACK = 4
 
 
 class Rewriting:
-    """Old text → new text, applied to the strings within lines of JSON; a longer one goes first.
+    """Old text → new text in lines of JSON, also in texts that are themselves JSON.
 
-    `paths` are replaced where they stand whole, with or without something below them; `words`
-    wherever they stand. All within an `untouched` JSON object stays as it is.
+    `paths` are replaced where they end, or something below them follows; `words` wherever they
+    stand. Of texts that begin with each other, the longer goes first.
     """
 
-    def __init__(
-        self,
-        paths: Mapping[str, str],
-        words: Mapping[str, str],
-        untouched: Callable[[Mapping[str, Any]], bool] = lambda _: False,
-    ) -> None:
-        self._paths, self._words = _with_escaped(paths), _with_escaped(words)
-        any_path, any_word = (
-            "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
-            for texts in (self._paths, self._words)
-        )
-        choices = [f"(?P<path>{any_path}){_GOES_ON}"] if any_path else []
-        choices += [f"(?:{any_word})"] if any_word else []
-        self._pattern = re.compile("|".join(choices)) if choices else None
-        self._untouched = untouched
+    def __init__(self, paths: Mapping[str, str], words: Mapping[str, str]) -> None:
+        ends = _in_json(paths)
+        self._new = ends | _in_json(words)
+        longest = sorted(self._new, key=len, reverse=True)
+        forms = (re.escape(old) + (_GOES_ON.encode() if old in ends else b"") for old in longest)
+        self._pattern = re.compile(b"|".join(forms))
 
     def line(self, line: bytes) -> bytes:
-        """A line of JSON, with its newline. One that needs no change stays as it is."""
-        try:
-            row = json.loads(line)
-            rewritten = map_texts(row, self.text, self._untouched)
-        except (ValueError, RecursionError):
-            return line
-        if rewritten == row:
-            return line
-        try:
-            text = json.dumps(rewritten, ensure_ascii=False, separators=(",", ":")).encode()
-        except UnicodeEncodeError:
-            text = json.dumps(rewritten, separators=(",", ":")).encode()
-        return text + b"\n" * line.endswith(b"\n")
-
-    def text(self, text: str) -> str:
-        return text if self._pattern is None else self._pattern.sub(self._replaced, text)
-
-    def _replaced(self, match: re.Match[str]) -> str:
-        if match.groupdict().get("path") is None:
-            return self._words[match[0]]
-        before = match.string[max(0, match.start() - _LOOK_BACK) : match.start()]
-        whole = not before or _BEGINS.search(before) is not None
-        return self._paths[match[0]] if whole else match[0]
+        return self._pattern.sub(lambda found: self._new[found[0]], line) if self._new else line
 
 
-def _with_escaped(replacements: Mapping[str, str]) -> dict[str, str]:
-    """Also as they stand in a string that is itself JSON; less those that change nothing."""
-    forms: dict[str, str] = {}
-    for old, new in replacements.items():
-        if not old or old == new:
-            continue
-        for ascii_only in (True, False):
-            quoted, its_new = (json.dumps(one, ensure_ascii=ascii_only)[1:-1] for one in (old, new))
-            forms[quoted] = its_new
-        forms[old] = new
+def _in_json(replacements: Mapping[str, str]) -> dict[bytes, bytes]:
+    """As they stand in JSON, and in JSON within JSON; less those that change nothing."""
+    forms: dict[bytes, bytes] = {}
+    for pair in replacements.items():
+        if pair[0] and pair[0] != pair[1]:
+            for ascii_only in (True, False):
+                texts = pair
+                for _ in range(2):
+                    quoted = (json.dumps(text, ensure_ascii=ascii_only)[1:-1] for text in texts)
+                    texts = next(quoted), next(quoted)
+                    forms.setdefault(texts[0].encode(), texts[1].encode())
     return forms
 
 
@@ -194,7 +148,7 @@ def moved_text(text: str, old: str, new: str) -> str:
 
     ``/w/one`` is moved in ``/w/one``, ``/w/one/a`` and ``cd /w/one.``, not in ``/w/one-2``.
     """
-    return Rewriting({old: new}, {}).text(text)
+    return re.sub(re.escape(old) + _GOES_ON, lambda _: new, text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,18 +159,12 @@ class VersionRange:
     last: str
 
     def __contains__(self, version: str) -> bool:
-        """Whether it lies within the range; not if it is no release, such as ``2.1.0-beta``.
-
-        Build metadata (``1.2.3+abc``) and words after a space (``2.1.1 (Claude Code)``) are no
-        part of it.
-        """
-        match = re.fullmatch(r"\s*v?(\d+\.\d+\.\d+)(?:[+ ].*)?", version, re.DOTALL)
+        """Not if it is no release, such as ``2.1.0-beta``; words behind it do not count."""
+        match = re.match(r"\s*v?(\d+)\.(\d+)\.(\d+)(?:[+ ]|\Z)", version)
         if match is None:
             return False
-        first, this, last = (
-            tuple(map(int, text.split("."))) for text in (self.first, match[1], self.last)
-        )
-        return first <= this <= last
+        first, last = (tuple(map(int, text.split("."))) for text in (self.first, self.last))
+        return first <= tuple(map(int, match.groups())) <= last
 
     def __str__(self) -> str:
         return f"{self.first} to {self.last}"

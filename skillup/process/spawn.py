@@ -1,14 +1,13 @@
 """Starting a process: the only file of skillup that does.
 
 ``subprocess.Popen`` rather than the event loop's own spawning: the waiting is left to us, which is
-what makes exact CPU times and adopted orphans possible.
+what makes adopted orphans possible.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -87,10 +86,6 @@ class ProcessOutcome:
     (``start_error`` says why) or could not be ended. ``leftover`` are descendants that outlived
     the process and were ended; ``survivors`` are those that could not be. ``stderr_tail`` is about
     the last 8 KiB.
-
-    ``peak_memory_bytes`` is the largest sampled sum of resident memory over the whole tree; None
-    if the process ended before the first sample. ``cpu_seconds`` is user plus system time of the
-    process and the descendants that were waited for.
     """
 
     exit_code: int | None
@@ -102,8 +97,6 @@ class ProcessOutcome:
     stdout_bytes: int = 0
     stderr_bytes: int = 0
     truncated_lines: int = 0
-    peak_memory_bytes: int | None = None
-    cpu_seconds: float | None = None
     leftover: tuple[Leftover, ...] = ()
     survivors: tuple[Leftover, ...] = ()
 
@@ -149,9 +142,9 @@ def start(request: ProcessRequest, marker: str) -> tuple[Child, ProcessTree]:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise StartError(_why_not_started(error, request.argv[0], request.cwd, env)) from error
+            raise StartError(_why_not_started(error, request.argv[0], request.cwd)) from error
         pid = popen.pid
-        main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0, 0)
+        main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0)
         return popen, ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main)
 
 
@@ -166,22 +159,15 @@ def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Child
     )
 
 
-def _why_not_started(
-    error: OSError | ValueError, program: str, cwd: Path, env: Mapping[str, str]
-) -> str:
+def _why_not_started(error: OSError | ValueError, program: str, cwd: Path) -> str:
     if not isinstance(error, OSError):
         return f"{program}: an argument or variable cannot be passed on: {error}"
     if not cwd.is_dir():
         what = "is not a directory" if cwd.exists() else "does not exist"
         return f"the working directory {cwd} {what}"
     if error.errno == errno.ENOENT:
-        path = env.get("PATH", os.defpath)
-        found = cwd / program if "/" in program else shutil.which(program, os.F_OK, path)
-        if found is None:
+        if "/" not in program:
             return f"{program}: no such program on the PATH"
-        if not Path(found).exists():
-            return f"{program}: no such file"
-        return f"{program}: the interpreter that its first line names does not exist"
-    if error.errno == errno.EACCES:
-        return f"{program}: the file is not executable"
+        if (cwd / program).exists():
+            return f"{program}: the interpreter that its first line names does not exist"
     return f"{program}: {error.strerror or error}"

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from itertools import chain, repeat
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
-import anyio.to_thread
 
 from skillup.process.cleanup import TreeEnding, kill_at_once
 from skillup.process.spawn import (
@@ -33,9 +29,8 @@ from skillup.process.tree import ProcessTree, new_marker
 _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
 _REPORT_SECONDS = 5.0
-# Soon at first, so that short turns are seen at all, then seldom: looking costs CPU the turns want.
-_SAMPLE_PAUSES_SECONDS = (0.02, 0.08, 0.15)
-_LATER_PAUSE_SECONDS = 0.25
+_POLL_SECONDS = 0.01
+_LOOK_SECONDS = 0.25
 _QUIET_OUTPUT_BYTES = 64 << 20
 
 
@@ -118,7 +113,7 @@ async def _supervise(
 
 
 class _Supervision:
-    """One running child and the tasks around it: pumps, stdin feeder, sampler, waiter."""
+    """One running child and the tasks around it: pumps, stdin feeder, waiter."""
 
     def __init__(
         self,
@@ -146,12 +141,10 @@ class _Supervision:
         self._patience = anyio.CancelScope()
         self._answered = False
         self._time_limit = math.inf
-        self._peak_memory_bytes = 0
         self._ended = anyio.Event()
         self._waited_for = False
         self._exited = False
         self._exit_status: int | None = None
-        self._cpu_seconds: float | None = None
         self._ended_by: EndedBy = "exit"
         self._ending = TreeEnding(tree, request.grace_seconds)
 
@@ -164,7 +157,6 @@ class _Supervision:
                 helpers.start_soon(pump.run)
             if self._child.stdin is not None:
                 helpers.start_soon(feed_stdin, self._child.stdin, self._request.stdin)
-            helpers.start_soon(self._sample)
             try:
                 with anyio.move_on_after(self._request.timeout_seconds) as self._patience:
                     await self._something_happened.wait()
@@ -186,47 +178,35 @@ class _Supervision:
                 raise pump.error
 
     async def _wait_for_end(self, scope: anyio.CancelScope) -> None:
-        """Waits for the child and clears it away.
-
-        Linux tells by a descriptor; elsewhere a thread of its own waits, which ends with the child.
-        """
+        """Waits for the child and clears it away; looks at its tree meanwhile."""
         self._waited_for = True
-        descriptor = None
-        if sys.platform == "linux":
-            with suppress(OSError):  # kernels before 5.3, and sandboxes that forbid it
-                descriptor = os.pidfd_open(self._child.pid)
         try:
             with scope:
-                if descriptor is not None:
-                    await anyio.wait_readable(descriptor)
-                    self._collect()
-                else:
-                    limiter = anyio.CapacityLimiter(math.inf)
-                    await anyio.to_thread.run_sync(
-                        self._collect, abandon_on_cancel=True, limiter=limiter
-                    )
+                began = looked = anyio.current_time()
+                while not self._collect():
+                    await anyio.sleep(_POLL_SECONDS)
+                    now = anyio.current_time()
+                    # Soon at first, then seldom: looking costs CPU that the turns want.
+                    if now - looked >= min(_LOOK_SECONDS, (now - began) / 2):
+                        looked = now
+                        self._tree.look()
         finally:
-            if descriptor is not None:
-                os.close(descriptor)
             # Also if a loop that is broken off cancels this task: somebody waits for this.
             self._ended.set()
             self._something_happened.set()
 
-    def _collect(self) -> None:
+    def _collect(self) -> bool:
         try:
-            _, status, usage = os.wait4(self._child.pid, 0)
+            pid, status = os.waitpid(self._child.pid, os.WNOHANG)
         except ChildProcessError:  # someone else in this program waited for it
             self._child.returncode = 255
         else:
+            if not pid:
+                return False
             # Popen must know, or it warns and goes on asking for a pid that is no longer ours.
             self._child.returncode = self._exit_status = os.waitstatus_to_exitcode(status)
-            self._cpu_seconds = usage.ru_utime + usage.ru_stime
         self._exited = True
-
-    async def _sample(self) -> None:
-        for pause in chain(_SAMPLE_PAUSES_SECONDS, repeat(_LATER_PAUSE_SECONDS)):
-            await anyio.sleep(pause)
-            self._peak_memory_bytes = max(self._peak_memory_bytes, self._tree.sample_memory())
+        return True
 
     async def _watch(self, line: bytes) -> None:
         """Delivers a line, then asks whether the process only has to exit any more."""
@@ -287,8 +267,6 @@ class _Supervision:
             stdout_bytes=stdout.total_bytes,
             stderr_bytes=stderr.total_bytes,
             truncated_lines=stdout.truncated_lines + stderr.truncated_lines,
-            peak_memory_bytes=self._peak_memory_bytes or None,
-            cpu_seconds=self._cpu_seconds,
             leftover=self._ending.leftover,
             survivors=self._ending.survivors,
         )

@@ -23,7 +23,6 @@ from typing import NamedTuple
 
 _HAS_PROC = Path("/proc/self/stat").exists()
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _TICK_TOLERANCE_SECONDS = 0.005
 
 
@@ -39,7 +38,6 @@ class ProcessRow(NamedTuple):
     parent: int
     session: int
     started: float
-    resident_bytes: int
 
     @property
     def key(self) -> tuple[int, float]:
@@ -72,23 +70,19 @@ def read_row(pid: int) -> ProcessRow | None:
         parent=int(fields[1]),
         session=int(fields[3]),
         started=int(fields[19]) / _TICKS_PER_SECOND,
-        resident_bytes=max(0, int(fields[21])) * _PAGE_BYTES,
     )
 
 
 def row_of_psutil(pid: int) -> ProcessRow | None:
-    """Like :func:`read_row`, on any system; what another user's process does not tell is 0."""
+    """Like :func:`read_row`, on any system."""
     import psutil
 
     try:
         process = psutil.Process(pid)
         with process.oneshot():
             zombie = process.status() == psutil.STATUS_ZOMBIE
-            resident = 0
-            with suppress(psutil.AccessDenied, psutil.ZombieProcess):
-                resident = process.memory_info().rss
             name, parent, started = process.name(), process.ppid(), process.create_time()
-        return ProcessRow(pid, name, zombie, parent, os.getsid(pid), started, resident)
+        return ProcessRow(pid, name, zombie, parent, os.getsid(pid), started)
     except (psutil.Error, OSError):
         return None
 
@@ -226,14 +220,13 @@ class ProcessTree:
         """Forgets the turn: its processes are gone."""
         running_trees.discard(self)
 
-    def sample_memory(self) -> int:
-        """Resident bytes of all members by a recent, cheap look; what is seen is remembered."""
+    def look(self) -> None:
+        """A cheap look, not later than a moment ago: what is seen is remembered."""
         # A look from before this turn would make us forget what we started since.
         table = read_table(max_age_seconds=min(0.2, time.monotonic() - self._created_at))
-        members = self._members(table, final=False)
+        self._members(table, final=False)
         self.known &= {row.key for row in table.values()}
         self._sessions &= {row.session for row in table.values()}
-        return sum(row.resident_bytes for row in members if not row.zombie)
 
     def living(self) -> list[ProcessRow]:
         """The living members by a fresh and thorough look, which also clears away dead orphans.

@@ -150,8 +150,6 @@ class ProcessInfo(Model):
     exit_code: int | None = optional("None: ended by a signal, or never started.")
     signal: int | None = optional("The signal that ended it.")
     ended_by: str = Field("exit", description="How it ended.")
-    peak_memory_bytes: int | None = optional("Of the whole process tree, sampled.")
-    cpu_seconds: float | None = optional("Of the process and what it waited for.")
     leftover_processes: int = Field(0, description="Outlived the agent, and were ended.")
     truncated_lines: int = Field(0, description="Lines that were too long to be kept whole.")
 

@@ -129,14 +129,12 @@ def case_of_session(
     session: RecordedSession,
     *,
     schema: str,
-    fixture: str | None = None,
     case_id: str | None = None,
 ) -> CaseText:
     """The case of a session; `schema` is what its header names for editors, if anything.
 
-    Its id is made of the first words if none is given. `fixture` is the folder of the session's
-    workspace, relative to the suite. Raises UsageError if the session has no message that was
-    answered.
+    Its id is made of the first words if none is given. Raises UsageError if the session has no
+    message that was answered.
     """
     turns = session.found.turns
     if not turns:
@@ -158,16 +156,13 @@ def case_of_session(
     started = f", {session.summary.started}" if session.summary.started else ""
     head = [f"# yaml-language-server: $schema={schema}"] if schema else []
     head.append(f"# Made from the {session.engine} session {name}{started}.")
+    if cwd := session.summary.cwd:
+        head.append(f"# What it needs of its workspace, {cwd}, belongs in `context.fixture`.")
     head += [
         "# The checks are suggestions: what happened once. Keep what must be so, and take out what",
         "# may differ.",
     ]
     parts = ["\n".join(one_line(line, 400) for line in head) + "\n" + to_yaml(about)]
-    if fixture is not None:
-        parts.append(
-            "# The workspace as it is now, after the session: undo in it what the agent has done.\n"
-            + to_yaml({"context": {"fixture": fixture}})
-        )
     parts.append("input:\n  turns:\n")
     for turn, data in zip(record.turns, inputs, strict=True):
         parts.append(textwrap.indent("".join(_turn(turn, data, record, session)), "    "))

@@ -14,7 +14,6 @@ from tests.support.session_files import claude_row, text, write_rows
 def project(tmp_path: Path) -> Project:
     """A session, and the workspace it was held in."""
     project = Project(tmp_path)
-    project.write({"work/a.txt": "a", "work/.env": "KEY=1", "work/node_modules/x.js": "x"})
     rows = [
         claude_row("user", "How many files?", "1", None, cwd=str(project.root / "work")),
         claude_row("assistant", text("There are 3 files."), "2", "1"),
@@ -53,26 +52,10 @@ def test_nothing_is_overwritten_without_force(project: Project) -> None:
     assert "How many files?" in (project.root / "case.yaml").read_text("utf-8")
 
 
-def test_a_fixture_beside_the_case_without_secrets(project: Project) -> None:
-    arguments = ("session", "to-case", "session.jsonl", "--out", "cases/files.yaml")
-    made = project.run(*arguments, "--with-fixture")
-    assert made.exit_code == 0, made.stderr
-    fixture = project.root / "cases/fixtures/files"
-    assert sorted(path.name for path in fixture.rglob("*")) == ["a.txt"]
-    assert "left out, may hold secrets: .env" in made.stderr
-    assert "fixture: fixtures/files" in (project.root / "cases/files.yaml").read_text("utf-8")
-    assert project.run("validate", "cases").exit_code == 0
-    (project.root / "cases/files.yaml").unlink()
-    again = project.run(*arguments, "--with-fixture")
-    assert (again.exit_code, "is there already" in again.stderr) == (2, True)
-    assert not (project.root / "cases/files.yaml").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("none.jsonl",), "is no file"),
-        (("session.jsonl", "--with-fixture"), "needs --out"),
         (("session.jsonl", "--out", "case.txt"), "not a YAML file"),
         (("session.jsonl", "--out", "eval.yaml"), "a suite's name"),
     ],

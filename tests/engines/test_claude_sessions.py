@@ -306,7 +306,7 @@ def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared
         assistant("done"),
     ]
     thought = {"type": "thinking", "thinking": f"in {there}2", "signature": "s"}
-    row = {"type": "assistant", "cwd": there, "message": {"content": [thought]}}
+    row = {"type": "assistant", "message": {"content": [thought]}}
     agent_row = json.dumps({"cwd": there, "agentId": "a1"}).encode()
     for target, content in {
         source: b"".join([*written([*SOUP, *said], parent.workspace), json.dumps(row).encode()]),

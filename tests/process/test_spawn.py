@@ -15,10 +15,10 @@ from skillup.process import ProcessRequest, run_process
     ("argv", "extra", "message"),
     [
         (("no-such-agent",), {}, "no-such-agent: no such program on the PATH"),
-        (("./no-such-agent",), {}, "./no-such-agent: no such file"),
+        (("./no-such-agent",), {}, "./no-such-agent: No such file or directory"),
         # The PATH that counts is the request's own.
         (("true",), {"PATH": "/nowhere"}, "true: no such program on the PATH"),
-        (("./plain",), {}, "./plain: the file is not executable"),
+        (("./plain",), {}, "./plain: Permission denied"),
         (
             ("./headless",),
             {},

@@ -113,20 +113,19 @@ def test_a_short_answer_is_suggested_whole_and_a_vague_one_just_has_to_be_there(
     assert [check.key for check in second.assertions] == ["matches"]
 
 
-def test_the_header_commands_and_fixture(tmp_path: Path) -> None:
+def test_the_header_and_commands(tmp_path: Path) -> None:
     command = "<command-name>/review</command-name><command-args>all</command-args>"
     case = made(
         tmp_path,
         ("user", command),
         ("assistant", "All reviewed."),
-        fixture="fixtures/x",
     )
     [turn] = turns_in(case)
     assert (turn.content, turn.slash_command) == ("/review all", True)
     assert "# A command of the agent's CLI" in case.text
     assert case.text.startswith("# yaml-language-server: $schema=case.schema.json\n")
     assert "claude_code session s1" in case.text
-    assert case_in(case).context.fixture == "fixtures/x"
+    assert "# What it needs of its workspace, /project, belongs in" in case.text
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillup.engines.session_files import lines_of
 from skillup.sessions.readers import HEAD_BYTES, SessionTranscript, detect_format, read_head
 from tests.support.session_files import (
     claude_row,
@@ -81,16 +80,6 @@ def test_lines_that_are_not_as_they_should_be(
     entries, summary = read(path)
     assert [(entry.line, *told(entry)) for entry in entries] == expected
     assert (summary.truncated, summary.unknown_lines) == (truncated, unknown)
-
-
-def test_of_a_line_of_unreasonable_length_there_is_only_the_beginning(tmp_path: Path) -> None:
-    long = claude_row("user", "x" * 5000, "2", "1")
-    path = write_rows(tmp_path / "s.jsonl", [HELLO, long, ANSWER])
-    first, second, third = lines_of(path, longest=1000)
-    assert (first.row, third.row) == (HELLO, ANSWER)
-    assert isinstance(second.row, str)
-    assert len(second.row) == 1000
-    assert [line.number for line in (first, second, third)] == [1, 2, 3]
 
 
 _WORDS = st.sampled_from(

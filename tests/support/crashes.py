@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 _CHANGING = {"run_id", "session_id", "started_at", "duration_ms", "prefix_sha256"}
-_OF_THE_MACHINE = {"cpu_seconds", "peak_memory_bytes"}
 _UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _SCRATCH = re.compile(r"[^\s\"=]*/skillup-[a-z0-9_]{8}/(?:[0-9a-f]{12}/(?=shared-\d))?")
 _GONE_ON_WITH = re.compile(r"(resumed|begun anew with turn 1, not resumed) after turn \d+: ")
@@ -63,7 +62,7 @@ def _canonical(path: Path) -> str:
 
 def _without(value: Any) -> Any:
     if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if k not in _CHANGING | _OF_THE_MACHINE}
+        kept = {k: v for k, v in value.items() if k not in _CHANGING}
         if "notes" in kept:
             kept["notes"] = [n for n in kept["notes"] if not _GONE_ON_WITH.match(n)]
         return {name: _without(item) for name, item in kept.items()}

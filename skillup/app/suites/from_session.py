@@ -12,20 +12,16 @@ from skillup.load.discover import SUITE_FILE
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import one_line
 from skillup.sessions.case import case_of_session, suite_text
-from skillup.sessions.fixture import copy_files, select_files
 from skillup.sessions.index import (
     find_session,
     session_files,
     session_format,
     session_homes,
 )
-from skillup.sessions.record import RecordedSession, read_session
-
-_FIXTURES = "fixtures"
-_SHOWN = 5
+from skillup.sessions.record import read_session
 
 
-def write_case(session: str, out: Path | None, *, with_fixture: bool, force: bool) -> int:
+def write_case(session: str, out: Path | None, *, force: bool) -> int:
     """Write the case to `out`, or to stdout; what else there is to know to stderr.
 
     Raises UsageError if the session cannot become a case, or a file is there that would be lost.
@@ -33,8 +29,6 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
     path = find_session(session, session_files(session_homes(os.environ)))
     recorded = read_session(path, session_format(path))
     if out is None:
-        if with_fixture:
-            raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")
         schema = schema_path(Path.cwd(), "case")
         case = case_of_session(recorded, schema=schema)
         sys.stdout.write(_printable(case.text))
@@ -49,36 +43,13 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
         problem, hint = f"--out {out}: not a YAML file", "give it the ending .yaml"
     elif out.stem == "eval":
         problem, hint = f"--out {out}: that is a suite's name", "give the case another name"
-    elif with_fixture and not recorded.summary.cwd:
-        problem = "--with-fixture: the session does not tell its directory"
     if problem:
         raise UsageError(problem, hint=hint)
-    return _write_files(recorded, out, with_fixture=with_fixture, force=force)
-
-
-def _write_files(recorded: RecordedSession, out: Path, *, with_fixture: bool, force: bool) -> int:
     folder = out.resolve().parent
     places = (place / name for place in (folder, *folder.parents) for name in ("", "evals"))
     suite = next((p / SUITE_FILE for p in places if (p / SUITE_FILE).is_file()), None)
-    root = suite.parent if suite is not None else folder
-    if root.name == "evals" and suite is not None:
-        root = root.parent
-    fixture = folder / _FIXTURES / out.stem if with_fixture else None
-    workspace = Path(recorded.summary.cwd or "")
-    selected = select_files(workspace, os.environ) if fixture is not None else None
-    case = case_of_session(
-        recorded,
-        schema=schema_path(folder, "case"),
-        case_id=slug(out.stem, otherwise="session"),
-        fixture=Path(os.path.relpath(fixture, root)).as_posix() if fixture is not None else None,
-    )
-    if fixture is not None and selected is not None:
-        copy_files(workspace, selected, fixture, force=force)
-        count = len(selected.files)
-        _say(f"copied {count} file{'' if count == 1 else 's'} to {shown_path(fixture)}")
-        for why, paths in selected.left_out.items():
-            more = f" and {len(paths) - _SHOWN} more" if len(paths) > _SHOWN else ""
-            _say(f"left out, {why}: {', '.join(paths[:_SHOWN])}{more}")
+    case_id = slug(out.stem, otherwise="session")
+    case = case_of_session(recorded, schema=schema_path(folder, "case"), case_id=case_id)
     files = {out: case.text}
     if suite is None:
         schema = schema_path(folder, "suite")

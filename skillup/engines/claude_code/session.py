@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ from skillup.engines.session_files import Rewriting
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import HistoryItem, ToolCall
 
+_THOUGHT = re.compile(rb'"type": ?"(?:redacted_)?thinking"')
 _LONGEST_SLUG = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -79,12 +81,12 @@ def fork_files(
         parent.home: child.home,
         parent.workspace: child.workspace,
     }
-    rewriting = Rewriting(
-        {str(old): str(new) for old, new in paths.items()},
-        {old_id: new_id},
+    rewriting = Rewriting({str(old): str(new) for old, new in paths.items()}, {old_id: new_id})
+
+    def moved(line: bytes) -> bytes:
         # Thoughts are signed: the model's API refuses them if a letter is changed.
-        untouched=lambda value: value.get("type") in ("thinking", "redacted_thinking"),
-    )
+        return line if _THOUGHT.search(line) else rewriting.line(line)
+
     files = {source: folder / f"{new_id}.jsonl"}
     for path in source.with_suffix("").rglob("*"):
         files[path] = folder / new_id / path.relative_to(source.with_suffix(""))
@@ -93,7 +95,7 @@ def fork_files(
             continue
         is_json = path.suffix in (".jsonl", ".json")
         with path.open("rb") as lines:
-            yield target, map(rewriting.line, lines) if is_json else lines
+            yield target, map(moved, lines) if is_json else lines
 
 
 # A session file that holds a conversation which never ran.

@@ -100,10 +100,8 @@ VOLATILE = {
     "argv",
     "asked_for",  # a hash of the run's id, too
     "cost_usd_note",
-    "cpu_seconds",
     "duration_ms",
     "finished_at",
-    "peak_memory_bytes",
     "prefix_bytes",
     "prefix_sha256",
     "run_id",
