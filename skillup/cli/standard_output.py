@@ -68,7 +68,7 @@ def _wrapped(usual: TextIO | None, systems: TextIO | None, *, required: bool) ->
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=usual.encoding,
-        errors=usual.errors,
+        errors="backslashreplace",  # where it has no such characters
         line_buffering=usual.line_buffering,
         write_through=usual.write_through,
     )

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from skillup.schema.record import TurnError
-
-_NAME = re.compile(r"`[^`]+`")
 
 ADVICE: Mapping[str, str] = {
     "engine_not_found": "install the CLI, or set `command:` in the profile; `skillup doctor` shows "
@@ -44,27 +41,13 @@ ADVICE: Mapping[str, str] = {
 
 
 def error_data(error: TurnError | Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """``{kind, message, evidence, advice}``, of a record's error or of a grade's.
-
-    The end of a message that advises the same as the list is left out: once is enough.
-    """
+    """``{kind, message, evidence, advice}``, of a record's error or of a grade's."""
     if error is None:
         return None
     data = error.model_dump() if isinstance(error, TurnError) else dict(error)
-    kind = data.get("kind")
-    advice = ADVICE.get(str(kind), "")
     return {
-        "kind": kind,
-        "message": _without(advice, str(data.get("message") or "")),
+        "kind": data.get("kind"),
+        "message": str(data.get("message") or ""),
         "evidence": data.get("evidence") or "",
-        "advice": advice,
+        "advice": ADVICE.get(str(data.get("kind")), ""),
     }
-
-
-def _without(advice: str, message: str) -> str:
-    """`message` but for its last clauses that name what `advice` names, such as an option."""
-    named = set(_NAME.findall(advice))
-    clauses = message.split("; ")
-    while len(clauses) > 1 and named & set(_NAME.findall(clauses[-1])):
-        clauses.pop()
-    return "; ".join(clauses)

@@ -7,7 +7,6 @@ from statistics import fmean
 
 from skillup.history.runs import WITH_SKILL
 from skillup.reports.sheet import (
-    MOST_ROWS,
     NONE,
     WITHOUT,
     Cell,
@@ -108,28 +107,8 @@ def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Itera
     flaky = [f"{names.row(case)} ({passed(case.rate).text})" for case in repeated if case.flaky]
     if flaky:
         sheet.lines.append(Cell(f"flaky: {listed(flaky[:_FLAKY_NAMED], len(flaky))}", "yellow"))
-    _add_curves(sheet, repeated, names)
     sheet.lines += [Cell(line, "dim") for line in deciding(repeated)]
     yield sheet
-
-
-def _add_curves(sheet: Sheet, cases: Sequence[CaseReliability], names: Names) -> None:
-    """Where conversations go wrong first; of those of one turn the table says all."""
-    curves = []
-    for case in cases:
-        last = len(case.turns) - 1
-        if last and case.rate.held > 1 and any(turn.first_failures for turn in case.turns):
-            # The turns at which the curve falls, with the first and the last.
-            steps = [
-                f"turn {turn.turn_number} {percent(turn.unfailed).text}"
-                for place, turn in enumerate(case.turns)
-                if turn.first_failures or place in (0, last)
-            ]
-            curves.append(Cell(f"  {names.row(case)}:  {' → '.join(steps)}"))
-    if curves:
-        sheet.lines += [Cell("trials in which no turn had failed by then:"), *curves[:MOST_ROWS]]
-        if len(curves) > MOST_ROWS:
-            sheet.lines.append(Cell(f"  … and {len(curves) - MOST_ROWS} more", "dim"))
 
 
 # Whether skills were used when they should be.

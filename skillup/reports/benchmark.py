@@ -26,10 +26,11 @@ Run = tuple[Grade, dict[str, Any]]
 """A trial, and what `runs` has of it."""
 
 
-def benchmark_json(result: RunResult) -> bytes:
+def benchmark_json(result: RunResult) -> str:
     known = [grade for grade in result.cases if grade.variant in CONFIGURATIONS]
     data = benchmark(runs_of(known), timestamp=result.started_at)
-    return (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+    return json.dumps(data, indent=2, ensure_ascii=False) + "
+"
 
 
 def runs_of(grades: Sequence[Grade]) -> list[Run]:

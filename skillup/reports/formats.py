@@ -12,34 +12,28 @@ from skillup.store.files import write_atomic
 HTML = "html"
 
 
-def _junit(result: RunResult) -> bytes:
-    from skillup.reports.junit import junit_xml
-
-    return junit_xml(result)
-
-
-def _markdown(result: RunResult) -> bytes:
-    from skillup.reports.markdown import markdown
-
-    return markdown(result).encode("utf-8", "replace")
+FORMATS = {
+    "junit": "junit.xml",
+    "markdown": "summary.md",
+    "benchmark": "benchmark.json",
+    HTML: "report.html",
+}
+"""By name: the file in the run directory. `json` is always there."""
 
 
-def _benchmark(result: RunResult) -> bytes:
+def _content(name: str, result: RunResult) -> str:
+    """Imported where it is needed: a run that writes no report waits for none of it."""
+    if name == "junit":
+        from skillup.reports.junit import junit_xml
+
+        return junit_xml(result).decode()
+    if name == "markdown":
+        from skillup.reports.markdown import markdown
+
+        return markdown(result)
     from skillup.reports.benchmark import benchmark_json
 
     return benchmark_json(result)
-
-
-FORMATS: dict[str, tuple[str, Callable[[RunResult], bytes] | None]] = {
-    "junit": ("junit.xml", _junit),
-    "markdown": ("summary.md", _markdown),
-    "benchmark": ("benchmark.json", _benchmark),
-    HTML: ("report.html", None),
-}
-"""By name: the file in the run directory, and what makes it of a result.
-
-`html` is made of the run directory. `json` is always there.
-"""
 
 
 def parse_formats(given: Iterable[str]) -> tuple[str, ...]:
@@ -74,8 +68,7 @@ def write_reports(
     """
     written: list[Path] = []
     for name in (name for name in dict.fromkeys(names) if name in FORMATS):
-        file, make = FORMATS[name]
-        if make is None:
+        if name == HTML:
             from skillup.reports.html.build import html_report
 
             # Masked text by text: the page's conversations are compressed.
@@ -87,7 +80,7 @@ def write_reports(
                 "`skillup export` show what there is",
             )
         else:
-            content = mask(make(result).decode("utf-8")).encode("utf-8", "replace")
-        write_atomic(directory / file, content)
-        written.append(directory / file)
+            content = mask(_content(name, result)).encode("utf-8", "replace")
+        written.append(directory / FORMATS[name])
+        write_atomic(written[-1], content)
     return written

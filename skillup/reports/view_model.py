@@ -174,11 +174,6 @@ class RunView:
         retried = self.retried()
         if retried is not None:
             yield retried, "yellow"
-        sharing = sum(any(t.held_by is not None for t in row.grade.turns) for row in self.rows)
-        if sharing:
-            share = f"{sharing} trials share" if sharing != 1 else "1 trial shares"
-            text = "turns with another trial: they ran once, and tokens and cost count once"
-            yield f"{share} {text}", "dim"
         for warning in dict.fromkeys(text for row in self.rows for text in row.grade.warnings):
             yield warning, "yellow"
 
@@ -218,48 +213,6 @@ def baseline_words(baseline: Counts | None) -> str | None:
     if baseline is None:
         return None
     return "without the skill: " + ", ".join(text for text, _ in count_parts(baseline))
-
-
-def simulator_lines(grade: Grade) -> Iterator[str]:
-    """What a simulated user wrote and how it ended: nobody can read that in the case.
-
-    Of a case that passed only the end.
-    """
-    if grade.simulator is None:
-        return
-    for turn in grade.turns if grade.status != "PASS" else ():
-        if turn.source == "simulator" and turn.status != "skipped":
-            message = one_line(turn.content, 160) or "nothing"
-            yield f"turn {turn.turn_number}, simulated user: {message}"
-    if grade.simulator.stop is not None:
-        why = one_line(grade.simulator.reason, 200)
-        yield f"ended by the simulated user: {grade.simulator.stop}" + (f", {why}" if why else "")
-
-
-def judge_lines(grade: Grade) -> Iterator[str]:
-    """Votes that were not all the same, and quotations that support nothing."""
-    places = [("", grade.assertions)]
-    for turn in reversed(grade.turns):
-        where = f"turn {turn.turn_number}"
-        places[:0] = [
-            (f"{where}: ", turn.checks),
-            *((f"{where}, {level.label}: ", level.checks) for level in turn.follow_ups),
-        ]
-    for where, checks in places:
-        yield from _judge_lines(checks, where)
-
-
-def _judge_lines(checks: Iterable[CheckResult], where: str) -> Iterator[str]:
-    for check in checks:
-        label = f"{where}{one_line(check.name, 80)}"
-        if check.agreement is not None and check.agreement < 1 and not check.children:
-            votes = ", ".join(f"{vote:g}" for vote in check.votes or ())
-            split = f"{votes}; agreement {check.agreement:.2f}"
-            yield f"{label}: the judge was of several minds ({split})"
-        for note in check.notes:
-            if "quotation" in note:
-                yield f"{label}: {one_line(note, 160)}"
-        yield from _judge_lines(check.children, where)
 
 
 def judging_cost(judging: Judging | None) -> str | None:
@@ -311,12 +264,9 @@ def decided_words(cases: Sequence[CaseReliability]) -> str | None:
     run = sum(case.rate.held + case.error + case.skip + case.not_run for case in cases)
     if saved:
         parts.append(f"{saved} of {run + saved} trials {_were(saved)} not needed")
-    undecided = [c for c in cases if c.decision is not None and c.decision.verdict == "undecided"]
-    waiting = sum(case.not_run > 0 for case in undecided)
-    if waiting:
-        parts.append(f"{count(waiting, 'case')} {'is' if waiting == 1 else 'are'} not decided yet")
-    if len(undecided) > waiting:
-        parts.append(f"{count(len(undecided) - waiting, 'case')} could not be decided")
+    undecided = sum(test.verdict == "undecided" for test in tests)
+    if undecided:
+        parts.append(f"{count(undecided, 'case')} not decided")
     return "; ".join(parts)
 
 

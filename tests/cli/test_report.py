@@ -60,22 +60,6 @@ def test_a_run_is_put_beside_an_earlier_one(project: Project) -> None:
     assert len(page.details) == 5
 
 
-def test_a_baseline_that_only_one_of_them_has_is_no_row_but_a_note(project: Project) -> None:
-    project.run("run", "s", "--baseline", "--out", "with-baseline")
-
-    outcome = project.run("report", "with-baseline", "--report", "html", "--against", "previous")
-
-    assert outcome.exit_code == 0, outcome.stderr
-    sides = page_of(project.root / "with-baseline/report.html").index["sides"]
-    assert {row["variant"] for row in sides["rows"]} == {"with_skill"}
-    assert sides["notes"] == [
-        "A was run without --baseline: 3 cases that B ran without the skill left out"
-    ]
-    compared = project.run("compare", "previous", "with-baseline")
-    assert "only in B" not in compared.stdout
-    assert sides["notes"][0] in " ".join(compared.stdout.split())
-
-
 def test_past_runs_make_its_trends(project: Project) -> None:
     before, now = _runs(project)
     project.run("report", "last", "--report", "html")

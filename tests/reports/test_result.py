@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from io import StringIO
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from skillup.reports.terminal.layout import make_console
-from skillup.reports.terminal.result import print_result
 from skillup.reports.text import one_line, plain
 from skillup.reports.view_model import (
     decided_words,
-    judge_lines,
     judging_cost,
     not_run_words,
     stop_lines,
 )
 from skillup.schema.analysis import CaseReliability, Decision, Rate
-from skillup.schema.grade import CheckResult, Judging, RunResult, Stop
-from tests.support.graded import a_grade
-from tests.support.graded import a_result as result_of
-from tests.support.plans import a_plan
+from skillup.schema.grade import Judging, RunResult, Stop
 from tests.support.project import GUARD_SECONDS, Project
 from tests.support.stored import a_result
 
@@ -174,47 +166,6 @@ def test_a_run_whose_reader_goes_away_is_in_the_index(project: Project) -> None:
     assert "1 run" in project.run("trends").stdout
 
 
-# Judges beside their verdicts.
-
-
-def a_check(**more: object) -> CheckResult:
-    fields = {"name": "polite", "kind": "rubric", "passed": True, "score": 1.0, **more}
-    return CheckResult.model_validate(fields)
-
-
-NOTE = "this quotation is not in what was judged: please"
-
-
-@pytest.mark.parametrize(
-    ("check", "lines"),
-    [
-        (
-            a_check(votes=[1.0, 1.0, 0.0], agreement=0.6667),
-            ["polite: the judge was of several minds (1, 1, 0; agreement 0.67)"],
-        ),
-        (a_check(children=[a_check(name="c1", notes=[NOTE])]), [f"c1: {NOTE}"]),
-        (a_check(votes=[1.0, 1.0], agreement=1.0, notes=["asked 2 times: 2 pass"]), []),
-    ],
-)
-def test_a_judge_that_is_unsure_or_misquotes_is_worth_a_line(
-    check: CheckResult, lines: list[str]
-) -> None:
-    assert list(judge_lines(a_grade(turns=[], assertions=[check]))) == lines
-
-
-def test_a_note_on_a_judge_in_several_trials_stands_once(tmp_path: Path) -> None:
-    plan = a_plan(tmp_path, {"please": {}, "once": {}}, trials=3)
-    grades = [
-        a_grade(job.loaded.case.id or "", "p", job.trial, assertions=[a_check(notes=[NOTE])])
-        for job in plan.jobs
-        if job.id.startswith("please") or job.trial == 2
-    ]
-    shown = StringIO()
-    print_result(result_of(grades), "run", make_console(shown))
-    (line,) = (line for line in shown.getvalue().splitlines() if NOTE in line)
-    assert sorted(line.partition(": ")[0].split(", ")) == ["once #2", "please (3 of 3)"]
-
-
 def test_the_cost_of_judges_stands_apart() -> None:
     took = Judging(calls=12, cached_calls=3, cost_usd=0.0213)
     assert judging_cost(took) == "judges: 12 calls (3 from the cache), $0.0213"
@@ -257,7 +208,7 @@ def test_engine_and_variant_are_named_where_there_are_several(jobs: list[str], w
     assert not_run_words(a_result_without(*jobs)) == words
 
 
-COULD_NOT = "1 case could not be decided"
+COULD_NOT = "1 case not decided"
 
 
 def decided(side: Any, trials: int, saved: int, not_run: int = 0) -> CaseReliability:
@@ -277,16 +228,6 @@ def decided(side: Any, trials: int, saved: int, not_run: int = 0) -> CaseReliabi
             ["decided after 3 to 16 trials", "21 of 60 trials were not needed", COULD_NOT],
         ),
         ([("below", 3, 2)], ["decided after 3 trials", "2 of 5 trials were not needed"]),
-        # A case of which trials are to come is not undecidable.
-        (
-            [("undecided", 5, 0, 15), ("undecided", 20, 0), ("below", 3, 17)],
-            [
-                "decided after 3 trials",
-                "17 of 60 trials were not needed",
-                "1 case is not decided yet",
-                COULD_NOT,
-            ],
-        ),
     ],
 )
 def test_what_sequential_tests_saved(cases: list[tuple[Any, ...]], words: list[str]) -> None:

@@ -18,7 +18,7 @@ from skillup.reports.markdown import markdown
 from skillup.reports.terminal.layout import print_sheet
 from skillup.schema.analysis import Analysis, Difference, Rate, Uplift
 from skillup.schema.grade import Grade
-from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
+from tests.support.graded import a_check, a_grade, a_result, grades_of
 
 
 def shown(*grades: Grade, width: int = 100, encoding: str = "utf-8") -> str:
@@ -63,14 +63,6 @@ def test_several_trials_make_a_table_and_name_what_wavers() -> None:
     ]
     assert rows[5].startswith("nearly 299/300 99.7%")
     assert "flaky: wavers (2/3), nearly (299/300)" in rows
-
-
-def test_the_curve_shows_the_turns_at_which_it_falls() -> None:
-    grades = []
-    for trial, marks in enumerate(["pppp", "pfpp", "ppff", "pppp"], 1):
-        turns = [a_turn(n, passed=mark == "p") for n, mark in enumerate(marks, start=1)]
-        grades.append(a_grade("c", "p" if marks == "pppp" else "f", trial, turns=turns))
-    assert "c: turn 1 100% → turn 2 75% → turn 3 50% → turn 4 50%" in rows_of(shown(*grades))
 
 
 def test_decisions_and_what_they_saved() -> None:
@@ -172,12 +164,6 @@ def test_of_very_many_cases_those_that_say_something_are_shown() -> None:
         assert line in text
         text = text.replace(line, "", 1)
     assert "121/122" in text
-
-
-def test_a_terminal_that_has_no_such_marks_gets_others() -> None:
-    text = shown(*engines(2), encoding="ascii")
-    assert "+ 3/3" in text
-    assert "\\u" not in text
 
 
 @settings(deadline=None, max_examples=15)

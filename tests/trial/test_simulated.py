@@ -67,16 +67,6 @@ def test_the_user_leads_until_it_has_what_it_wants_and_never_sees_the_criteria(
     assert record["turns"][1]["files_changed"] == {}
 
 
-def test_the_end_is_shown_and_so_is_what_was_said_if_it_did_not_pass(project: Project) -> None:
-    run_case(project, LED)
-    assert "ended by the simulated user: completed, It is renewed." in project.run("run").stderr
-    failing = LED.replace("contains: renewed", "contains: lost")
-    project.write({"cases/a.yaml": failing})
-    shown = project.run("run").stderr
-    assert "turn 1, simulated user: Please renew my card." in shown
-    assert "turn 2, simulated user: Dana" in shown
-
-
 FACTS = "{name: Dana Reyes, born: 3 May 1990, street: Elm Road 4}"
 
 

@@ -24,9 +24,6 @@ _LOG_TABLE_WIDTH = 10_000
 """Where there is no terminal, a row is one line: log files are searched line by line."""
 _LEAST_ROOM = 20
 HANGING = 2  # By how much a line that goes on below is usually indented
-_SIMPLER = str.maketrans(
-    {"✓": "+", "✗": "x", "◐": "o", "·": ".", "→": "->", "–": "-", "…": "...", "≥": ">="}
-)
 
 
 def make_console(stream: TextIO | None = None) -> Console:
@@ -47,15 +44,6 @@ def make_text(*parts: Part, style: str = "") -> Text:
             text, own = (part, None) if isinstance(part, str) else part
             made.append(plain(text), style=own)
     return made
-
-
-def encodable(text: str, console: Console) -> str:
-    """`text` with simpler marks where the terminal has no such characters."""
-    try:
-        text.encode(console.encoding)
-    except UnicodeEncodeError:
-        return text.translate(_SIMPLER)
-    return text
 
 
 def make_table(
@@ -128,7 +116,7 @@ def print_sheet(console: Console, sheet: Sheet) -> None:
     if sheet.title:
         print_line(console, sheet.title, style="bold")
     if sheet.rows:
-        rows = [[(encodable(plain(t), console), style) for t, style in row] for row in sheet.rows]
+        rows = [[(cell.text, cell.style) for cell in row] for row in sheet.rows]
         table = make_table(sheet.heads, rows)
         if console.is_terminal and console.measure(table).maximum > console.width:
             # Heads and names are folded, numbers stay whole as long as there is room.
@@ -136,4 +124,4 @@ def print_sheet(console: Console, sheet: Sheet) -> None:
                 column.no_wrap, column.width = False, max(cell_len(row[place][0]) for row in rows)
         print_table(console, table)
     for line in sheet.lines:
-        print_line(console, (encodable(plain(line.text), console), line.style), indent=None)
+        print_line(console, (line.text, line.style), indent=None)

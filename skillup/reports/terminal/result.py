@@ -26,8 +26,6 @@ from skillup.reports.view_model import (
     baseline_words,
     count_parts,
     grouped,
-    judge_lines,
-    simulator_lines,
     stop_lines,
     view_of,
 )
@@ -50,18 +48,11 @@ def print_result(result: RunResult, where: str, console: Console, *, verbose: bo
     if len(rows) < len(view.rows):
         _print(console, f"{count(len(view.rows) - len(rows), 'trial')} passed", "dim")
     # Why each did not pass; once for trials of which it is the same, as of turns they share.
-    for alike in grouped(
-        rows, lambda row: (row.grade.status, _why(row), *simulator_lines(row.grade))
-    ):
-        grade, names, why = alike[0].grade, view.names(alike), _why(alike[0])
+    for alike in grouped(rows, lambda row: (row.grade.status, _why(row))):
+        grade, why = alike[0].grade, _why(alike[0])
         if why:
-            line = make_text((f"{names}: ", STYLE[grade.status]), why)
+            line = make_text((f"{view.names(alike)}: ", STYLE[grade.status]), why)
             console.print(line, soft_wrap=True)
-        for line_of_user in simulator_lines(grade):
-            _print(console, f"{'  ' if why else f'{names}: '}{line_of_user}", "dim")
-    lines = [(line, row) for row in view.rows for line in dict.fromkeys(judge_lines(row.grade))]
-    for same in grouped(lines, lambda pair: pair[0]):
-        _print(console, f"{view.names(row for _, row in same)}: {same[0][0]}", "dim")
     for note, style in view.notes():
         _print(console, f"note: {note}", style)
     for sheet in sheets_of(result.analysis):
@@ -92,7 +83,7 @@ def print_look(written: Sequence[Path], run: str, console: Console) -> None:
     """
     for path in written:
         _print(console, f"report: {shown_path(path)}", "dim")
-    if console.file.isatty() and FORMATS[HTML][0] not in (path.name for path in written):
+    if console.file.isatty() and FORMATS[HTML] not in (path.name for path in written):
         _print(console, f"look: skillup show {run} · skillup view {run}", "dim")
 
 

@@ -14,7 +14,6 @@ from skillup.reports.sheet import interval as shown_interval
 from skillup.reports.sheet import percent
 from skillup.reports.terminal.layout import (
     Part,
-    encodable,
     make_table,
     print_line,
     print_table,
@@ -65,7 +64,7 @@ def print_trends(
         seen.update(tally.state for case in cases for tally in case.tallies)
         seen.update(suite.states() if len(suite.cases) > 1 else ())
     legend = [f"{mark} {text}" for state, (mark, _, text) in _MARKS.items() if state in seen]
-    print_line(console, encodable("   ".join(legend), console), style="dim")
+    print_line(console, "   ".join(legend), style="dim")
 
 
 def _print_cases(suite: SuiteHistory, cases: Sequence[CaseHistory], console: Console) -> None:
@@ -85,7 +84,7 @@ def _print_cases(suite: SuiteHistory, cases: Sequence[CaseHistory], console: Con
     for name, states, total, interval in rows:
         line = Text()
         for mark, style, _ in (_MARKS[state] for state in states):
-            line.append(encodable(mark, console), style=style)
+            line.append(mark, style=style)
         low, high = interval or (None, None)
         duration = total.duration_ms
         numbers = {
@@ -97,7 +96,7 @@ def _print_cases(suite: SuiteHistory, cases: Sequence[CaseHistory], console: Con
             "time": "–" if duration is None else seconds(round(duration)),
             "cost": money(total.cost_usd),
         }
-        shown.append([name, line, *(encodable(numbers[column], console) for column in columns)])
+        shown.append([name, line, *(numbers[column] for column in columns)])
     print_table(console, make_table(["", "runs", *columns], shown, align="ll" + "r" * len(columns)))
 
 

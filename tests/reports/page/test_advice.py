@@ -33,17 +33,3 @@ def test_errors_of_records_and_of_grades_look_alike() -> None:
     unknown = error_data({"kind": "of a later version", "message": "m"})
     assert unknown is not None
     assert unknown["advice"] == ""
-
-
-def test_what_a_message_advises_is_not_said_twice() -> None:
-    def message(kind: str, text: str) -> str:
-        told = error_data({"kind": kind, "message": text})
-        assert told is not None
-        return str(told["message"])
-
-    assert message("timeout", "no answer; it was ended; raise `timeout_seconds`, or see") == (
-        "no answer; it was ended"
-    )
-    assert message("timeout", "raise `timeout_seconds`") == "raise `timeout_seconds`"
-    assert message("crash", "exit code 1; see stderr") == "exit code 1; see stderr"
-    assert message("capture", "`n` found nothing; give it a `default`") == "`n` found nothing"
