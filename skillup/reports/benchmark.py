@@ -29,8 +29,7 @@ Run = tuple[Grade, dict[str, Any]]
 def benchmark_json(result: RunResult) -> str:
     known = [grade for grade in result.cases if grade.variant in CONFIGURATIONS]
     data = benchmark(runs_of(known), timestamp=result.started_at)
-    return json.dumps(data, indent=2, ensure_ascii=False) + "
-"
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
 
 
 def runs_of(grades: Sequence[Grade]) -> list[Run]:
