@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -34,7 +34,6 @@ from skillup.schema.templates import UnresolvedNameError
 
 Number = int | Literal["last"] | None
 CONVERSATION = "conversation"
-_MOST_KEPT = 4096
 
 # Scores, 0..1 (docs/verdicts.md).
 
@@ -70,75 +69,6 @@ def unmet(results: Iterable[CheckResult]) -> list[CheckResult]:
 def speaks_for_it(results: Iterable[CheckResult]) -> bool:
     """Whether one that weighs something has passed: without that nothing is a success."""
     return any(result.passed and result.weight for result in results)
-
-
-# What of a check follows from the case alone.
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedCheck:
-    """One key of a check or of a set of checks."""
-
-    key: str
-    spec: Any
-    name: str
-    expected: str
-    owner: Check | CheckSet
-    """Where it stands; in a set, nothing can stand beside a key."""
-    case_sensitive: bool | None
-    """None: as what it is part of."""
-    templated: bool
-    """Some text of it is a template: it has to be :meth:`filled`."""
-    turn: Number
-    """The turn that it names itself."""
-
-    def filled(self, variables: Mapping[str, str]) -> PreparedCheck:
-        """With its templates filled in; raises UnresolvedNameError."""
-        spec, owner = templates.fill(self.key, self.spec, variables), self.owner
-        name = self.name if _named(owner) else _name(owner, self.key, spec, self.turn)
-        if self.key in JUDGED:
-            owner = owner.model_copy(update={CHECK_FIELDS[self.key]: spec})
-        return replace(self, spec=spec, name=name, expected=expected(self.key, spec), owner=owner)
-
-
-def _named(owner: Check | CheckSet) -> bool:
-    return isinstance(owner, Check) and owner.name is not None
-
-
-def _name(owner: Check | CheckSet, key: str, spec: Any, turn: Number) -> str:
-    if isinstance(owner, Check):
-        return owner.name if owner.name is not None else title(key, spec, owner, turn)
-    return title(key, spec, None, turn)
-
-
-# By identity, since to compare checks costs more than to describe them. The check is kept, too, so
-# that no other object can get its id.
-_prepared: dict[int, tuple[Check | CheckSet, tuple[PreparedCheck, ...]]] = {}
-
-
-def prepared(owner: Check | CheckSet) -> tuple[PreparedCheck, ...]:
-    """The check, or one for each key of the set that is given, in the order of the schema."""
-    known = _prepared.get(id(owner))
-    if known is None:
-        if len(_prepared) >= _MOST_KEPT:
-            _prepared.clear()
-        given = [owner.asked()] if isinstance(owner, Check) else owner.given()
-        known = owner, tuple(_prepare(owner, key, spec) for key, spec in given)
-        _prepared[id(owner)] = known
-    return known[1]
-
-
-def _prepare(owner: Check | CheckSet, key: str, spec: Any) -> PreparedCheck:
-    case_sensitive: bool | None = owner.case_sensitive
-    turn: Number = getattr(spec, "turn", None) or getattr(owner, "turn", None)
-    if isinstance(owner, Check) and "case_sensitive" not in owner.model_fields_set:
-        case_sensitive = None
-    spec = meaning(key, spec)
-    # What stands in a compound check is filled in by itself: it may look at another turn.
-    texts = () if owner.literal or key in COMPOSITE else templates.texts_of_check(key, spec)
-    templated = any(templates.has_templates(text, braces=braces) for text, braces in texts)
-    name, wanted = _name(owner, key, spec, turn), expected(key, spec)
-    return PreparedCheck(key, spec, name, wanted, owner, case_sensitive, templated, turn)
 
 
 # Which turns a check looks at, and whether they can be looked at.
@@ -232,82 +162,88 @@ def evaluate(
 
     `negated`: it is one that should fail.
     """
-    return _evaluate(prepared(check)[0], context, _Mode(role, negated))
+    return _evaluate(check, *check.asked(), context, _Mode(role, negated))
 
 
 def evaluate_set(
     checks: CheckSet, context: CheckContext, *, role: CheckRole, required: bool = False
 ) -> list[CheckResult]:
     """One result for each key that is given, in the order of the schema."""
-    return [_evaluate(check, context, _Mode(role), required) for check in prepared(checks)]
+    mode = _Mode(role)
+    return [_evaluate(checks, key, spec, context, mode, required) for key, spec in checks.given()]
 
 
 def _evaluate(
-    check: PreparedCheck, context: CheckContext, mode: _Mode, required: bool = False
+    owner: Check | CheckSet,
+    key: str,
+    spec: Any,
+    context: CheckContext,
+    mode: _Mode,
+    required: bool = False,
 ) -> CheckResult:
-    key, owner = check.key, check.owner
-    if check.case_sensitive is not None:
-        mode = replace(mode, case_sensitive=check.case_sensitive)
-    if check.turn is not None:
-        mode = replace(mode, turn=check.turn)
+    """One key of a check or of a set of checks; in a set, nothing can stand beside it."""
+    own = owner if isinstance(owner, Check) else None
+    if own is None or "case_sensitive" in own.model_fields_set:
+        mode = replace(mode, case_sensitive=owner.case_sensitive)
+    turn: Number = getattr(spec, "turn", None) or (None if own is None else own.turn)
+    if turn is not None:
+        mode = replace(mode, turn=turn)
     scope = resolve(context, mode.turn)
-    unresolved: str | None = None
-    if check.templated and scope.problem is None:
+    spec, unresolved = meaning(key, spec), ""
+    # What stands in a compound check is filled in by itself: it may look at another turn.
+    if not (owner.literal or key in COMPOSITE or scope.problem) and templates.in_check(key, spec):
         try:
-            check = check.filled(_variables(context, scope, mode))
+            spec = templates.fill(key, spec, _variables(context, scope, mode))
         except UnresolvedNameError as missing:
             unresolved = str(missing)
     if key in COMPOSITE:
-        finding = _combine(check, context, scope, mode)
-        if any(prepared(child)[0].templated for child in check.spec):  # named as they were filled
-            names = "[" + "; ".join(child.name for child in finding.children) + "]"
-            own = isinstance(owner, Check) and owner.name is not None
-            check = replace(check, name=check.name if own else f"{key} {names}", expected=names)
+        finding = _combine(key, spec, context, scope, mode)
     elif scope.problem is not None:
         finding = not_assertable(scope.problem)
-    elif unresolved is not None:
+    elif unresolved:
         finding = broken(unresolved, "template")
     elif KINDS[key].look is not None:
         subject = CheckSubject(context.record, scope.turns, context.read_file, mode.case_sensitive)
         try:
-            finding = look(key, check.spec, subject, negated=mode.negated)
+            finding = look(key, spec, subject, negated=mode.negated)
         except CannotEvaluateError as trouble:
             finding = broken(str(trouble))
         except NotAssertableError as nothing:
             finding = not_assertable(str(nothing))
-    elif key in JUDGED and context.withheld is not None:
+    elif key not in JUDGED:
+        finding = broken("a follow-up is no check of its own: its checks are of the turn it makes")
+    elif context.withheld is not None:
         finding = Finding(False, context.withheld, assertable=False, evaluated=False)
-    elif key in JUDGED and context.ask is not None:
-        # Of a turn with follow-ups the last answer stands, for judges as for every check.
-        about = replace(context, turn=None if scope.turn is None else scope.turns[-1])
-        asked = check.owner
-        if not isinstance(asked, Check):
-            asked = Check.model_construct(**{CHECK_FIELDS[key]: check.spec})
-        update = {"role": mode.role, "required": True} if required else {"role": mode.role}
-        return context.ask(asked, about, mode.role).model_copy(update=update)
-    elif key in JUDGED:
+    elif context.ask is None:
         finding = broken("needs a judge that this version does not run")
     else:
-        finding = broken("a follow-up is no check of its own: its checks are of the turn it makes")
+        # Of a turn with follow-ups the last answer stands, for judges as for every check.
+        about = replace(context, turn=None if scope.turn is None else scope.turns[-1])
+        filled = {CHECK_FIELDS[key]: spec}
+        asked = own.model_copy(update=filled) if own else Check.model_construct(**filled)
+        update = {"role": mode.role, "required": True} if required else {"role": mode.role}
+        return context.ask(asked, about, mode.role).model_copy(update=update)
     passed = finding.passed and finding.assertable and finding.error is None
     # A required check has to pass wherever it stands, but for one that has to fail.
     lacks = key != "none_of" and any(c.required and not c.passed for c in finding.children)
+    told = finding.children or spec  # of a compound check, as its parts were filled in
+    name = None if own is None else own.name
     return CheckResult(
-        name=check.name,
+        name=title(key, told, own, turn) if name is None else name,
         kind=key,
         passed=passed,
         score=finding.score if finding.score is not None else float(passed),
-        weight=owner.weight if isinstance(owner, Check) else 1.0,
-        required=required or (isinstance(owner, Check) and owner.required) or lacks,
+        weight=1.0 if own is None else own.weight,
+        required=required or (own is not None and own.required) or lacks,
         assertable=finding.assertable,
         evaluated=finding.evaluated,
         scope=scope.label,
         role=mode.role,
-        expected=check.expected,
+        expected=expected(key, told),
         found=finding.found,
         excerpt=finding.excerpt,
         spans=list(finding.spans),
-        skill=check.spec if key in ("skill_used", "skill_not_used") else None,
+        skill=spec if key in ("skill_used", "skill_not_used") else None,
         error=finding.error,
         error_kind=finding.error_kind,
         children=list(finding.children),
@@ -322,25 +258,27 @@ def _variables(context: CheckContext, scope: TurnScope, mode: _Mode) -> dict[str
     return context.record.variables_after(scope.turn.turn_number - gated)
 
 
-def _combine(check: PreparedCheck, context: CheckContext, scope: TurnScope, mode: _Mode) -> Finding:
+def _combine(
+    key: str, checks: Sequence[Check], context: CheckContext, scope: TurnScope, mode: _Mode
+) -> Finding:
     """A check made of checks."""
     # Of a conversation that cannot be looked at as a whole, single turns still can: so each child
     # is left to look at its own scope. A turn has no parts.
     if scope.problem is not None and scope.label != CONVERSATION:
         return not_assertable(scope.problem)
-    if check.key == "none_of":
+    if key == "none_of":
         mode = replace(mode, negated=not mode.negated)
-    children = tuple(_evaluate(prepared(one)[0], context, mode) for one in check.spec)
+    children = tuple(_evaluate(one, *one.asked(), context, mode) for one in checks)
     passed = [child for child in children if child.passed]
     failed = [child for child in children if not child.passed]
     score, found, deciders = 0.0, "", list(children)
-    if check.key == "any_of":
+    if key == "any_of":
         score = max((child.score for child in children), default=0.0)
         if passed:  # outweighs another that could not be evaluated
             found, excerpt = f"passed: {passed[0].name}", passed[0].excerpt
             return Finding(True, found, excerpt, score=score, children=children)
         found = "none passed"
-    elif check.key == "all_of":
+    elif key == "all_of":
         score = weighted_mean(children)
         if not failed:
             return Finding(True, "all passed", children[0].excerpt, score=score, children=children)
@@ -449,7 +387,7 @@ def follow_ups(
 
 def _stands_alone(check: Check) -> bool:
     """Whether it is a prompt without a check beside it."""
-    return check.prompt is not None and prepared(check)[0].key == FOLLOW_UP
+    return check.prompt is not None and check.key == FOLLOW_UP
 
 
 def _answers(

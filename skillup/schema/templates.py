@@ -7,7 +7,7 @@ is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -105,16 +105,21 @@ def fill(key: str, spec: Any, variables: Mapping[str, str]) -> Any:
 
 
 def written_in_check(key: str, spec: Any) -> dict[str, str]:
-    """As :func:`written_in`, of all texts in the arguments of the check `key`."""
-    texts = texts_of_check(key, spec)
+    """As :func:`written_in`, of all texts in the arguments of the check `key`.
+
+    In a prompt for a judge ``{{name}}`` is none: there it stands for the judge's own material.
+    """
+    texts = _texts_of_check(key, spec)
     return {n: w for text, braces in texts for n, w in written_in(text, braces=braces).items()}
 
 
-def texts_of_check(key: str, spec: Any) -> Iterator[tuple[str, bool]]:
-    """The texts in the arguments of the check `key`, and whether ``{{name}}`` is a template there.
+def in_check(key: str, spec: Any) -> bool:
+    """Whether :func:`fill` would change the arguments `spec` of the check `key`."""
+    return any(has_templates(text, braces=braces) for text, braces in _texts_of_check(key, spec))
 
-    In a prompt for a judge it is not: there it stands for the judge's own material.
-    """
+
+def _texts_of_check(key: str, spec: Any) -> list[tuple[str, bool]]:
+    """The texts in the arguments of the check `key`, and whether ``{{name}}`` is a template."""
     found: list[tuple[str, bool]] = []
 
     def noted(text: str, sort: _Sort) -> str:
@@ -122,7 +127,7 @@ def texts_of_check(key: str, spec: Any) -> Iterator[tuple[str, bool]]:
         return text
 
     _changed(spec, noted, _SORTS.get(key, "text"))
-    yield from found
+    return found
 
 
 _Sort = Literal["text", "regex", "glob", "prompt"]
