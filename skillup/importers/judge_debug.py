@@ -17,8 +17,7 @@ from pydantic import ValidationError
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.judges.agent.judge import result_of_agent
 from skillup.judges.agent.question import numbered
-from skillup.judges.evaluate import Judge, JudgeRequest
-from skillup.judges.usage import UsageTracker
+from skillup.judges.evaluate import Judge, JudgeRequest, UsageTracker
 from skillup.judges.voting import Vote
 from skillup.load.compat import read_case
 from skillup.load.problems import near_miss, problems_from

@@ -84,12 +84,9 @@ ENOUGH = 8
 class Quoted:
     """A quotation as it is shown."""
 
-    excerpt: str
-    """With its speaker and surroundings; empty: it is nowhere."""
-    note: str | None = None
-    """What a reader should know of it."""
-    spans: tuple[EvidenceSpan, ...] = ()
-    """Where it stands in the record."""
+    excerpt: str  # With its speaker and surroundings; empty: it is nowhere
+    note: str | None = None  # What a reader should know of it
+    spans: tuple[EvidenceSpan, ...] = ()  # Where it stands in the record
 
 
 class Quotations:

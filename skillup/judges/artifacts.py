@@ -14,7 +14,7 @@ from typing import Any
 from skillup.checks import CheckContext
 from skillup.checks.evaluate import resolve
 from skillup.checks.files import NO_SNAPSHOT
-from skillup.judges.llm.subject import exchanges_of, parts_of
+from skillup.judges.llm.subject import Exchange, exchanges_of
 from skillup.judges.material import Part
 from skillup.judges.models.cache import AnswerCache
 from skillup.ratelimit import RateLimiter
@@ -34,20 +34,15 @@ Files = Mapping[str, FileState]
 class JudgePlace:
     """What judges that start programs need to know of where they run."""
 
-    environment: Mapping[str, str]
-    """The user's own environment."""
-    mask: Callable[[str], str]
-    """Hides the secrets of a text that will be kept or shown."""
-    scratch: Path
-    """An empty directory of this judging alone; whoever made it removes it."""
+    environment: Mapping[str, str]  # The user's own environment
+    mask: Callable[[str], str]  # Hides the secrets of a text that will be kept or shown
+    scratch: Path  # An empty directory of this judging alone; whoever made it removes it
     profiles: Callable[[str | None], Profile]
     """A profile by its name; None: the record's own. Raises UsageError if there is none."""
-    suite_root: Path
-    """What the paths of the case are relative to; it need not be there any more."""
+    suite_root: Path  # What the paths of the case are relative to; it need not be there any more
     rate_limiter: RateLimiter
     """The ways to the providers of agents, shared with whoever else asks them."""
-    answers: AnswerCache = field(default_factory=AnswerCache)
-    """What agents have answered."""
+    answers: AnswerCache = field(default_factory=AnswerCache)  # What agents have answered
     secrets: Secrets = NO_SECRETS
     """What nothing of the run may show, nor the raw streams of its agents."""
 
@@ -57,20 +52,22 @@ class JudgedPart:
     """What a judge is asked about: one turn, or the conversation."""
 
     record: Record
-    label: str
-    """``turn 2`` or ``conversation``."""
-    number: int | None
-    """The turn's; None: the conversation."""
-    turns: tuple[TurnRecord, ...]
-    """Everything that was run up to the point in question, follow-ups too, in order."""
-    files: Files
-    """The workspace at that point."""
+    label: str  # ``turn 2`` or ``conversation``
+    number: int | None  # The turn's; None: the conversation
+    exchanges: tuple[Exchange, ...]
+    """Everything up to the point in question, follow-ups too, in order."""
+    files: Files  # The workspace at that point
     notes: tuple[str, ...] = ()
 
     @property
     def before(self) -> Files:
         """The workspace at the start."""
         return self.record.initial_files or {}
+
+    @property
+    def turns(self) -> list[TurnRecord]:
+        """Those of the exchanges that were run."""
+        return [exchange.step for exchange in self.exchanges if exchange.step is not None]
 
     @property
     def last(self) -> TurnRecord:
@@ -84,8 +81,7 @@ class NothingToJudge:
 
     label: str
     why: str
-    broken: bool = False
-    """True: that is a fault of the record, not of the agent."""
+    broken: bool = False  # True: that is a fault of the record, not of the agent
 
     def result(self, blank: CheckResult) -> CheckResult:
         """`blank` as an error, or as failed for want of something to look at."""
@@ -99,28 +95,19 @@ def judged_part(context: CheckContext) -> JudgedPart | NothingToJudge:
     if scope.problem is not None:
         return NothingToJudge(scope.label, scope.problem)
     record, turn = context.record, context.turn
-    turns = scope.turns
-    if turn is not None:
-        place = (turn.turn_number, turn.asked_by)
-        steps = [step for recorded in record.turns for step in recorded.executed()]
-        # The turn may be a follow-up, or not be in the record yet.
-        ends = (i for i, s in enumerate(steps) if (s.turn_number, s.asked_by) == place)
-        later = (i for i, s in enumerate(steps) if s.turn_number > turn.turn_number)
-        turns = (*steps[: next(ends, next(later, len(steps)))], turn)
-    number = None if turn is None else turn.turn_number
-    files = turns[-1].files
-    if files is not None:
-        return JudgedPart(record, scope.label, number, turns, files)
-    if all(step.source == "history" for step in turns):
+    exchanges = tuple(exchanges_of(record, turn))
+    part = JudgedPart(record, scope.label, turn.turn_number if turn else None, exchanges, {})
+    if part.last.files is not None:
+        return replace(part, files=part.last.files)
+    if all(step.source == "history" for step in part.turns):
         note = "the conversation took place elsewhere: it has no workspace, an empty one was shown"
-        return JudgedPart(record, scope.label, number, turns, {}, (note,))
+        return replace(part, notes=(note,))
     return NothingToJudge(scope.label, NO_SNAPSHOT, broken=True)
 
 
 # What changed in the workspace from the start to the point in question, and what is in it.
 
-_TEXT_BYTES = 1 << 20
-"""Larger files are only named in a diff."""
+_TEXT_BYTES = 1 << 20  # Larger files are only named in a diff
 
 
 def diff_lines(before: Files, after: Files, read_file: ReadFile) -> Iterator[str]:
@@ -188,22 +175,13 @@ def _same(old: FileState | None, new: FileState | None) -> bool:
 
 def texts_of(judged: JudgedPart) -> Iterator[Part]:
     """All that was said and done, also as it stands within arguments; each with its speaker."""
-    for exchange in exchanges_of(judged.record.model_copy(update={"turns": []}), None):
-        yield from (
-            replace(part, label=f"{exchange.label} · {part.label}") for part in exchange.parts
-        )
-    numbers: dict[int, int] = {}
-    for turn in judged.turns:
-        place = f"turn {turn.turn_number}"
-        follow_up = numbers[turn.turn_number] = numbers.get(turn.turn_number, -1) + 1
-        for part in parts_of(turn, follow_up):
-            yield replace(part, label=f"{place} · {part.label}")
-        for item in turn.transcript:
+    for exchange in judged.exchanges:
+        for part in exchange.parts:
+            yield replace(part, label=f"{exchange.label} · {part.label}")
+        for item in exchange.step.transcript if exchange.step is not None else ():
             if item.tool_call is not None:
                 values = "\n".join(str(value) for value in item.tool_call.arguments.values())
-                yield Part("call", f"{place} · {item.tool_call.name}", values)
-            elif item.text and item.type != "message":
-                yield Part("message", f"{place} · {item.type}", item.text)
+                yield Part("call", f"{exchange.label} · {item.tool_call.name}", values)
 
 
 def as_json(turns: Iterable[TurnRecord], history: Sequence[HistoryItem] = ()) -> str:
@@ -217,18 +195,18 @@ def as_json(turns: Iterable[TurnRecord], history: Sequence[HistoryItem] = ()) ->
     return json.dumps(entries, ensure_ascii=False, indent=1)
 
 
-def as_markdown(turns: Sequence[TurnRecord], history: Sequence[HistoryItem] = ()) -> list[str]:
-    """A piece for each turn; what was placed in the session before is the first, if there is any.
+def as_markdown(exchanges: Sequence[Exchange]) -> list[str]:
+    """A piece for each exchange.
 
     The text of others is quoted (`> `), so that it cannot be taken for a heading.
     """
     pieces = []
-    if history:
-        earlier = [_markdown(entry) for entry in _history_entries(history)]
-        pieces.append("\n\n".join(["# Before: messages placed in the session", *earlier]) + "\n")
-    for turn in turns:
-        heading = f"# Turn {turn.turn_number}" + (" (follow-up)" if turn.asked_by else "")
-        pieces.append("\n\n".join([heading, *map(_markdown, _entries(turn))]) + "\n")
+    for exchange in exchanges:
+        lines = [f"# {exchange.label}\n"]
+        for part in exchange.parts:
+            quoted = "\n".join(f"> {line}" for line in part.text.split("\n"))
+            lines.append(f"## {part.label}\n\n{quoted}\n")
+        pieces.append("\n".join(lines))
     return pieces
 
 
@@ -262,18 +240,6 @@ def _history_entries(history: Sequence[HistoryItem]) -> Iterator[dict[str, Any]]
             yield {"role": "tool_call", "turn": 0, "tool_call": call.model_dump(mode="json")}
 
 
-def _markdown(entry: Mapping[str, Any]) -> str:
-    heading, text = str(entry["role"]).capitalize(), entry.get("content", "")
-    if (call := entry.get("tool_call")) is not None:
-        heading = f"Tool call: {call['name']} ({call['kind']})"
-        text = json.dumps(call["arguments"], ensure_ascii=False, indent=1)
-    elif (result := entry.get("tool_result")) is not None:
-        heading, text = f"Tool result: {result['status']}", result["content"]
-    by = f" (sub-agent {entry['agent']})" if entry.get("agent") else ""
-    quoted = "\n".join(f"> {line}" for line in text.split("\n"))
-    return f"## {heading}{by}\n\n{quoted}"
-
-
 # The workspace as it was after a turn, made anew from what the record has kept.
 
 
@@ -286,8 +252,7 @@ class WorkspaceCopy:
     """A copy, and what is not in it."""
 
     root: Path
-    not_kept: tuple[str, ...] = ()
-    """Files that were too large to be kept with the record."""
+    not_kept: tuple[str, ...] = ()  # Files that were too large to be kept with the record
     left_out: tuple[str, ...] = ()
     """Links that led out of the workspace: here they would lead to something else."""
 

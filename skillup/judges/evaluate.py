@@ -12,15 +12,80 @@ import anyio.to_thread
 from skillup.checks import CheckContext
 from skillup.checks.context import Ask
 from skillup.checks.registry import describe, expected
-from skillup.judges.usage import UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole, Judging
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.record import TurnError
+from skillup.schema.record import TurnError, Usage, total_cost, total_usage
 
 T = TypeVar("T")
 _Key = tuple[object, ...]
+
+# What judges took, added up: calls, tokens, cost.
+
+
+@dataclass(slots=True)
+class UsageTracker:
+    """The calls of one evaluation; judges write into it as they are asked."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    models: list[str] = field(default_factory=list)
+    usages: list[Usage | None] = field(default_factory=list)
+    costs: list[float | None] = field(default_factory=list)
+
+    def add(
+        self, model: str | None, usage: Usage | None, cost_usd: float | None, *, cached: bool
+    ) -> None:
+        """One call. A cached one is free, whatever it took when it was made."""
+        self.calls += 1
+        self.cached_calls += cached
+        if model is not None and model not in self.models:
+            self.models.append(model)
+        if not cached:
+            self.add_refused(usage, cost_usd)
+
+    def add_refused(self, usage: Usage | None, cost_usd: float | None) -> None:
+        """What a provider took for refusing; the call is the one that is made in its place."""
+        self.usages.append(usage)
+        self.costs.append(cost_usd)
+
+    def merge(self, other: UsageTracker) -> None:
+        """All calls of `other`."""
+        self.calls += other.calls
+        self.cached_calls += other.cached_calls
+        self.models.extend(name for name in other.models if name not in self.models)
+        self.usages.extend(other.usages)
+        self.costs.extend(other.costs)
+
+    def judging(self) -> Judging | None:
+        """For a grade or a record; None if nobody was asked."""
+        if not self.calls:
+            return None
+        usage, cost = total_usage(self.usages), total_cost(self.costs)
+        return Judging(
+            calls=self.calls, cached_calls=self.cached_calls, models=self.models, usage=usage,
+            cost_usd=cost,
+        )  # fmt: skip
+
+
+def since(total: Judging | None, before: Judging | None) -> Judging | None:
+    """What of `total` came after `before`, which is a part of it; None: nothing did."""
+    if total is None or before is None:
+        return total
+    if total.calls == before.calls:
+        return None
+    usage, past = total.usage or {}, before.usage or {}
+    return Judging(
+        calls=total.calls - before.calls,
+        cached_calls=total.cached_calls - before.cached_calls,
+        models=total.models,
+        usage={name: None if n is None else n - (past.get(name) or 0) for name, n in usage.items()},
+        cost_usd=None if total.cost_usd is None else total.cost_usd - (before.cost_usd or 0.0),
+    )
+
+
+# What is asked.
 
 
 @dataclass(slots=True)
@@ -32,10 +97,9 @@ class JudgeRequest:
 
     context: CheckContext
     role: CheckRole
-    case: Case
-    """The case it is judged by, which may be edited since the record was made."""
+    case: Case  # The case it is judged by, which may be edited since the record was made
     checks: list[Check] = field(default_factory=list)
-    """Different ones, in the order in which they were met."""
+    """Different ones, in the order in which they were met: all of them scripts, or none."""
     judge: JudgeConfig | None = None
     """A whole judge (`script`, `agent_judge`) is asked instead of `checks`."""
 
@@ -69,7 +133,8 @@ class PendingJudgements:
         """The judge's answer; while it is not known, an error, and the check is `open`."""
         turn = context.turn
         place = ("conversation",) if turn is None else (turn.turn_number, *turn.asked_by)
-        key = (role, *place)
+        # A script answers by itself, models all that is open at once.
+        key = (role, check.key == "script", *place)
         if (known := self._answers.get((key, _digest(check)))) is not None:
             return known[0]
         request = self._request(key, context, role)

@@ -11,9 +11,8 @@ from typing import Any
 
 from skillup.checks import CheckContext, evaluate, evaluate_set
 from skillup.checks.evaluate import FollowUpResult, evaluate_turn, passes, weighted_mean
-from skillup.judges.evaluate import Judge, PendingJudgements, error_result
+from skillup.judges.evaluate import Judge, PendingJudgements, UsageTracker, error_result
 from skillup.judges.evaluate import evaluate as evaluate_judged
-from skillup.judges.usage import UsageTracker
 from skillup.judges.verdict import Judged, apart_from_skill_use, decide
 from skillup.schema.case import Case, PostCondition, Turn
 from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, Simulated, TurnGrade

@@ -91,13 +91,11 @@ class Part:
     """One thing that was said or done."""
 
     kind: PartKind
-    label: str
-    """Who or what, in a few words: `user`, `tool call 1: Bash (shell)`."""
+    label: str  # Who or what, in a few words: `user`, `tool call 1: Bash (shell)`
     text: str
     span: EvidenceSpan | None = None
     """Where in the record it is; None: no place that a span can name."""
-    recorded: str | None = None
-    """The text as it is recorded there; None: the span means the whole."""
+    recorded: str | None = None  # The text as it is recorded there; None: the span means the whole
 
 
 LONGEST: dict[PartKind, int] = {
@@ -120,8 +118,7 @@ class Material:
 
     parts: tuple[Part, ...]
     code: str
-    notes: tuple[str, ...] = ()
-    """What of it was left out."""
+    notes: tuple[str, ...] = ()  # What of it was left out
 
     def fenced(self, labels: set[str] | None = None) -> str:
         """The parts with these labels (default: all of them), fenced."""

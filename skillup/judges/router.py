@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -17,14 +17,19 @@ from skillup.checks.context import beginning
 from skillup.errors import SkillupError
 from skillup.judges.agent.judge import DEFAULT_SECONDS as AGENT_SECONDS
 from skillup.judges.agent.judge import judge_by_agent, problem_of_agent
-from skillup.judges.artifacts import CannotJudgeError, JudgePlace, NothingToJudge, judged_part
-from skillup.judges.evaluate import JudgeRequest, blank_result, error_result
+from skillup.judges.artifacts import (
+    CannotJudgeError,
+    JudgedPart,
+    JudgePlace,
+    NothingToJudge,
+    judged_part,
+)
+from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result, error_result
 from skillup.judges.llm.checks import READ_BY_MODEL, read_checks
 from skillup.judges.llm.reading import defect_message
 from skillup.judges.models.client import Models
 from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
 from skillup.judges.script import command_of, judge_by_script
-from skillup.judges.usage import UsageTracker
 from skillup.load.model import all_checks
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
@@ -109,28 +114,18 @@ class JudgeRouter:
         Raises nothing but RunDirectoryError, where the run cannot keep the answers, and
         FullDiskError.
         """
-        scripts = [check for check in request.checks if check.key == "script"]
-        read = [check for check in request.checks if check.key != "script"]
-        found = {}
+        first = request.checks[0].key if request.checks else ""
+        record = request.context.record
+        root = Path(record.suite_root)
         try:
-            if request.judge is not None or scripts:
-                # What a judge leaves there, whoever owns it, is no reason to lose the verdict.
-                with tempfile.TemporaryDirectory(
-                    prefix="skillup-judge-", ignore_cleanup_errors=True
-                ) as scratch:
-                    record = request.context.record
-                    root = Path(record.suite_root)
-                    place = self._place(root, record.engine.profile, Path(scratch).resolve())
-                    if request.judge is not None:
-                        return [await judge_by_program(request, usage, place)]
-                    found["script"] = iter(
-                        await read_scripts(replace(request, checks=scripts), place)
-                    )
-            if read:
-                asker = self.models.asker(Path(request.context.record.suite_root))
-                found["read"] = iter(await read_checks(replace(request, checks=read), asker, usage))
-            of = ["script" if check.key == "script" else "read" for check in request.checks]
-            return [next(found[kind]) for kind in of]
+            if request.judge is None and first != "script":
+                return await read_checks(request, self.models.asker(root), usage)
+            # What a judge leaves there, whoever owns it, is no reason to lose the verdict.
+            with tempfile.TemporaryDirectory(
+                prefix="skillup-judge-", ignore_cleanup_errors=True
+            ) as scratch:
+                place = self._place(root, record.engine.profile, Path(scratch).resolve())
+                return await judge_by_program(request, usage, place)
         except SkillupError:
             raise
         except Exception as defect:  # noqa: BLE001  a defect of ours must not become a verdict
@@ -179,47 +174,11 @@ def problem_of(case: Case, place: JudgePlace) -> TurnError | None:
 
 async def judge_by_program(
     request: JudgeRequest, usage: UsageTracker, place: JudgePlace
-) -> CheckResult:
-    """What a `script` or `agent_judge` (`request.judge`) says of the conversation."""
-    judge, context = request.judge, request.context
-    assert judge is not None
-    agent, path = judge.type == "agent_judge", judge.script_path or ""
-    part = judged_part(context)
-    blank = CheckResult(
-        name=judge.id or ("agent_judge" if agent else f"script: {path}"),
-        kind=judge.type or "script",
-        passed=False,
-        score=0.0,
-        role="judge",
-        scope=part.label,
-        expected=path,
-    )
-    if isinstance(part, NothingToJudge):
-        return part.result(blank)
-    seconds = judge.timeout_seconds
-    case, limit = request.case, request.case.timeout_seconds
-    if case.timeout_covers_judges and limit is not None:
-        left = limit - context.record.duration_ms / 1000
-        if left <= 0:
-            error = f"the case's {limit:g} s were used up before it; raise them"
-            return blank.model_copy(update={"error": error})
-        seconds = min(seconds or (AGENT_SECONDS if agent else SCRIPT_SECONDS), left)
-    if not agent:
-        judge = judge.model_copy(update={"timeout_seconds": seconds})
-        return await judge_by_script(part, context.read_file, place, blank, judge)
-    try:
-        criteria = fill("criteria", judge.criteria, context.record.variables_after(None))
-    except UnresolvedNameError as missing:
-        return blank.model_copy(update={"error": str(missing), "error_kind": "template"})
-    judge = judge.model_copy(update={"timeout_seconds": seconds, "criteria": criteria})
-    outcomes = beginning("; ".join(criterion.outcome for criterion in judge.criteria))
-    blank = blank.model_copy(update={"expected": outcomes})
-    return await judge_by_agent(judge, part, context.read_file, usage, place, blank)
-
-
-async def read_scripts(request: JudgeRequest, place: JudgePlace) -> list[CheckResult]:
-    """A result for each of the request's `script` checks, in order."""
+) -> list[CheckResult]:
+    """What `script` checks, or a judge that is a script or an agent, say of a turn or all."""
     part = judged_part(request.context)
+    if request.judge is not None:
+        return [await _whole_judge(request, request.judge, part, usage, place)]
     results = []
     for check in request.checks:
         blank, spec = blank_result(check, request.role, part.label), check.script
@@ -233,3 +192,43 @@ async def read_scripts(request: JudgeRequest, place: JudgePlace) -> list[CheckRe
         read_file = request.context.read_file
         results.append(await judge_by_script(part, read_file, place, blank, judge))
     return results
+
+
+async def _whole_judge(
+    request: JudgeRequest,
+    judge: JudgeConfig,
+    part: JudgedPart | NothingToJudge,
+    usage: UsageTracker,
+    place: JudgePlace,
+) -> CheckResult:
+    context, case = request.context, request.case
+    agent, path = judge.type == "agent_judge", judge.script_path or ""
+    blank = CheckResult(
+        name=judge.id or ("agent_judge" if agent else f"script: {path}"),
+        kind=judge.type or "script",
+        passed=False,
+        score=0.0,
+        role="judge",
+        scope=part.label,
+        expected=path,
+    )
+    if isinstance(part, NothingToJudge):
+        return part.result(blank)
+    seconds, limit = judge.timeout_seconds, case.timeout_seconds
+    if case.timeout_covers_judges and limit is not None:
+        left = limit - context.record.duration_ms / 1000
+        if left <= 0:
+            error = f"the case's {limit:g} s were used up before it; raise them"
+            return blank.model_copy(update={"error": error})
+        seconds = min(seconds or (AGENT_SECONDS if agent else SCRIPT_SECONDS), left)
+    judge = judge.model_copy(update={"timeout_seconds": seconds})
+    if not agent:
+        return await judge_by_script(part, context.read_file, place, blank, judge)
+    try:
+        criteria = fill("criteria", judge.criteria, context.record.variables_after(None))
+    except UnresolvedNameError as missing:
+        return blank.model_copy(update={"error": str(missing), "error_kind": "template"})
+    outcomes = beginning("; ".join(criterion.outcome for criterion in criteria))
+    judge = judge.model_copy(update={"criteria": criteria})
+    blank = blank.model_copy(update={"expected": outcomes})
+    return await judge_by_agent(judge, part, context.read_file, usage, place, blank)

@@ -169,7 +169,7 @@ def _environment(
         (
             "EVAL_TRANSCRIPT_MARKDOWN_PATH",
             "transcript.md",
-            "\n".join(as_markdown(part.turns, record.history)),
+            "\n".join(as_markdown(part.exchanges)),
         ),
         ("EVAL_FINAL_MESSAGE_PATH", "final_message.txt", last.response),
         ("EVAL_RECORD_PATH", "record.json", record.model_dump_json()),

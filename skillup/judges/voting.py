@@ -27,8 +27,13 @@ class Vote:
     passed: bool = False
     reason: str = ""
     quotes: tuple[str, ...] = ()
-    error: str | None = None
-    """There is no answer, and this is why; the rest means nothing then."""
+    error: str | None = None  # There is no answer, and this is why; the rest means nothing then
+
+    @classmethod
+    def of(cls, passed: bool, reason: str, quote: str, score: float | None = None) -> Vote:
+        """Without a `score` it is the verdict's."""
+        quotes = (quote,) if quote.strip() else ()
+        return cls(float(passed) if score is None else score, passed, reason, quotes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +43,13 @@ class Facet:
     name: str
     kind: str
     votes: Sequence[Vote]
-    quotations: Quotations | None
-    """None: quotations are shown as they are."""
+    quotations: Quotations | None  # None: quotations are shown as they are
     weight: float = 1.0
     required: bool = False
     expected: str = ""
     threshold: float | None = None
     """The mean of the scores has to reach it; None: the majority decides."""
-    needs_quotation: bool = True
-    """A pass without a quotation that supports it has a note."""
+    needs_quotation: bool = True  # A pass without a quotation that supports it has a note
 
 
 Outcome = Callable[[Sequence[CheckResult]], tuple[float, bool]]

@@ -30,8 +30,7 @@ NOBODY = (
 class SimulatorPlace:
     """Where a trial's user may work; only engines need it."""
 
-    scratch: Path
-    """A directory of this user's alone; not the trial's workspace."""
+    scratch: Path  # A directory of this user's alone; not the trial's workspace
     raw_dir: Path
     attempt: int = 1
     seed: int = 0

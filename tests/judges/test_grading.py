@@ -12,8 +12,7 @@ import anyio
 import pytest
 
 from skillup.judges import grade, grade_record
-from skillup.judges.evaluate import JudgeRequest, PendingJudgements, evaluate
-from skillup.judges.usage import UsageTracker
+from skillup.judges.evaluate import JudgeRequest, PendingJudgements, UsageTracker, evaluate
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import SkillInfo, TurnError, TurnRecord

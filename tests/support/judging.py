@@ -13,9 +13,8 @@ import anyio
 from skillup.errors import UsageError
 from skillup.judges import grade
 from skillup.judges.artifacts import JudgePlace
-from skillup.judges.evaluate import JudgeRequest
-from skillup.judges.router import judge_by_program, problem_of, read_scripts
-from skillup.judges.usage import UsageTracker
+from skillup.judges.evaluate import JudgeRequest, UsageTracker
+from skillup.judges.router import judge_by_program, problem_of
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
@@ -69,13 +68,14 @@ class Bench:
         """The one result of a judge, as an author writes it."""
         config = JudgeConfig.model_validate(judge)
         request = JudgeRequest(recorded.context(), "judge", CASE, judge=config)
-        return anyio.run(judge_by_program, request, self.usage, self.place())
+        (result,) = anyio.run(judge_by_program, request, self.usage, self.place())
+        return result
 
     def check(self, spec: Any, recorded: Recorded, turn: int | None = None) -> CheckResult:
         """The result of a `script` check."""
         check = Check.model_validate({"script": spec})
         request = JudgeRequest(recorded.context(turn), "assertion", CASE, [check])
-        (result,) = anyio.run(read_scripts, request, self.place())
+        (result,) = anyio.run(judge_by_program, request, self.usage, self.place())
         return result
 
     def problem_before(self, **case: Any) -> TurnError | None:
@@ -97,9 +97,7 @@ class Bench:
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         """As `skillup.judges.evaluate.Judge`."""
-        if request.judge is not None:
-            return [await judge_by_program(request, usage, self.place())]
-        return await read_scripts(request, self.place())
+        return await judge_by_program(request, usage, self.place())
 
     def _profile(self, name: str | None) -> Profile:
         if name is None:

@@ -13,12 +13,11 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from skillup.judges.evaluate import JudgeRequest
+from skillup.judges.evaluate import JudgeRequest, UsageTracker
 from skillup.judges.llm.checks import read_checks
-from skillup.judges.models.question import ModelAnswer, ModelQuestion
-from skillup.judges.usage import UsageTracker
+from skillup.judges.models.question import MalformedAnswerError, ModelAnswer, ModelQuestion
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole
@@ -46,9 +45,9 @@ class ScriptedAsker:
         if isinstance(said, str):
             return ModelAnswer(None, said, model=model)
         try:
-            value: BaseModel = question.form.model_validate(said)
-        except ValidationError as error:
-            return ModelAnswer(None, f"malformed: {error.error_count()} errors", model=model)
+            value: BaseModel = question.read(said)
+        except MalformedAnswerError as malformed:
+            return ModelAnswer(None, f"malformed: {malformed}", model=model)
         return ModelAnswer(value, usage=Usage(input_tokens=10), cost_usd=0.5, model=model)
 
     @property

@@ -22,10 +22,10 @@ from skillup.app.rejudge.cases import (
 from skillup.app.rejudge.readers import readers_for, secrets_of
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
 from skillup.errors import UsageError
+from skillup.judges.evaluate import since
 from skillup.judges.rejudge.changes import GradeChange, compare
 from skillup.judges.rejudge.judges_compared import read_by
 from skillup.judges.rejudge.regrade import RegradeItem, Regrader
-from skillup.judges.usage import since
 from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.text import count, plain, shown_id
 from skillup.schema.case import Case

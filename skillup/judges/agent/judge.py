@@ -49,10 +49,10 @@ from skillup.judges.artifacts import (
     make_read_only,
     texts_of,
 )
+from skillup.judges.evaluate import UsageTracker
 from skillup.judges.material import Part
 from skillup.judges.models.cache import StoredAnswer, as_stored, key_of
 from skillup.judges.models.question import MalformedAnswerError, read_answer
-from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, result_of
 from skillup.load.trust import address_problem
 from skillup.process import new_marker

@@ -82,8 +82,7 @@ class Materials:
     mask: Callable[[str], str] = str
     files: list[tuple[str, str]] = field(default_factory=list)
     """Path as the judge sees it, and what it is."""
-    inline: list[tuple[str, str]] = field(default_factory=list)
-    """What it is, and the text."""
+    inline: list[tuple[str, str]] = field(default_factory=list)  # What it is, and the text
     notes: list[str] = field(default_factory=list)
     """What was shortened, for the reader of the grade."""
 
@@ -125,7 +124,7 @@ def write_materials(
     directory.mkdir()
     limits, record, before, files = context.limits, judged.record, judged.before, judged.files
     materials = Materials(directory, limits, mask)
-    turns = as_markdown(judged.turns, record.history)
+    turns = as_markdown(judged.exchanges)
     most = limits.transcript_max_turns
     if most is not None and len(turns) > most:
         turns = [f"[… the first {len(turns) - most} turns left out …]\n", *turns[-most:]]

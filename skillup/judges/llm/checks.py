@@ -11,7 +11,7 @@ from pydantic import Field
 
 from skillup.checks.context import one_line
 from skillup.checks.evaluate import reaches
-from skillup.judges.evaluate import JudgeRequest
+from skillup.judges.evaluate import JudgeRequest, UsageTracker
 from skillup.judges.llm.reading import (
     HOW_TO_QUOTE,
     HOW_TO_REASON,
@@ -20,14 +20,9 @@ from skillup.judges.llm.reading import (
     JudgePrompt,
     Reading,
     indented,
-    quotations_of,
-    quotes,
-    votes_on,
 )
-from skillup.judges.llm.subject import Exchange, Window, judged_text, material, windows_of
-from skillup.judges.material import Part
+from skillup.judges.llm.subject import Exchange, judged_text, material, windows_of
 from skillup.judges.models.question import AnswerForm, AskModel, Number, Reason
-from skillup.judges.usage import UsageTracker
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
 from skillup.schema.check_specs import Aspect, Criterion
 from skillup.schema.checks import Check
@@ -77,51 +72,40 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
     A rubric with a `prompt` of its own must come alone.
     """
     text = reading.text
-    answer = f"The answer of {text.last.label}"
-    asked: list[list[tuple[str, Criterion, str]]] = []
-    """For each check its criteria: id, criterion, and how it is put."""
-    number = 0
+    asked: list[list[tuple[str, Criterion]]] = []
+    lines: dict[str, str] = {}
     for check in checks:
         asked.append([])
-        reference = check.expected_output or ""
-        rubric = check.rubric
+        reference, rubric = check.expected_output or "", check.rubric
         for criterion in rubric.criteria if rubric else [Criterion(outcome=reference)]:
-            number += 1
-            line = "\n   ".join(criterion.outcome.strip().splitlines())
+            name, line = f"c{len(lines) + 1}", criterion.outcome.strip()
+            lines[name] = "\n   ".join(line.splitlines())
             if rubric is None:
-                line = SAME_MEANING.format(answer=answer, reference=indented(reference))
-            asked[-1].append((f"c{number}", criterion, line))
-    ids = [name for criteria in asked for name, _, _ in criteria]
-    texts = [line for criteria in asked for _, _, line in criteria]
-    question = JudgePrompt(
+                answer = f"The answer of {text.last.label}"
+                lines[name] = SAME_MEANING.format(answer=answer, reference=indented(reference))
+            asked[-1].append((name, criterion))
+    prompt = JudgePrompt(
         target=text.target(),
         task=RUBRIC_TASK,
-        answer=RUBRIC_ANSWER.format(ids=", ".join(ids), reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
-        criteria="\n".join(f"{name}: {line}" for name, line in zip(ids, texts, strict=True)),
-        expected_output=text.expected_output,
+        answer=RUBRIC_ANSWER.format(ids=", ".join(lines), reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
+        criteria="\n".join(f"{name}: {line}" for name, line in lines.items()),
+        own=checks[0].rubric.prompt if checks[0].rubric is not None else None,
     )
     shown = material(text.shown, text.setting)
-    own = checks[0].rubric.prompt if checks[0].rubric is not None else None
-    samples = await reading.ask(
-        question, shown, text.judged, RubricAnswer, own=own, ids=ids, criteria=texts
+    answers = await reading.ask(
+        prompt, shown, text.judged, RubricAnswer, ids=tuple(lines), criteria=tuple(lines.values())
     )
-    quotations = quotations_of(shown)
 
     def facet(name: str, criterion: Criterion) -> Facet:
         def vote(answer: RubricAnswer) -> Vote:
-            found = [verdict for verdict in answer.verdicts if verdict.id.strip() == name]
-            if len(found) != 1:
-                return Vote(
-                    error=f"the judge gave {len(found) or 'no'} verdicts on criterion {name}"
-                )
-            passed = found[0].verdict == "pass"
-            return Vote(float(passed), passed, found[0].reason, quotes(found[0].quote))
+            found = next(v for v in answer.verdicts if v.id.strip().casefold() == name)
+            return Vote.of(found.verdict == "pass", found.reason, found.quote)
 
         return Facet(
             name=criterion.id or one_line(criterion.outcome.strip()),
             kind="criterion",
-            votes=votes_on(samples, vote),
-            quotations=quotations,
+            votes=answers.votes(vote),
+            quotations=answers.quotations,
             weight=criterion.weight,
             required=criterion.required,
             expected=criterion.outcome,
@@ -129,7 +113,7 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
 
     results = []
     for check, criteria in zip(checks, asked, strict=True):
-        facets = [facet(name, criterion) for name, criterion, _ in criteria]
+        facets = [facet(name, criterion) for name, criterion in criteria]
         blank = reading.blank(check)
         if len(facets) == 1 and criteria[0][1].id is None:
             results.append(flat_result(blank, facets[0], shown.notes))
@@ -216,32 +200,27 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
     aspects: list[Aspect] = list(dict.fromkeys(spec.aspects))
     reference = text.expected_output
     more = REFERENCE.format(reference=indented(reference)) if reference else ""
-    question = JudgePrompt(
+    names = ", ".join(aspects)
+    prompt = JudgePrompt(
         target=text.target(),
         task=QUALITY_TASK + more,
-        answer=QUALITY_ANSWER.format(
-            aspects=", ".join(aspects), reason=HOW_TO_REASON, quote=HOW_TO_QUOTE
-        ),
+        answer=QUALITY_ANSWER.format(aspects=names, reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
         criteria="\n\n".join(STEPS[aspect] for aspect in aspects),
         criteria_title="Aspects",
-        expected_output=reference,
+        own=spec.prompt,
     )
-    shown = material(text.shown, text.setting)
-    samples = await reading.ask(
-        question, shown, text.judged, QualityAnswer, own=spec.prompt, ids=aspects
-    )
-    quotations, threshold = quotations_of(shown), spec.threshold
+    shown, threshold = material(text.shown, text.setting), spec.threshold
+    answers = await reading.ask(prompt, shown, text.judged, QualityAnswer, ids=tuple(aspects))
     least = (spec.min_grade - LOWEST) / (HIGHEST - LOWEST)
 
     def facet(aspect: Aspect) -> Facet:
         def vote(answer: QualityAnswer) -> Vote:
-            grades = [one for one in answer.grades if one.aspect.strip().casefold() == aspect]
-            if len(grades) != 1:
-                return Vote(error=f"the judge gave {len(grades) or 'no'} grades for {aspect}")
-            score = (grades[0].grade - LOWEST) / (HIGHEST - LOWEST)
-            return Vote(score, reaches(score, threshold), grades[0].reason, quotes(grades[0].quote))
+            found = next(g for g in answer.grades if g.aspect.strip().casefold() == aspect)
+            score = (found.grade - LOWEST) / (HIGHEST - LOWEST)
+            return Vote.of(reaches(score, threshold), found.reason, found.quote, score)
 
-        return Facet(aspect, "aspect", votes_on(samples, vote), quotations, threshold=threshold)
+        votes = answers.votes(vote)
+        return Facet(aspect, "aspect", votes, answers.quotations, threshold=threshold)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
         score = _mean(children)
@@ -296,37 +275,32 @@ class SimilarityAnswer(AnswerForm):
 
 async def read_similar(check: Check, reading: Reading) -> CheckResult:
     """The agent's last answer, compared with the check's text."""
-    spec, text = check.similar, reading.text
+    spec, last = check.similar, reading.text.last
     assert spec is not None
-    blank = reading.blank(check)
     threshold = spec.threshold
-    parts = [part for part in text.last.parts if part.kind == "answer"]
-    whole = parts[-1] if parts else Part("answer", "answer", text.answer)
-    alone = Exchange(text.last.label, 1, (replace(whole, label="answer"),))
-    question = JudgePrompt(
+    answer = next(part for part in reversed(last.parts) if part.kind == "answer")
+    alone = Exchange(last.label, 1, (replace(answer, label="answer"),))
+    prompt = JudgePrompt(
         target=SIMILAR_TARGET,
         task=SIMILAR_TASK.format(reference=indented(spec.to)),
         answer=SIMILAR_ANSWER.format(reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
     )
     shown = material([alone])
-    samples = await reading.ask(question, shown, [alone], SimilarityAnswer)
+    answers = await reading.ask(prompt, shown, [alone], SimilarityAnswer)
 
     def vote(answer: SimilarityAnswer) -> Vote:
         passed = reaches(answer.score, threshold)
-        return Vote(answer.score, passed, answer.reason, quotes(answer.quote))
+        return Vote.of(passed, answer.reason, answer.quote, answer.score)
 
-    votes = votes_on(samples, vote)
-    facet = Facet("", "similar", votes, quotations_of(shown), threshold=threshold)
-    result = flat_result(blank, facet, shown.notes)
+    votes = answers.votes(vote)
+    facet = Facet("", "similar", votes, answers.quotations, threshold=threshold)
+    result = flat_result(reading.blank(check), facet, shown.notes)
     if result.error is not None:
         return result
     return result.model_copy(update={"found": f"{result.score:.2f}: {result.found}"})
 
 
-# Conversation relevance. The metric is the published one, as its documentation states it
-# (promptfoo, "Conversation Relevance", adapted from DeepEval's "Turn Relevancy"): windows slide
-# over the conversation one turn at a time; the score is relevant windows divided by windows. The
-# documentation leaves open which answers a window stands for: see `windows_of`.
+# Are the answers relevant? Windows of turns, as in the published conversation relevance metric.
 
 RELEVANCE_TASK = """\
 Are the answers to be judged relevant to the conversation? Take each in the light of the message \
@@ -357,42 +331,33 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
     """The share of relevant windows; of a turn: whether its answer is relevant where it stands."""
     spec, text = check.relevance, reading.text
     assert spec is not None
+    windows = windows_of(text.exchanges, spec.window_size)
     if text.is_turn:
-        windows = [Window(text.exchanges[-spec.window_size :], 1)]
-    else:
-        windows = windows_of(text.exchanges, spec.window_size)
+        windows = [(text.exchanges[-spec.window_size :], 1)]
     facets: dict[int, Facet] = {}
     notes: dict[int, Sequence[str]] = {}
 
-    async def ask(number: int, window: Window) -> None:
+    async def ask(number: int, exchanges: Sequence[Exchange], count: int) -> None:
         # What was said, without what was done: the metric looks at messages.
         said = ("user", "message", "answer")
-        shown = material(
-            [
-                replace(e, parts=tuple(p for p in e.parts if p.kind in said))
-                for e in window.exchanges
-            ]
-        )
-        labels = [exchange.label for exchange in window.judged]
-        target = f"Judge the agent's {'answer' if len(labels) == 1 else 'answers'} of "
-        target += ", ".join(labels) + "."
-        if len(window.exchanges) > len(labels):
-            target += " What stands before is context."
+        kept = [replace(e, parts=tuple(p for p in e.parts if p.kind in said)) for e in exchanges]
+        shown, judged = material(kept), exchanges[-count:]
+        labels = ", ".join(exchange.label for exchange in judged)
+        target = f"Judge the agent's {'answer' if count == 1 else 'answers'} of {labels}."
+        target += " What stands before is context." if len(exchanges) > count else ""
         how = RELEVANCE_ANSWER.format(reason=HOW_TO_REASON, quote=HOW_TO_QUOTE)
-        reference = text.expected_output
-        question = JudgePrompt(target, RELEVANCE_TASK, how, expected_output=reference)
-        samples = await reading.ask(question, shown, window.judged, WindowAnswer, own=spec.prompt)
-        votes = votes_on(
-            samples, lambda a: Vote(float(a.relevant), a.relevant, a.reason, quotes(a.quote))
-        )
-        quotations = quotations_of(shown)
+        prompt = JudgePrompt(target, RELEVANCE_TASK, how, own=spec.prompt)
+        answers = await reading.ask(prompt, shown, judged, WindowAnswer)
+        turns = [exchange.turn for exchange in exchanges if exchange.turn > 0]
+        label = f"turn {turns[0]}" if turns[0] == turns[-1] else f"turns {turns[0]}-{turns[-1]}"
+        votes = answers.votes(lambda a: Vote.of(a.relevant, a.reason, a.quote))
         # That an answer is not off the subject is nothing to quote.
-        facets[number] = Facet(window.label, "window", votes, quotations, needs_quotation=False)
+        facets[number] = Facet(label, "window", votes, answers.quotations, needs_quotation=False)
         notes[number] = shown.notes
 
     async with anyio.create_task_group() as group:
-        for number, window in enumerate(windows):
-            group.start_soon(ask, number, window)
+        for number, (exchanges, count) in enumerate(windows):
+            group.start_soon(ask, number, exchanges, count)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
         score = _mean(children)

@@ -28,13 +28,11 @@ _LONGEST_NAME = 80
 class Exchange:
     """One message of the user and everything up to the agent's answer."""
 
-    label: str
-    """`turn 2`, `turn 2, follow-up 1`, `earlier exchange 1`."""
+    label: str  # `turn 2`, `turn 2, follow-up 1`, `earlier exchange 1`
     turn: int
     """The turn it is part of; 0 and below: it was put into the session before the first turn."""
     parts: tuple[Part, ...]
-    step: TurnRecord | None = None
-    """Of what was run; None: it came from the history."""
+    step: TurnRecord | None = None  # Of what was run; None: it came from the history
 
     def labels(self, kind: str) -> set[str]:
         """The labels, within material, of its parts of one kind."""
@@ -178,37 +176,18 @@ def _history(items: Sequence[HistoryItem]) -> Iterator[tuple[Part, ...]]:
         yield tuple(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Neighbouring exchanges; the answers of those at its end are judged, the rest is context."""
-
-    exchanges: tuple[Exchange, ...]
-    count: int
-    """How many are judged, from the end."""
-
-    @property
-    def judged(self) -> tuple[Exchange, ...]:
-        """Those whose answers are judged."""
-        return self.exchanges[-self.count :]
-
-    @property
-    def label(self) -> str:
-        """`turn 1`, `turns 1-3`: the turns that it spans, those put in beforehand left out."""
-        turns = [exchange.turn for exchange in self.exchanges if exchange.turn > 0]
-        return f"turn {turns[0]}" if turns[0] == turns[-1] else f"turns {turns[0]}-{turns[-1]}"
-
-
-def windows_of(exchanges: Sequence[Exchange], size: int) -> list[Window]:
+def windows_of(exchanges: Sequence[Exchange], size: int) -> list[tuple[Sequence[Exchange], int]]:
     """Every `size` neighbouring exchanges; a conversation that is no longer is one window.
 
-    Each answer of a turn is judged once: the first window judges all of its answers, every later
-    one the answer that it adds. What lies before the first turn is context alone.
+    Each with how many are judged, from its end, so that each answer of a turn is judged once: the
+    first window judges all of its answers, every later one the answer that it adds. What lies
+    before the first turn is context alone.
     """
     first = next((n for n, exchange in enumerate(exchanges) if exchange.step is not None), 0)
-    windows: list[Window] = []
+    windows: list[tuple[Sequence[Exchange], int]] = []
     seen = first
     for end in range(max(first + 1, min(size, len(exchanges))), len(exchanges) + 1):
-        windows.append(Window(tuple(exchanges[max(0, end - size) : end]), end - seen))
+        windows.append((exchanges[max(0, end - size) : end], end - seen))
         seen = end
     return windows
 
@@ -218,15 +197,12 @@ class JudgedText:
     """A turn in the light of what came before it, or the whole conversation."""
 
     case: Case
-    scope: str
-    """`turn 2` or `conversation`, as in results."""
+    scope: str  # `turn 2` or `conversation`, as in results
     exchanges: tuple[Exchange, ...]
     """All of the conversation, up to the turn in question; never empty."""
-    shown: tuple[Exchange, ...]
-    """Of these, what `window_size` leaves."""
+    shown: tuple[Exchange, ...]  # Of these, what `window_size` leaves
     is_turn: bool
-    variables: Mapping[str, str]
-    """As they stood at its end."""
+    variables: Mapping[str, str]  # As they stood at its end
     setting: tuple[Part, ...] = ()
 
     @property
@@ -240,11 +216,6 @@ class JudgedText:
     def last(self) -> Exchange:
         """The last exchange."""
         return self.exchanges[-1]
-
-    @property
-    def answer(self) -> str:
-        """The agent's last answer."""
-        return self.last.step.response if self.last.step is not None else ""
 
     @property
     def expected_output(self) -> str:

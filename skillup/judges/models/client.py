@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from skillup.judges.models import scripted
 from skillup.judges.models.cache import AnswerCache, StoredAnswer, as_stored
@@ -21,7 +21,12 @@ from skillup.judges.models.endpoint import (
     is_scripted,
     parse_model,
 )
-from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
+from skillup.judges.models.question import (
+    AskModel,
+    MalformedAnswerError,
+    ModelAnswer,
+    ModelQuestion,
+)
 from skillup.load.model import judge_settings
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
@@ -47,14 +52,10 @@ class Models:
     Before it is used in another event loop it must be closed in the one before.
     """
 
-    environment: Mapping[str, str]
-    """The user's own; keys and addresses are taken from it."""
-    mask: Callable[[str], str]
-    """Hides secrets: from the models that are asked, too."""
-    answers: AnswerCache = field(default_factory=AnswerCache)
-    """Where answers are kept."""
-    at_once: int = 8
-    """Requests that may be under way at the same time."""
+    environment: Mapping[str, str]  # The user's own; keys and addresses are taken from it
+    mask: Callable[[str], str]  # Hides secrets: from the models that are asked, too
+    answers: AnswerCache = field(default_factory=AnswerCache)  # Where answers are kept
+    at_once: int = 8  # Requests that may be under way at the same time
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
     """The ways to providers, shared with agents that judge or play the user."""
     _remote: RemoteModels | None = field(init=False, default=None)
@@ -97,8 +98,8 @@ class Models:
 
         def read(stored: StoredAnswer) -> BaseModel | None:
             try:
-                return question.form.model_validate(stored.answer)
-            except ValidationError:
+                return question.read(stored.answer)
+            except MalformedAnswerError:
                 return None
 
         async def ask() -> StoredAnswer:

@@ -31,12 +31,10 @@ class CannotAskError(Exception):
 class Endpoint:
     """All that is needed to reach a model."""
 
-    name: str
-    """As the provider knows it."""
+    name: str  # As the provider knows it
     api: Literal["anthropic", "chat", "responses"]
     base_url: str
-    key: str | None = field(repr=False)
-    """None: the server asks for none."""
+    key: str | None = field(repr=False)  # None: the server asks for none
 
 
 def parse_model(text: str) -> tuple[str, str]:

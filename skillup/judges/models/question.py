@@ -35,8 +35,7 @@ def _not_blank(text: str) -> str:
 
 Number = BeforeValidator(_number)
 """Neither a text nor a boolean; some models write 4.0 for 4, or 1 for 1.0, which is fine."""
-Reason = Annotated[str, AfterValidator(_not_blank)]
-"""Why: a text that says something."""
+Reason = Annotated[str, AfterValidator(_not_blank)]  # Why: a text that says something
 Form = TypeVar("Form", bound=BaseModel)
 
 
@@ -97,22 +96,16 @@ class ModelQuestion:
     """One question; two that are equal have the same answer, and are asked once."""
 
     model: JudgeModel
-    system: str
-    """What the model is told of its task."""
-    prompt: str
-    """The question itself, with what is judged in it."""
-    form: type[BaseModel]
-    """The form of the answer."""
-    sample: int = 0
-    """Which repetition it is, from 0 (``repeat`` asks the same several times)."""
+    system: str  # What the model is told of its task
+    prompt: str  # The question itself, with what is judged in it
+    form: type[BaseModel]  # The form of the answer
+    sample: int = 0  # Which repetition it is, from 0 (``repeat`` asks the same several times)
     ids: tuple[str, ...] = ()
     """The answer is a list that speaks of each of these once, and of nothing else."""
     criteria: tuple[str, ...] = ()
     """The texts of `ids` where these are criteria: for written-down judges, like the next two."""
-    latest: str = ""
-    """The agent's latest answer in the prompt."""
-    judged: str = ""
-    """All answers that are judged."""
+    latest: str = ""  # The agent's latest answer in the prompt
+    judged: str = ""  # All answers that are judged
 
     def read(self, answer: str | dict[str, Any]) -> BaseModel:
         """The answer to it. Raises MalformedAnswerError."""
@@ -134,14 +127,11 @@ class ModelQuestion:
 class ModelAnswer:
     """What a model answered, or why it did not; never both."""
 
-    value: Any
-    """An object of the question's `form`; None: see `error`."""
-    error: str | None = None
-    """What happened and what to do, in one or two lines; secrets masked."""
+    value: Any  # An object of the question's `form`; None: see `error`
+    error: str | None = None  # What happened and what to do, in one or two lines; secrets masked
     usage: Usage | None = None
     """Tokens of this answer, those of answers that were malformed included."""
-    cost_usd: float | None = None
-    """None: not known."""
+    cost_usd: float | None = None  # None: not known
     model: str | None = None
     """As the provider names it; as it was asked, where the provider does not say."""
     cached: bool = False

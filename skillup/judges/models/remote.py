@@ -49,15 +49,11 @@ if TYPE_CHECKING:
 
 DEFAULT_SECONDS = 60.0
 RETRIES = 3
-LONGEST_BODY = 4 << 20
-"""Bytes of a server's answer, unpacked; more is no answer."""
-_LONGEST_PAUSE_SECONDS = 120.0
-"""For which a client waits at most between two tries."""
+LONGEST_BODY = 4 << 20  # Bytes of a server's answer, unpacked; more is no answer
+_LONGEST_PAUSE_SECONDS = 120.0  # For which a client waits at most between two tries
 _REFUSALS = frozenset({429, 503, 529})
-_NO_KEY = "none"
-"""Sent to servers that ask for no key: the client refuses to have none."""
-_ASKED_AGAIN = 2
-"""How often a model is told that its answer is of the wrong form, and asked again."""
+_NO_KEY = "none"  # Sent to servers that ask for no key: the client refuses to have none
+_ASKED_AGAIN = 2  # How often a model is told that its answer is of the wrong form, and asked again
 _TOOL = "answer"
 _SHOWN = 300
 

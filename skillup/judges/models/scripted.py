@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from skillup.errors import InvalidFilesError
 from skillup.judges.models.endpoint import CannotAskError
-from skillup.judges.models.question import ModelQuestion, what_is_wrong
+from skillup.judges.models.question import MalformedAnswerError, ModelQuestion
 from skillup.load.problems import problems_from
 from skillup.load.yaml_reader import read_yaml
 from skillup.schema.judge_script import JudgeCriterion, JudgeScript
@@ -66,9 +66,9 @@ def answer_to(question: ModelQuestion, file: Path) -> BaseModel:
         if rule.error is not None:
             raise CannotAskError(f"rule {number} of {file.name}: {rule.error}")
         try:
-            return question.form.model_validate(rule.answer)
-        except ValidationError as error:
-            misfits.append(f"rule {number}: {what_is_wrong(error)}")
+            return question.read(rule.answer or {})
+        except MalformedAnswerError as malformed:
+            misfits.append(f"rule {number}: {malformed}")
     if script.criteria and question.criteria:
         verdicts = _verdicts(question, script.criteria)
         return question.form.model_validate({"verdicts": verdicts})

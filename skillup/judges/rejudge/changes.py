@@ -22,10 +22,8 @@ class CheckChange:
     change: Change
     where: str
     """``turn 2``, ``turn 2, first follow-up`` or ``conversation``: where the check stands."""
-    before: CheckResult | None
-    """None: added."""
-    after: CheckResult | None
-    """None: removed."""
+    before: CheckResult | None  # None: added
+    after: CheckResult | None  # None: removed
 
     @property
     def check(self) -> CheckResult:

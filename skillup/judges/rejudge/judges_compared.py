@@ -17,8 +17,7 @@ from skillup.schema.suite import Suite
 
 # What a judge said of each thing it was asked, so that it can be compared with others.
 
-CASE = "case"
-"""The `check` of the verdict on the whole trial."""
+CASE = "case"  # The `check` of the verdict on the whole trial
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -26,23 +25,18 @@ class JudgedItem:
     """One thing that is judged: a criterion, a check, or the trial as a whole."""
 
     job: str
-    turn: int
-    """From 1; 0: the conversation."""
-    check: str
-    """The check's name; of a criterion, also its own: ``name / criterion``."""
+    turn: int  # From 1; 0: the conversation
+    check: str  # The check's name; of a criterion, also its own: ``name / criterion``
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeVerdict:
     """What was said. An error is no verdict, and is counted apart."""
 
-    passed: bool | None
-    """None: the judge failed."""
+    passed: bool | None  # None: the judge failed
     reason: str
-    quote: str = ""
-    """What it was shown to rest on."""
-    kind: str = ""
-    """The key of the check it is about; `case`: of the trial as a whole."""
+    quote: str = ""  # What it was shown to rest on
+    kind: str = ""  # The key of the check it is about; `case`: of the trial as a whole
 
 
 def verdicts_of(job: str, grade: Grade) -> dict[JudgedItem, JudgeVerdict]:
@@ -176,10 +170,8 @@ def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
     return (observed - chance) / (1 - chance)
 
 
-RECORDED = "recorded"
-"""The name of the judges as they were when the run was judged."""
-NOW = "judged now"
-"""The name of the judges that the cases name."""
+RECORDED = "recorded"  # The name of the judges as they were when the run was judged
+NOW = "judged now"  # The name of the judges that the cases name
 
 
 @dataclass(slots=True)

@@ -25,8 +25,7 @@ class Label:
     """What a person said of one thing."""
 
     line: int
-    job: str
-    """A job's id, or a case's: then of all its trials."""
+    job: str  # A job's id, or a case's: then of all its trials
     turn: int
     check: str
     passed: bool
@@ -40,8 +39,7 @@ class Confusion:
     false_pass: int
     true_fail: int
     false_fail: int
-    kappa: float | None
-    """How far they agree beyond chance; None where that is not defined."""
+    kappa: float | None  # How far they agree beyond chance; None where that is not defined
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[bool, bool]]) -> Confusion:
@@ -69,13 +67,10 @@ class Score:
     """How a judge did."""
 
     counts: Confusion
-    by_check: Mapping[str, Confusion]
-    """The same of each check or criterion, by its name."""
+    by_check: Mapping[str, Confusion]  # The same of each check or criterion, by its name
     wrong: tuple[tuple[JudgedItem, JudgeVerdict, Label], ...]
-    unanswered: tuple[JudgedItem, ...]
-    """Labelled, and the judge failed to answer."""
-    unmatched: tuple[Label, ...]
-    """Labels of something that was not judged."""
+    unanswered: tuple[JudgedItem, ...]  # Labelled, and the judge failed to answer
+    unmatched: tuple[Label, ...]  # Labels of something that was not judged
 
 
 def read_labels(path: Path) -> list[Label]:

@@ -20,6 +20,7 @@ from skillup.judges.artifacts import (
     judged_part,
     make_read_only,
 )
+from skillup.judges.llm.subject import exchanges_of
 from skillup.schema.record import FileState, HistoryItem, ToolCall, ToolResult
 from tests.support.records import call, file_states, make_record, make_turn, read_file
 
@@ -92,7 +93,8 @@ def test_the_transcript_is_complete_in_both_forms() -> None:
     ]
 
     entries = json.loads(as_json([turn], history))
-    pieces = as_markdown([turn], history)
+    record = make_record(turn).record.model_copy(update={"history": history})
+    pieces = as_markdown(exchanges_of(record, None))
 
     assert [(entry["role"], entry["turn"]) for entry in entries] == [
         ("user", 0),
@@ -107,8 +109,8 @@ def test_the_transcript_is_complete_in_both_forms() -> None:
     assert entries[5]["tool_call"]["arguments"] == {"command": "ls"}
     assert entries[6]["tool_result"]["content"] == "a\nb"
     assert len(pieces) == 2
-    assert "> Go\n> on" in pieces[1]
-    assert "## Tool call: Bash (shell)" in pieces[1]
+    assert "## user\n\n> Go\n> on" in pieces[1]
+    assert "## tool call 1: Bash (shell)" in pieces[1]
     assert "> # Done" in pieces[1]
     assert "\n# Done" not in pieces[1]
 

@@ -10,8 +10,7 @@ import anyio
 import pytest
 
 from skillup.judges import grade
-from skillup.judges.evaluate import JudgeRequest
-from skillup.judges.usage import UsageTracker
+from skillup.judges.evaluate import JudgeRequest, UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import CHECK_FIELDS
 from skillup.schema.grade import CheckResult, Grade

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from skillup.judges.evaluate import UsageTracker
 from skillup.judges.models.question import ModelQuestion
-from skillup.judges.usage import UsageTracker
 from skillup.schema.record import HistoryItem
 from tests.support.records import Recorded, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.usage import UsageTracker
+from skillup.judges.evaluate import UsageTracker
 from tests.support.records import make_record
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
 
