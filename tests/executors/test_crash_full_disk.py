@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support.crashes import differences, finished, missing_blobs
-from tests.support.project import GUARD_SECONDS, Outcome, Project
+from tests.support.project import Outcome, Project
 from tests.support.small_disk import run_with_small_disk
 
 SMALL = """
@@ -24,12 +21,6 @@ SMALL = """
       - turn: 2
         steps: [{{write: {{path: out.txt, content: x}}}}]
         say: done
-    """
-BIG_FIXTURE = """
-    context: {fixture: big}
-    input: {prompt: go}
-    assertions: [{contains: done}]
-    scripted: [{say: done}]
     """
 GREEDY = """
     input: {prompt: go}
@@ -82,30 +73,6 @@ def expect_completed(
     assert not {Path(name).parts[1] for name in before} & set(again)
     assert differences(project.root / "calm", run) == ""
     assert missing_blobs(run) == []
-
-
-def test_a_workspace_that_cannot_be_made_for_want_of_room_is_no_error_of_its_trial(
-    suite: Project, log: Path
-) -> None:
-    """A limit on the size of files stands in for the disk: it needs no rights, and lasts."""
-    suite.write({"z.yaml": BIG_FIXTURE, "big/data.bin": "x" * 200_000})
-    assert suite.run("run", ".", "--out", "calm").exit_code == 0
-    done = subprocess.run(
-        [sys.executable, "-m", "skillup", "run", ".", "-j", "1", "--out", "out"],
-        cwd=suite.root,
-        env=suite.environment(),
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        timeout=GUARD_SECONDS,
-        check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)),
-    )
-    outcome = Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
-    run = suite.root / "out"
-    expect_stopped(outcome, str(run), "File too large")
-    before = finished(run)
-    assert {Path(name).parts[1] for name in before} == set(SMALL_CASES)
-    expect_completed(suite, run, log, before)
 
 
 @pytest.mark.slow

@@ -87,18 +87,6 @@ def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
     assert len(list((failed / TRIAL).glob("attempt-*"))) == 1
 
 
-def test_an_error_that_is_there_still_is_met_again_and_both_are_kept(
-    project: Project, failed: Path
-) -> None:
-    again = resume(project, "--retry-errors", "--rate-limit-wait", "0")
-    assert again.exit_code == 3
-    assert statuses(again) == ["ERROR", "SKIP"]
-    behave(project)
-    assert statuses(resume(project, "--retry-errors")) == ["PASS", "PASS"]
-    kept = sorted(path.name for path in (failed / TRIAL).glob("attempt-*"))
-    assert kept == ["attempt-1.json", "attempt-1.json.earlier-1"]
-
-
 def test_what_the_earlier_attempt_took_counts_once_for_a_budget(
     project: Project, failed: Path
 ) -> None:

@@ -152,13 +152,6 @@ def other_session(run: Path, project: Project) -> None:
         file.write_bytes(file.read_bytes().replace(b'"', b"'", 1))
 
 
-def unmovable_stream(run: Path, project: Project) -> None:
-    """Its new name would be too long."""
-    ending = ".stdout.jsonl"
-    name = "turn-03-follow-up-".ljust(255 - len(ending), "1") + ending
-    (run / "trials" / JOB / "raw" / name).touch()
-
-
 def torn_checkpoint(run: Path, project: Project) -> None:
     path = run / "trials" / JOB / "checkpoint.json"
     path.write_bytes(path.read_bytes()[:-20])
@@ -177,7 +170,6 @@ def other_case(run: Path, project: Project) -> None:
         (lost_scratch, "its scratch directory is gone"),
         (other_session, "the file of session ID does not hold exactly its turns"),
         (other_case, "the case, its variables or the engine were changed since"),
-        (unmovable_stream, "what it left could not be read: File name too long"),
         (torn_checkpoint, None),
     ],
 )
@@ -224,20 +216,6 @@ def test_a_quota_ends_the_run_and_resuming_goes_on_with_the_next_turn(
     assert without_times(outcome.data["cases"]) == without_times(calm["cases"])
     assert [e["after_turn"] for e in events(run) if e["event"] == "trial_continued"] == [2, 2]
     assert not (run / "scratch").exists()
-
-
-@pytest.mark.slow
-def test_after_a_quota_nothing_new_starts_and_what_runs_is_left(project: Project) -> None:
-    cases = {f"c{n}.yaml": CASE for n in range(5)}
-    project.write({"eval.yaml": "name: d\n", **cases})
-    set_mood(project, 2, error="quota")
-    result = project.run_json(".", "-e", "moody", "-j", "2", "--out", "out")
-    begun = {e["job"] for e in events(project.root / "out") if e["event"] == "trial_started"}
-    assert result["stopped"]["kind"] == "quota"
-    assert len(begun) == 2
-    assert result["cases"] == []
-    set_mood(project)
-    assert project.run_json("--resume", "out")["summary"]["pass"] == 5
 
 
 def test_where_a_variable_holds_a_secret_there_is_no_checkpoint(project: Project) -> None:
@@ -303,21 +281,6 @@ def test_what_a_trial_took_before_it_was_begun_anew_counts_for_budgets_and_once(
         assert result["stopped"] == {"kind": "max_tokens", "message": text}
     more = project.run_json("--resume", "out", "--max-tokens", str(spent + 1), "-j", "1")
     assert [case["status"] for case in more["cases"]] == ["PASS", "PASS"]
-
-
-def test_what_a_trial_took_before_it_was_gone_on_with_counts_once(project: Project) -> None:
-    left_by_a_quota(project)
-    result = project.run_json("--resume", "out", "--max-tokens", str(4 * TURN + 1), "-j", "1")
-    assert [case["status"] for case in result["cases"]] == ["PASS", "PASS"]
-
-
-def test_it_counts_too_where_the_trial_cannot_run_any_more(project: Project) -> None:
-    left_by_a_quota(project)
-    profile = project.root / "engines" / "moody.yaml"
-    profile.write_text("engine: scripted\ncommand: [/no/such/agent]\n", encoding="utf-8")
-    result = project.run_json("--resume", "out", "--max-tokens", str(2 * TURN), "-j", "1")
-    assert [case["status"] for case in result["cases"]] == ["ERROR"]
-    assert result["stopped"]["message"].endswith(f"({2 * TURN})")
 
 
 def test_an_observer_sees_that_a_trial_is_left(tmp_path: Path) -> None:

@@ -102,30 +102,6 @@ def test_the_turns_before_a_fork_run_once_and_each_branch_goes_on_from_them(
     assert all(turn["usage"]["input_tokens"] == 100 for g in grades for turn in g["turns"])
 
 
-def test_a_first_path_that_is_tried_again_counts_the_shared_turns_still(
-    project: Project, tmp_path: Path
-) -> None:
-    text = branched(tmp_path).replace(
-        'what, steps: [{run: ls}], say: "{{output}}"',
-        'what, steps: [{run: ls}], say: "{{output}}", misbehave: {exit_code: 1, times: 1}',
-    )
-    project.write({"eval.yaml": SUITE, "c.yaml": RETRY + text})
-    outcome = run(project, "-j", "1")
-    assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
-    assert shared_turns(tmp_path) == ["1", "2", "1", "2"]
-    assert [grade["usage"]["input_tokens"] for grade in outcome.data["cases"]] == [300, 100, 100]
-    assert record(project, "c")["attempt"] == 2
-
-
-def test_a_single_branch_is_a_plain_case(project: Project, tmp_path: Path) -> None:
-    project.write({"eval.yaml": SUITE, "c.yaml": branched(tmp_path)})
-    outcome = run(project, "-k", "c/agree")
-    assert statuses(outcome) == {"c/agree": "PASS"}
-    one = record(project, "c/agree")
-    assert [turn["held_by"] for turn in one["turns"]] == [None, None, None]
-    assert {turn["session_id"] for turn in one["turns"]} == {one["session_id"]}
-
-
 def test_branches_may_branch_again(project: Project, tmp_path: Path) -> None:
     project.write(
         {
@@ -276,19 +252,6 @@ def test_what_depends_on_a_case_with_branches_waits_for_all_of_them(project: Pro
     assert statuses(outcome) == {
         "c/x": "FAIL", "c/y": "PASS", "a/x": "SKIP", "a/y": "SKIP", "b": "SKIP",
     }  # fmt: skip
-
-
-def test_what_waits_for_a_case_that_is_not_run_any_more_does_not_wait_for_ever(
-    project: Project,
-) -> None:
-    case = "input: {prompt: hi}\nassertions: [{contains: ok}]\nscripted: [{say: bad}]\n"
-    names = [f"c{n}" for n in range(4)]
-    files = {f"{name}.yaml": case for name in names}
-    files["a.yaml"] = f"depends_on: [{', '.join(names)}]\n{case}"
-    project.write({"eval.yaml": SUITE, **files})
-    outcome = run(project, "-j", "1", "--max-fail", "1")
-    assert outcome.data["summary"]["fail"] == 1
-    assert len(outcome.data["not_run"]) == 4
 
 
 COUNTED = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -56,19 +55,6 @@ except RunDirectoryError as error:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_readers_never_see_a_half_written_file(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    contents = [bytes([65 + n]) * 50_000 for n in range(4)]
-    write_atomic(path, contents[0])
-    writers = [threading.Thread(target=write_atomic, args=(path, c)) for c in contents * 3]
-    seen = set()
-    for writer in writers:
-        writer.start()
-    while any(writer.is_alive() for writer in writers):
-        seen.add(path.read_bytes())
-    assert seen <= set(contents)
-
-
 def test_leftovers_of_killed_writers_go_and_names_set_aside_are_free_ones(tmp_path: Path) -> None:
     (tmp_path / ".record.json.0123.skillup-tmp").write_bytes(b"half")
     (tmp_path / ".keep").touch()
@@ -103,24 +89,6 @@ def test_a_line_that_was_cut_short_costs_only_itself(tmp_path: Path, torn: bytes
     assert [event["event"] for event in read_journal(path)] == ["one"]
     Journal(path, no_mask).append("three")
     assert [event["event"] for event in read_journal(path)] == ["one", "three"]
-
-
-def test_threads_do_not_mix_their_lines(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    journal = Journal(path, no_mask)
-
-    def write(name: str) -> None:
-        for number in range(50):
-            journal.append(name, number=number, filler="x" * 5000)
-
-    threads = [threading.Thread(target=write, args=(name,)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    events = list(read_journal(path))
-    assert len(events) == 200
-    assert [e["number"] for e in events if e["event"] == "a"] == list(range(50))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from skillup.errors import RunDirectoryError
 from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.places import (
-    beginning_of_id,
     check_shape_of_run,
     directory_of_job,
     job_of_directory,
@@ -36,12 +34,6 @@ def test_runs_are_under_dot_skillup_and_git_does_not_see_them(tmp_path: Path) ->
     ignore.write_text("runs/\n")
     default_run_path(tmp_path, "b")
     assert ignore.read_text() == "runs/\n"
-
-
-def test_ids_are_different_and_begin_with_their_time() -> None:
-    before, ids, after = datetime.now(UTC), [new_run_id() for _ in range(20)], datetime.now(UTC)
-    assert len(set(ids)) == 20
-    assert all(beginning_of_id(before) <= one[:-3] <= beginning_of_id(after) for one in ids)
 
 
 def a_run(folder: Path, name: str, **info: object) -> str:

@@ -15,30 +15,16 @@ CASE = """
     """
 
 
-def test_files_that_the_globs_match_are_copied_with_their_paths(project: Project) -> None:
-    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": CASE})
-    assert project.run("run", ".").exit_code == 0
-    files = project.latest_run() / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
-    found = {p.relative_to(files).as_posix(): p.read_text() for p in files.rglob("*.*")}
-    assert found == {"kept.md": "here", "made.md": "new", "sub/deep.json": "{}"}
-
-
-def test_the_suites_globs_are_joined_with_the_cases(project: Project) -> None:
+def test_files_that_the_globs_match_are_copied_with_their_paths_though_the_trial_failed(
+    project: Project,
+) -> None:
     suite = "name: x\ncases: {defaults: {collect_artifacts: ['*.txt']}}\n"
-    project.write({"eval.yaml": suite, "cases/a.yaml": CASE})
-    assert project.run("run", ".").exit_code == 0
-    files = project.latest_run() / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
-    assert (files / "other.txt").is_file()
-    assert (files / "kept.md").is_file()
-
-
-def test_it_is_done_after_a_failed_trial_too(project: Project) -> None:
-    project.write(
-        {"eval.yaml": "name: x\n", "cases/a.yaml": CASE.replace("contains: ok", "contains: x")}
-    )
+    project.write({"eval.yaml": suite, "cases/a.yaml": CASE.replace("contains: ok", "contains: x")})
     assert project.run("run", ".").exit_code == 1
     files = project.latest_run() / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
-    assert (files / "made.md").is_file()
+    found = {p.relative_to(files).as_posix(): p.read_text() for p in files.rglob("*.*")}
+    copied = {"kept.md": "here", "made.md": "new", "sub/deep.json": "{}"}
+    assert found == {**copied, "other.txt": "no"}
 
 
 def test_secrets_are_masked_in_contents_and_names(project: Project) -> None:

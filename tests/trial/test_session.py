@@ -82,12 +82,6 @@ def test_a_workspace_that_was_touched_has_another_signature(tmp_path: Path) -> N
         assert workspace_signature(tmp_path) != before
 
 
-def test_a_workspace_that_is_gone_or_was_replaced_has_none(tmp_path: Path) -> None:
-    assert workspace_signature(tmp_path / "gone") is None
-    (tmp_path.parent / "link").symlink_to(tmp_path)
-    assert workspace_signature(tmp_path.parent / "link") is None
-
-
 def test_watchers_see_every_item_as_it_comes() -> None:
     events: list[TrialEvent] = []
     watcher = AgentWatcher("job", events.append)
