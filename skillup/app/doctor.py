@@ -43,42 +43,34 @@ class DoctorFinding:
     name: str
     adapter: str
     available: Availability
-    probed: str | None = None
+    probe: str | None = None
     """None: not asked; ``ok``; else what went wrong."""
-    seeding_problem: str | None = None
-    """Why it cannot be given a history (`input.history`); None: it can, or was not found."""
-
-    @property
-    def notes(self) -> list[str]:
-        """What is good to know and keeps no engine from working."""
-        seeding = f"no `input.history`: {self.seeding_problem}" if self.seeding_problem else None
-        return [*self.available.notes, *([seeding] if seeding else [])]
+    notes: tuple[str, ...] = ()
+    """What is good to know and keeps no engine from working."""
 
     @property
     def works(self) -> bool:
         """Nothing is known to be wrong."""
-        return self.available.problem is None and self.probed in (None, "ok")
+        return self.available.problem is None and self.probe in (None, "ok")
 
     @property
     def verdict(self) -> Literal["ok", "?", "no"]:
         """A CLI may have a login where nobody but itself finds it: only `--probe` shows then."""
         if not self.works:
             return "no"
-        return "ok" if self.available.login or self.probed == "ok" else "?"
+        return "ok" if self.available.login or self.probe == "ok" else "?"
 
     def as_dict(self) -> dict[str, Any]:
         """For ``--json``."""
+        names = ("found", "command", "version", "login")
         problem = self.available.problem
         return {
             "name": self.name,
             "adapter": self.adapter,
-            "found": self.available.found,
-            "command": list(self.available.command),
-            "version": self.available.version,
-            "login": self.available.login,
+            **{name: getattr(self.available, name) for name in names},
             "problem": problem.model_dump() if problem else None,
             "notes": self.notes,
-            "probe": self.probed,
+            "probe": self.probe,
         }
 
 
@@ -118,12 +110,13 @@ async def _examine(
 ) -> DoctorFinding:
     engine = get_engine(profile.engine)
     available = await engine.check(profile, environment)
-    probed = seeding_problem = None
+    probed, notes = None, available.notes
     if probe and available.problem is None:
         probed = await _probe(profile, environment)
     if available.found and isinstance(engine, HistorySeeder):
-        seeding_problem = engine.seeding_problem(available.version)
-    return DoctorFinding(profile.name, profile.engine, available, probed, seeding_problem)
+        problem = engine.seeding_problem(available.version)
+        notes = (*notes, f"no `input.history`: {problem}") if problem else notes
+    return DoctorFinding(profile.name, profile.engine, available, probed, tuple(notes))
 
 
 async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
@@ -180,7 +173,7 @@ def print_findings(findings: Sequence[DoctorFinding]) -> None:
             Text(plain(finding.name)),
             Text(available.version or "–"),
             Text(available.login or "–"),
-            Text({None: "–", "ok": "ok"}.get(finding.probed, "failed")),
+            Text({None: "–", "ok": "ok"}.get(finding.probe, "failed")),
             Text(plain(" ".join(available.command))),
         )
     console = make_console(sys.stdout)
@@ -188,8 +181,8 @@ def print_findings(findings: Sequence[DoctorFinding]) -> None:
     for finding in findings:
         problem = finding.available.problem
         lines = [(problem.message, "")] if problem is not None else []
-        if finding.probed not in (None, "ok"):
-            lines.append((f"probe: {finding.probed}", ""))
+        if finding.probe not in (None, "ok"):
+            lines.append((f"probe: {finding.probe}", ""))
         for text, style in [*lines, *((note, "dim") for note in finding.notes)]:
             console.print(Text(plain(f"{finding.name}: {text}"), style=style), soft_wrap=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,7 +11,6 @@ from skillup.errors import RunDirectoryError, UsageError
 
 FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"
 """Names the model of judges for cases that name none."""
-_HEAD_BYTES = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +89,8 @@ def parse_vars(given: Sequence[str] | None) -> dict[str, str]:
 def default_paths(paths: Sequence[Path] | None) -> Sequence[Path]:
     """What was given; else the suites of this folder.
 
-    Raises UsageError if there are none, or if an agent's session was given.
+    Raises UsageError if there are none.
     """
-    for path in paths or ():
-        _refuse_session(path)
     for candidate in (Path("eval.yaml"), Path("evals"), Path("cases")):
         if not paths and candidate.exists():
             return [candidate]
@@ -104,29 +100,3 @@ def default_paths(paths: Sequence[Path] | None) -> Sequence[Path]:
         "no suite given, and no eval.yaml, evals/ or cases/ here",
         hint="name a suite, or change to a folder that has one",
     )
-
-
-def _refuse_session(path: Path) -> None:
-    """An agent's session ends in .jsonl as a dataset does; as such all of it would be wrong."""
-    if path.suffix != ".jsonl" or not path.is_file():
-        return
-    from skillup.sessions.readers import detect_format
-
-    try:
-        with path.open("rb") as file:
-            first = json.loads(file.readline(_HEAD_BYTES))
-    except (OSError, ValueError):
-        first = None
-    # A dataset's item may have the keys of a session, too.
-    if isinstance(first, dict) and "input" in first:
-        return
-    try:
-        found = detect_format(path, _HEAD_BYTES)
-    except OSError:
-        return
-    if found is not None:
-        raise UsageError(
-            f"{path}: this is a session of {found.label}, not a suite or a dataset",
-            hint=f"judge it with `skillup judge {path} --cases CASE`, or make a case of it with "
-            f"`skillup session to-case {path}`",
-        )

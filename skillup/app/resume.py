@@ -8,7 +8,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from skillup.store.places import check_shape_of_run
 
 _FROM_NOW_ON = ("max_fail", "max_cost_usd", "max_tokens", "time_limit", "executor", "scheduler")
 _OR_AS_BEFORE = ("parallel", "rate_limit_wait", "no_judge_cache")
+_HOW = (*_FROM_NOW_ON, *_OR_AS_BEFORE)
 _DIGITS = 16
 _NAMED = 6
 _PASSWORD = re.compile(r"^([^:]+://[^:@/]*:).*@")
@@ -39,15 +40,15 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
     Values of `--var` that were secrets have to be. Raises UsageError if one of these is missing or
     anything else is given besides, RunDirectoryError if it is no run.
     """
-    fresh = RunRequest()
-    may_differ = {name: getattr(fresh, name) for name in (*_FROM_NOW_ON, *_OR_AS_BEFORE)}
+    fresh = asdict(RunRequest())
+    how = {name: value for name, value in asdict(given).items() if name in _HOW}
     refused = UsageError(
         "--resume goes on with what the run was asked to do",
         hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
         "--time-limit), --rate-limit-wait, --retry-errors, --executor, --scheduler, "
         "--no-judge-cache, --index, --quiet, --verbose, --json and --keep-workspaces are taken",
     )
-    if out is not None or replace(given, **may_differ, variables=()) != fresh:
+    if out is not None or asdict(given) != fresh | how | {"variables": given.variables}:
         raise refused
     run_info = RunDirectory.open(resume).run_info()
     stored = request_from(run_info)
@@ -65,42 +66,36 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
             f"--var {missing[0]}: its value was a secret, so the run has not kept it",
             hint="give it again: --resume RUN " + " ".join(f"--var {n}=VALUE" for n in missing),
         )
-    options = {name: getattr(given, name) for name in _FROM_NOW_ON}
-    for name in _OR_AS_BEFORE:
-        options[name] = getattr(given, name) or getattr(stored, name)
-    if given.rate_limit_wait is not None:  # 0: not at all
-        options["rate_limit_wait"] = given.rate_limit_wait
+    kept = {name for name in _OR_AS_BEFORE if how[name] == fresh[name]}
     variables = tuple(f"{name}={value}" for name, value in (values | anew).items())
-    return replace(stored, variables=variables, **options)
+    how = {name: value for name, value in how.items() if name not in kept}
+    return replace(stored, variables=variables, **how)
 
 
 def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) -> RunDirectory:
     """The run directory at `path`, open for writing.
 
     Raises UsageError if `plan` has other trials than the run, or if a case was changed of which
-    trials have finished that stand. Records have cases without `secrets`; a run that noted no
-    digests is resumed as it is.
+    trials have finished that stand. Records have cases without `secrets`.
     """
     earlier = RunDirectory.open(path)
     run_info = earlier.run_info()
-    before, after = run_info.get("jobs"), [job.id for job in plan.jobs]
-    changes = []
-    if isinstance(before, list):
-        gone = [job for job in before if job not in set(after)]
-        new = [job for job in after if job not in set(before)]
-        for what, jobs in (("there no longer", gone), ("new", new)):
-            if jobs:
-                changes.append(f"{what}: {_trials(jobs)} ({listed_ids(jobs, 3)})")
-    if changes:
+    before, after = run_info.get("jobs") or [], [job.id for job in plan.jobs]
+    gone = [job for job in before if job not in set(after)]
+    new = [job for job in after if job not in set(before)]
+    if gone or new:
+        changes = [
+            f"{what}: {_trials(jobs)} ({listed_ids(jobs, 3)})"
+            for what, jobs in (("there no longer", gone), ("new", new))
+            if jobs
+        ]
         raise UsageError(
             f"the cases have changed since the run began; {'; '.join(changes)}",
             hint="put them back as they were, or start a new run; "
             "`skillup judge RUN` shows what was recorded",
         )
-    digests = run_info.get("case_digests")
-    digests = digests if isinstance(digests, dict) else None
-    anew = case_digests(plan.jobs)
-    changed = {name for name in anew if digests is not None and digests.get(name) != anew[name]}
+    digests, anew = run_info.get("case_digests") or {}, case_digests(plan.jobs)
+    changed = {name for name in anew if digests.get(name) != anew[name]}
     again = trials_to_retry(plan, earlier).jobs() if changed and retry_errors else set()
     mixed: Counter[str] = Counter()
     for job in plan.jobs:
@@ -115,7 +110,7 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
             "`skillup judge RUN --cases PATH` grades what was recorded by the new ones",
         )
     directory = RunDirectory.open(path, writable=True, mask=secrets.mask)
-    if digests is not None and any(digests.get(name) for name in changed):
+    if changed:
         # From now on only the records of changed cases say what they were: their digests go.
         kept = digests | dict.fromkeys(changed)
         directory.write_run_info({**run_info, "case_digests": kept})

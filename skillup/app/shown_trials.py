@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -19,22 +19,6 @@ from skillup.schema.record import Record
 from skillup.store import RunDirectory, trials
 from skillup.store.places import check_shape_of_run
 from skillup.store.run_directory import RUN_FILE
-
-
-@dataclass(frozen=True, slots=True)
-class TrialFilter:
-    """Which trials to show."""
-
-    glob: str | None
-    """Of case ids."""
-    trial: int | None
-    only_failed: bool
-
-    def takes(self, job: str) -> bool:
-        """Whether the job matches, whatever it came to."""
-        case, *_, trial = job.rsplit("/", maxsplit=3)
-        named = self.glob is None or is_named(case, case.partition("/")[0], (self.glob,))
-        return named and self.trial in (None, int(trial))
 
 
 @dataclass(slots=True)
@@ -82,7 +66,9 @@ class ShownTrials:
             yield ShownTrial(job, self.labels[job], where, record, grade, streams, earlier)
 
 
-def shown_trials(path: Path, chosen: TrialFilter) -> ShownTrials:
+def shown_trials(
+    path: Path, glob: str | None, trial: int | None, *, only_failed: bool
+) -> ShownTrials:
     """The trials of the run at `path` that match, in the order of its plan.
 
     Raises UsageError if no trial of that name has ended, and RunDirectoryError.
@@ -96,16 +82,24 @@ def shown_trials(path: Path, chosen: TrialFilter) -> ShownTrials:
     ended = {job: found[job] for job in sorted(found, key=lambda j: order.get(j, len(order)))}
     parts = {job: job.rsplit("/", maxsplit=3) for job in [*planned, *ended]}
     parts = {job: part for job, part in parts.items() if len(part) == 4 and part[3].isdecimal()}
-    jobs = [job for job in ended if job in parts]
-    taken = [job for job in jobs if chosen.takes(job)]
-    if not taken and (chosen.glob is not None or chosen.trial is not None):
-        raise _nothing(chosen, [job for job in planned if job in parts], jobs)
-    shown = [job for job in taken if not chosen.only_failed or _has_failed(ended[job])]
+    taken = [
+        job
+        for job in ended
+        if job in parts
+        and (glob is None or is_named(parts[job][0], parts[job][0].partition("/")[0], (glob,)))
+        and trial in (None, int(parts[job][3]))
+    ]
+    if not taken and (glob is not None or trial is not None):
+        what = "no trial" + (f" {trial}" if trial is not None else "")
+        what += f" of {glob}" if glob is not None else ""
+        names = listed_ids([job for job in ended if job in parts]) or "none yet"
+        raise UsageError(f"{what} has ended in this run", hint=f"there are: {names}")
+    shown = [job for job in taken if not only_failed or _has_failed(ended[job])]
     # A trial in a few words: what distinguishes it from the others of the run.
     differ = [len(set(column)) > 1 for column in zip(*parts.values(), strict=True)]
     labels = {}
-    for job, (case, engine, variant, trial) in parts.items():
-        words = [engine, variant.removesuffix("_skill"), f"#{trial}"]
+    for job, (case, engine, variant, number) in parts.items():
+        words = [engine, variant.removesuffix("_skill"), f"#{number}"]
         own = [word for word, differs in zip(words, differ[1:], strict=True) if differs]
         labels[job] = plain(" ".join([shown_id(case), *own]))
     run_id = str(info.get("run_id") or run.path.name)
@@ -118,18 +112,3 @@ def _has_failed(directory: Path) -> bool:
     if grade is None or grade.status == "ERROR":
         return True
     return grade.status == "FAIL" and grade.variant != BASELINE
-
-
-def _nothing(chosen: TrialFilter, planned: list[str], jobs: list[str]) -> UsageError:
-    what = "no trial" if chosen.trial is None else f"no trial {chosen.trial}"
-    what += "" if chosen.glob is None else f" of {chosen.glob}"
-    there = any(map(chosen.takes, planned))
-    what += " has ended: it was not run, or is running" if there else " is in this run"
-    alike = [job for job in jobs if replace(chosen, trial=None).takes(job)]
-    if chosen.trial is not None and alike:
-        numbers = sorted({int(job.rsplit("/", 1)[1]) for job in alike})
-        listed = listed_ids([str(number) for number in numbers])
-        return UsageError(what, hint=f"there are the trials {listed}")
-    cases = list(dict.fromkeys(job.rsplit("/", maxsplit=3)[0] for job in jobs))
-    hint = f"there are: {listed_ids(cases)}" if cases else "no trial of it has ended"
-    return UsageError(what, hint=hint)

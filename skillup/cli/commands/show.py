@@ -32,14 +32,14 @@ def show(
     Exit code: 0, or 2 if there is no such run or case.
     """
     from skillup.app.runs import run_path
-    from skillup.app.shown_trials import TrialFilter, shown_trials
+    from skillup.app.shown_trials import shown_trials
     from skillup.reports.terminal.conversation import print_trial
     from skillup.reports.terminal.layout import make_console
     from skillup.reports.text import count, plain
     from skillup.store.journal import no_mask, to_json
 
     only_failed = failed or (case is None and trial is None)
-    shown = shown_trials(run_path(run), TrialFilter(case, trial, only_failed))
+    shown = shown_trials(run_path(run), case, trial, only_failed=only_failed)
     if as_json:  # a trial at a time
         sys.stdout.write(f'{{"run_id": {json.dumps(shown.run_id)}, "trials": [')
         for number, one in enumerate(shown.trials()):
