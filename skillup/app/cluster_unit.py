@@ -110,7 +110,7 @@ def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, An
     chosen = set(asked["jobs"])
     # What they depend on has been seen to by the client.
     jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in chosen)
-    with RunSession.open(
+    with RunSession(
         # Whether a case is decided the client knows.
         replace(request, until_decided=False),
         Plan(jobs),

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from skillup import __version__
@@ -33,8 +32,8 @@ from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.trial.setup import skills_for
 
 if TYPE_CHECKING:
-    from skillup.executors.cluster import Cluster
     from skillup.executors.early_stopping import EarlyStopping
+    from skillup.judges.router import JudgeRouter
 
 
 class RunSession:
@@ -42,26 +41,6 @@ class RunSession:
 
     def __init__(
         self,
-        request: RunRequest,
-        plan: Plan,
-        directory: RunDirectory,
-        secrets: Secrets,
-        cluster: Cluster | None,
-    ) -> None:
-        self.request, self.plan, self.directory, self.secrets = request, plan, directory, secrets
-        self._cluster = cluster
-        self.options: RunOptions
-        self.grades: dict[str, Grade] = {}
-        """By job id; it fills up as trials finish."""
-        self.retried = RetryErrors()
-        """The trials that met an error and run again."""
-        self._close_models: list[Any] = []
-        self._started = time.monotonic()
-        self._taken_before = 0
-
-    @classmethod
-    def open(
-        cls,
         request: RunRequest,
         plan: Plan,
         *,
@@ -74,37 +53,43 @@ class RunSession:
         own_process: bool = False,
         about: Mapping[str, Any] | None = None,
         warn: Callable[[str], None] = lambda _: None,
-    ) -> RunSession:
+    ) -> None:
         """A new run at `path` (default: in the workspace), or the one to `resume`.
 
         `about` goes into `run.json` as it is. Raises SkillupError; then nothing was written.
         """
         end_what_was_left()
+        self.request, self.plan = request, plan
+        self.grades: dict[str, Grade] = {}
+        """By job id; it fills up as trials finish."""
+        self.retried = RetryErrors()
+        """The trials that met an error and run again."""
+        self._judge: JudgeRouter | None = None
+        self._started, self._taken_before = time.monotonic(), 0
         environment = dict(os.environ)
-        secrets = secrets_of_plan(plan, request.base, environment)
-        warn_of_spared(secrets, warn)
-        cluster = cluster_for(request, plan, environment)
+        self.secrets = secrets_of_plan(plan, request.base, environment)
+        warn_of_spared(self.secrets, warn)
+        self._cluster = cluster_for(request, plan, environment)
         if resume is not None:
-            directory = reopened(plan, secrets, resume, retry_errors=retry_errors)
+            self.directory = reopened(plan, self.secrets, resume, retry_errors=retry_errors)
+            self._taken_before = milliseconds_of_starts(self.directory.events())
         else:
             run_id = run_id or new_run_id()
-            info = {**_run_info(request, plan, secrets, run_id), **(about or {})}
+            info = {**_run_info(request, plan, self.secrets, run_id), **(about or {})}
             place = path or default_run_path(workspace_root(Path(request.directory)), run_id)
-            directory = RunDirectory.create(place, info, mask=secrets.mask)
+            self.directory = RunDirectory.create(place, info, mask=self.secrets.mask)
         try:
-            session = cls(request, plan, directory, secrets, cluster)
-            if resume is not None:
-                session._taken_before = milliseconds_of_starts(directory.events())
             if retry_errors:
-                session.retried = trials_to_retry(plan, directory)
-                take_back(session.retried, directory)
-            session._equip(parallel, environment, warn, keep=keep, own_process=own_process)
+                self.retried = trials_to_retry(plan, self.directory)
+                take_back(self.retried, self.directory)
+            self.options = self._options(
+                request.parallel or parallel, environment, warn, keep=keep, own_process=own_process
+            )
         except BaseException:
-            directory.close()
+            self.directory.close()
             raise
-        return session
 
-    def _equip(
+    def _options(
         self,
         parallel: int,
         environment: Mapping[str, str],
@@ -112,7 +97,7 @@ class RunSession:
         *,
         keep: bool,
         own_process: bool,
-    ) -> None:
+    ) -> RunOptions:
         """Limits, rate limiter, judges and simulated users, as far as the plan needs them."""
         request, secrets, info = self.request, self.secrets, self.directory.run_info()
         limits = RunLimits(
@@ -124,21 +109,21 @@ class RunSession:
         stopping = StopPolicy(limits, warn)
         wait = request.rate_limit_wait
         rate_limiter = RateLimiter(WAIT_SECONDS if wait is None else wait, stopping.end_for_quota)
-        judge, simulators = None, None
+        simulators = None
         cases = {id(job.loaded.case): job.loaded.case for job in self.plan.jobs}.values()
         played = any(map(needs_simulator, cases))
         if played or any(map(needs_judge, cases)):
             anew, mask = request.no_judge_cache, secrets.mask
             cache = answer_cache(self.directory.judge_answers, request.base, mask, anew=anew)
-            judge = router_of(self.plan, request.base, environment, secrets, cache, rate_limiter)
-            self._close_models.append(judge.models.close)
+            plan, base = self.plan, request.base
+            self._judge = router_of(plan, base, environment, secrets, cache, rate_limiter)
             if played:
-                simulators = simulators_of(judge.models, request.base, environment, secrets)
-        self.options = RunOptions(
+                simulators = simulators_of(self._judge.models, base, environment, secrets)
+        return RunOptions(
             run_id=info["run_id"],
             environment=environment,
             secrets=secrets,
-            parallel=request.parallel or parallel,
+            parallel=parallel,
             stopping=stopping,
             deciding=_early_stopping(request, self.plan, info, warn),
             rate_limiter=rate_limiter,
@@ -147,19 +132,14 @@ class RunSession:
             keep_scratch=keep,
             own_process=own_process,
             judge_again=frozenset(self.retried.judged),
-            reader=judge,
+            reader=self._judge,
             simulators=simulators,
         )
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.directory.close()
 
     async def run(self, observer: RunObserver) -> None:
@@ -181,8 +161,8 @@ class RunSession:
 
     async def close_models(self) -> None:
         """End the connections to the models of judges and simulated users."""
-        for close in self._close_models:
-            await close()
+        if self._judge is not None:
+            await self._judge.models.close()
 
     def conclude(
         self, jobs: frozenset[str] | None = None, *, interrupted: bool = False

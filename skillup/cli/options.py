@@ -142,5 +142,4 @@ InputWorkspace = Annotated[
 InputSkillDir = Annotated[
     Path | None, option("Of a judge-debug file: the skill's folder.", "--skill-dir")
 ]
-Watch = Annotated[bool, option("Judge again whenever a file of --cases changes.", "--watch")]
 QuietJudge = Annotated[bool, option("Only what changed, and the counts.", "--quiet", "-q")]

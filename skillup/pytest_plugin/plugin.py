@@ -147,7 +147,7 @@ class SkillupPlugin:
         if self.suites.out is None:
             default_run_path(self._workspace, self._run_id)
         with ExitStack() as undo:
-            session = RunSession.open(request, plan, path=self._path, run_id=self._run_id)
+            session = RunSession(request, plan, path=self._path, run_id=self._run_id)
             undo.enter_context(session)
             self._loop = undo.enter_context(ExitStack())
             self._loop.enter_context(ProcessRegister(session.options.register_dir))

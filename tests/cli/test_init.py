@@ -78,16 +78,6 @@ def test_engine_and_request_can_be_given(skill: Project) -> None:
     assert skill.run("run", "sk", "--engine", "scripted").exit_code == 0
 
 
-def test_an_example_needs_no_skill(project: Project) -> None:
-    assert project.run("init", "new/skill", "--example").exit_code == 0
-
-    assert files_in(project.root / "new/skill") == FILES
-    assert project.run("run", "new/skill").exit_code == 0
-    again = project.run("init", "new/skill", "--example")
-    assert again.exit_code == 2
-    assert "SKILL.md is there already" in again.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -130,7 +130,7 @@ def test_what_a_judge_failed_on_is_apart_and_makes_it_an_error(project: Project)
     ("options", "told"),
     [
         (("--against", "a:b", "--against", "a:b"), "is there twice"),
-        (("--against", "a:b", "--cases", "cases", "--watch"), "not for comparisons"),
+        (("--against", "a:b", "--judge-model", "a:c"), "not for comparisons"),
         (("--against", "a:b", "-k", "none"), "no record to judge"),
         (("--labels", "none.csv"), "cannot be read"),
         (("--labels", "empty.csv"), "has no label yet"),

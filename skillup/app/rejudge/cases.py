@@ -6,16 +6,14 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, suppress
 from dataclasses import dataclass, replace
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from skillup.app.request import FALLBACK_VARIABLE
-from skillup.errors import InvalidFilesError, SkillupError, UsageError
+from skillup.errors import InvalidFilesError, UsageError
 from skillup.load.discover import SUITE_FILE, is_case
 from skillup.plan import is_named
 from skillup.redaction.secrets import Secrets, masking_bytes
@@ -107,12 +105,9 @@ def _stands_alone(path: Path) -> bool:
     """A case file without a suite above it."""
     if not path.is_file() or path.suffix not in _YAML or path.name == SUITE_FILE:
         return False
-    return is_case(path) and not any(suite.is_file() for suite in _suites_above(path))
-
-
-def _suites_above(path: Path) -> list[Path]:
-    folders = path.resolve().parents
-    return [folder / name for folder in folders for name in (SUITE_FILE, f"evals/{SUITE_FILE}")]
+    above = path.resolve().parents
+    suites = (folder / name for folder in above for name in (SUITE_FILE, f"evals/{SUITE_FILE}"))
+    return is_case(path) and not any(suite.is_file() for suite in suites)
 
 
 def _alone(path: Path) -> EditedCase:
@@ -158,41 +153,6 @@ def masked_cases(edited: Sequence[EditedCase], secrets: Secrets) -> list[EditedC
                 f"{secrets.mask(shown_id(item.case.id))}: a key stands where it cannot be masked",
                 hint="take the value of the key out of the case",
             ) from None
-    return found
-
-
-def watched_files(paths: Sequence[Path]) -> list[Path]:
-    """The YAML files and folders in `paths`, the suites above, and what the cases name.
-
-    These are datasets, golden files, scripts and attachments; none while the cases are wrong.
-    """
-    from skillup.trial.artifacts import reference_paths
-
-    files: list[Path] = []
-    for path in paths:
-        files += [path, *(suite for suite in _suites_above(path) if suite.is_file())]
-        for place, names, inner in os.walk(path):
-            names[:] = [name for name in names if not name.startswith(".")]
-            files += [Path(place), *(Path(place, name) for name in inner if name.endswith(_YAML))]
-    # Whoever judges them says what is wrong.
-    with redirect_stderr(StringIO()), suppress(SkillupError):
-        for one in load_edited(paths):
-            suite = one.suite_settings
-            names = [dataset.path for dataset in suite.cases.datasets] if suite is not None else []
-            files += [one.root / name for name in (*names, *reference_paths(one.case))]
-    return list(dict.fromkeys(files))
-
-
-def state_of(files: Sequence[Path]) -> list[tuple[int, int, int] | None]:
-    """What shows a change: time, size and inode; None of a file that is not there."""
-    found: list[tuple[int, int, int] | None] = []
-    for file in files:
-        try:
-            status = file.stat()
-        except OSError:
-            found.append(None)
-        else:
-            found.append((status.st_mtime_ns, status.st_size, status.st_ino))
     return found
 
 

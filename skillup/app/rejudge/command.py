@@ -1,22 +1,17 @@
-"""One judging from the request to the screen or to `--json`; again whenever a file changes."""
+"""One judging from the request to the screen or to `--json`."""
 
 from __future__ import annotations
 
-import signal
 import sys
-import time
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from skillup import __version__
 from skillup.analysis import analyse
-from skillup.app.rejudge.cases import state_of, watched_files
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging
-from skillup.errors import InvalidFilesError, SkillupError, UsageError
+from skillup.errors import UsageError
 from skillup.reports.rejudging import JUDGEMENT_VERSION, RejudgeCounts, judgement_json
 from skillup.reports.terminal.layout import make_console, print_line
-from skillup.reports.terminal.listing import problem_line, shown_path
 from skillup.reports.terminal.rejudging import (
     counts_line,
     flip_lines,
@@ -24,23 +19,20 @@ from skillup.reports.terminal.rejudging import (
     took_words,
     unmet_lines,
 )
-from skillup.reports.text import plain, shown_id
-from skillup.schema.grade import Grade
+from skillup.reports.text import shown_id
 from skillup.schema.record import utc_now
 from skillup.store import RunDirectory
 
-_LOOK_SECONDS = 0.25
 
-
-def judge_once(request: RejudgeRequest, last: dict[str, Grade] | None = None) -> int:
-    """Judge and show; the exit code. `last` are the grades of the time before, see there.
+def judge_again(request: RejudgeRequest) -> int:
+    """Judge and show; the exit code.
 
     Raises InvalidFilesError for edited cases that do not validate, and UsageError if nothing was
     there to judge.
     """
     judging, source = Rejudging(request), request.source
     counts = RejudgeCounts(stopped_by_failures=source.stopped_by_failures)
-    judged = judging.judge(counts, last)
+    judged = judging.judge(counts)
     if request.as_json:
         _write_json(judged, request, judging, counts)
     else:
@@ -107,31 +99,3 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
             calls, stored, total, cost = took_words(counts.took.model_dump())
             words = f"calls {calls}, of them stored {stored}, tokens {total}, cost {cost}"
             console.print(f"judges that read: {words}", soft_wrap=True)
-
-
-def judge_on_changes(request: RejudgeRequest) -> int:
-    """Judge now and after each change, until Ctrl-C, which is a KeyboardInterrupt.
-
-    What is wrong with a file is said, no more: it may just be half written.
-    """
-    # A shell that starts it in the background has Ctrl-C ignored; here it is the only way to end.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    last: dict[str, Grade] = {}
-    while True:
-        # Looked at before it is read: what changes meanwhile is noticed the next time.
-        files = watched_files(request.cases)
-        seen = state_of(files)
-        try:
-            judge_once(request, last)
-        except InvalidFilesError as error:
-            _say("\n".join(map(problem_line, error.problems)))
-        except SkillupError as error:
-            _say(f"error: {error.message}" + (f"\n  hint: {error.hint}" if error.hint else ""))
-        names = ", ".join(shown_path(path) for path in request.cases)
-        _say(f"{datetime.now().astimezone():%H:%M:%S}  watching {names} (Ctrl-C ends)\n")
-        while state_of(files) == seen:
-            time.sleep(_LOOK_SECONDS)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(plain(text) + "\n")

@@ -76,21 +76,11 @@ class Rejudging:
         self._took: Judging | None = None
         """What judges that read have taken."""
 
-    def judge(
-        self, counts: RejudgeCounts, last: dict[str, Grade] | None = None
-    ) -> Iterator[Judged]:
-        """Job id, new grade, and what changed (None: there is no older grade), one at a time.
-
-        `last` are the grades of the time before, to compare with and to keep up; None: the
-        recorded ones.
-        """
+    def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
+        """Job id, new grade, and what changed (None: there is no older grade), one at a time."""
         for subject, found in self.graded(self.items(counts)):
-            grade = self.cleaned(found)
-            older = last.get(subject.job_id) if last is not None else None
-            older = older or self._recorded_grade(subject.grade)
+            grade, older = self.cleaned(found), self._recorded_grade(subject.grade)
             change = compare(older, grade) if older is not None else None
-            if last is not None:
-                last[subject.job_id] = grade
             counts.add(grade, change)
             yield subject.job_id, grade, change
         counts.took = self._took

@@ -26,36 +26,24 @@ _WISHES = {
 }
 
 
-def new_suite(root: Path, engine: str, request: str | None, *, example: bool) -> dict[Path, str]:
-    """The files of a suite for the skill in `root`, of a sample skill there for an `example`.
+def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
+    """The files of a suite for the skill in `root`.
 
     `request` is what a user says who needs the skill. Raises UsageError, InvalidFilesError if there
-    is no skill, or if an example would replace one.
+    is no skill.
     """
-    if example:
-        if os.path.lexists(root / SKILL_FILE):
-            hint = "leave --example out to write evals/ for this skill"
-            raise UsageError(f"{root / SKILL_FILE} is there already", hint=hint)
-        skill, wish = "reading-list", "I want to note a book in the reading list."
-        request = request or f"{wish} Can you help me with that?"
-    elif not (root / SKILL_FILE).exists():
+    if not (root / SKILL_FILE).exists():
         where = "has no SKILL.md" if root.is_dir() else "is no directory"
-        raise UsageError(
-            f"{root} {where}",
-            hint="give a skill's directory; or make a sample skill: skillup init DIR --example",
-        )
-    else:
-        problem = skill_problem(root)
-        if problem is not None:
-            raise InvalidFilesError([problem])
-        skill = skill_name(root)
-        request = request or request_from(skill_description(root), skill)
+        raise UsageError(f"{root} {where}", hint="give a skill's directory")
+    problem = skill_problem(root)
+    if problem is not None:
+        raise InvalidFilesError([problem])
+    skill = skill_name(root)
+    request = request or request_from(skill_description(root), skill)
     files = {root / "evals/eval.yaml": _header(root / "evals", "suite") + _suite(skill, engine)}
     header = _header(root / "evals/cases", "case")
     for name, text in _cases(skill, request).items():
         files[root / f"evals/cases/{name}.yaml"] = f"{header}id: {name}\n{text}"
-    if example:
-        files[root / SKILL_FILE] = _EXAMPLE
     return files
 
 
@@ -158,24 +146,6 @@ scripted:
     say: You called it JUNIPER-7.
 """,
     }
-
-
-_EXAMPLE = """\
----
-name: reading-list
-description: Keeps a reading list. Use whenever the user wants to note, find or tick off a book.
----
-
-# Reading list
-
-The list is the file `reading-list.md` in the working directory, one book a line:
-
-    - [ ] Title (Author)
-
-1. To note a book, add a line. If the author is not known, ask; do not guess.
-2. To find one, search the file and quote the line.
-3. To tick one off, make its `[ ]` an `[x]`. Never remove a line.
-"""
 
 
 def _text(text: str) -> str:

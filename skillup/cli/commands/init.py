@@ -19,7 +19,6 @@ def init(
     ] = Path(),
     engine: Annotated[str, option("Who runs the cases.", "--engine", "-e")] = "scripted",
     request: Annotated[str | None, option("What a user says who needs the skill.")] = None,
-    example: Annotated[bool, option("Make a small sample skill, too.", "--example")] = False,
     force: Force = False,
 ) -> int:
     """Write evals/ for a skill: a case that needs it, one that does not, and one of two turns."""
@@ -29,7 +28,7 @@ def init(
     from skillup.reports.text import plain
 
     load_profile(engine, workspace_root(skill_dir), os.environ)  # raises if there is none
-    files = new_suite(skill_dir, engine, request, example=example)
+    files = new_suite(skill_dir, engine, request)
     write_suite(skill_dir, files, force=force)
     lines = [f"wrote {path}" for path in sorted(files)]
     # From there: runs are kept where the command is given, and there they are ignored.

@@ -18,7 +18,6 @@ def judge(
     write_labels: o.WriteLabels = None,
     workspace: o.InputWorkspace = None,
     skill_dir: o.InputSkillDir = None,
-    watch: o.Watch = False,
     quiet: o.QuietJudge = False,
     as_json: o.AsJson = False,
 ) -> int:
@@ -29,21 +28,15 @@ def judge(
     comparison of judges: 0 it was made, 3 a judge failed on something.
     """
     from skillup.app.rejudge.cases import CaseSelection
-    from skillup.app.rejudge.command import judge_on_changes, judge_once
+    from skillup.app.rejudge.command import judge_again
     from skillup.app.rejudge.judging import RejudgeRequest
     from skillup.app.rejudge.panel import compare_judges
     from skillup.app.rejudge.sources import NO_CASE, open_source
 
     panel = bool(against or labels or write_labels)
-    if panel and watch:
-        raise UsageError("--watch is not for comparisons of judges")
     if panel and judge_model:
         hint = f"name it as one of them: --against {judge_model}"
         raise UsageError("--judge-model is not for comparisons of judges", hint=hint)
-    if watch and not cases:
-        raise UsageError("--watch: nothing to watch", hint="name the files with --cases")
-    if watch and as_json:
-        raise UsageError("--watch only shows", hint="leave --json for afterwards")
     with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
         if source.kind == "session" and not cases:
             raise NO_CASE
@@ -57,4 +50,4 @@ def judge(
         )
         if panel:
             return compare_judges(request, tuple(against or ()), labels, write_labels)
-        return judge_on_changes(request) if watch else judge_once(request)
+        return judge_again(request)

@@ -132,7 +132,7 @@ class _Shown:
 
         check_executor(request, keep=keep)
         plan, parallel = plan_of(request)
-        with RunSession.open(
+        with RunSession(
             request,
             plan,
             parallel=parallel,
