@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from skillup.errors import IndexTroubleError, UsageError
 from skillup.history.comparison import Comparison, compare_runs, unanswered
 from skillup.history.gates import confidence_of
-from skillup.history.index import (
-    CaseInRun,
-    Index,
-    newest_runs,
-    open_index,
-    stored_run,
-    tallies_of_all_runs,
-)
-from skillup.history.runs import CaseKey, RunOutcomes, read_run
+from skillup.history.index import all_runs, open_index
+from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, read_run
 from skillup.schema.suite import Gates
 from skillup.store.runs import is_run, runs_in
 
@@ -47,29 +40,30 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
             hint=f"`skillup compare {PREVIOUS} RUN`: give B's directory or id, or `{LAST}`",
         )
     try:
-        with open_index(url, write=False) as index:
-            newest = [head.run_id for head in newest_runs(index)]
-            if name == LAST and newest:
-                return _as_it_is_now(index, newest[0])
-            chosen = _only(name, {*here, *(run for run in newest if run.startswith(name))}, newest)
-            if chosen not in here:
-                return _as_it_is_now(index, chosen)
+        indexed = {run.run_id: run for run in _newest_first(url)}
     except IndexTroubleError:
         if not here:
             raise
-        chosen = _only(name, here, [])
-    return read_run(runs_folder / chosen)
+        indexed = {}
+    if name == LAST and indexed:
+        return _as_it_is_now(next(iter(indexed.values())))
+    chosen = _only(name, here | {run for run in indexed if run.startswith(name)}, [*indexed])
+    return read_run(runs_folder / chosen) if chosen in here else _as_it_is_now(indexed[chosen])
 
 
-def _as_it_is_now(index: Index, run_id: str) -> RunOutcomes:
-    """As its directory says, or the index, where that is not there, or now holds another run."""
-    stored = stored_run(index, run_id)
-    path = Path(stored.path)
-    found = read_run(path) if is_run(path) else stored
-    return found if found.run_id == run_id else stored
+def _newest_first(url: str) -> list[RunOutcomes]:
+    with open_index(url, write=False) as connection:
+        return all_runs(connection)[::-1]
 
 
-def _only(name: str, found: set[str], newest: list[str]) -> str:
+def _as_it_is_now(indexed: RunOutcomes) -> RunOutcomes:
+    """As its directory says; as it was indexed, if that is not there, or now holds another run."""
+    path = Path(indexed.path)
+    found = read_run(path) if is_run(path) else indexed
+    return found if found.run_id == indexed.run_id else indexed
+
+
+def _only(name: str, found: set[str], newest: Sequence[str]) -> str:
     if len(found) == 1 or name in found:
         return name if name in found else next(iter(found))
     if found:
@@ -80,18 +74,18 @@ def _only(name: str, found: set[str], newest: list[str]) -> str:
     raise UsageError(f"there is no run {name}", hint=known if newest else rebuild)
 
 
-def _can_be_baseline(index: Index, run: RunOutcomes, run_id: str) -> bool:
+def _can_be_baseline(earlier: RunOutcomes, run: RunOutcomes) -> bool:
     """It was asked for the same as `run` and ran one of its suites on the same engine, or it
     planned all of its cases.
     """
-    sql = "SELECT selection_key FROM skillup_runs WHERE run_id = ?"
-    ((selection_key,),) = index.execute(sql, run_id)
-    sql = "SELECT DISTINCT suite, case_id, engine FROM skillup_trials WHERE run_id = ?"
-    planned = set(index.execute(sql, run_id))
-    if selection_key and selection_key == run.selection_key:
-        suites = {(suite, engine) for suite, _, engine in run.cases}
-        return any((suite, engine) in suites for suite, _, engine in planned)
-    return bool(run.cases) and run.cases <= planned
+    if run.selection_key and earlier.selection_key == run.selection_key:
+        own, others = ({(suite, engine) for suite, _, engine in r.cases} for r in (run, earlier))
+        return bool(own & others)
+    return bool(run.cases) and run.cases <= earlier.cases
+
+
+def _order(run: RunOutcomes) -> tuple[str, str]:
+    return run.started_at, run.run_id
 
 
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
@@ -101,11 +95,9 @@ def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
     Raises UsageError if there is no such run, RunDirectoryError if it cannot be read, and
     IndexTroubleError.
     """
-    with open_index(url, write=False) as index:
-        for head in newest_runs(index):
-            before = (head.started_at, head.run_id) < (later.started_at, later.run_id)
-            if before and _can_be_baseline(index, later, head.run_id):
-                return _as_it_is_now(index, head.run_id)
+    for run in _newest_first(url):
+        if _order(run) < _order(later) and _can_be_baseline(run, later):
+            return _as_it_is_now(run)
     raise UsageError(
         f"no earlier run in the index was asked for the cases of {later.run_id} on the same "
         "engines, or ran all of them",
@@ -120,36 +112,24 @@ def compare_with_index(
     run, skipped), the index at `url`, if there is one, has that of a run before both.
     """
     confidence, missing = confidence_of(gates), unanswered(a, b)
-    if not missing or not url:
-        return compare_runs(a, b, confidence)
-    try:
-        with open_index(url, write=False) as index:
-            rows = earlier_verdicts(index, a, b, missing)
-            decided = index.execute("SELECT run_id FROM skillup_runs WHERE until_decided")
-    except IndexTroubleError:  # two directories can be compared without an index
-        return compare_runs(a, b, confidence)
-    earlier = {key: (row.run.run_id, row.tally) for key, row in rows.items()}
-    return compare_runs(a, b, confidence, earlier, {run_id for (run_id,) in decided})
+    try:  # two directories can be compared without an index
+        runs = _newest_first(url) if missing and url else []
+    except IndexTroubleError:
+        runs = []
+    return compare_runs(a, b, confidence, earlier_verdicts(runs, a, b, missing))
 
 
 def earlier_verdicts(
-    index: Index, a: RunOutcomes, b: RunOutcomes, keys: Collection[CaseKey]
-) -> dict[CaseKey, CaseInRun]:
+    newest_first: Sequence[RunOutcomes], a: RunOutcomes, b: RunOutcomes, keys: Collection[CaseKey]
+) -> dict[CaseKey, tuple[RunOutcomes, CaseTally]]:
     """For each of `keys`, the newest verdict of a run before both `a` and `b`, if there is one.
 
     Of a run that could be the baseline of `b` by :func:`run_before`, if any has a verdict.
     """
-    first = min((run.started_at, run.run_id) for run in (a, b))
-    suites = sorted({key.suite for key in keys})
-    good: dict[str, bool] = {}
-    found: dict[CaseKey, CaseInRun] = {}
-    for row in reversed(tallies_of_all_runs(index, suites) if keys else []):
-        run_id = row.run.run_id
-        if row.key not in keys or not row.tally.judged or (row.run.started_at, run_id) >= first:
-            continue
-        if run_id not in good:
-            good[run_id] = _can_be_baseline(index, b, run_id)
-        best = found.get(row.key)
-        if best is None or (good[run_id] and not good[best.run.run_id]):
-            found[row.key] = row
+    before = [run for run in newest_first if _order(run) < min(_order(a), _order(b))]
+    found: dict[CaseKey, tuple[RunOutcomes, CaseTally]] = {}
+    for run in sorted(before, key=lambda run: not _can_be_baseline(run, b)):
+        for key, own in by_case(run.trials).items():
+            if key in keys and own.judged:
+                found.setdefault(key, (run, own))
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
@@ -230,21 +230,19 @@ def compare_runs(
     a: RunOutcomes,
     b: RunOutcomes,
     confidence: float,
-    earlier: Mapping[CaseKey, tuple[str, CaseTally]] | None = None,
-    earlier_until_decided: Collection[str] = (),
+    earlier: Mapping[CaseKey, tuple[RunOutcomes, CaseTally]] | None = None,
 ) -> Comparison:
     """Compare them; cases are paired by suite, id, engine and variant.
 
-    `earlier`: for cases that A did not run, skipped or did not plan, the id of an earlier run and
-    what it says; so that an error in one night, or a run of a few cases in between, does not hide
-    what broke. `earlier_until_decided`: ids of those that were run so.
+    `earlier`: for cases that A did not run, skipped or did not plan, an earlier run and what it
+    says; so that an error in one night, or a run of a few cases in between, does not hide what
+    broke.
     """
     before, after = by_case(a.trials), by_case(b.trials)
     standing = earlier or {}
     before.update((key, own) for key, (_, own) in standing.items())
-    runs = {"A": a.until_decided, "B": b.until_decided}
-    runs |= {run_id: run_id in earlier_until_decided for run_id, _ in standing.values()}
-    decided = [name for name, flag in runs.items() if flag]
+    runs = {"A": a, "B": b, **{run.run_id: run for run, _ in standing.values()}}
+    decided = [name for name, run in runs.items() if run.until_decided]
     until_decided = bool(decided)
     cases = changes(before, after, confidence, until_decided=until_decided)
     counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
@@ -259,8 +257,8 @@ def compare_runs(
         scores=_scores(both, confidence, until_decided=until_decided),
         cost=means(both, lambda tally: tally.cost_usd),
         duration=means(both, lambda tally: tally.duration_ms),
-        earlier={key: run_id for key, (run_id, _) in standing.items()},
-        notes=tuple(_notes([run_id for run_id, _ in standing.values()], decided)),
+        earlier={key: run.run_id for key, (run, _) in standing.items()},
+        notes=tuple(_notes([run.run_id for run, _ in standing.values()], decided)),
         edited=tuple(edited_cases(a, b)),
     )
 

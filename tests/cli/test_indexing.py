@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from skillup.history.index import all_runs, open_index
 from tests.support.project import Project
 
 pytestmark = pytest.mark.indexed
@@ -26,11 +26,9 @@ FILES = {
 
 def indexed(path: Path) -> list[tuple[str, str]]:
     """Case and status of every trial in an index."""
-    connection = sqlite3.connect(path)
-    rows = connection.execute("SELECT case_id, status FROM skillup_trials ORDER BY position")
-    found = rows.fetchall()
-    connection.close()
-    return found
+    with open_index(str(path), write=False) as connection:
+        runs = all_runs(connection)
+    return [(trial.key.case_id, trial.status) for run in runs for trial in run.trials]
 
 
 @pytest.mark.parametrize("by", ["option", "variable"])
@@ -45,7 +43,7 @@ def test_another_index_can_be_named(project: Project, by: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["no/such/folder/index.sqlite", "eval.yaml", "postgresql+psycopg://me:pw@127.0.0.1:1/x"]
+    "url", ["no/such/folder/index.sqlite", "eval.yaml", "postgresql://me:pw@127.0.0.1:1/x"]
 )
 def test_an_index_that_cannot_be_written_is_a_line_and_no_more(project: Project, url: str) -> None:
     project.write(FILES)

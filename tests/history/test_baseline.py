@@ -11,7 +11,7 @@ import pytest
 
 from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
 from skillup.history.baseline import earlier_verdicts, find_run, run_before
-from skillup.history.index import add_run, open_index, rebuild
+from skillup.history.index import add_run, all_runs, open_index, rebuild
 from skillup.history.runs import CaseKey, RunOutcomes
 from tests.support.outcomes import a_key, a_run
 
@@ -25,7 +25,6 @@ def planned(run_id: str, cases: Sequence[str | CaseKey], selection: str = "") ->
     return replace(a_run(run_id, dict.fromkeys(cases, "e")), selection_key=selection)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("later", "runs", "expected"),
     [
@@ -72,8 +71,9 @@ def test_the_run_before(
 def found(index: str, a: RunOutcomes, b: RunOutcomes, *names: str) -> dict[str, str]:
     """By case, the run whose verdict is taken."""
     with open_index(index, write=False) as connection:
-        rows = earlier_verdicts(connection, a, b, {a_key(name) for name in names})
-    return {key.case_id: row.run.run_id for key, row in rows.items()}
+        newest_first = all_runs(connection)[::-1]
+    rows = earlier_verdicts(newest_first, a, b, {a_key(name) for name in names})
+    return {key.case_id: run.run_id for key, (run, _) in rows.items()}
 
 
 def test_the_newest_verdict_before_both_runs_is_found(index: str) -> None:

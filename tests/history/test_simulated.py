@@ -167,9 +167,11 @@ def test_where_nothing_changed_nights_stay_quiet_and_nothing_is_tested_over_all_
 def test_a_run_that_stands_in_counts_as_it_was_held() -> None:
     """On Tuesday `one` met an error; Monday was held until it was decided, the other nights not."""
     tuesday, wednesday = a_run("2", {"one": "e", "two": "pp"}), a_run("3", {"one": "fff"})
-    standing = {a_key("one"): ("1", by_case(a_run("1", {"one": "ppp"}).trials)[a_key("one")])}
-    plain = compare_runs(tuesday, wednesday, 0.95, standing, {"0"})
-    found = compare_runs(tuesday, wednesday, 0.95, standing, {"0", "1"})
+    monday = a_run("1", {"one": "ppp"})
+    tally = by_case(monday.trials)[a_key("one")]
+    decided = replace(monday, until_decided=True)
+    plain = compare_runs(tuesday, wednesday, 0.95, {a_key("one"): (monday, tally)})
+    found = compare_runs(tuesday, wednesday, 0.95, {a_key("one"): (decided, tally)})
     assert [case.sure for case in plain.of("newly_failing")] == [True]
     assert [case.sure for case in found.of("newly_failing")] == [False]
     assert found.notes[1].startswith("run --until-decided: 1.")
