@@ -109,15 +109,6 @@ def _absent(found: str, excerpt: str, patterns: Sequence[str], subject: CheckSub
     return Finding(False, found, excerpt, spans=_in_files(subject, list(deleted)))
 
 
-def _instead(pattern: str, files: Files) -> str:
-    """Up to three paths that look like the one that was not found; else what is there."""
-    wanted = normal_path(pattern)
-    name = wanted.rpartition("/")[2].casefold()
-    near = [path for path in files if path.rpartition("/")[2].casefold() == name][:3]
-    near = near or difflib.get_close_matches(wanted, list(files)[:500], n=3, cutoff=0.6)
-    return f"near misses: {listed(near)}" if near else _show(files)
-
-
 def _show(files: Files) -> str:
     return f"the workspace has: {listed(files, nothing='no files')}"
 
@@ -141,8 +132,7 @@ def files_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
             missing.append(pattern)
         found.update(dict.fromkeys(there[:10]))
     if missing:
-        instead = _instead(missing[0], files)
-        return _absent(f"not there: {listed(missing)}", instead, missing, subject)
+        return _absent(f"not there: {listed(missing)}", _show(files), missing, subject)
     return Finding(True, "all are there", listed(found), spans=_in_files(subject, list(found)))
 
 
@@ -172,8 +162,7 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
     path = normal_path(wanted.path)  # directories do not count
     named = [path] if path in files else [name for name in files if matches_glob(name, path)]
     if not named:
-        near = _instead(wanted.path, files)
-        return _absent(f"{wanted.path} is not there", near, [wanted.path], subject)
+        return _absent(f"{wanted.path} is not there", _show(files), [wanted.path], subject)
     unread: list[str] = []
     leading_out: list[str] = []
     last, searcher = "", Searcher()
@@ -220,9 +209,6 @@ def text_of(state: FileState, subject: CheckSubject) -> str | None:
     return None if content is None else content.decode("utf-8-sig", errors="replace")
 
 
-_DIFF_LINES = 12
-
-
 def golden_file(spec: GoldenFile, subject: CheckSubject) -> Finding:
     """The answer, or a workspace file, is the reference; white space at line ends is ignored."""
     reference = subject.record.references.get(spec.path)
@@ -247,12 +233,9 @@ def golden_file(spec: GoldenFile, subject: CheckSubject) -> Finding:
     )
     if wanted == lines:
         found = f"the {name} is the same as {spec.path}"
-    elif max(len(wanted), len(lines)) > 2000:
-        # difflib's cost grows with the square of the length: a diff would be no help anyway.
-        found = f"differs from line {first_difference(wanted, lines) + 1} on"
-    else:
-        diff = list(difflib.unified_diff(wanted, lines, spec.path, name, lineterm="", n=1))
-        shown = [line[:200] for line in diff[:_DIFF_LINES]]
-        more = len(diff) - _DIFF_LINES
-        found = "\n".join([*shown, *([f"… {more} more lines"] if more > 0 else [])])
+    else:  # difflib's cost grows with the square of the length
+        at = first_difference(wanted, lines)
+        near = (wanted[at : at + 12], lines[at : at + 12])
+        diff = difflib.unified_diff(*near, spec.path, name, lineterm="", n=1)
+        found = "\n".join([f"differs from line {at + 1} on", *(line[:200] for line in diff)])
     return Finding(wanted == lines, found, beginning(actual), spans=spans)

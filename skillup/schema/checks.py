@@ -7,7 +7,7 @@ a list); a :class:`CheckSet` may have several, which must all pass (``expect``, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, model_validator
@@ -179,42 +179,19 @@ _ORDER = {field: number for number, field in enumerate(_KEYS)}
 # Other spellings of one check: bare strings, and the ``type:``/``value:`` form of the neighbours.
 
 
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
-
-
-def _text_at(form: str, value: Any) -> Any:
-    """A pattern for a text at one end of the answer: as a text it ignores case."""
-    return form.format(re.escape(value)) if isinstance(value, str) else value
-
-
-def _schema(value: Any) -> dict[str, Any]:
-    return {"exists": True} if value is None else {"schema": value}
-
-
-_BY_TYPE: dict[str, Callable[[Any], dict[str, Any]]] = {
-    "contains": lambda v: {"contains": {"all": _as_list(v)}},
-    "icontains": lambda v: {"contains": {"all": _as_list(v)}},
-    "contains-any": lambda v: {"contains": {"any": _as_list(v)}},
-    "contains-all": lambda v: {"contains": {"all": _as_list(v)}},
-    "icontains-any": lambda v: {"contains": {"any": _as_list(v)}},
-    "icontains-all": lambda v: {"contains": {"all": _as_list(v)}},
-    "not-contains": lambda v: {"contains": {"none": _as_list(v)}},
-    "not-icontains": lambda v: {"contains": {"none": _as_list(v)}},
-    "regex": lambda v: {"matches": v},
-    "not-regex": lambda v: {"matches": {"none": _as_list(v)}},
-    "starts-with": lambda v: {"matches": _text_at(r"(?i)\A\s*{}", v)},
-    "ends-with": lambda v: {"matches": _text_at(r"(?i){}\s*\Z", v)},
-    "equals": lambda v: {"equals": v},
-    "is-json": lambda v: {"json": {"whole": True, **_schema(v)}},
-    "contains-json": lambda v: {"json": _schema(v)},
-    "cost": lambda v: {"max_cost_usd": v},
-    "latency": lambda v: {"max_duration_seconds": v / 1000 if isinstance(v, int | float) else v},
-    "llm-rubric": lambda v: {"rubric": v},
-    "rubrics": lambda v: {"rubric": v},
-    "skill-used": lambda v: {"skill_used": v},
-    "not-skill-used": lambda v: {"skill_not_used": v},
+_BY_TYPE: dict[str, tuple[str, str]] = {
+    **dict.fromkeys(("contains", "contains-all"), ("contains", "all")),
+    "contains-any": ("contains", "any"),
+    **dict.fromkeys(("regex", "starts-with", "ends-with"), ("matches", "all")),
+    "equals": ("equals", ""),
+    **dict.fromkeys(("is-json", "contains-json"), ("json", "")),
+    "cost": ("max_cost_usd", ""),
+    "latency": ("max_duration_seconds", ""),
+    **dict.fromkeys(("llm-rubric", "rubrics"), ("rubric", "")),
+    "skill-used": ("skill_used", ""),
+    "not-skill-used": ("skill_not_used", ""),
 }
+"""Type → our key, and where among its arguments the value belongs."""
 
 
 def widen_check(value: Any) -> Any:
@@ -223,21 +200,20 @@ def widen_check(value: Any) -> Any:
         return {"rubric": value}
     if not isinstance(value, dict) or not isinstance(value.get("type"), str):
         return value
-    kind = value["type"].replace("_", "-")
+    kind = value["type"].replace("_", "-").replace("icontains", "contains")
     negated = value.get("negate") is True
     if kind not in _BY_TYPE and kind.startswith("not-"):
         kind, negated = kind.removeprefix("not-"), not negated
     if kind not in _BY_TYPE:
         return value
-    spelled = _BY_TYPE[kind](value.get("value", value.get("threshold")))
     rest = {k: v for k, v in value.items() if k not in ("type", "value", "threshold")}
     if isinstance(rest.get("negate"), bool):
         del rest["negate"]
-    if kind in ("regex", "not-regex") and rest.get("flags") == "i":
-        del rest["flags"]
-        spelled = {"matches": _ignoring_case(spelled["matches"])}
-    elif kind in ("starts-with", "ends-with") and rest.get("case_sensitive") is True:
-        spelled = {"matches": str(spelled["matches"]).removeprefix("(?i)")}
+    key, place = _BY_TYPE[kind]
+    given = _argument(kind, value.get("value", value.get("threshold")), rest)
+    if place:
+        given = {place: given if isinstance(given, list) else [given]}
+    spelled = {key: given}
     if not negated:
         return {**spelled, **rest}
     if "case_sensitive" in rest:
@@ -245,9 +221,16 @@ def widen_check(value: Any) -> Any:
     return {"none_of": [spelled], **rest}
 
 
-def _ignoring_case(patterns: Any) -> Any:
-    if isinstance(patterns, dict):
-        return {how: _ignoring_case(listed) for how, listed in patterns.items()}
-    if isinstance(patterns, list):
-        return [_ignoring_case(pattern) for pattern in patterns]
-    return f"(?i){patterns}" if isinstance(patterns, str) else patterns
+def _argument(kind: str, value: Any, rest: dict[str, Any]) -> Any:
+    """Our check's argument; what of `rest` is in it already is taken out of that."""
+    if kind in ("starts-with", "ends-with") and isinstance(value, str):
+        ignored = "" if rest.get("case_sensitive") is True else "(?i)"
+        form = r"{}\A\s*{}" if kind == "starts-with" else r"{}{}\s*\Z"
+        return form.format(ignored, re.escape(value))
+    if kind == "regex" and rest.get("flags") == "i" and isinstance(value, str):
+        del rest["flags"]
+        return f"(?i){value}"
+    if kind in ("is-json", "contains-json"):
+        wanted = {"exists": True} if value is None else {"schema": value}
+        return {"whole": kind == "is-json", **wanted}
+    return value / 1000 if kind == "latency" and isinstance(value, int | float) else value

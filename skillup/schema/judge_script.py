@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from skillup.schema.base import Model, NonEmptyText, PositiveInt, Short, one_of, optional
 from skillup.schema.check_specs import Regexes
@@ -30,30 +30,12 @@ class JudgeWhen(Short):
         return {"prompt": value} if isinstance(value, str | list) else value
 
 
-def _torn(value: Any) -> str | None:
-    """The rest of an unquoted text that a comma tore apart: ``{reason: It asks, then waits.}``."""
-    if isinstance(value, dict):
-        torn = (key for key, inner in value.items() if inner is None and not key.isidentifier())
-        return next(torn, None) or next(filter(None, map(_torn, value.values())), None)
-    if isinstance(value, list):
-        return next(filter(None, map(_torn, value)), None)
-    return None
-
-
 class JudgeRule(Model):
     """Which questions, and what is answered. The first rule that applies is taken."""
 
     when: JudgeWhen = Field(JudgeWhen(), description="Default: every question.")
     answer: dict[str, Any] | None = optional("The answer; one of another form does not apply.")
     error: NonEmptyText | None = optional("In place of an answer: fail with this message.")
-
-    @field_validator("answer")
-    @classmethod
-    def _no_torn_text(cls, value: Any) -> Any:
-        if (torn := _torn(value)) is not None:
-            message = f"`{torn}` is a key without a value || put texts with a comma in quotes"
-            raise ValueError(message)
-        return value
 
     @model_validator(mode="after")
     def _one(self) -> JudgeRule:

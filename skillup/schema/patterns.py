@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
 
 _GO_ONLY = re.compile(
-    r"\\Q(?P<literal>.*?)(?:\\E|\Z)|\\x\{(?P<code>[0-9A-Fa-f]{1,6})\}|\\(?P<end>z)"
-    r"|\(\?(?P<on>[imsU]*)(?P<off>-[imsU]+)?(?P<close>[:)])|\\.",
+    r"\\Q(?P<literal>.*?)(?:\\E|\Z)|\\x\{(?P<code>[0-9A-Fa-f]{1,6})\}|\\(?P<end>z)|\\.",
     re.DOTALL,
 )
 
@@ -53,28 +52,16 @@ def kept_group(pattern: str) -> str | int:
 
 
 def from_go(pattern: str) -> str:
-    r"""`pattern` with Go's own spellings replaced: ``\z``, ``\Q…\E``, ``\x{…}``, ``(?U)``.
-
-    The flag ``U`` (lazy by default) is left out: it changes how much is matched, never whether.
-    """
-    return _GO_ONLY.sub(_replace, pattern) if "\\" in pattern or "(?" in pattern else pattern
+    r"""`pattern` with Go's own spellings replaced: ``\z``, ``\Q…\E``, ``\x{…}``."""
+    return _GO_ONLY.sub(_replace, pattern)
 
 
 def _replace(match: re.Match[str]) -> str:
     if match["literal"] is not None:
         return re.escape(match["literal"])
-    if match["code"] is not None:
-        code = int(match["code"], 16)
-        return f"\\U{code:08x}" if code <= 0x10FFFF else match[0]
-    if match["end"] is not None:
-        return r"\Z"
-    if match["close"] is None or "U" not in match[0]:
-        return match[0]
-    on = match["on"].replace("U", "")
-    off = (match["off"] or "").replace("U", "").rstrip("-")
-    if match["close"] == ")":
-        return f"(?{on}{off})" if on or off else ""
-    return f"(?{on}{off}:"
+    if match["code"] is not None and int(match["code"], 16) <= 0x10FFFF:
+        return f"\\U{int(match['code'], 16):08x}"
+    return r"\Z" if match["end"] is not None else match[0]
 
 
 def _valid(check: Callable[[str], object], fix: str) -> AfterValidator:

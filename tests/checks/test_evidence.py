@@ -35,12 +35,6 @@ def test_offending_piece_of_a_long_command_is_shown() -> None:
     assert result.found == "called once"
 
 
-def test_file_of_the_same_name_elsewhere_is_a_near_miss() -> None:
-    result = ask({"files_exist": "report.md"}, make_turn(files={"out/Report.md": "", "b": ""}))
-
-    assert result.excerpt == "near misses: out/Report.md"
-
-
 def test_sums_of_cents_are_compared_as_people_count() -> None:
     recorded = make_record(make_turn(cost_usd=0.1), make_turn(cost_usd=0.2))
 

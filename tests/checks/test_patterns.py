@@ -85,9 +85,6 @@ def test_negated_catastrophic_pattern_is_an_error_too() -> None:
         (r"\x{41}\x{1F600}", "A😀", True),
         (r"(?P<n>a)(?P=n)", "aa", True),
         (r"(?s)a.b", "a\nb", True),
-        (r"(?Us)a.*b", "a\nb", True),
-        (r"(?U:a+)", "caat", True),
-        (r"(?i-U)A", "a", True),
         (r"[[:digit:]]+\pL", "12x", True),
     ],
 )
