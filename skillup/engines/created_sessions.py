@@ -5,31 +5,23 @@ from __future__ import annotations
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import anyio.to_thread
 
 from skillup.engines.base import CreatedSession, SessionRef, TrialContext
 from skillup.engines.cli_runner import CliEngine
+from skillup.engines.session_files import Rewriting
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
 from skillup.workspace.failures import refuse_full_disk
 
 SessionContent = tuple[Path, Iterable[bytes], Sequence[str]]
 """A session's file, its lines, and notices."""
-
-
-@dataclass(frozen=True, slots=True)
-class SessionPlace:
-    """Where a session is, or will be."""
-
-    engine_home: Path
-    home: Path  # The trial's, which the engine's own is in under ``isolation: clean``
-    workspace: Path
-    session_id: str
 
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
@@ -91,6 +83,9 @@ class UnwritableError(Exception):
 class WritingCliEngine(CliEngine):
     """A CLI whose session files skillup can write, too: seeded with a history, or forked."""
 
+    signed: re.Pattern[bytes] | None = None
+    """In lines of a session that the model's API refuses if a letter is changed."""
+
     @abstractmethod
     def history_lines(
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
@@ -98,10 +93,8 @@ class WritingCliEngine(CliEngine):
         """A session that holds `history`. Raises UnwritableError."""
 
     @abstractmethod
-    def fork_files(
-        self, source: Path, parent: SessionPlace, child: SessionPlace
-    ) -> Iterator[tuple[Path, Iterable[bytes]]]:
-        """The files of a copy of the session in `source`, and their lines, one file at a time.
+    def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
+        """Where `trial` has its copy of the session `session_id`, whose file is `source`.
 
         Raises UnwritableError.
         """
@@ -142,11 +135,29 @@ class WritingCliEngine(CliEngine):
             source = self.session_file(source_home, session.id)
             if source is None:
                 raise UnwritableError("session_lost", f"it has no file in {source_home}")
-            here = SessionPlace(source_home, parent.home, parent.workspace, session.id)
-            there = SessionPlace(home, child.home, child.workspace, child.session_id)
-            for file, lines in self.fork_files(source, here, there):
-                _write_whole(file, lines)
-            taken = self.fingerprint(self.session_file(home, child.session_id), child.session_id)
+            file = self.fork_file(source, session.id, child)
+            paths = {
+                source.parent: file.parent,
+                source_home: home,
+                source_home.resolve(): home.resolve(),
+                parent.home: child.home,
+                parent.workspace: child.workspace,
+            }
+            # Some stand in URLs, or in messages to the model that look like XML.
+            forms = {
+                form(str(old)): form(str(new))
+                for form in (quote, escape, str)
+                for old, new in paths.items()
+            }
+            rewriting = Rewriting(forms, {session.id: child.session_id})
+
+            def moved(line: bytes) -> bytes:
+                is_signed = self.signed is not None and self.signed.search(line)
+                return line if is_signed else rewriting.line(line)
+
+            with source.open("rb") as lines:
+                _write_whole(file, map(moved, lines))
+            taken = self.fingerprint(file, child.session_id)
             return CreatedSession(SessionRef(child.session_id), taken)
 
         name = f"the {self.spec.session_word} {session.id}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 import textwrap
 from collections.abc import Iterator
@@ -33,13 +32,10 @@ _CHANGING = re.compile(
 )
 _MOST_PHRASES = 3
 _MOST_TOOLS = 4
-_MOST_FILES = 5
 _SHORT = 30
 _TITLE = 80
 _ID_WORDS = 7
 _SKILL_NAMES = ("skill", "name", "command")
-_PATHS = ("path", "file_path", "notebook_path")
-_NO_SNAPSHOT = "A session has no snapshot of its files, so this can only be asked of runs:"
 
 
 def key_phrases(answer: str) -> list[str]:
@@ -89,31 +85,6 @@ def _succeeded(turn: TurnRecord) -> Iterator[ToolCall]:
     """Calls that failed, or that nothing is known of, suggest nothing."""
     succeeded = {result.call_id for result in turn.tool_results if result.status != "error"}
     yield from (call for call in turn.tool_calls if call.id in succeeded)
-
-
-def _files_made(turn: TurnRecord, cwd: str | None) -> list[str]:
-    """Files of the workspace that tools of the turn wrote, relative to it, each once."""
-    paths: dict[str, None] = {}
-    for call in _succeeded(turn):
-        if call.kind in ("write", "edit"):
-            given = next((call.arguments[key] for key in _PATHS if key in call.arguments), None)
-            path = _inside(given, cwd) if isinstance(given, str) else None
-            if path is not None:
-                paths[path] = None
-    return list(paths)[:_MOST_FILES]
-
-
-def _inside(path: str, cwd: str | None) -> str | None:
-    """The path relative to the workspace; None if it leads out of it, or that is not known."""
-    path = path.replace("\\", "/")
-    if posixpath.isabs(path):
-        root = posixpath.normpath(cwd or "")
-        if not cwd or not posixpath.normpath(path).startswith(root.rstrip("/") + "/"):
-            return None
-        path = posixpath.relpath(path, root)
-    path = posixpath.normpath(path)
-    usual = path not in (".", "..") and not path.startswith("../") and path.isprintable()
-    return path if usual and not any(mark in path for mark in "*?[]{}<>") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +151,9 @@ def _turn(
         yield "# A command of the agent's CLI, not text for the model.\n"
     yield _item(data)
     checks = _suggested_checks(turn, record)
-    made = _files_made(turn, session.summary.cwd)
     if checks:
         yield "  # Suggested by what happened:\n  assertions:\n"
         yield textwrap.indent("".join(map(_item, checks)), "    ")
-    if made:
-        lines = [_NO_SNAPSHOT, *([] if checks else ["assertions:"])]
-        lines += [f"  {line}" for line in _item({"files_exist": made}).splitlines()]
-        yield textwrap.indent("".join(f"# {line}\n" for line in lines), "  ")
 
 
 def _item(data: dict[str, Any]) -> str:

@@ -83,7 +83,7 @@ def test_a_session_becomes_a_case_that_it_passes(
     made = project.run("session", "to-case", session.id, "--out", "cases/made.yaml", env=homes)
     assert made.exit_code == 0, made.stderr
     text = (project.root / "cases/made.yaml").read_text("utf-8")
-    for part in ("do it", "and now?", "kind: shell", "notes.md", "files_exist"):
+    for part in ("do it", "and now?", "kind: shell", "notes.md"):
         assert part in text
     judged = project.run("judge", session.id, "--cases", "cases", "--json", env=homes)
     [case] = judged.data["cases"]

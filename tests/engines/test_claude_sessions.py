@@ -9,28 +9,31 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import UUID
 
+import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillup.checks.tools import PORTABLE_ARGUMENTS, argument
+from skillup.engines.base import SessionRef
 from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.claude_code.events import take_block
 from skillup.engines.claude_code.session import (
     CLOSING,
     OPENING,
-    fork_files,
     history_session,
     is_user_message,
     own_call,
     project_folder,
     session_file,
 )
-from skillup.engines.created_sessions import SessionPlace, UnwritableError, with_own_ids
+from skillup.engines.created_sessions import UnwritableError, with_own_ids
 from skillup.engines.events import Transcript
 from skillup.engines.session_files import json_line
 from skillup.schema.check_specs import ToolKind
+from skillup.schema.profile import Profile
 from skillup.schema.record import HistoryItem
+from tests.support.engine_turns import make_trial
 from tests.support.pasts import SOUP, Status, assistant, call, result, user
 from tests.support.session_files import read, told
 
@@ -289,16 +292,15 @@ def test_a_check_finds_portable_arguments_in_claudes_call(kind: ToolKind, portab
 @pytest.mark.parametrize("shared", [False, True])
 def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared: bool) -> None:
     """With the files that belong to it, and nothing of another session's."""
-
-    def place(name: str, session_id: str) -> SessionPlace:
-        home, workspace = tmp_path / name / "trial-home", tmp_path / name / "workspace"
-        workspace.mkdir(parents=True)
-        engine_home = tmp_path / "user" / ".claude" if shared else home / "home" / ".claude"
-        return SessionPlace(engine_home, home, workspace, session_id)
-
-    parent, child = place("parent", SESSION), place("child", CHILD)
+    changes: dict[str, Any] = {"environment": {"HOME": str(tmp_path / "user")}}
+    profile = Profile(engine="claude_code", isolation="shared" if shared else "clean")
+    parent, child = (
+        make_trial(tmp_path / name, profile, session_id=session_id, **changes)
+        for name, session_id in (("parent", SESSION), ("child", CHILD))
+    )
+    engine = ClaudeCode()
     there, here = str(parent.workspace), str(child.workspace)
-    source = project_folder(parent.engine_home, parent.workspace) / f"{SESSION}.jsonl"
+    source = project_folder(engine.engine_home(parent), parent.workspace) / f"{SESSION}.jsonl"
     said = [
         user(f"work in {there}, not in {there}2"),
         assistant("", call("1", "write", path=f"{there}/notes.txt", content="x")),
@@ -316,15 +318,13 @@ def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
-    files = {path: list(lines) for path, lines in fork_files(source, parent, child)}
+    forked = anyio.run(engine.fork, SessionRef(SESSION), parent, child)
 
-    copy = project_folder(child.engine_home, child.workspace) / f"{CHILD}.jsonl"
+    assert forked.error is None
+    copy = project_folder(engine.engine_home(child), child.workspace) / f"{CHILD}.jsonl"
     own = copy.with_suffix("")
-    of_agent = own / "subagents/agent-a1.jsonl"
-    assert set(files) == {copy, of_agent, own / "tool-results/1.txt"}
-    assert json.loads(files[of_agent][0]) == {"cwd": here, "agentId": "a1"}
-    copy.parent.mkdir(parents=True, exist_ok=True)
-    copy.write_bytes(b"".join(files[copy]))
+    assert (own / "subagents/agent-a1.jsonl").read_bytes() == agent_row
+    assert (own / "tool-results/1.txt").is_file()
     (old, _), (new, summary) = read(source), read(copy)
     assert [told(entry) for entry in new] == [
         (role, text.replace(f"{there},", f"{here},").replace(str(source.with_suffix("")), str(own)))

@@ -93,13 +93,6 @@ def test_tools_skills_words_and_files_are_suggested(tmp_path: Path) -> None:
         {"contains": {"all": ["a b"]}},
     ]
     assert "# Suggested by what happened" in case.text
-    # Files are a comment that can be taken in.
-    lines = case.text.splitlines()
-    start = next(n for n, line in enumerate(lines) if "# A session has no snapshot" in line)
-    taken_in = [line.replace("# ", "", 1) for line in lines[start + 1 :]]
-    with_files = "\n".join([*lines[:start], *taken_in])
-    [turn] = Case.model_validate(parse_yaml(with_files, Path("x")).data).input.all_turns()
-    assert turn.assertions[-1].files_exist == ["docs/a.md"]
 
 
 def test_a_short_answer_is_suggested_whole_and_a_vague_one_just_has_to_be_there(

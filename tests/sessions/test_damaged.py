@@ -14,7 +14,7 @@ from rich.console import Console
 from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.codex.engine import Codex
 from skillup.engines.codex.rollout import read_part
-from skillup.engines.created_sessions import SessionPlace, UnwritableError, WritingCliEngine
+from skillup.engines.created_sessions import UnwritableError, WritingCliEngine
 from skillup.engines.session_files import loss_of, missing_message
 from skillup.errors import UsageError
 from skillup.judges import grade_record
@@ -26,10 +26,12 @@ from skillup.reports.terminal.listing import (
     session_json,
 )
 from skillup.schema.case import Case
+from skillup.schema.profile import Profile
 from skillup.sessions.case import case_of_session, suite_text
 from skillup.sessions.readers import SessionTranscript, detect_format, read_head
 from skillup.sessions.record import read_session, record_of_session
 from tests.support.damaged import damaged_lines
+from tests.support.engine_turns import make_trial
 from tests.support.session_files import (
     claude_row,
     codex_meta,
@@ -43,7 +45,6 @@ from tests.support.session_files import (
 )
 
 ID = "5d6a3c4e-0000-4000-8000-00000000000a"
-OTHER = "5d6a3c4e-0000-4000-8000-00000000000b"
 TOKENS = {"input_tokens": 100, "output_tokens": 10}
 
 
@@ -144,11 +145,9 @@ def shown(path: Path) -> bool:
 
 def forked(engine: WritingCliEngine, path: Path, base: Path) -> None:
     """Copied into another trial, as a branch of a conversation would be."""
-    parent = SessionPlace(base / "home", base, Path("/project"), ID)
-    child = SessionPlace(base / "other", base / "other", base, OTHER)
+    child = make_trial(base / "other", Profile(engine=engine.name))
     with suppress(UnwritableError):
-        for _, lines in engine.fork_files(path, parent, child):
-            list(lines)
+        engine.fork_file(path, ID, child)
 
 
 @pytest.mark.parametrize("seed", range(2))

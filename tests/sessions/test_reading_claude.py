@@ -109,8 +109,6 @@ def test_who_wrote_a_row(tmp_path: Path, row: Any, expected: list[tuple[str, str
 @pytest.mark.parametrize(
     "row",
     [
-        {"type": "system", "subtype": "brand_new", "sessionId": "s1"},
-        {"type": "brand-new", "sessionId": "s1"},
         {"type": "user", "sessionId": "s1", "message": {"role": "user"}},
         {"type": "assistant", "sessionId": "s1", "message": {"content": 5}},
         claude_row("assistant", [{"type": "brand_new"}, 7], "1", "0"),

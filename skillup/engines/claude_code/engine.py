@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from skillup.engines.claude_code.transcript import (
     row_tokens,
 )
 from skillup.engines.cli_runner import CliSpec
-from skillup.engines.created_sessions import SessionContent, SessionPlace, WritingCliEngine
+from skillup.engines.created_sessions import SessionContent, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, words
 from skillup.engines.failures import Failure
@@ -84,6 +85,7 @@ class ClaudeCode(WritingCliEngine):
 
     name = "claude_code"
     sessions = SESSIONS
+    signed = re.compile(rb'"type": ?"(?:redacted_)?thinking"')
     spec = CliSpec(
         name="claude",
         install="install it with `npm install -g @anthropic-ai/claude-code`, "
@@ -221,10 +223,12 @@ class ClaudeCode(WritingCliEngine):
         file = session.project_folder(engine_home, workspace) / f"{session_id}.jsonl"
         return file, map(json_line, rows), notices
 
-    def fork_files(
-        self, source: Path, parent: SessionPlace, child: SessionPlace
-    ) -> Iterator[tuple[Path, Iterable[bytes]]]:
-        return session.fork_files(source, parent, child)
+    def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
+        """Sub-agents and long outputs have files of their own, beside the session's."""
+        folder = session.project_folder(self.engine_home(trial), trial.workspace)
+        if source.with_suffix("").is_dir():
+            shutil.copytree(source.with_suffix(""), folder / trial.session_id)
+        return folder / f"{trial.session_id}.jsonl"
 
 
 def _must_be_literal(turn: TurnRequest) -> bool:

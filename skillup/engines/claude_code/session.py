@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import glob
-import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
 
 from skillup.engines.created_sessions import (
-    SessionPlace,
     UnwritableError,
     api_name,
     mcp_name,
     own_arguments,
 )
-from skillup.engines.session_files import Rewriting
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import HistoryItem, ToolCall
 
-_THOUGHT = re.compile(rb'"type": ?"(?:redacted_)?thinking"')
 _LONGEST_SLUG = 200
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
@@ -67,35 +63,6 @@ def project_folder(engine_home: Path, workspace: Path) -> Path:
             digits = _DIGITS[digit] + digits
         slug = f"{slug[:_LONGEST_SLUG]}-{digits}"
     return engine_home / "projects" / slug
-
-
-def fork_files(
-    source: Path, parent: SessionPlace, child: SessionPlace
-) -> Iterator[tuple[Path, Iterable[bytes]]]:
-    """Each file of a copy of the session in `source`, and its lines; a file is open meanwhile."""
-    folder = project_folder(child.engine_home, child.workspace)
-    old_id, new_id = parent.session_id, child.session_id
-    paths = {
-        source.parent: folder,
-        parent.engine_home: child.engine_home,
-        parent.home: child.home,
-        parent.workspace: child.workspace,
-    }
-    rewriting = Rewriting({str(old): str(new) for old, new in paths.items()}, {old_id: new_id})
-
-    def moved(line: bytes) -> bytes:
-        # Thoughts are signed: the model's API refuses them if a letter is changed.
-        return line if _THOUGHT.search(line) else rewriting.line(line)
-
-    files = {source: folder / f"{new_id}.jsonl"}
-    for path in source.with_suffix("").rglob("*"):
-        files[path] = folder / new_id / path.relative_to(source.with_suffix(""))
-    for path, target in files.items():
-        if not path.is_file():
-            continue
-        is_json = path.suffix in (".jsonl", ".json")
-        with path.open("rb") as lines:
-            yield target, map(moved, lines) if is_json else lines
 
 
 # A session file that holds a conversation which never ran.

@@ -7,20 +7,10 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from skillup.engines.claude_code.events import USAGE_NAMES, blocks_of, system_notice, take_block
-from skillup.engines.events import as_dict, as_list, as_text, content_text, counts, words
+from skillup.engines.events import as_dict, as_list, as_text, content_text, counts
 from skillup.engines.session_entries import EntryLog
 from skillup.engines.session_files import SessionLine
 
-# Rows that say nothing about the conversation: the state of the screen, of files, of hooks.
-_SILENT = words("""
-    agent-name agent-color agent-setting atis-latch attribution-snapshot bridge-session
-    content-replacement file-history-snapshot frame-link last-prompt mode permission-mode pr-link
-    progress queue-operation relocated speculation-accept started tag task-summary worktree-state
-""")
-_SILENT_SYSTEM = words("""
-    agents_killed away_summary bridge_status memory_saved scheduled_task_fire session_start
-    stop_hook_summary task_notification turn_duration
-""")
 # User messages that the CLI writes: what a local command printed, reminders, reports of tasks.
 _OF_THE_CLI = re.compile(
     r"\s*(?:<(?:local-command-(?:stdout|stderr|caveat)|bash-(?:stdout|stderr)|system-reminder"
@@ -72,10 +62,8 @@ class ClaudeTranscript:
                 return
             is_report = attachment.get("commandMode") == "task-notification"
             (log.notice if is_report else log.user)(text)
-        elif kind in _TITLES:
+        elif kind in _TITLES:  # others are the state of the screen, of files, of hooks
             summary.title = as_text(row.get(_TITLES[kind])) or summary.title
-        elif kind not in _SILENT:
-            log.unknown(row)
 
     def _user(self, row: dict[str, Any], agent: str | None, blocks: list[dict[str, Any]]) -> None:
         texts: list[Any] = []
@@ -113,8 +101,6 @@ class ClaudeTranscript:
             self._log.notice(f"API error: {as_text(inner.get('message')) or content}")
         elif subtype in ("informational", "local_command", "permission_retry"):
             self._log.notice(content or subtype)
-        elif subtype not in _SILENT_SYSTEM:
-            self._log.unknown(row)
 
 
 def left_lines(lines: Iterable[SessionLine]) -> Collection[int]:

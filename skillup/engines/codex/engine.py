@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,13 +17,13 @@ from skillup.engines.cli_runner import CliSpec
 from skillup.engines.codex import rollout, seeding
 from skillup.engines.codex.events import CodexEvents, failure_of_stderr
 from skillup.engines.codex.transcript import CodexTranscript, is_session_row, row_tokens
-from skillup.engines.created_sessions import SessionContent, SessionPlace, WritingCliEngine
+from skillup.engines.created_sessions import SessionContent, UnwritableError, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, as_text, words
 from skillup.engines.failures import Failure
 from skillup.engines.login import Login
 from skillup.engines.session_entries import SessionFormat
-from skillup.engines.session_files import VersionRange, json_line
+from skillup.engines.session_files import VersionRange, json_line, rows_of
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem
 
@@ -227,7 +227,10 @@ class Codex(WritingCliEngine):
         name = f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{trial.session_id}.jsonl"
         return engine_home / f"sessions/{now:%Y/%m/%d}" / name, map(json_line, rows), ()
 
-    def fork_files(
-        self, source: Path, parent: SessionPlace, child: SessionPlace
-    ) -> Iterator[tuple[Path, Iterable[bytes]]]:
-        return seeding.fork_files(source, parent, child)
+    def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
+        problem = seeding.fork_problem(next(rows_of(source), {}), session_id)
+        if problem is not None:
+            raise UnwritableError("unsupported", problem)
+        name = source.name.replace(session_id, trial.session_id)
+        day = name.removeprefix("rollout-")[:10].replace("-", "/")
+        return self.engine_home(trial) / "sessions" / day / name

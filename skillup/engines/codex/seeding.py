@@ -4,52 +4,19 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 from uuid import UUID, uuid5
 
 from skillup.engines.created_sessions import (
-    SessionPlace,
-    UnwritableError,
     api_name,
     mcp_name,
     own_arguments,
 )
 from skillup.engines.events import as_dict, as_text
-from skillup.engines.session_files import Rewriting, rows_of
 from skillup.schema.record import HistoryItem, ToolCall
 
 Row = dict[str, Any]
-
-
-def fork_files(
-    source: Path, parent: SessionPlace, child: SessionPlace
-) -> Iterator[tuple[Path, Iterable[bytes]]]:
-    """The file of a copy of the thread in `source`, and its lines. Raises UnwritableError."""
-    problem = fork_problem(next(rows_of(source), {}), parent.session_id)
-    if problem is not None:
-        raise UnwritableError("unsupported", problem)
-    # The paths of the skills in its home are in messages to the model, too.
-    directories = {
-        parent.workspace: child.workspace,
-        parent.home: child.home,
-        parent.engine_home: child.engine_home,
-        parent.engine_home.resolve(): child.engine_home.resolve(),
-    }
-    # It has paths in URLs, and in messages to the model that look like XML.
-    paths = {
-        form(str(old)): form(str(new))
-        for form in (quote, escape, str)
-        for old, new in directories.items()
-    }
-    rewriting = Rewriting(paths, {parent.session_id: child.session_id})
-    file = child.engine_home / source.relative_to(parent.engine_home)
-    name = source.name.replace(parent.session_id, child.session_id)
-    with source.open("rb") as lines:
-        yield file.with_name(name), map(rewriting.line, lines)
 
 
 def fork_problem(first: Mapping[str, Any], thread_id: str) -> str | None:

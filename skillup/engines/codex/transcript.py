@@ -53,7 +53,6 @@ _KINDS: dict[str, ToolKind] = {
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _ROWS = ("session_meta", "response_item", "event_msg", "turn_context")
-_SILENT_ROWS = ("world_state", "token_usage_record", "inter_agent_communication_metadata")
 _SILENT_ITEMS = ("message", "ghost_snapshot", "additional_tools", "compaction", "other")
 _NOTICES = {
     "error": "error",
@@ -63,15 +62,6 @@ _NOTICES = {
     "exited_review_mode": "the review ended",
     "turn_aborted": "the turn was aborted",
 }
-_SILENT_EVENTS = words("""
-    agent_message_delta agent_reasoning agent_reasoning_delta agent_reasoning_raw_content
-    agent_reasoning_section_break background_event context_compacted exec_command_begin
-    exec_command_end exec_command_output_delta guardian_assessment image_generation_end
-    item_started mcp_tool_call_begin mcp_tool_call_end patch_apply_begin patch_apply_end
-    plan_update session_configured sub_agent_activity task_complete task_started
-    thread_goal_updated thread_settings_applied token_count turn_complete turn_diff turn_started
-    view_image_tool_call web_search_begin web_search_end
-""")
 
 
 class CodexTranscript:
@@ -101,8 +91,6 @@ class CodexTranscript:
             self._event(inner, payload)
         elif kind == "compacted":
             self._log.notice("the conversation was compacted")
-        elif kind not in _SILENT_ROWS:
-            self._log.unknown(row)
 
     def _item(self, kind: str, item: dict[str, Any]) -> None:
         if kind == "reasoning":
@@ -165,8 +153,6 @@ class CodexTranscript:
             self._log.summary.title = as_text(event.get("thread_name")) or None
         elif kind == "task_complete" and event.get("error"):
             self._log.notice(f"error: {as_text(as_dict(event['error']).get('message'))}")
-        elif kind not in _SILENT_EVENTS:
-            self._log.unknown(event)
 
     def _completed(self, item: dict[str, Any]) -> None:
         kind, item_id = as_text(item.get("type")), as_text(item.get("id"))

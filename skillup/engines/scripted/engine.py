@@ -7,7 +7,7 @@ script comes from the case; there is no model, no network and no key.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from skillup.engines.base import Availability, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec, is_there
 from skillup.engines.created_sessions import (
     SessionContent,
-    SessionPlace,
     UnwritableError,
     WritingCliEngine,
 )
@@ -26,7 +25,7 @@ from skillup.engines.failures import Failure
 from skillup.engines.login import Login
 from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent import __file__ as _agent_package
-from skillup.engines.session_files import Rewriting, json_line, rows_of
+from skillup.engines.session_files import json_line, rows_of
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError, Usage
@@ -37,7 +36,6 @@ _TOOL_KINDS: dict[str, ToolKind] = {
     "read_file": "read",
     "skill": "skill",
 }
-_TOOLS = {kind: name for name, kind in _TOOL_KINDS.items()}
 _STATUSES: dict[str, Status] = {"success": "success", "error": "error"}
 _ERROR_KINDS: dict[str, ErrorKind] = {
     "auth": "auth",
@@ -189,44 +187,17 @@ class ScriptedEngine(WritingCliEngine):
         file = engine_home / "sessions" / f"{trial.session_id}.jsonl"
         return file, map(json_line, _history_rows(history, trial)), ()
 
-    def fork_files(
-        self, source: Path, parent: SessionPlace, child: SessionPlace
-    ) -> Iterator[tuple[Path, Iterable[bytes]]]:
+    def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
         if next(rows_of(source), {}).get("agent_version") != VERSION:
             raise UnwritableError("session_lost", f"its file is none of the agent {VERSION}")
-        rewriting = Rewriting(
-            {str(parent.workspace): str(child.workspace)}, {parent.session_id: child.session_id}
-        )
-        file = child.engine_home / "sessions" / f"{child.session_id}.jsonl"
-        with source.open("rb") as lines:
-            yield file, map(rewriting.line, lines)
+        return self.engine_home(trial) / "sessions" / f"{trial.session_id}.jsonl"
 
 
 def _history_rows(history: Sequence[HistoryItem], trial: TrialContext) -> Iterator[dict[str, Any]]:
+    """The agent knows what was said; of the tools that were used, nothing reads."""
     header = {"type": "session", "session_id": trial.session_id, "agent_version": VERSION}
     yield {**header, "workspace": str(trial.workspace)}
-    asked = False
-    answer: str | None = None
-
-    def row(kind: str, **fields: Any) -> dict[str, Any]:
-        return {"type": kind, "seeded": True, **fields}
-
+    kinds = {"user": "user", "assistant": "answer"}
     for item in history:
-        if item.role == "user":
-            if answer is not None:
-                yield row("answer", text=answer)
-            asked, answer = True, None
-            yield row("user", text=item.content)
-        elif (result := item.tool_result) is not None:
-            status = "error" if result.status == "error" else "success"
-            yield row("tool_result", id=result.call_id, status=status, output=result.content)
-        else:
-            if item.content:
-                yield row("message", text=item.content)
-                # Without a question there is nothing that it could be the answer to.
-                answer = item.content if asked else None
-            for call in item.tool_calls:
-                name = call.name or _TOOLS.get(call.kind, call.kind)
-                yield row("tool_call", id=call.id, name=name, input=call.arguments)
-    if answer is not None:
-        yield row("answer", text=answer)
+        if item.role in kinds and item.content:
+            yield {"type": kinds[item.role], "seeded": True, "text": item.content}

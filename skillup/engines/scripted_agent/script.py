@@ -94,7 +94,7 @@ class AgentSession:
         exchanges = self.history if entry.get("seeded") else self.exchanges
         if entry["type"] == "user":
             exchanges.append([entry["text"], None])
-        elif entry["type"] == "answer":
+        elif entry["type"] == "answer" and exchanges:  # a history may begin with the agent
             exchanges[-1][1] = entry["text"]
         elif entry["type"] == "remember":
             self.remembered.update(entry["values"])
