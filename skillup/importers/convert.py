@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers import anthropic, langfuse, vibecheck
 from skillup.importers.detect import Format, detect
 from skillup.importers.promptfoo import settings, suite
 from skillup.importers.source import Note, SourceFile, open_sources
-from skillup.importers.write import Output, SuiteDraft, lay_out, slug, unique_name, write_files
+from skillup.importers.write import SuiteDraft, lay_out, slug, unique_name, write_files
 from skillup.load.suites import load_paths
 from skillup.load.trust import ALLOW
 
@@ -25,15 +25,15 @@ _FORMATS: dict[Format, tuple[Callable[[list[SourceFile]], SuiteDraft], dict[str,
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Imported:
-    """One file that has become a suite."""
+    """One file that has become a suite in `directory`."""
 
     source: Path
     format: Format
     draft: SuiteDraft
-    notes: tuple[Note, ...]
-    output: Output
+    directory: Path
+    notes: list[Note]
 
 
 def import_files(
@@ -45,18 +45,18 @@ def import_files(
     would be overwritten, InvalidFilesError with what is wrong in it.
     """
     names: set[str] = set()
-    imported = []
+    imported: list[Imported] = []
+    files: dict[Path, str | Path] = {}
     for path in paths:
         found, draft, notes = convert_file(path, format_)
         folder = unique_name(slug(draft.name, "suite"), names)
         if folder != slug(draft.name, "suite"):
             draft.name = folder
         directory = out / folder if len(paths) > 1 else out
-        imported.append(Imported(path, found, draft, tuple(notes), lay_out(draft, directory)))
-    files = {path: content for item in imported for path, content in item.output.files.items()}
-    untrusted: list[Problem] = []
-    write_files(files, force=force, check=lambda: untrusted.extend(_read_back(imported)))
-    return [replace(item, notes=(*item.notes, *_to_trust(item, untrusted))) for item in imported]
+        imported.append(Imported(path, found, draft, directory, notes))
+        files |= lay_out(draft, directory)
+    write_files(files, force=force, check=lambda: _read_back(imported))
+    return imported
 
 
 def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft, list[Note]]:
@@ -80,21 +80,16 @@ def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft
     return found, draft, notes
 
 
-def _read_back(imported: Sequence[Imported]) -> list[Problem]:
+def _read_back(imported: Sequence[Imported]) -> None:
     """What was written is loaded: a suite of ours that does not load would be our defect.
 
-    Returns where it reads outside of its project, as the skill that is beside the source.
+    Where it reads outside of its project, as the skill that is beside the source, is noted.
     """
-    loaded = load_paths([item.output.directory / "eval.yaml" for item in imported])
-    wrong = [problem for problem in loaded.errors if problem.fix != ALLOW]
-    if wrong:
-        raise InvalidFilesError(wrong)
-    return list(loaded.errors)
-
-
-def _to_trust(item: Imported, problems: Sequence[Problem]) -> Iterator[Note]:
-    directory = item.output.directory.resolve()
-    for at in problems:
-        if at.file.resolve().is_relative_to(directory):
-            instead = "run it with --trust, or import it into that project"
-            yield Note(at.file, at.line, at.column, at.field, at.message, instead, "changed")
+    instead = "run it with --trust, or import it into that project"
+    for item in imported:
+        errors = load_paths([item.directory / "eval.yaml"]).errors
+        if wrong := [problem for problem in errors if problem.fix != ALLOW]:
+            raise InvalidFilesError(wrong)
+        for at in errors:
+            place = (at.file, at.line, at.column, at.field)
+            item.notes.append(Note(*place, at.message, instead, "changed"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -73,17 +74,32 @@ class CaseDraft:
     assertions: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     """`aggregation`, `on_turn_failure`, `window_size`, `pass_threshold`, `trials`, …"""
+    file: str = ""
+    """Where it is written, in the suite's folder."""
 
     def as_dict(self, fixture: str = "") -> dict[str, Any]:
-        """As it is written; `fixture` is the directory that holds what is `placed`."""
-        turns = [without_empty(turn) for turn in self.turns]
+        """As it is written; `fixture` is the directory that holds what is `placed`.
+
+        Texts of the other tool mean themselves, though a ``<<name>>`` in them is a template of
+        ours; only messages have names of ours, and are escaped already.
+        """
+        turns = [
+            without_empty(
+                {
+                    **turn,
+                    "expected_output": escape(turn.get("expected_output", "")),
+                    "assertions": literal_checks(turn.get("assertions", [])),
+                }
+            )
+            for turn in self.turns
+        ]
         several = self.conversation or len(turns) > 1 or any("capture" in turn for turn in turns)
-        given: dict[str, Any] = {"system": self.system, "history": self.history, "turns": turns}
-        assertions, expected = self.assertions, ""
-        if not several:
-            assertions = [*turns[0].get("assertions", ()), *assertions]
-            expected = turns[0].get("expected_output", "")
-            given = {"system": self.system, "history": self.history, "prompt": turns[0]["content"]}
+        first = {} if several else turns[0]
+        given = {
+            "system": escape(self.system),
+            "history": [{**m, "content": escape(m["content"])} for m in self.history],
+            **({"turns": turns} if several else {"prompt": first["content"]}),
+        }
         return without_empty(
             {
                 "id": self.id,
@@ -94,11 +110,29 @@ class CaseDraft:
                 "depends_on": self.depends_on,
                 "context": without_empty({"fixture": fixture, "setup": self.setup}),
                 "input": without_empty(given),
-                "expected_output": expected,
-                "assertions": assertions,
+                "expected_output": first.get("expected_output", ""),
+                "assertions": [*first.get("assertions", ()), *literal_checks(self.assertions)],
                 **self.settings,
             }
         )
+
+
+_CHECK_LISTS = ("any_of", "all_of", "none_of", "assertions")
+
+
+def literal_checks(checks: Any) -> Any:
+    """A check, or a list of checks, as they are written, whose texts are no templates."""
+    if isinstance(checks, str):
+        return escape(checks)
+    if isinstance(checks, list):
+        return [literal_checks(check) for check in checks]
+    inner = {key: literal_checks(checks[key]) for key in _CHECK_LISTS if key in checks}
+    own = {key: value for key, value in checks.items() if key not in inner}
+    # The message of a follow-up has the names of ours that it needs.
+    texts = {key: value for key, value in own.items() if key != "prompt"}
+    if has_templates(json.dumps(texts, ensure_ascii=False)):
+        own["literal"] = True
+    return {**own, **inner}
 
 
 @dataclass(slots=True)
@@ -115,60 +149,48 @@ class SuiteDraft:
     mcp_servers: list[dict[str, Any]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Output:
-    """Everything that is to be written for one suite."""
+def lay_out(draft: SuiteDraft, directory: Path) -> dict[Path, str | Path]:
+    """`draft` as files of `directory`: texts, and files to copy, by the path of each.
 
-    directory: Path
-    files: dict[Path, str | Path] = field(default_factory=dict)
-    """Texts, and files to copy, by the path at which each is written."""
-    cases: list[tuple[CaseDraft, str]] = field(default_factory=list)
-    """Each with its file's path in the directory."""
-
-
-def lay_out(draft: SuiteDraft, directory: Path) -> Output:
-    """`draft` as files of `directory`. Raises InvalidFilesError, with places in the source, for
-    what could not be said in our language.
+    Raises InvalidFilesError, with places in the source, for what could not be said in our language.
     """
-    output = Output(directory)
     # As the loader has it for a file; the eval.yaml that is there may be a link to elsewhere.
     resolved = directory.resolve()
     root = resolved.parent if resolved.name == "evals" else resolved
     names: set[str] = set()
     problems: list[Problem] = []
-    texts: dict[Path, str | Path] = {}
+    files: dict[Path, str | Path] = {}
     for case in draft.cases:
         name = unique_name(slug(case.id), names)
+        case.file = f"cases/{name}.yaml"
         fixture = directory / "fixtures" / name
         for source, target in case.placed:
             for path, inner in files_below(source):
-                output.files[fixture / target / inner] = path
-        data = literal_case(case.as_dict(relative(root, fixture) if case.placed else ""))
+                files[fixture / target / inner] = path
+        data = case.as_dict(relative(root, fixture) if case.placed else "")
         try:
             Case.model_validate(data)
         except ValidationError as error:
             problems.extend(_problem(case, detail) for detail in error.errors())
-            continue
-        path = directory / "cases" / f"{name}.yaml"
-        texts[path] = to_yaml(data, header=_header(path.parent, "case"))
-        output.cases.append((case, f"cases/{name}.yaml"))
+        header = _header(directory / "cases", "case")
+        files[directory / case.file] = to_yaml(data, header=header)
     if problems:
         raise InvalidFilesError(problems)
-    cases = {"files": [relative(root, path) for path in texts], "defaults": draft.defaults}
+    paths = [relative(root, directory / case.file) for case in draft.cases]
+    cases = {"files": paths, "defaults": draft.defaults, "parallelism": draft.parallelism}
     suite = without_empty(
         {
             "name": draft.name,
             "description": draft.description,
             "skills": [{"path": relative(root, path)} for path in draft.skills],
-            "cases": without_empty({**cases, "parallelism": draft.parallelism}),
+            "cases": without_empty(cases),
             "environment": draft.environment,
             "mcp": without_empty({"servers": draft.mcp_servers}),
         }
     )
     Suite.model_validate(suite)
-    texts[directory / SUITE_FILE] = to_yaml(suite, header=_header(directory, "suite"))
-    output.files |= texts
-    return output
+    files[directory / SUITE_FILE] = to_yaml(suite, header=_header(directory, "suite"))
+    return files
 
 
 def _problem(case: CaseDraft, detail: Any) -> Problem:
@@ -191,56 +213,6 @@ def schema_path(directory: Path, kind: str) -> str:
 def _header(directory: Path, kind: str) -> str:
     schema = schema_path(directory, kind)
     return f"# yaml-language-server: $schema={schema}\n" if schema else ""
-
-
-# Texts of other tools mean themselves, though a `<<name>>` in them is a template of ours.
-
-_CHECK_LISTS = ("any_of", "all_of", "none_of", "assertions")
-
-
-def literal_case(case: dict[str, Any]) -> dict[str, Any]:
-    """The same case, of whose texts only messages have templates: those were looked after."""
-    given = dict(case.get("input", {}))
-    if "system" in given:
-        given["system"] = escape(given["system"])
-    if "history" in given:
-        given["history"] = [
-            {**m, "literal": True} if has_templates(m["content"]) else m for m in given["history"]
-        ]
-    if "turns" in given:
-        given["turns"] = [_literal_texts(turn) for turn in given["turns"]]
-    return _literal_texts({**case, "input": given})
-
-
-def _literal_texts(place: dict[str, Any]) -> dict[str, Any]:
-    changed: dict[str, Any] = {}
-    if "expected_output" in place:
-        changed["expected_output"] = escape(place["expected_output"])
-    if "assertions" in place:
-        changed["assertions"] = literal_checks(place["assertions"])
-    return {**place, **changed}
-
-
-def literal_checks(checks: Any) -> Any:
-    """A check, or a list of checks, as they are written, whose texts are no templates."""
-    if isinstance(checks, str):
-        return escape(checks)
-    if isinstance(checks, list):
-        return [literal_checks(check) for check in checks]
-    inner = {key: literal_checks(checks[key]) for key in _CHECK_LISTS if key in checks}
-    own = {key: value for key, value in checks.items() if key not in inner}
-    # The message of a follow-up has the names of ours that it needs.
-    if _has_templates({k: text for k, text in own.items() if k != "prompt" or "rubric" in own}):
-        own["literal"] = True
-    return {**own, **inner}
-
-
-def _has_templates(value: Any, key: str = "") -> bool:
-    if isinstance(value, str):
-        return has_templates(value, braces=key != "prompt")  # there they are the judge's
-    if isinstance(value, dict):
-        return any(_has_templates(item, name) for name, item in value.items())
-    return isinstance(value, list) and any(_has_templates(item) for item in value)
 
 
 def write_files(

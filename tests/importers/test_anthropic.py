@@ -40,7 +40,7 @@ def skill(tmp_path: Path) -> Path:
 def test_both_spellings_of_expectations_become_rubrics(skill: Path, tmp_path: Path) -> None:
     (imported,) = import_files([skill / "evals" / "evals.json"], tmp_path / "out")
     suite = read_yaml(tmp_path / "out" / "eval.yaml").data
-    first, second = (read_yaml(tmp_path / "out" / name).data for _, name in imported.output.cases)
+    first, second = (read_yaml(tmp_path / "out" / case.file).data for case in imported.draft.cases)
     assert imported.format == "anthropic"
     assert suite["name"] == "pdf-tools"
     assert suite["skills"] == [{"path": "../pdf-tools"}]
@@ -77,7 +77,7 @@ def test_queries_that_should_trigger_the_skill_ask_whether_it_was_used(
     source = skill / "evals" / "trigger-queries.json"
     source.write_text(json.dumps(queries))
     (imported,) = import_files([source], tmp_path / "out")
-    cases = [read_yaml(tmp_path / "out" / name).data for _, name in imported.output.cases]
+    cases = [read_yaml(tmp_path / "out" / case.file).data for case in imported.draft.cases]
     assert [case["assertions"] for case in cases] == [
         [{"skill_used": "pdf-tools"}],
         [{"skill_not_used": "pdf-tools"}],

@@ -151,4 +151,5 @@ def test_a_conversation_that_took_place_is_gone_on_with(convert: Convert) -> Non
     assert case["input"] == {"history": history, "prompt": "And hotels?"}
     prompt = "Grade {{output}} by {{criteria}}. Be kind."
     criteria = [{"outcome": "Names a hotel"}]
-    assert case["assertions"] == [{"rubric": {"criteria": criteria, "prompt": prompt}}]
+    rubric = {"criteria": criteria, "prompt": prompt}
+    assert case["assertions"] == [{"rubric": rubric, "literal": True}]

@@ -55,8 +55,8 @@ def test_several_files_get_a_folder_each(source: Path, tmp_path: Path) -> None:
     other = source.with_name("other.yaml")
     other.write_text(SUITE)
     first, second = import_files([source, other], tmp_path / "out")
-    assert first.output.directory.name == "n"
-    assert second.output.directory.name == "n-2"
+    assert first.directory.name == "n"
+    assert second.directory.name == "n-2"
     assert len(load_paths([tmp_path / "out"]).suites) == 2
 
 
@@ -90,9 +90,9 @@ def test_names_that_differ_in_case_only_get_files_of_their_own(tmp_path: Path) -
     tests = [{"id": name, "input": "x", "criteria": "c"} for name in ("A b", "a-b", "../../x", "é")]
     path.write_text(json.dumps(tests))
     (imported,) = import_files([path], tmp_path / "out")
-    names = [name for _, name in imported.output.cases]
+    names = [case.file for case in imported.draft.cases]
     assert names == ["cases/a-b.yaml", "cases/a-b-2.yaml", "cases/x.yaml", "cases/case.yaml"]
-    assert [case.id for case, _ in imported.output.cases] == ["A b", "a-b", "../../x", "é"]
+    assert [case.id for case in imported.draft.cases] == ["A b", "a-b", "../../x", "é"]
 
 
 def test_a_file_in_place_of_the_folder_is_said(source: Path, tmp_path: Path) -> None:

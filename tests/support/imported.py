@@ -19,12 +19,12 @@ class Result:
 
     @property
     def suite(self) -> dict[str, Any]:
-        return read_yaml(self.imported.output.directory / "eval.yaml").data
+        return read_yaml(self.imported.directory / "eval.yaml").data
 
     @property
     def cases(self) -> list[dict[str, Any]]:
-        directory = self.imported.output.directory
-        return [read_yaml(directory / name).data for _, name in self.imported.output.cases]
+        directory = self.imported.directory
+        return [read_yaml(directory / case.file).data for case in self.imported.draft.cases]
 
     @property
     def case(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class Result:
         return [note.what for note in self.imported.notes if note.field == field]
 
     def loads(self) -> None:
-        loaded = load_paths([self.imported.output.directory])
+        loaded = load_paths([self.imported.directory])
         assert not loaded.errors
 
 

@@ -45,9 +45,9 @@ def import_suite(
 
     data = []
     for item in import_files(files, out, format_=from_.value if from_ else None, force=force):
-        source, suite = shown_path(item.source), item.output.directory
+        source, suite = shown_path(item.source), item.directory
         cases = [
-            {"id": case.id, "file": shown_path(suite / name)} for case, name in item.output.cases
+            {"id": case.id, "file": shown_path(suite / case.file)} for case in item.draft.cases
         ]
         data.append(
             {
