@@ -68,14 +68,6 @@ ANTHROPIC: dict[str, Any] = {
     "skill_name": "s",
     "evals": [{"id": 1, "prompt": "p", "expectations": ["e", {"text": "f"}]}],
 }
-LANGFUSE: list[Any] = [
-    {
-        "id": "i",
-        "input": {"query": "q"},
-        "expected_output": {"response": "r"},
-        "metadata": {"history": [{"role": "user", "content": "c"}]},
-    }
-]
 
 
 def mappings(data: Any, loc: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -97,7 +89,7 @@ EVERYWHERE = [
     pytest.param(name, data, loc, id=f"{name}-{'.'.join(map(str, loc)) or 'top'}")
     for name, data in {
         "agentv": AGENTV, "promptfoo": PROMPTFOO, "vibecheck": VIBECHECK,
-        "anthropic": ANTHROPIC, "langfuse": LANGFUSE,
+        "anthropic": ANTHROPIC,
     }.items()
     for loc in mappings(data)
 ]  # fmt: skip

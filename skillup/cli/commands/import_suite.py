@@ -21,7 +21,6 @@ class From(StrEnum):
     vibecheck = "vibecheck"
     promptfoo = "promptfoo"
     anthropic = "anthropic"
-    langfuse = "langfuse"
 
 
 def import_suite(
@@ -35,7 +34,7 @@ def import_suite(
     force: Force = False,
     as_json: AsJson = False,
 ) -> int:
-    """Convert suites of AgentV, vibecheck, promptfoo, Anthropic's skill evals or Langfuse.
+    """Convert suites of AgentV, vibecheck, promptfoo or Anthropic's skill evals.
 
     What could not be carried over, or only nearly, is listed line by line.
     """
