@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -26,7 +26,7 @@ from skillup.reports.markdown import escape
 from skillup.reports.text import plain
 from skillup.reports.view_model import total_tokens
 from skillup.schema.grade import Grade
-from skillup.schema.record import Record, TranscriptItem, TurnRecord
+from skillup.schema.record import Record, TranscriptItem
 from skillup.store import RunDirectory
 
 _RESERVED = {"metrics.json", "transcript.md", "user_notes.md"}
@@ -201,43 +201,24 @@ def _stays_inside(name: str) -> bool:
 def transcript_text(record: Record) -> str:
     """The conversation in Markdown; the viewer takes the prompt from below its first heading."""
     messages = [m for turn in record.turns for m in (turn, *turn.follow_ups)]
-    prompt = messages[0].content if messages else ""
-    parts = ["## Eval Prompt", _as_said(prompt)]
+    parts: list[str] = []
     for number, message in enumerate(messages, start=1):
-        parts += list(_message(message, number, first=number == 1))
+        steps = "\n".join(filter(None, map(_step, message.transcript)))
+        head = "Eval Prompt" if number == 1 else f"Message {number}"
+        parts += [f"## {head}", _as_said(message.content)]
+        if steps:
+            parts += [f"### What the agent did ({number})", _as_said(steps)]
+        parts += [f"### Answer ({number})", _as_said(message.response) or "(none)"]
     return "\n\n".join(parts) + "\n"
-
-
-def _message(message: TurnRecord, number: int, *, first: bool) -> Iterator[str]:
-    if not first:
-        yield f"## Message {number}"
-        yield _as_said(message.content)
-    if message.transcript:
-        yield f"### What the agent did{'' if first else f' ({number})'}"
-        yield "\n".join(filter(None, map(_step, message.transcript)))
-    yield f"### Answer{'' if first else f' ({number})'}"
-    yield _as_said(message.response) or "(none)"
 
 
 def _step(item: TranscriptItem) -> str:
     if (call := item.tool_call) is not None:
-        arguments = json.dumps(call.arguments, ensure_ascii=False)
-        return f"- calls {_code(f'{call.name} {arguments}')}"
-    if item.tool_result is not None:
-        content = item.tool_result.content
-        shown = content[:_RESULT_CHARACTERS] + ("…" if len(content) > _RESULT_CHARACTERS else "")
-        fenced = "\n".join(f"      {line}" for line in plain(shown).splitlines())
-        return f"- {item.tool_result.status}:\n\n{fenced}\n"
-    return f"- {item.type}: {_code(item.text)}" if item.text else ""
-
-
-def _code(text: str) -> str:
-    """One line that Markdown leaves as it is."""
-    flat = " ".join(plain(text).split())
-    ticks = "`"
-    while ticks in flat:
-        ticks += "`"
-    return f"{ticks} {flat} {ticks}" if "`" in flat else f"`{flat}`"
+        return f"calls {call.name} {json.dumps(call.arguments, ensure_ascii=False)}"
+    if (result := item.tool_result) is not None:
+        cut = "…" if len(result.content) > _RESULT_CHARACTERS else ""
+        return f"{result.status}: {result.content[:_RESULT_CHARACTERS]}{cut}"
+    return f"{item.type}: {item.text}" if item.text else ""
 
 
 def _as_said(text: str) -> str:

@@ -185,7 +185,6 @@ class TemplateScope:
     """The names that the templates of one test know."""
 
     variables: Mapping[str, SourceValue] = field(default_factory=dict)
-    captured: frozenset[str] = frozenset()
     empties: bool = True
     """A name without a value is an empty text, as in nunjucks; else the text stays as it is."""
     needed: dict[str, str] = field(default_factory=dict)
@@ -235,7 +234,7 @@ class TemplateScope:
             raise LookupError(f"`{expression}`")
         name, default = match["name"], match["default"]
         default = None if default is None else default.strip().strip("'\"")
-        if name in self.captured or (match["kind"] and default is None):
+        if match["kind"] and default is None:
             self._later[name] = f"{{{{ {expression} }}}}"
             return f"\ue000{name}\ue001"
         if match["kind"]:
@@ -275,7 +274,7 @@ class TemplateScope:
                 where = f"{original} stands outside of a message, where there are no variables"
                 node.lost(where, "left as it is: write the value in its place")
                 return original
-            if name not in self.captured and name not in self.needed:
+            if name not in self.needed:
                 self.needed[name] = original
                 node.changed(
                     f"{original} is filled in when the case is run",

@@ -59,7 +59,7 @@ class CaseDraft:
     node: SourceValue
     id: str = ""
     turns: list[dict[str, Any]] = field(default_factory=list)
-    """Each with `content`, and with `assertions`, `expected_output` and `capture` as they are."""
+    """Each with `content`, and with `assertions` and `expected_output` as they are."""
     conversation: bool = False
     """Written as `turns` even if there is only one."""
     title: str = ""
@@ -93,7 +93,7 @@ class CaseDraft:
             )
             for turn in self.turns
         ]
-        several = self.conversation or len(turns) > 1 or any("capture" in turn for turn in turns)
+        several = self.conversation or len(turns) > 1
         first = {} if several else turns[0]
         given = {
             "system": escape(self.system),

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import yaml
 
 from skillup.load.yaml_reader import resolve_plain
-
-# What a block of text cannot hold without an indentation indicator, an escape or a lost blank; nor
-# blank lines at its end, after which PyYAML ends the document.
-_NOT_IN_A_BLOCK = re.compile(
-    r"\A[ \n]|[ \t]$|\n\n\Z|"
-    r"[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]",
-    re.MULTILINE,
-)
 
 
 class _Dumper(yaml.SafeDumper):
@@ -32,7 +23,11 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     style = None
-    if "\n" in text and not _NOT_IN_A_BLOCK.search(text):
+    # Not in a block: what would need an indentation indicator, an escape or a blank that gets lost,
+    # and blank lines at its end, after which PyYAML ends the document.
+    lines = text.split("\n")
+    shown = all(line.isprintable() and line == line.rstrip() for line in lines)
+    if len(lines) > 1 and shown and text[0] not in " \n" and not text.endswith("\n\n"):
         style = "|"
     elif not text.isprintable() or len(text) > 1000 or not isinstance(resolve_plain(text), str):
         style = '"'  # a plain text would not mean itself to a reader of YAML 1.2

@@ -23,7 +23,7 @@ from skillup.schema.grade import CheckResult
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
 from skillup.workspace.failures import path_problem
-from skillup.workspace.snapshot import unified_diff
+from skillup.workspace.snapshot import file_diffs, printable
 from skillup.workspace.trees import list_tree
 
 ReadFile = Callable[[FileState], bytes | None]
@@ -107,39 +107,12 @@ def judged_part(context: CheckContext) -> JudgedPart | NothingToJudge:
 
 # What changed in the workspace from the start to the point in question, and what is in it.
 
-_TEXT_BYTES = 1 << 20  # Larger files are only named in a diff
-
 
 def diff_lines(before: Files, after: Files, read_file: ReadFile) -> Iterator[str]:
     """A unified diff, line by line without newlines; binary and large files are only named."""
-
-    def text(state: FileState | None) -> str | None:
-        if state is None:
-            return ""
-        if state.link is not None or state.size > _TEXT_BYTES or not state.kept:
-            return None
-        content = read_file(state)
-        try:
-            return None if content is None or b"\0" in content else content.decode()
-        except UnicodeDecodeError:
-            return None
-
-    def described(state: FileState | None) -> str:
-        if state is None:
-            return "nothing"
-        return f"link to {state.link}" if state.link is not None else f"{state.size} bytes"
-
-    for path in sorted({*before, *after}):
-        old, new = before.get(path), after.get(path)
-        if _same(old, new):
-            continue
-        yield f"--- {_header(f'a/{path}') if old is not None else '/dev/null'}"
-        yield f"+++ {_header(f'b/{path}') if new is not None else '/dev/null'}"
-        old_text, new_text = text(old), text(new)
-        if old_text is None or new_text is None:
-            yield f"[{described(old)} → {described(new)}; not shown: no text, large or not kept]"
-        else:
-            yield from unified_diff(old_text, new_text)
+    paths = sorted({*before, *after})
+    changed = [path for path in paths if not _same(before.get(path), after.get(path))]
+    return file_diffs(changed, before, after, read_file)
 
 
 def file_list(before: Files, after: Files) -> str:
@@ -155,13 +128,8 @@ def file_list(before: Files, after: Files) -> str:
         elif not state.kept:
             about = " (too large to be kept)"
         what = "unchanged" if _same(old, new) else what
-        lines.append(f"{what:<10}{state.size:>10}  {_header(path)}{about}")
+        lines.append(f"{what:<10}{state.size:>10}  {printable(path)}{about}")
     return "\n".join(lines) + "\n" if lines else "the workspace has no files\n"
-
-
-def _header(path: str) -> str:
-    """As git does, so that a newline in a name cannot look like a line of the diff."""
-    return path if path.isprintable() else ascii(path)
 
 
 def _same(old: FileState | None, new: FileState | None) -> bool:

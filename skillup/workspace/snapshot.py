@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -142,7 +142,13 @@ def diff_snapshots(
     deleted = sorted(before.files.keys() - after.files.keys())
     modified = sorted(filter(differs, before.files.keys() & after.files.keys()))
     paths = sorted([*added, *deleted, *modified])
-    diff = diff_of_files(paths, before.files, after.files, blobs, limit)
+    diff, room = "", limit
+    for line in file_diffs(paths, before.files, after.files, blobs.read_state):
+        room -= len(line) + 1
+        if room < 0:
+            diff += f"[the diff goes on; cut at {limit} characters]\n"
+            break
+        diff += f"{line}\n"
     return WorkspaceChanges(added=added, modified=modified, deleted=deleted, diff=diff)
 
 
@@ -221,7 +227,7 @@ class _FileReader:
 
 _CONTEXT_LINES = 3
 _MOST_COMPARISONS = 2_000_000
-"""Beyond this many pairs of lines the changed region is shown as replaced as a whole."""
+"""Beyond this many pairs of lines the changed region is not shown."""
 _TEXT_BYTES = 1 << 20
 """Larger files are only named in a diff."""
 
@@ -246,18 +252,11 @@ def unified_diff(before: str, after: str) -> Iterator[str]:
     # Only what lies between is compared, with enough around it for the context.
     skip, keep = max(0, start - _CONTEXT_LINES), max(0, end - _CONTEXT_LINES)
     a, b = a[skip : len(a) - keep], b[skip : len(b) - keep]
-    if len(a) * len(b) <= _MOST_COMPARISONS:
-        hunks = list(difflib.SequenceMatcher(None, a, b).get_grouped_opcodes(_CONTEXT_LINES))
-    else:
-        head, a_end, b_end = start - skip, len(a) - (end - keep), len(b) - (end - keep)
-        hunks = [
-            [
-                ("equal", 0, head, 0, head),
-                ("replace", head, a_end, head, b_end),
-                ("equal", a_end, len(a), b_end, len(b)),
-            ]
-        ]
-    for hunk in hunks:
+    if len(a) * len(b) > _MOST_COMPARISONS:
+        yield f"[lines {start + 1} to {skip + len(a)} changed: too many to be shown]"
+        return
+    matcher = difflib.SequenceMatcher(None, a, b)
+    for hunk in matcher.get_grouped_opcodes(_CONTEXT_LINES):
         (_, a_start, _, b_start, _), (_, _, a_end, _, b_end) = hunk[0], hunk[-1]
         sides = ((skip + a_start, a_end - a_start), (skip + b_start, b_end - b_start))
         old, new = (f"{first + 1 if length else first},{length}" for first, length in sides)
@@ -272,44 +271,31 @@ def unified_diff(before: str, after: str) -> Iterator[str]:
                     yield "\\ No newline at end of file"
 
 
-def diff_of_files(
-    paths: list[str],
+def file_diffs(
+    paths: Iterable[str],
     before: Mapping[str, FileState],
     after: Mapping[str, FileState],
-    blobs: BlobStore,
-    limit: int,
-) -> str:
-    """Unified diffs of `paths`, in that order, at most about `limit` characters.
-
-    Binary, large and no longer kept files are only named; a diff that is cut says so.
-    """
-    kept: list[str] = []
-    room = limit
-    for path in paths:
-        for line in _file_diff(path, before.get(path), after.get(path), blobs):
-            room -= len(line) + 1
-            if room < 0:
-                return "".join([*kept, f"[the diff goes on; cut at {limit} characters]\n"])
-            kept.append(f"{line}\n")
-    return "".join(kept)
-
-
-def _file_diff(
-    path: str, old: FileState | None, new: FileState | None, blobs: BlobStore
+    read: Callable[[FileState], bytes | None],
 ) -> Iterator[str]:
-    for mark, side, state in (("---", "a", old), ("+++", "b", new)):
-        # As git does, so that a newline in a name cannot look like a line of the diff.
-        name = f"{side}/{path}" if path.isprintable() else ascii(f"{side}/{path}")
-        yield f"{mark} {'/dev/null' if state is None else name}"
-    if old is not None and new is not None and old.executable != new.executable:
-        yield f"[now {'executable' if new.executable else 'not executable'}]"
-    old_text, new_text = _text(old, blobs), _text(new, blobs)
-    if old_text is not None and new_text is not None:
-        yield from unified_diff(old_text, new_text)
-        return
-    links = any(state is not None and state.link is not None for state in (old, new))
-    why = "" if links else "; not shown: binary, large or not kept"
-    yield f"[{_described(old)} → {_described(new)}{why}]"
+    """Unified diffs of `paths`, line by line; binary, large and no longer kept ones are named."""
+    for path in paths:
+        old, new = before.get(path), after.get(path)
+        for mark, side, state in (("---", "a", old), ("+++", "b", new)):
+            yield f"{mark} {'/dev/null' if state is None else printable(f'{side}/{path}')}"
+        if old is not None and new is not None and old.executable != new.executable:
+            yield f"[now {'executable' if new.executable else 'not executable'}]"
+        old_text, new_text = _text(old, read), _text(new, read)
+        if old_text is not None and new_text is not None:
+            yield from unified_diff(old_text, new_text)
+            continue
+        links = any(state is not None and state.link is not None for state in (old, new))
+        why = "" if links else "; not shown: binary, large or not kept"
+        yield f"[{_described(old)} → {_described(new)}{why}]"
+
+
+def printable(path: str) -> str:
+    """As git does, so that a newline in a name cannot look like a line of the diff."""
+    return path if path.isprintable() else ascii(path)
 
 
 def _described(state: FileState | None) -> str:
@@ -320,13 +306,13 @@ def _described(state: FileState | None) -> str:
     return f"{state.size} bytes"
 
 
-def _text(state: FileState | None, blobs: BlobStore) -> str | None:
+def _text(state: FileState | None, read: Callable[[FileState], bytes | None]) -> str | None:
     """The file as text; empty if there is no file, None if it cannot be shown."""
     if state is None:
         return ""
-    if state.size > _TEXT_BYTES:
+    if state.link is not None or state.size > _TEXT_BYTES or not state.kept:
         return None
-    content = blobs.read_state(state)
+    content = read(state)
     try:
         return None if content is None or b"\0" in content else content.decode()
     except UnicodeDecodeError:

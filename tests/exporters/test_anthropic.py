@@ -124,7 +124,7 @@ def test_what_people_and_agents_say_is_no_markup_in_the_transcript(tmp_path: Pat
     [transcript] = [path.read_text() for path in (project.root / "ws").rglob("transcript.md")]
     fenced = "\n".join(f" {line}" for line in ("`````", *evil.splitlines(), "`````"))
     assert transcript.startswith(f"## Eval Prompt\n\n{fenced}\n\n")
-    assert f"### Answer\n\n{fenced}\n\n" in transcript
+    assert f"### Answer (1)\n\n{fenced}\n\n" in transcript
     assert "## Message 2\n\n ```\n ## Two\n of <b>them\n ```\n" in transcript
     assert transcript.endswith("### Answer (2)\n\nplain words\n")
 

@@ -69,22 +69,6 @@ def test_tests_of_one_conversation_become_turns_of_one_case(
     assert result.noted("providers") == ["not carried over"]
 
 
-def test_a_stored_answer_is_captured_for_later_turns(convert: Convert) -> None:
-    result = convert("""
-        prompts: ["{{ message }}"]
-        providers: [openai:x]
-        tests:
-          - vars: {message: Name a fruit}
-            options: {storeOutputAs: fruit}
-          - vars: {message: "Why {{ fruit }}?"}
-            assert: [{type: contains, value: because}]
-        """)
-    first, second = result.case["input"]["turns"]
-    assert first["capture"] == [{"variable": "fruit", "jsonpath": "$.response"}]
-    assert second["content"] == "Why <<fruit>>?"
-    assert any("became turns of one conversation" in note for note in result.notes)
-
-
 def test_a_list_of_texts_is_a_test_for_each_and_other_lists_are_not(convert: Convert) -> None:
     result = convert("""
         prompts: ["{{ topic }} in {{ lang }}: {{ rows[0].a }}"]

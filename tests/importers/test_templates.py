@@ -75,9 +75,5 @@ def test_a_variable_of_the_environment_becomes_a_name_in_a_message() -> None:
     assert filled("{{ env.REGION }}") == "{{ env.REGION }}"
 
 
-def test_a_captured_answer_stays_a_name() -> None:
-    assert filled("Why {{ fruit }}?", live=True, captured=frozenset({"fruit"})) == "Why <<fruit>>?"
-
-
 def test_templates_that_name_each_other_end() -> None:
     assert "{{" in filled("{{ a }}", "a: '{{ b }}'\nb: '{{ a }}'")

@@ -214,7 +214,7 @@ def test_a_directory_without_skill_md_none_at_all_and_skill_md_as_a_directory(
     for name, message in {
         "empty": "no SKILL.md",
         "missing": "no SKILL.md",
-        "odd": "a directory, not a file",
+        "odd": "not a regular file",
     }.items():
         problem = skill_problem(tmp_path / name)
         assert problem is not None

@@ -66,12 +66,11 @@ def _add_cases(suite: SuiteContext, prompts: list[Prompt], tests: list[ListedTes
 def _of_group(
     group: list[ListedTest], prompt: Prompt | None, suite: SuiteContext
 ) -> list[CaseDraft]:
-    captured: set[str] = set()
-    made: list[CaseDraft] = []
-    for test in group:
-        for variables in test.variables(promptfoo=suite.promptfoo):
-            made.append(CaseBuilder(test, variables, prompt, suite, frozenset(captured)).build())
-            captured.update(rule["variable"] for rule in made[-1].turns[-1].get("capture", ()))
+    made = [
+        CaseBuilder(test, variables, prompt, suite).build()
+        for test in group
+        for variables in test.variables(promptfoo=suite.promptfoo)
+    ]
     if len(group) == 1:
         return made
     whole = _merged(made)
@@ -84,15 +83,10 @@ def _conversations(prompt: Prompt | None, tests: list[ListedTest]) -> list[list[
     if any(test.get("mode", "turns") for test in tests):
         return [[test] for test in tests]
     continues = prompt is not None and prompt.continues
-    stores = any(test.node.get("options").get("storeOutputAs") for test in tests)
-    if stores and not continues:
-        tests[0].node.changed(
-            "an answer is stored for later tests", "all tests became turns of one conversation"
-        )
     groups: dict[object, list[ListedTest]] = {}
     for index, test in enumerate(tests):
         label = test.conversation_id
-        groups.setdefault(label if label or continues or stores else index, []).append(test)
+        groups.setdefault(label if label or continues else index, []).append(test)
     return list(groups.values())
 
 

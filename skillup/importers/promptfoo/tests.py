@@ -106,7 +106,6 @@ class CaseBuilder:
         variables: Variables,
         prompt: Prompt | None,
         suite: SuiteContext,
-        captured: frozenset[str],
     ) -> None:
         known = dict(variables)
         for name, variable in variables.items():
@@ -114,7 +113,7 @@ class CaseBuilder:
                 text = files.read(variable.value, variable, test.base)
                 known[name] = variable if text is None else replace(variable, value=text)
         # AgentV's older suites are full of text that only looks like a template.
-        self.scope = TemplateScope(known, captured, empties=suite.promptfoo or bool(variables))
+        self.scope = TemplateScope(known, empties=suite.promptfoo or bool(variables))
         self.test, self.prompt, self.suite = test, prompt, suite
         self.node = test.node.with_scope(self.scope)
         self.case = CaseDraft(self.node, placed=list(suite.placed), setup=list(suite.setup))
@@ -218,8 +217,6 @@ class CaseBuilder:
                 "a reference that the other tool only shows to its judges",
                 "here it is a check of its own: a judge compares the answer with it",
             )
-        if name := self.test.node.get("options").get("storeOutputAs").text():
-            turn["capture"] = [{"variable": name, "jsonpath": "$.response"}]
         case.turns.append(turn)
         # Promptfoo's `_conversation` as a test writes it; a prompt that uses it has the agent's.
         past = self.scope.variables.get(HISTORY, self.node.nothing)
