@@ -12,24 +12,24 @@ from typer.core import TyperGroup
 from skillup.cli.signals import raising
 
 VERBS = {
-    "run": "run",
-    "merge": "merge",
-    "judge": "judge",
-    "show": "show",
-    "report": "report",
-    "view": "view",
-    "compare": "compare",
-    "trends": "trends",
-    "validate": "validate",
-    "list": "list_cases",
-    "init": "init",
-    "import": "import_suite",
-    "export": "export",
-    "schema": "schema",
-    "doctor": "doctor",
-    "session": "session",
+    "run": "run.run",
+    "merge": "reports.merge",
+    "judge": "judge.judge",
+    "show": "reports.show",
+    "report": "reports.report",
+    "view": "view.view",
+    "compare": "reports.compare",
+    "trends": "reports.trends",
+    "validate": "suites.validate",
+    "list": "suites.list_cases",
+    "init": "suites.init",
+    "import": "suites.import_suite",
+    "export": "reports.export",
+    "schema": "suites.schema",
+    "doctor": "suites.doctor",
+    "session": "session.session",
 }
-"""The module of each verb, and in it the function of the same name, or a Typer of more verbs."""
+"""The module of each verb, and in it its function, or a Typer of more verbs."""
 
 
 class _Verbs(TyperGroup):
@@ -53,8 +53,9 @@ def app_for(arguments: Sequence[str]) -> typer.Typer:
     )
     app.callback()(_options)
     verb = next(iter(arguments), "")
-    for name, module in {verb: VERBS[verb]}.items() if verb in VERBS else VERBS.items():
-        command = getattr(import_module(f"skillup.cli.commands.{module}"), module)
+    for name, place in {verb: VERBS[verb]}.items() if verb in VERBS else VERBS.items():
+        module, _, function = place.partition(".")
+        command = getattr(import_module(f"skillup.cli.commands.{module}"), function)
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:

@@ -57,7 +57,7 @@ def odd(what: str):
     globals()[what]()
     time.sleep(60)
 
-VERBS["odd"] = "odd"
+VERBS["odd"] = "odd.odd"
 sys.modules["skillup.cli.commands.odd"] = sys.modules["__main__"]
 
 leave_when_interrupted()

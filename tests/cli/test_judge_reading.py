@@ -83,7 +83,6 @@ def test_an_edited_criterion_is_asked_and_flips(project: Project) -> None:
     assert outcome.exit_code == 1, outcome.stderr
     assert "PASS → FAIL" in outcome.stderr
     assert "names the folder" in outcome.stderr
-    assert "was     rubric" in outcome.stderr
     assert "judges that read: calls 1, of them stored 0, tokens " in outcome.stderr
     data = project.run("judge", "run", "--cases", "cases", "--json").data
     assert data["judging"]["calls"] == 1

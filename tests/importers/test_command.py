@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from skillup.cli.commands.import_suite import import_suite
+from skillup.cli.commands.suites import import_suite
 from skillup.cli.errors import run_app
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"

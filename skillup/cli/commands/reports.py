@@ -1,0 +1,305 @@
+"""The verbs about a run that has ended: show, report, export, merge, compare and trends."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from shlex import quote
+from typing import Annotated
+
+import typer
+
+from skillup.cli import options as o
+from skillup.errors import ExitCode, UsageError
+
+
+def show(
+    run: Annotated[str, typer.Argument(metavar="[RUN]", help=o.RUN_HELP)] = "last",
+    case: Annotated[
+        str | None, typer.Argument(metavar="[CASE_GLOB]", help="Cases whose id matches; '*': all.")
+    ] = None,
+    trial: Annotated[int | None, o.option("Only this repetition.", min=1)] = None,
+    failed: Annotated[
+        bool,
+        o.option("Only what failed or met an error; so, too, if no case is named.", "--failed"),
+    ] = False,
+    full: o.Full = False,
+    as_json: o.AsJson = False,
+) -> int:
+    """Print conversations of a run, turn by turn, with what the checks found.
+
+    Without arguments: those of the last run that failed or met an error.
+
+    Exit code: 0, or 2 if there is no such run or case.
+    """
+    from skillup.app.runs import run_path
+    from skillup.app.shown_trials import shown_trials
+    from skillup.reports.terminal.conversation import print_trial
+    from skillup.reports.terminal.layout import make_console
+    from skillup.reports.text import count, plain
+    from skillup.store.journal import no_mask, to_json
+
+    only_failed = failed or (case is None and trial is None)
+    shown = shown_trials(run_path(run), case, trial, only_failed=only_failed)
+    if as_json:  # a trial at a time
+        sys.stdout.write(f'{{"run_id": {json.dumps(shown.run_id)}, "trials": [')
+        for number, one in enumerate(shown.trials()):
+            data = {
+                "job": one.job,
+                "grade": one.grade.model_dump(mode="json", by_alias=True) if one.grade else None,
+                "record": one.record.model_dump(mode="json", by_alias=True),
+            }
+            text = to_json(data, no_mask, indent=None).decode().rstrip("\n")
+            sys.stdout.write((",\n" if number else "\n") + text)
+        sys.stdout.write("\n]}\n")
+        return 0
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # agents' texts may hold halves of characters
+    console = make_console(sys.stdout)
+
+    def say(text: str, style: str | None = None) -> None:
+        console.print(plain(text), style=style, markup=False, soft_wrap=True)
+
+    for number, one in enumerate(shown.trials()):
+        if number:
+            console.print()
+        print_trial(one, console, full=full)
+    for job, why in shown.unreadable.items():
+        say(f"{job}: {why}", "yellow")
+    if not shown.jobs and not shown.ended:
+        say(f"{shown.run_id}: no trial has ended: they were not run, or are running")
+    elif not shown.jobs:
+        ended = count(shown.ended, "trial")
+        say(f"{shown.run_id}: none of the {ended} that ended failed or met an error")
+        say(f"to see all: skillup show {quote(run)} {quote(case or '*')}")
+    return 0
+
+
+def report(
+    run: o.RunName,
+    formats: Annotated[
+        o.Texts, o.option("html, junit, markdown, benchmark, json; repeatable.", "--report")
+    ] = None,
+    against: Annotated[
+        str | None,
+        o.option("An earlier run to stand beside it in report.html; or `previous`.", metavar="RUN"),
+    ] = None,
+    index: o.IndexUrl = None,
+) -> int:
+    """Write a run's reports from its files; default: all of them."""
+    from skillup.analysis import with_analysis
+    from skillup.app.runs import run_path
+    from skillup.history.baseline import PREVIOUS, run_before
+    from skillup.history.index import index_url
+    from skillup.history.runs import read_run
+    from skillup.load.discover import workspace_root
+    from skillup.reports.formats import FORMATS, HTML, parse_formats, write_reports
+    from skillup.store import RunDirectory
+    from skillup.store.journal import no_mask
+    from skillup.store.run_directory import RESULT_FILE
+
+    directory = RunDirectory.open(run_path(run))
+    names = parse_formats(formats or [",".join(FORMATS)])
+    beside = None
+    if against is not None:
+        if HTML not in names:
+            raise UsageError("--against is for report.html", hint="add --report html")
+        if against == PREVIOUS:
+            url = index_url(index, os.environ, workspace_root(Path()), write=False)
+            beside = Path(run_before(read_run(directory.path), url).path)
+        else:
+            beside = run_path(against)
+        if beside.resolve() == directory.path.resolve():
+            raise UsageError(
+                f"--against {against}: that is the run itself", hint="name another one"
+            )
+    there = (directory.path / RESULT_FILE).exists()
+    result = directory.read_result() if there and names != (HTML,) else None
+    if result is not None:
+        result = with_analysis(result, directory.run_info())
+    # What is in a run's files was masked when it was written.
+    written = write_reports(result, names, directory.path, no_mask, index=index, against=beside)
+    sys.stdout.writelines(f"{path}\n" for path in written)
+    return 0
+
+
+class To(StrEnum):
+    """What can be written."""
+
+    anthropic = "anthropic"
+
+
+def export(
+    run: o.RunName,
+    format_: Annotated[To, o.option("What to write.", "--format")] = To.anthropic,  # noqa: ARG001
+    out: Annotated[Path | None, o.option("A new folder. Default: RUN/anthropic.")] = None,
+) -> int:
+    """Write a run as a workspace of Anthropic's skill-creator."""
+    from skillup.app.runs import run_path
+    from skillup.exporters.anthropic import export_run
+    from skillup.reports.terminal.listing import shown_path
+    from skillup.reports.text import plain
+    from skillup.store import RunDirectory
+
+    directory = RunDirectory.open(run_path(run))
+    for exported in export_run(directory, out or directory.path / "anthropic"):
+        runs = "1 run" if exported.graded == 1 else f"{exported.graded} runs"
+        rest = f", {exported.others} not graded (see the notes)" if exported.others else ""
+        what = f"{exported.suite} on {exported.engine}: {runs}{rest}"
+        sys.stderr.write(plain(f"{what} → {shown_path(exported.directory)}\n"))
+    return 0
+
+
+def merge(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="The runs of `skillup run --shard`.")
+    ],
+    out: Annotated[
+        Path, o.option("The merged run's directory.", metavar="PATH", parser=o.parse_out)
+    ],
+    report: o.Reports = None,
+    index: o.IndexUrl = None,
+    as_json: o.AsJson = False,
+) -> int:
+    """Make one run of shards that ran elsewhere.
+
+    Exit code: that of the run, as if it had run in one place (see `skillup run`).
+    """
+    from skillup.app.merge import merge_runs
+    from skillup.app.runs import index_finished_run, run_path
+    from skillup.cli.commands.run import exit_code
+    from skillup.reports.formats import parse_formats, write_reports
+    from skillup.store.journal import no_mask, to_json
+
+    formats = parse_formats(report or ())
+    result = merge_runs([run_path(run) for run in runs], out)
+    write_reports(result, formats, out, no_mask, index=index)
+    index_finished_run(out, Path(), index)
+    if as_json:
+        sys.stdout.write(to_json(result, no_mask, indent=2).decode())
+    counts, baseline = result.summary, result.summary.baseline
+    errors = counts.error + (baseline.error if baseline is not None else 0)
+    parts = {"passed": counts.passed, "failed": counts.fail, "errors": errors}
+    parts |= {"skipped": counts.skip, "not run": len(result.not_run)}
+    told = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
+    sys.stderr.write(f"{told or 'no trials'}   {out}\n")
+    return exit_code(result)
+
+
+def compare(
+    a: Annotated[
+        str,
+        typer.Argument(
+            help="A run's directory, its id or the beginning of it, `last`, or `previous`: the "
+            "newest one before B of the same cases and engines."
+        ),
+    ] = "previous",
+    b: Annotated[str, typer.Argument(help="The later run, named in the same way.")] = "last",
+    gate: Annotated[
+        o.Texts, o.option("NAME=VALUE; outranks the suites' gates, for all suites; repeatable.")
+    ] = None,
+    index: o.IndexUrl = None,
+    as_json: o.AsJson = False,
+) -> int:
+    """Compare two runs, case by case.
+
+    Exit code: 0 every gate is met (or there is none), 1 one is not, 2 usage, or a run that cannot
+    be read.
+    """
+    from skillup.history.baseline import PREVIOUS, compare_with_index, find_run, run_before
+    from skillup.history.gates import check_gates, gates_by_suite, given_gates
+    from skillup.history.index import index_url
+    from skillup.load.discover import workspace_root
+    from skillup.reports.comparison import comparison_json
+    from skillup.reports.terminal.comparison import print_comparison
+    from skillup.reports.terminal.layout import make_console
+    from skillup.store.places import runs_folder
+
+    given = given_gates(gate or ())
+    root = workspace_root(Path())
+    url = index_url(index, os.environ, root, write=False)
+    folder = runs_folder(root)
+    later = find_run(b, url, folder)
+    earlier = run_before(later, url) if a == PREVIOUS else find_run(a, url, folder)
+    # A run that was copied is the same run; its id alone may be a mere name of a directory.
+    if (earlier.run_id, earlier.started_at) == (later.run_id, later.started_at):
+        raise UsageError(
+            f"A and B are the same run, {later.run_id}",
+            hint="`skillup compare previous RUN` compares a run with the one before",
+        )
+    gates = gates_by_suite(later, given)
+    comparison = compare_with_index(earlier, later, gates, url)
+    results = check_gates(comparison, gates)
+    if as_json:
+        sys.stdout.write(comparison_json(comparison, results))
+    else:
+        print_comparison(comparison, results, make_console(sys.stdout))
+    return ExitCode.PASSED if all(result.met for result in results) else ExitCode.FAILED
+
+
+_SHOWN = 20
+
+
+def trends(
+    suites: Annotated[
+        o.Texts,
+        typer.Argument(metavar="[SUITE]...", help="Names or globs. Default: all suites."),
+    ] = None,
+    case: o.CaseGlobs = None,
+    engine: Annotated[
+        o.Texts,
+        o.option("Only these profiles (globs); repeatable.", "--engine", "-e"),
+    ] = None,
+    variant: Annotated[str | None, o.option("with_skill or without_skill. Default: both.")] = None,
+    last: Annotated[int, o.option("The newest so many runs of each suite.", min=1)] = 20,
+    everything: Annotated[
+        bool, o.option("Also cases of a large suite that always passed.", "--all")
+    ] = False,
+    rebuild: Annotated[
+        bool, o.option("First index the runs that are there anew.", "--rebuild")
+    ] = False,
+    index: o.IndexUrl = None,
+    as_json: o.AsJson = False,
+) -> int:
+    """Show how suites and their cases fared over past runs, and when a case began to fail.
+
+    Exit code: 0 shown, 2 usage or no index, 3 the index cannot be read.
+    """
+    from skillup.history import index as runs
+    from skillup.history.series import SeriesFilter, histories
+    from skillup.load.discover import workspace_root
+    from skillup.reports.comparison import trends_json
+    from skillup.reports.terminal.layout import make_console
+    from skillup.reports.terminal.trends import print_trends
+    from skillup.reports.text import count, listed_ids, plain
+    from skillup.store.places import runs_folder
+
+    if variant not in (None, "with_skill", "without_skill"):
+        raise UsageError(f"--variant {variant}: no such variant", hint="with_skill, without_skill")
+    root = workspace_root(Path())
+    url = runs.index_url(index, os.environ, root, write=rebuild)
+    if not url:
+        raise UsageError("--index none: there is nothing to show", hint="name an index")
+    if rebuild:
+        done = list(runs.rebuild(url, runs_folder(root)))
+        for path, error in done:
+            if error is not None:
+                sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
+        sys.stderr.write(f"{count(sum(error is None for _, error in done), 'run')} indexed\n")
+    with runs.open_index(url, write=False) as connection:
+        rows = runs.tallies_of_all_runs(connection)
+    chosen = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
+    found = histories(rows, chosen, last)
+    if not found:
+        names = sorted({row.key.suite for row in rows})
+        hint = f"suites in the index: {listed_ids(names, _SHOWN) or 'none yet'}"
+        raise UsageError("no indexed run matches", hint=hint)
+    if as_json:
+        sys.stdout.write(trends_json(found))
+    else:
+        print_trends(found, make_console(sys.stdout), everything=everything)
+    return 0

@@ -1,0 +1,215 @@
+"""The verbs about suites and what they need: validate, list, init, import, schema and doctor."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from skillup.cli import options as o
+from skillup.errors import ExitCode, UsageError
+
+
+def validate(
+    paths: o.Paths = None,
+    var: o.Vars = None,
+    trust: o.Trust = False,  # noqa: ARG001 - its callback does it
+    as_json: o.AsJson = False,
+) -> int:
+    """Check suites, cases and the workspace's profiles without running anything."""
+    from skillup.app.request import default_paths, parse_vars
+    from skillup.app.validation import validate_paths
+    from skillup.reports.terminal.listing import print_problems, problem_as_dict
+
+    counts, problems = validate_paths(default_paths(paths), parse_vars(var))
+    if as_json:
+        numbers = {f"{kind}s": number for kind, number in counts.items()}
+        data = {**numbers, "problems": [problem_as_dict(problem) for problem in problems]}
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    else:
+        print_problems(problems, counts)
+    errors = any(problem.severity == "error" for problem in problems)
+    return ExitCode.USAGE if errors else ExitCode.PASSED
+
+
+def list_cases(
+    paths: o.Paths = None,
+    case: o.CaseGlobs = None,
+    tag: o.Tags = None,
+    item: o.Item = None,
+    sample_size: o.SampleSize = None,
+    seed: o.Seed = 0,
+    trust: o.Trust = False,  # noqa: ARG001 - its callback does it
+    as_json: o.AsJson = False,
+) -> int:
+    """List suites and their cases without running them."""
+    from skillup.app.request import default_paths
+    from skillup.load.datasets import Sampling, sampled
+    from skillup.load.suites import load_paths
+    from skillup.plan import Selection, is_selected
+    from skillup.reports.terminal.listing import case_as_dict, print_listing
+
+    loaded = load_paths(default_paths(paths)).or_raise()
+    selection = Selection(case_globs=tuple(case or ()), tags=tuple(tag or ()))
+    suites = sampled(loaded.suites, Sampling(item, sample_size, seed))
+    chosen = [(suite, [c for c in suite.cases if is_selected(c, selection)]) for suite in suites]
+    if as_json:
+        data = [case_as_dict(suite, item) for suite, cases in chosen for item in cases]
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    else:
+        print_listing(chosen)
+    return 0
+
+
+def init(
+    skill_dir: Annotated[
+        Path, typer.Argument(metavar="SKILL_DIR", help="The skill: the directory of its SKILL.md.")
+    ] = Path(),
+    engine: Annotated[str, o.option("Who runs the cases.", "--engine", "-e")] = "scripted",
+    request: Annotated[str | None, o.option("What a user says who needs the skill.")] = None,
+    force: o.Force = False,
+) -> int:
+    """Write evals/ for a skill: a case that needs it, one that does not, and one of two turns."""
+    from skillup.app.suites.new import new_suite, write_suite
+    from skillup.load.discover import workspace_root
+    from skillup.load.profiles import load_profile
+    from skillup.reports.text import plain
+
+    load_profile(engine, workspace_root(skill_dir), os.environ)  # raises if there is none
+    files = new_suite(skill_dir, engine, request)
+    write_suite(skill_dir, files, force=force)
+    lines = [f"wrote {path}" for path in sorted(files)]
+    # From there: runs are kept where the command is given, and there they are ignored.
+    cd = "" if str(skill_dir) == "." else f"cd {shlex.quote(str(skill_dir))} && "
+    lines.append(f"next: {cd}skillup run .")
+    if engine == "scripted":
+        lines.append("with a real agent, there: skillup run . --engine claude_code")
+    lines.append(f"then say in {skill_dir / 'evals/cases'} what your skill must do")
+    sys.stderr.writelines(plain(line) + "\n" for line in lines)
+    return 0
+
+
+class From(StrEnum):
+    """The tools whose files are read."""
+
+    agentv = "agentv"
+    vibecheck = "vibecheck"
+    promptfoo = "promptfoo"
+    anthropic = "anthropic"
+    langfuse = "langfuse"
+
+
+def import_suite(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE…", help="YAML, JSON or JSONL files of suites.")
+    ],
+    out: Annotated[Path, o.option("The new suite's folder; several files get one each.")],
+    from_: Annotated[
+        From | None, o.option("Which tool's. Default: by what is in the file.", "--from")
+    ] = None,
+    force: o.Force = False,
+    as_json: o.AsJson = False,
+) -> int:
+    """Convert suites of AgentV, vibecheck, promptfoo, Anthropic's skill evals or Langfuse.
+
+    What could not be carried over, or only nearly, is listed line by line.
+    """
+    from skillup.importers.convert import import_files
+    from skillup.reports.terminal.listing import shown_path
+    from skillup.reports.text import count, plain
+
+    data = []
+    for item in import_files(files, out, format_=from_.value if from_ else None, force=force):
+        source, suite = shown_path(item.source), item.output.directory
+        cases = [
+            {"id": case.id, "file": shown_path(suite / name)} for case, name in item.output.cases
+        ]
+        data.append(
+            {
+                "source": source,
+                "format": item.format,
+                "suite": shown_path(suite / "eval.yaml"),
+                "name": item.draft.name,
+                "cases": cases,
+                "notes": [asdict(note) | {"file": shown_path(note.file)} for note in item.notes],
+            }
+        )
+        if as_json:
+            continue
+        for note in item.notes:
+            text = str(note).removeprefix(str(note.file))
+            sys.stderr.write(plain(shown_path(note.file) + text) + "\n")
+        lost = sum(note.kind == "lost" for note in item.notes)
+        what = f"{source} ({item.format}) → {shown_path(suite)}: {count(len(cases), 'case')}"
+        changed = len(item.notes) - lost
+        sys.stderr.write(plain(f"{what}; {lost} not carried over, {changed} changed\n"))
+    if as_json:
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    return 0
+
+
+class Which(StrEnum):
+    """The files that have a schema."""
+
+    case = "case"
+    suite = "suite"
+    profile = "profile"
+    judge = "judge"
+    record = "record"
+    result = "result"
+
+
+def schema(
+    which: Annotated[Which | None, typer.Argument(help="Default: all of them.")] = None,
+    out: Annotated[Path | None, o.option("Write NAME.schema.json files to this folder.")] = None,
+) -> int:
+    """Print the JSON Schema of suites, cases, profiles, written-down judges, records or results."""
+    from skillup.load.json_schema import json_schema, schema_names
+
+    names = [which.value] if which else schema_names()
+    schemas = {name: json_schema(name) for name in names}
+    if out is None:
+        data = schemas[which.value] if which else schemas
+        sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+        return 0
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        for name, value in schemas.items():
+            text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+            (out / f"{name}.schema.json").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to {out}: {error.strerror or error}", hint="choose another --out"
+        ) from None
+    return 0
+
+
+def doctor(
+    engine: Annotated[
+        o.Texts, typer.Argument(help="Profiles or adapters. Default: all of them.")
+    ] = None,
+    probe: Annotated[
+        bool, o.option("Run a conversation of two turns: asks the model, costs.", "--probe")
+    ] = False,
+    as_json: o.AsJson = False,
+) -> int:
+    """Show which CLIs are installed, which versions, how they would log in.
+
+    Exit code: 0 if at least what was named works, 3 otherwise.
+    """
+    from skillup.app.doctor import examine, exit_code, print_findings
+
+    findings = examine(engine, probe=probe)
+    if as_json:
+        data = [finding.as_dict() for finding in findings]
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+    else:
+        print_findings(findings)
+    return exit_code(findings, named=bool(engine))
