@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -52,17 +51,6 @@ def test_prints_line_by_line_what_was_not_carried_over(
     )
     assert counted == "suite.yaml (agentv) → new: 1 case; 2 not carried over, 0 changed"
     assert (here / "new" / "eval.yaml").is_file()
-
-
-def test_json_is_on_stdout(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("suite.yaml", "--out", "new", "--json", "--from", "agentv") == 0
-    out, err = capsys.readouterr()
-    (data,) = json.loads(out)
-    assert err == ""
-    assert data["format"] == "agentv"
-    assert data["suite"] == "new/eval.yaml"
-    assert data["cases"] == [{"id": "one", "file": "new/cases/one.yaml"}]
-    assert [(note["line"], note["kind"]) for note in data["notes"]] == [(2, "lost"), (6, "lost")]
 
 
 @pytest.mark.parametrize(

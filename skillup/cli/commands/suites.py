@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import sys
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -103,7 +102,6 @@ class From(StrEnum):
     vibecheck = "vibecheck"
     promptfoo = "promptfoo"
     anthropic = "anthropic"
-    langfuse = "langfuse"
 
 
 def import_suite(
@@ -115,9 +113,8 @@ def import_suite(
         From | None, o.option("Which tool's. Default: by what is in the file.", "--from")
     ] = None,
     force: o.Force = False,
-    as_json: o.AsJson = False,
 ) -> int:
-    """Convert suites of AgentV, vibecheck, promptfoo, Anthropic's skill evals or Langfuse.
+    """Convert suites of AgentV, vibecheck, promptfoo or Anthropic's skill evals.
 
     What could not be carried over, or only nearly, is listed line by line.
     """
@@ -125,33 +122,15 @@ def import_suite(
     from skillup.reports.terminal.listing import shown_path
     from skillup.reports.text import count, plain
 
-    data = []
     for item in import_files(files, out, format_=from_.value if from_ else None, force=force):
-        source, suite = shown_path(item.source), item.output.directory
-        cases = [
-            {"id": case.id, "file": shown_path(suite / name)} for case, name in item.output.cases
-        ]
-        data.append(
-            {
-                "source": source,
-                "format": item.format,
-                "suite": shown_path(suite / "eval.yaml"),
-                "name": item.draft.name,
-                "cases": cases,
-                "notes": [asdict(note) | {"file": shown_path(note.file)} for note in item.notes],
-            }
-        )
-        if as_json:
-            continue
         for note in item.notes:
             text = str(note).removeprefix(str(note.file))
             sys.stderr.write(plain(shown_path(note.file) + text) + "\n")
+        source, suite = shown_path(item.source), shown_path(item.directory)
         lost = sum(note.kind == "lost" for note in item.notes)
-        what = f"{source} ({item.format}) → {shown_path(suite)}: {count(len(cases), 'case')}"
-        changed = len(item.notes) - lost
-        sys.stderr.write(plain(f"{what}; {lost} not carried over, {changed} changed\n"))
-    if as_json:
-        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
+        cases = count(len(item.draft.cases), "case")
+        what = f"{source} ({item.format}) → {suite}: {cases}; {lost} not carried over"
+        sys.stderr.write(plain(f"{what}, {len(item.notes) - lost} changed\n"))
     return 0
 
 
