@@ -25,7 +25,6 @@ from skillup.app.planning import plan_of
 from skillup.app.request import RunRequest, request_from
 from skillup.app.run_session import RunSession, first_skillup_error
 from skillup.app.shutdown import until_signalled
-from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError
 from skillup.executors.cluster.worker import ANSWER_FILE, NO_ROOM
 from skillup.load.trust import VARIABLE
@@ -47,7 +46,7 @@ def main() -> int:
         request = _placed_below(root, asked["request"])
         os.chdir(request.directory)
         plan, _ = plan_of(request)
-        answer = _check(asked, plan) if asked.get("check") else _run(asked, request, plan)
+        answer = _run(asked, request, plan)
         Path(asked["directory"], ANSWER_FILE).write_text(json.dumps(answer))
     except (SkillupError, BaseExceptionGroup) as error:
         refused = error if isinstance(error, SkillupError) else first_skillup_error(error)
@@ -87,29 +86,13 @@ def _placed_below(root: str, given: dict[str, Any]) -> RunRequest:
     )
 
 
-def _check(asked: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    """Why the plan cannot be run here, and why it may not; the versions of the CLIs."""
-    found: dict[str, Any] = {"problem": None, "doubt": None, "versions": {}}
-
-    async def look() -> None:
-        for profile in {job.profile.name: job.profile for job in plan.jobs}.values():
-            about = await get_engine(profile.engine).check(profile, os.environ)
-            found["versions"][profile.name] = about.version
-            problem = about.problem.message if about.problem is not None else None
-            found["problem"] = found["problem"] or problem
-            found["doubt"] = found["doubt"] or next(iter(about.notes), None)
-
-    anyio.run(look)
-    if found["problem"] is None and [job.id for job in plan.jobs] != asked["jobs"]:
-        found["problem"] = "the suites make another plan there than here"
-    return found
-
-
-def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, Any] | None:
-    """Run ``asked["jobs"]``; why their run has stopped, if it has."""
+def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, Any]:
+    """Run ``asked["jobs"]``; why their run has stopped, and the errors that they met, by kind."""
     chosen = set(asked["jobs"])
     # What they depend on has been seen to by the client.
     jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in chosen)
+    if len(jobs) != len(chosen):
+        raise SkillupError("the suites make another plan there than here")
     with RunSession(
         # Whether a case is decided the client knows.
         replace(request, until_decided=False),
@@ -121,7 +104,9 @@ def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, An
     ) as session:
         anyio.run(until_signalled, partial(session.run, _Nobody()))
         reason = session.options.stopping.reason
-    return reason.model_dump(mode="json") if reason is not None else None
+        errors = [grade.error for grade in session.grades.values() if grade.error is not None]
+    stop = reason.model_dump(mode="json") if reason is not None else None
+    return {"stop": stop, "errors": {error["kind"]: error["message"] for error in errors}}
 
 
 class _Nobody:

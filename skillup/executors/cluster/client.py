@@ -81,8 +81,6 @@ class _Worker:
     threads: int
     problem: str | None = _UNKNOWN
     """Why it gets no trials."""
-    doubt: str | None = None
-    """Why it gets none while there is another."""
     running: int = 0
 
 
@@ -107,11 +105,10 @@ async def run_on_cluster(
         async with _connected(cluster.scheduler) as client, anyio.create_task_group() as group:
             backend = _DaskBackend(run, client, cluster, group)
             try:
-                await backend.open()
+                group.start_soon(backend.watch)
                 for name, engine in {j.profile.name: j.profile.engine for j in plan.jobs}.items():
-                    # As the workers have them: on this machine there need be none.
-                    available = Availability(True, (), version=backend.versions[name])
-                    run.engines[name] = get_engine(engine), available
+                    # The workers have them: on this machine there need be none.
+                    run.engines[name] = get_engine(engine), Availability(True, ())
                 await run.run_all(backend.run, [job for job in plan.jobs if job.id not in grades])
             finally:
                 with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
@@ -128,32 +125,15 @@ class _DaskBackend:
         self._request = {
             "run": self.id,
             "run_id": run.options.run_id,
-            "version": __version__,
             "request": dict(cluster.request),
         }
         self._workers: dict[str, _Worker] = {}
-        self.versions: dict[str, str | None] = {}
-        """Of the profiles' CLIs."""
 
     def _ready(self) -> list[_Worker]:
-        able = [one for one in self._workers.values() if one.problem is None]
-        return [one for one in able if one.doubt is None] or able
+        return [one for one in self._workers.values() if one.problem is None]
 
-    def _is_looking(self) -> bool:
-        return any(one.problem == _UNKNOWN for one in self._workers.values())
-
-    async def open(self) -> None:
-        """Find workers. Raises SkillupError if none can run the trials."""
-        self._group.start_soon(self._watch)
-        await _until(lambda: bool(self._workers) and not self._is_looking())
-        if not self._ready():
-            raise SkillupError(
-                f"no worker can run these trials: {self._problems()}",
-                hint="install what is missing there; docs/cluster.md says what a worker needs",
-            )
-
-    async def _watch(self) -> None:
-        """Look who is there. Raises SkillupError if no worker has been ready for a minute."""
+    async def watch(self) -> None:
+        """Look who is there. Raises SkillupError if nobody is for a minute, or no one is fit."""
         since = time.monotonic()
         while True:
             try:
@@ -166,44 +146,50 @@ class _DaskBackend:
             for address in there.keys() - self._workers.keys():
                 self._workers[address] = _Worker(address, there[address])
                 self._group.start_soon(self._prepare, self._workers[address])
-            if self._ready() or self._is_looking():
+            if self._workers:
                 since = time.monotonic()
             elif time.monotonic() - since > _WITHOUT_WORKERS_SECONDS:
-                what = f"no worker has been there for {_WITHOUT_WORKERS_SECONDS:g} s"
-                what += f" that can run these trials: {self._problems() or 'there is none'}"
-                start = "start some: `dask worker ADDRESS`, or scale() of the cluster's deployer"
-                raise SkillupError(what, hint=f"{start}; {_GO_ON}")
+                raise SkillupError(
+                    f"the cluster has had no workers for {_WITHOUT_WORKERS_SECONDS:g} s",
+                    hint="start some: `dask worker ADDRESS`, or scale() of the cluster's "
+                    f"deployer; {_GO_ON}",
+                )
+            problems = {address: one.problem for address, one in self._workers.items()}
+            if problems and not {None, _UNKNOWN} & {*problems.values()}:
+                every = "; ".join(f"{address}: {problem}" for address, problem in problems.items())
+                raise SkillupError(
+                    f"no worker can run these trials: {every}",
+                    hint="install what is missing there (docs/cluster.md says what a worker "
+                    f"needs); {_GO_ON}",
+                )
             threads = sum(one.threads for one in self._ready())
             self._run.scheduler.resize(min(threads, self._cluster.parallel or threads) or 1)
             await anyio.sleep(_POLL_SECONDS)
 
     async def _prepare(self, one: _Worker) -> None:
-        """Send the suites to a worker, and have it look what it lacks for them."""
-        request = {**self._request, "jobs": [job.id for job in self._run.plan.jobs], "check": True}
-        about: Any = OSError("no answer")
+        """Send the suites to a worker."""
+        problem: Any = "it does not answer"
         with anyio.move_on_after(_PREPARE_SECONDS):
             try:
                 answers = await self._client.run(
                     worker.prepare,
-                    request,
+                    self.id,
+                    __version__,
                     self._cluster.files,
                     workers=[one.address],
                     on_error="return",
                 )
-                about = answers.get(one.address, about)
+                problem = answers.get(one.address, problem)
             except OSError as error:  # the connection
-                about = error
-        if isinstance(about, BaseException):
-            about = {"problem": _failure(about)}
-        one.problem, one.doubt = about["problem"], about.get("doubt")
-        self.versions = about.get("versions") or self.versions
-        if one.problem is not None:
-            _warn(f"worker {one.address}: {one.problem}; it gets no trials")
-        elif one.doubt is not None:  # a login may be where skillup does not look
-            _warn(f"worker {one.address}: {one.doubt}; it gets no trials where others have one")
+                problem = error
+        one.problem = None
+        if problem is not None:
+            text = _failure(problem) if isinstance(problem, BaseException) else problem
+            self._exclude(one, text)
 
-    def _problems(self) -> str:
-        return "; ".join(f"{a}: {one.problem}" for a, one in self._workers.items() if one.problem)
+    def _exclude(self, one: _Worker, problem: str) -> None:
+        one.problem = problem
+        _warn(f"worker {one.address}: {problem}; it gets no trials")
 
     async def run(self, jobs: Sequence[Job]) -> None:
         """Have the jobs run, and conclude them."""
@@ -231,11 +217,11 @@ class _DaskBackend:
             "jobs": [job.id for job in jobs],
             "references": {case_of(job.id): known.get(case_of(job.id), {}) for job in jobs},
         }
-        last = ""
-        for attempt in range(LOSSES_ALLOWED + 1):
+        losses: list[str] = []
+        while len(losses) <= LOSSES_ALLOWED:
             await _until(lambda: bool(self._ready()))
             one = min(self._ready(), key=lambda one: one.running / one.threads)
-            for job in jobs if attempt == 0 else ():
+            for job in () if losses else jobs:
                 self._run.observer.trial_started(job, 1)
             one.running += 1
             try:
@@ -246,19 +232,26 @@ class _DaskBackend:
                 what = f"the worker's skillup failed: {answer['failed']}"
                 return TurnError(kind="internal", message=what)
             if "lost" not in answer:
-                return answer
-            last = answer["lost"]
-            self._run.stopping.note(f"worker {one.address}: {last}; trials there were lost")
+                missing = answer["errors"].get("engine_not_found")
+                if missing is None and len(self._ready()) > 1:  # another one may have a login
+                    missing = answer["errors"].get("auth")
+                if missing is None:
+                    return answer
+                self._exclude(one, missing)
+                continue
+            losses.append(answer["lost"])
+            text = f"worker {one.address}: {losses[-1]}; trials there were lost"
+            self._run.stopping.note(text)
             for job in jobs:
-                about = {"job": job.id, "worker": one.address, "reason": last}
-                self._run.directory.journal("trial_lost", **about)
-                self._run.observer.trial_lost(job, one.address, last)
+                self._run.directory.journal(
+                    "trial_lost", job=job.id, worker=one.address, reason=losses[-1]
+                )
+                self._run.observer.trial_lost(job, one.address, losses[-1])
             if answer.get("unfit"):
-                one.problem = last
-                _warn(f"worker {one.address}: {last}; it gets no trials")
+                self._exclude(one, losses[-1])
             elif answer.get("anew"):
                 self._workers.pop(one.address, None)  # it is prepared once more
-        message = f"its worker was lost {LOSSES_ALLOWED + 1} times while it ran; last: {last}"
+        message = f"its worker was lost {len(losses)} times while it ran; last: {losses[-1]}"
         return TurnError(kind="crash", message=message)
 
     async def _submit(self, request: dict[str, Any], one: _Worker) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What runs in a Dask worker: it lays out the suites, and runs trials in processes of their own.
+"""What runs in a Dask worker: it keeps the suites, and runs trials in processes of their own.
 
 Not in the worker's own process: there other people's tasks start processes, too, which skillup's
 care for its own (it adopts orphans, and ends those that nobody else can have left) must not touch.
@@ -33,7 +33,6 @@ ANSWER_FILE = "answer.json"
 """What the process says at its end; beside it is the directory `run`."""
 
 _PROGRAM = (sys.executable, "-P", "-m", "skillup.app.cluster_unit")
-_CHECK_SECONDS = 100.0
 _POLL_SECONDS = 0.2
 _STOP_SECONDS = 30.0
 _places: dict[str, tuple[Path, bytes]] = {}
@@ -41,33 +40,14 @@ _places: dict[str, tuple[Path, bytes]] = {}
 agent may have changed what it was judged by (S8)."""
 
 
-async def prepare(request: dict[str, Any], files: bytes, dask_worker: Any) -> dict[str, Any]:
-    """Lay out the suites, and look whether the plan can be run here.
-
-    The answer: ``{"problem": why not, "doubt": why maybe not, "versions": of the CLIs}``.
-    """
-    if request["version"] != __version__:
-        return {"problem": f"it has skillup {__version__}, not {request['version']}"}
-    return await asyncio.to_thread(_prepare, request, files, dask_worker.local_directory)
-
-
-def _prepare(request: dict[str, Any], files: bytes, local_directory: str) -> dict[str, Any]:
-    end_what_was_left()
+async def prepare(run: str, version: str, files: bytes, dask_worker: Any) -> str | None:
+    """Keep the files of the run for its trials; why none can be run here."""
+    if version != __version__:
+        return f"it has skillup {__version__}, not {version}"
     # Dask removes its local directory once the worker has gone, however it went.
-    place = Path(tempfile.mkdtemp(prefix="skillup-", dir=local_directory)).resolve()
-    end = time.monotonic() + _CHECK_SECONDS
-    try:
-        unpack(files, place / "root")
-        code, problem = _run_program(request, place, lambda: time.monotonic() < end)
-        if code == 0:
-            answer: dict[str, Any] = json.loads((place / ANSWER_FILE).read_text())
-            remove_tree(place / "root")
-            _places[request["run"]] = place, files
-            return answer
-    except OSError as error:
-        problem = str(error)
-    remove_tree(place)
-    return {"problem": problem or "it could not check what it has"}
+    place = tempfile.mkdtemp(prefix="skillup-", dir=dask_worker.local_directory)
+    _places[run] = Path(place).resolve(), files
+    return None
 
 
 async def forget(run: str) -> None:
@@ -80,9 +60,10 @@ async def forget(run: str) -> None:
 def run_trials(request: dict[str, Any]) -> dict[str, Any]:
     """Run ``request["jobs"]``, which are one trial or share turns; a Dask task.
 
-    The answer: ``{"trials": archive of the run directory, "stop": why its run has stopped}``;
-    ``{"failed": what the process printed}`` where it would fail on every worker; or ``{"lost": why,
-    "unfit": whether the worker is to get no more}`` where another attempt may do better.
+    The answer: ``{"trials": archive of the run directory, "stop": why its run has stopped,
+    "errors": what it may be the worker's fault that they met, by kind}``; ``{"failed": what the
+    process printed}`` where it would fail on every worker; or ``{"lost": why, "unfit": whether the
+    worker is to get no more}`` where another attempt may do better.
     """
     from distributed import get_worker
 
@@ -112,9 +93,8 @@ def run_trials(request: dict[str, Any]) -> dict[str, Any]:
             return {"lost": output or "its disk has no room left", "unfit": True}
         if code != 0:
             return {"failed": output or f"exit code {code}"}
-        stop = json.loads((directory / ANSWER_FILE).read_text())
-        archive = pack_run(directory / "run", str(directory / "root").encode())
-        return {"trials": archive, "stop": stop}
+        answer = json.loads((directory / ANSWER_FILE).read_text())
+        return {**answer, "trials": pack_run(directory / "run", f"{directory}/root".encode())}
     except OSError as error:
         unfit = error.errno in (errno.ENOSPC, errno.EDQUOT)
         return {"lost": f"{type(error).__name__}: {error}", "unfit": unfit}

@@ -108,6 +108,7 @@ VOLATILE = {
     "session_id",
     "session_path",
     "started_at",
+    "version",  # of a CLI that was not asked: the client has none
 }
 PLACES = re.compile(
     r"/[^ \"']*/skillup-[^ \"'/]*/[0-9a-f]{12}|\b[0-9a-f]{8}-[0-9a-f]{4}-[-0-9a-f]*|after \d+ s"

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -17,6 +18,7 @@ import psutil
 import pytest
 
 from tests.support.dask_cluster import GUARD_SECONDS, DaskCluster, wait_for, wait_until_gone
+from tests.support.moody import AGENT
 from tests.support.project import Project
 from tests.support.small_disk import namespace
 
@@ -256,32 +258,19 @@ def test_what_an_agent_changes_on_a_worker_judges_no_trial_there(
     assert (tmp_path / "edited").exists()
 
 
-# A CLI that only some of the workers have: it tells its version, which is all that is asked here.
-CLI = "#!/bin/sh\necho '9.9.9 (Claude Code)'\n"
-
-
-def folder_with(tmp_path: Path, program: str) -> str:
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / program).write_text(CLI)
-    (folder / program).chmod(0o755)
-    return str(folder)
-
-
 def test_workers_without_the_cli_or_with_another_skillup_get_no_trials(
     project: Project, cluster: DaskCluster, tmp_path: Path
 ) -> None:
-    path = os.pathsep.join((folder_with(tmp_path, "agent-cli"), os.environ["PATH"]))
+    program = tmp_path / "bin/agent-cli"  # only some of the workers have it
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S -X utf8 {AGENT} "$@"\n')
+    program.chmod(0o755)
+    path = os.pathsep.join((str(program.parent), os.environ["PATH"]))
     project.write(
         {
-            "engines/lab.yaml": "engine: claude_code\ncommand: agent-cli\n",
+            "engines/lab.yaml": "engine: scripted\ncommand: [agent-cli]\n",
             "cases/eval.yaml": "name: x\nengine: lab\n",
-            # Nobody is asked for what is recorded already, so no agent is needed to pass.
-            "cases/a.yaml": """
-                input:
-                  transcript: [{role: user, content: hi}, {role: assistant, content: ok}]
-                assertions: [{contains: ok}]
-                """,
+            "cases/a.yaml": QUICK,
         }
     )
     cluster.start_worker("without")
@@ -297,9 +286,9 @@ def test_workers_without_the_cli_or_with_another_skillup_get_no_trials(
     assert "no worker can run these trials: tcp://127.0.0.1:" in refused.stderr
     assert "it has skillup 0.0.1, not " in refused.stderr
     assert "there is no program `agent-cli`" in refused.stderr
-    assert "trial_started" not in {event["event"] for event in project.journal()}
+    assert not events(project, "trial_finished")
 
-    cluster.start_worker("with", env={"PATH": path, "ANTHROPIC_API_KEY": "sk-lab"})
+    cluster.start_worker("with", env={"PATH": path})
     outcome = project.run("run", "cases", *there)
     assert "it gets no trials" in outcome.stderr
     assert outcome.exit_code == 0, outcome.stderr
