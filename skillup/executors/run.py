@@ -219,8 +219,7 @@ class Run:
         seed = zlib.crc32((f"{job.id}\n{options.seed}" if options.seed else job.id).encode())
         simulator = None
         if simulators is not None:
-            from skillup.simulator.engine_user import USER
-            from skillup.simulator.factory import SimulatorPlace
+            from skillup.simulator.factory import USER, SimulatorPlace
 
             scratch, raw = place.scratch / USER, place.raw / USER
             simulator = simulators.player(job, SimulatorPlace(scratch, raw, attempt.number, seed))

@@ -15,11 +15,12 @@ from skillup.errors import ExitCode
 from skillup.judges.rejudge.changes import GradeChange
 from skillup.judges.rejudge.judges_compared import (
     Agreement,
+    Confusion,
     Disagreement,
     JudgeColumn,
     JudgePair,
+    Score,
 )
-from skillup.judges.rejudge.labels import Confusion, Score
 from skillup.reports.result import GradeTotals
 from skillup.schema.analysis import Analysis
 from skillup.schema.grade import Grade, Judging

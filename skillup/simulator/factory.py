@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from skillup.engines.base import SessionResumer, TrialContext
+import anyio.to_thread
+
+from skillup.engines.base import Engine, SessionResumer, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
+from skillup.judges.agent.session import NoAgentAnswerError, ThrottledSession
 from skillup.judges.models.client import Models
+from skillup.judges.models.question import read_answer
 from skillup.plan import Job
+from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
-from skillup.schema.record import TurnError
+from skillup.schema.record import SimulatorInfo, TurnError, Usage, total_cost, total_usage
 from skillup.schema.suite import UserSimulator, needs_simulator, playing_model
-from skillup.simulator.engine_user import EngineUser
-from skillup.simulator.prompt import ModelUser
-from skillup.trial.request import SimulatedUserEngine as Player
+from skillup.simulator.prompt import (
+    ModelUser,
+    as_message,
+    form_of,
+    form_text,
+    next_text,
+    part_text,
+)
+from skillup.trial.request import THE_RUNS_END, SimulatedUserEngine, SimulatorMessage, SimulatorPart
 
+USER = "user"
+"""The folder of a trial's user, in its scratch and beside its raw streams; and their stem."""
 NOBODY = (
     "the case needs a simulated user, and nobody plays it: "
     "set `user_simulator.model` (or `engine`) in eval.yaml"
@@ -90,7 +103,7 @@ class SimulatorFactory:
             why = problem.message
         return f"`{suite.engine}` cannot play the user: {why}" if why is not None else None
 
-    def player(self, job: Job, place: SimulatorPlace) -> Player | None:
+    def player(self, job: Job, place: SimulatorPlace) -> SimulatedUserEngine | None:
         """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody."""
         case, root, suite = job.loaded.case, job.suite.root, job.suite.suite.user_simulator
         if not needs_simulator(case):
@@ -137,3 +150,68 @@ class SimulatorFactory:
     def _profile(self, name: str, root: Path) -> Profile:
         """The profile `name` as a user is played with it: whatever it says, read-only."""
         return self.profiles(name, root).model_copy(update={"permission": "read_only"})
+
+
+# The user, played by a CLI agent: a session of its own, resumed for each message.
+
+
+class EngineUser:
+    """:class:`~skillup.trial.request.SimulatedUserEngine`."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        context: Callable[[], TrialContext],
+        rate_limiter: RateLimiter,
+        timeout_seconds: float,
+    ) -> None:
+        """`context` makes the directories that the user works in, once they are needed."""
+        self._engine = engine
+        self._context = context
+        self._rate_limiter = rate_limiter
+        self._timeout_seconds = timeout_seconds
+        self._session: ThrottledSession | None = None
+        self._seen = 0
+        """Live exchanges that the session knows of."""
+
+    async def speak(self, part: SimulatorPart) -> SimulatorMessage:
+        """The user's next message; asked once more if the answer has not the form."""
+        session = self._session
+        if session is None:
+            trial = await anyio.to_thread.run_sync(self._context)
+            session = self._session = ThrottledSession(
+                self._engine, trial, self._rate_limiter, self._timeout_seconds, USER
+            )
+        form, session.turns = form_of(part), []
+        how = form_text(form.model_json_schema())
+
+        def prompt(first: bool, problem: str) -> str:
+            if first:
+                return "\n\n".join([part_text(part), next_text(part), how])
+            if problem:
+                return f"Your answer cannot be read: {problem}.\n\n{how}"
+            return "\n\n".join([next_text(part, since=self._seen, resumed=True), how])
+
+        try:
+            reply = await session.ask(prompt, lambda response: read_answer(response, form))
+        except NoAgentAnswerError as failed:
+            error = failed.error
+            ends = error is not None and error.kind in THE_RUNS_END
+            failure = TurnError(
+                kind=error.kind if error is not None and ends else "judge",
+                message=f"the simulated user ({session.trial.profile.name}): {failed}",
+                evidence=error.evidence if error is not None else "",
+            )
+            return SimulatorMessage(info=_info(session), error=failure)
+        self._seen = len(part.said)
+        return replace(as_message(reply), info=_info(session))
+
+
+def _info(session: ThrottledSession) -> SimulatorInfo:
+    usage, profile = total_usage(turn.usage for turn in session.turns), session.trial.profile
+    named = session.turns[-1].model if session.turns else None
+    return SimulatorInfo(
+        usage=Usage(**usage) if usage is not None else None,
+        cost_usd=total_cost(turn.cost_usd for turn in session.turns),
+        model=named or profile.model or profile.name,
+    )

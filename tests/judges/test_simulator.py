@@ -21,8 +21,7 @@ from skillup.schema.record import HistoryItem
 from skillup.schema.scripted import Script
 from skillup.schema.suite import UserSimulator, playing_model
 from skillup.simulator import SimulatorFactory
-from skillup.simulator.engine_user import EngineUser
-from skillup.simulator.factory import SimulatorPlace
+from skillup.simulator.factory import EngineUser, SimulatorPlace
 from skillup.simulator.prompt import TranscriptLine, UserReply, as_message, next_text, part_text
 from skillup.trial.request import SimulatorMessage, SimulatorPart
 from tests.support.virtual_time import HurriedTime

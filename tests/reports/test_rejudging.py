@@ -11,8 +11,7 @@ from rich.console import Console
 
 from skillup.errors import ExitCode
 from skillup.judges.rejudge.changes import compare
-from skillup.judges.rejudge.judges_compared import JudgeColumn, pairs_of
-from skillup.judges.rejudge.labels import Label, against_labels
+from skillup.judges.rejudge.judges_compared import JudgeColumn, Label, against_labels, pairs_of
 from skillup.reports.rejudging import RejudgeCounts, judgement_json, panel_data
 from skillup.reports.terminal.rejudging import (
     counts_line,

@@ -14,10 +14,12 @@ from skillup.judges.rejudge.judges_compared import (
     NOW,
     RECORDED,
     JudgeColumn,
+    against_labels,
     judged_by,
+    labels_to_fill_in,
     pairs_of,
+    read_labels,
 )
-from skillup.judges.rejudge.labels import against_labels, labels_to_fill_in, read_labels
 from skillup.judges.rejudge.regrade import RegradeItem
 from skillup.reports.rejudging import RejudgeCounts, panel_data
 from skillup.reports.terminal.layout import make_console

@@ -61,7 +61,7 @@ from skillup.schema.check_specs import Criterion
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.profile import Profile
-from skillup.schema.record import FileState, Usage, total_cost, total_usage
+from skillup.schema.record import Usage, total_cost, total_usage
 from skillup.workspace.failures import PreparationError, refuse_full_disk
 from skillup.workspace.skills import SkillToInstall, install_skill, skill_name, skill_problem
 
@@ -345,31 +345,25 @@ class _AgentJudge:
         """All that an answer depends on; what is long, as a hash."""
         judge, judged, record = self.judge, self.judged, self.judged.record
         place = (record.run_id, record.suite, record.case_id, record.engine.profile)
-        given: dict[str, Any] = self._clean(
+        attached: dict[str, str | None] = {}
+        for item in judge.context.attachments if judge.context is not None else []:
+            content = attachment(item.path, judged, self.place.suite_root, self.read_file)
+            attached[item.path] = None if content is None else hashlib.sha256(content).hexdigest()
+        files = [(path, state.model_dump(mode="json")) for path, state in judged.files.items()]
+        before = [(path, state.model_dump(mode="json")) for path, state in judged.before.items()]
+        shown = [as_json(judged.turns, record.history), sorted(files), sorted(before)]
+        asked: dict[str, Any] = self._clean(
             {
                 "agent_judge": judge.engine or record.engine.profile,
                 "judge": judge.model_dump(mode="json", include=_GIVEN, exclude_none=True),
                 "question": question(self.asked, Materials()),
                 "trial": [*place, record.variant, record.trial, judged.number],
-                "transcript": as_json(judged.turns, record.history),
-                "final_message": judged.last.response,
-                "files": _states(judged.files),
-                "files_before": _states(judged.before),
+                "shown": key_of({"shown": shown}),
+                "attachments": attached,
                 "sample": sample,
             }
         )
-        for name in ("transcript", "final_message", "files", "files_before"):
-            given[name] = key_of({name: given[name]})
-        attached: dict[str, str | None] = {}
-        for item in judge.context.attachments if judge.context is not None else []:
-            content = attachment(item.path, judged, self.place.suite_root, self.read_file)
-            known = None if content is None else hashlib.sha256(content).hexdigest()
-            attached[item.path] = known
-        return given | {"attachments": attached}
+        return asked
 
     def _clean(self, data: Any) -> Any:
         return as_stored(data, self.place.mask)
-
-
-def _states(files: Mapping[str, FileState]) -> dict[str, Any]:
-    return {path: files[path].model_dump(mode="json") for path in sorted(files)}

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -194,53 +193,33 @@ class RemoteModels:
     async def _request(
         self, messages: list[ModelMessage], question: ModelQuestion, endpoint: Endpoint
     ) -> ModelResponse:
+        """The response, asked for as long as its provider's refusals are waited out.
+
+        Raises RefusedError if they are not any more; CannotAskError if the run has ended.
+        """
         model = self._model(endpoint)
-        seconds = question.model.timeout_seconds or DEFAULT_SECONDS
+        throttle = self._rate_limiter.of_model(endpoint.base_url, endpoint.key)
         refused = self._refused.setdefault((endpoint.base_url, endpoint.name), set())
         schema = schema_of(question.form, question.ids)
-        tool = ToolDefinition(
-            name=_TOOL, parameters_json_schema=schema, description="Your answer.", strict=True,
-            kind="output",
-        )  # fmt: skip
-
+        seconds = question.model.timeout_seconds or DEFAULT_SECONDS
+        # The client's own limit is one for each read: a server that trickles has no end.
+        longest = (1 + RETRIES) * (seconds + _LONGEST_PAUSE_SECONDS)
         while True:
+            if await throttle.ready() is None:
+                raise CannotAskError("the run has ended, and asks its provider nothing more")
             settings = ModelSettings(timeout=seconds)
             # An answer should be the same again; models that reason take no temperature.
             profile: Mapping[str, object] = dict(model.profile)
             refusing = ("anthropic_disallows_sampling_settings", "openai_supports_reasoning")
             if "temperature" not in refused and not any(profile.get(name) for name in refusing):
                 settings["temperature"] = 0.0
-            offered = replace(tool, strict=False) if "strict" in refused else tool
+            tool = ToolDefinition(
+                name=_TOOL, parameters_json_schema=schema, description="Your answer.",
+                strict="strict" not in refused, kind="output",
+            )  # fmt: skip
             parameters = ModelRequestParameters(
-                output_mode="tool", output_tools=[offered], allow_text_output=False
+                output_mode="tool", output_tools=[tool], allow_text_output=False
             )
-            try:
-                return await self._throttled(model, messages, settings, parameters, endpoint)
-            except ai.ModelRequestRejectedError as error:
-                words = _words(error)
-                setting = next((name for name in ("temperature", "strict") if name in words), None)
-                if setting is None or setting in refused:
-                    raise
-                refused.add(setting)
-
-    async def _throttled(
-        self,
-        model: Model,
-        messages: list[ModelMessage],
-        settings: ModelSettings,
-        parameters: ModelRequestParameters,
-        endpoint: Endpoint,
-    ) -> ModelResponse:
-        """The response, asked for as long as its provider's refusals are waited out.
-
-        Raises RefusedError if they are not any more; CannotAskError if the run has ended.
-        """
-        throttle = self._rate_limiter.of_model(endpoint.base_url, endpoint.key)
-        # The client's own limit is one for each read: a server that trickles has no end.
-        longest = (1 + RETRIES) * (settings["timeout"] + _LONGEST_PAUSE_SECONDS)
-        while True:
-            if await throttle.ready() is None:
-                raise CannotAskError("the run has ended, and asks its provider nothing more")
             try:
                 async with self._limiter:
                     with anyio.fail_after(longest):
@@ -250,6 +229,12 @@ class RemoteModels:
                             model_settings=settings,
                             model_request_parameters=parameters,
                         )
+            except ai.ModelRequestRejectedError as error:
+                words = _words(error)
+                setting = next((name for name in ("temperature", "strict") if name in words), None)
+                if setting is None or setting in refused:
+                    raise
+                refused.add(setting)
             except ai.ModelHTTPError as error:
                 final = isinstance(error, ai.ModelQuotaExceededError)
                 if final or error.status_code not in _REFUSALS:

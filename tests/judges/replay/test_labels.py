@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import InvalidFilesError
-from skillup.judges.rejudge.judges_compared import CASE, JudgedItem, JudgeVerdict
-from skillup.judges.rejudge.labels import (
+from skillup.judges.rejudge.judges_compared import (
+    CASE,
     Confusion,
+    JudgedItem,
+    JudgeVerdict,
     Label,
     against_labels,
     labels_to_fill_in,
