@@ -27,7 +27,7 @@ class Vote:
     passed: bool = False
     reason: str = ""
     quotes: tuple[str, ...] = ()
-    error: str | None = None  # There is no answer, and this is why; the rest means nothing then
+    error: str | None = None  # There is no answer, and this is why
 
     @classmethod
     def of(cls, passed: bool, reason: str, quote: str, score: float | None = None) -> Vote:
@@ -93,29 +93,27 @@ def result_of(
     score, passed = outcome(children)
     whole = []  # the check as one of the answers alone would have had it
     for votes in zip(*(facet.votes for facet in facets), strict=True):
-        error = next((vote.error for vote in votes if vote.error is not None), None)
         alone = [
             child.model_copy(update={"passed": vote.passed, "score": vote.score})
             for child, vote in zip(children, votes, strict=True)
         ]
         own_score, own_passed = outcome(alone)
+        error = next((vote.error for vote in votes if vote.error is not None), None)
         whole.append(Vote(round(own_score, 6), own_passed, error=error))
+    update: dict[str, Any] = {"children": children}
+    update |= _agreement(whole, passed, list(dict.fromkeys(notes)), by_score=by_score)
     error = next((child.error for child in children if child.error is not None), None)
-    deciders = [child for child in children if child.passed == passed]
-    result = blank.model_copy(
-        update={
-            "passed": passed and error is None,
-            "score": 0.0 if error else round(score, 6),
-            "error": error,
-            "children": children,
-            **_agreement(whole, passed, list(dict.fromkeys(notes)), by_score=by_score),
-        }
-    )
     if error is not None:
-        return result
-    excerpt = next((child.excerpt for child in deciders if child.excerpt), "")
-    spans = [span for child in deciders for span in child.spans]
-    return result.model_copy(update={"found": found(result), "excerpt": excerpt, "spans": spans})
+        return blank.model_copy(update={**update, "error": error})
+    deciders = [child for child in children if child.passed == passed]
+    update |= {
+        "passed": passed,
+        "score": round(score, 6),
+        "excerpt": next((child.excerpt for child in deciders if child.excerpt), ""),
+        "spans": [span for child in deciders for span in child.spans],
+    }
+    result = blank.model_copy(update=update)
+    return result.model_copy(update={"found": found(result)})
 
 
 def flat_result(blank: CheckResult, facet: Facet, notes: Sequence[str] = ()) -> CheckResult:
@@ -139,50 +137,46 @@ def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
     else:
         score = round(sum(vote.score for vote in votes) / len(votes), 6)
         passed = reaches(score, facet.threshold) and error is None
-    speaker = next((vote for vote in given if vote.passed == passed), given[0] if given else Vote())
-    quoted: list[Quoted] = []
-    if error is None and facet.quotations is None:
+    result = CheckResult(
+        name=facet.name, kind=facet.kind, passed=False, score=0.0, weight=facet.weight,
+        required=facet.required, scope=blank.scope, role=blank.role, expected=facet.expected,
+    )  # fmt: skip
+    by_score = facet.threshold is not None
+    if error is not None:
+        update = _agreement(votes, passed, [], by_score=by_score)
+        return result.model_copy(update={"error": error, **update})
+    speaker = next((vote for vote in given if vote.passed == passed), given[0])
+    supports = passed and facet.needs_quotation
+    if facet.quotations is None:
         quoted = [Quoted(beginning(quote)) for quote in speaker.quotes]
-    elif error is None and facet.quotations is not None:
-        supported, look_up = passed and facet.needs_quotation, facet.quotations.look_up
-        quoted = [look_up(quote, passed=supported) for quote in speaker.quotes]
-        if supported and not speaker.quotes:
+    else:
+        quoted = [facet.quotations.look_up(quote, passed=supports) for quote in speaker.quotes]
+        if supports and not quoted:
             quoted = [Quoted("", "the judge quotes nothing for this pass")]
     notes = [one.note for one in quoted if one.note is not None]
-    return CheckResult(
-        name=facet.name,
-        kind=facet.kind,
-        passed=passed and error is None,
-        score=0.0 if error else score,
-        weight=facet.weight,
-        required=facet.required,
-        scope=blank.scope,
-        role=blank.role,
-        expected=facet.expected,
-        found="" if error else beginning(speaker.reason, LONGEST_REASON),
-        excerpt=" / ".join(one.excerpt for one in quoted if one.excerpt),
-        spans=[span for one in quoted for span in one.spans],
-        error=error,
-        **_agreement(votes, passed, notes, by_score=facet.threshold is not None),
-    )
+    update = {
+        "passed": passed,
+        "score": score,
+        "found": beginning(speaker.reason, LONGEST_REASON),
+        "excerpt": " / ".join(one.excerpt for one in quoted if one.excerpt),
+        "spans": [span for one in quoted for span in one.spans],
+        **_agreement(votes, passed, notes, by_score=by_score),
+    }
+    return result.model_copy(update=update)
 
 
 def _agreement(
     votes: Sequence[Vote], passed: bool, notes: list[str], *, by_score: bool
 ) -> dict[str, Any]:
     """How far several `votes` agree with the result, as fields of it, after its `notes`."""
-    if len(votes) < 2:
-        return {"notes": notes}
     given = [vote for vote in votes if vote.error is None]
-    if not given:
-        return {"notes": [*notes, f"asked {len(votes)} times, without an answer"]}
+    if len(votes) < 2 or not given:
+        return {"notes": notes}
     yes = sum(vote.passed for vote in given)
-    counts = {"pass": yes, "fail": len(given) - yes}
+    counts = {"pass": yes, "fail": len(given) - yes, "without an answer": len(votes) - len(given)}
     words = [f"{count} {word}" for word, count in counts.items() if count]
     if by_score:
         words = [f"{vote.score:.3g}" for vote in given]
-    if silent := len(votes) - len(given):
-        words.append(f"{silent} without an answer")
     agreement = sum(vote.passed == passed for vote in given) / len(given)
     return {
         "votes": [vote.score for vote in given],
