@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.judges.models.client import Models
-from skillup.judges.models.question import MalformedAnswerError, read_answer
+from skillup.judges.models.question import read_answer
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case, Persona
 from skillup.schema.profile import Profile
@@ -22,7 +22,7 @@ from skillup.schema.scripted import Script
 from skillup.schema.suite import UserSimulator, playing_model
 from skillup.simulator import SimulatorFactory
 from skillup.simulator.factory import EngineUser, SimulatorPlace
-from skillup.simulator.prompt import TranscriptLine, UserReply, as_message, next_text, part_text
+from skillup.simulator.prompt import UserReply, as_message, next_text, part_text
 from skillup.trial.request import SimulatorMessage, SimulatorPart
 from tests.support.virtual_time import HurriedTime
 
@@ -37,24 +37,6 @@ PERSONA = Persona(
 def make_case(**given: Any) -> Case:
     part = {"max_turns": 3, "persona": {"objective": "renew the card"}}
     return Case.model_validate({"id": "a", "input": {"conversation": part}, **given})
-
-
-@pytest.mark.parametrize(
-    ("given", "name"),
-    [
-        ({"model": "anthropic:m"}, "anthropic:m"),
-        ({"model": "m", "provider": "simulation", "protocol": "openai"}, "openai:m"),
-        ({"model": "m", "provider": "anthropic"}, "anthropic:m"),
-        ({"model": "anthropic/m"}, "anthropic:m"),
-        ({"model": "dashscope/m", "protocol": "openai"}, "openai:dashscope/m"),
-    ],
-)
-def test_a_model_is_named_as_judges_are_or_as_skill_up_does(
-    given: dict[str, str], name: str
-) -> None:
-    model = playing_model(UserSimulator.model_validate(given), make_case())
-    assert model is not None
-    assert model.model == name
 
 
 def test_the_judges_model_plays_with_the_users_own_timeout_and_is_asked_once() -> None:
@@ -152,21 +134,6 @@ def test_a_stop_ends_the_conversation_and_a_message_beside_it_is_not_sent() -> N
     given = '{"message": "Thanks!", "stop": "completed", "reason": "It was\\nrefused."}'
     message = as_message(read_answer(given, UserReply))
     assert (message.text, message.stop, message.reason) == (None, "completed", "It was refused.")
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("Hello", "no JSON object"),
-        ('{"text": "Hello"}', "message"),
-        ('{"message": "a", "message": "b"}', "twice"),
-        ('They said {"message": "b"} to me.', "other text"),
-        ('{"message": "a"}\n```json\n{"message": "b"}\n```', "not one JSON object"),
-    ],
-)
-def test_what_has_not_the_form_is_refused_with_what_is_wrong(text: str, what: str) -> None:
-    with pytest.raises(MalformedAnswerError, match=what):
-        read_answer(text, TranscriptLine)
 
 
 # An agent that plays.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from skillup.schema.profile import Profile
-from skillup.schema.record import TurnError
 from tests.support.judging import SECRET, Bench
 from tests.support.records import Recorded, file_states, make_record, make_turn
 
@@ -241,22 +238,6 @@ def test_what_it_needs_is_asked_for_before_the_first_turn(bench: Bench) -> None:
     assert "say in the judge's `scripted`" in said(scripted=None)
     assert "there is no engine `other`" in said(engine="other")
     assert "there is no program `/nowhere/at-all`" in said(engine="gone")
-
-
-def test_a_cli_that_does_not_run_is_found_out_although_an_event_loop_is_running(
-    bench: Bench,
-) -> None:
-    command = [sys.executable, "-c", "raise SystemExit(3)"]
-    bench.profiles = {"broken": Profile(name="broken", engine="claude_code", command=command)}
-
-    async def asked() -> TurnError | None:
-        return bench.problem_before(judge=judge(answer(True, True), engine="broken"))
-
-    problem = anyio.run(asked)
-
-    assert problem is not None
-    assert problem.kind == "judge"
-    assert "`--version` does not work" in problem.message
 
 
 def test_secrets_are_masked_in_what_it_says_and_is_shown(bench: Bench) -> None:

@@ -11,13 +11,11 @@ import pytest
 
 from skillup.judges.artifacts import (
     CannotJudgeError,
-    JudgedPart,
     as_json,
     as_markdown,
     copy_of,
     diff_lines,
     file_list,
-    judged_part,
     make_read_only,
 )
 from skillup.judges.llm.subject import exchanges_of
@@ -60,25 +58,6 @@ def test_no_file_is_written_through_a_link(tmp_path: Path) -> None:
     copy_of(files, read_file, tmp_path / "copy")
 
     assert list((tmp_path / "outside").iterdir()) == []
-
-
-def test_the_subject_of_a_turn_is_it_and_what_came_before() -> None:
-    follow_up = make_turn("1b", files={}, turn_number=1, asked_by=[0])
-    recorded = make_record(
-        make_turn("1", files={"n": "1"}, follow_ups=[follow_up]), make_turn("2", files={"n": "2"})
-    )
-
-    second = judged_part(recorded.context(2))
-    whole = judged_part(recorded.context())
-    first = judged_part(recorded.context(1))
-
-    assert isinstance(second, JudgedPart)
-    assert isinstance(whole, JudgedPart)
-    assert isinstance(first, JudgedPart)
-    assert [turn.response for turn in first.turns] == ["1"]
-    assert [turn.response for turn in second.turns] == ["1", "1b", "2"]
-    assert [turn.response for turn in whole.turns] == ["1", "1b", "2"]
-    assert (second.number, whole.number) == (2, None)
 
 
 def test_the_transcript_is_complete_in_both_forms() -> None:

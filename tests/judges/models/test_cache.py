@@ -57,26 +57,6 @@ def test_what_runs_share_is_kept_in_each_run_too(server: ModelServer, tmp_path: 
     assert len(server.requests) == 1
 
 
-def test_another_model_address_prompt_or_form_is_another_question(
-    server: ModelServer, tmp_path: Path
-) -> None:
-    class Other(Verdict):
-        """Of the same answers, told otherwise."""
-
-        more: str = ""
-
-    asked = question("anthropic", server.url)
-    other_form = ModelQuestion(asked.model, asked.system, asked.prompt, Other)
-    others = [
-        question("anthropic", server.url, model="anthropic:claude-sonnet-4-5"),
-        question("anthropic", f"{server.url}/"),
-        question("anthropic", server.url, "Does it ask twice?"),
-        other_form,
-    ]
-    ask(cache(tmp_path), asked, *others)
-    assert len(server.requests) == 5
-
-
 def test_a_file_that_answers_another_question_is_not_there(
     server: ModelServer, tmp_path: Path
 ) -> None:
@@ -94,7 +74,7 @@ def test_errors_are_not_kept(tmp_path: Path) -> None:
     broken = True
 
     def script(request: ModelRequest) -> Reply:
-        return HttpError(500) if broken else Structured(RIGHT)
+        return HttpError(400) if broken else Structured(RIGHT)
 
     with ModelServer(script) as server:
         asked = question("anthropic", server.url)
@@ -161,68 +141,6 @@ def test_the_same_asked_at_once_is_asked_once(tmp_path: Path) -> None:
     assert len(server.requests) == 1
     assert sorted(answer.cached for answer in answers) == [False, True, True, True, True]
     assert len({str(answer.value) for answer in answers}) == 1
-
-
-def test_whoever_waits_takes_over_from_one_that_is_cancelled() -> None:
-    answered = threading.Event()
-
-    def script(request: ModelRequest) -> Reply:
-        if request.attempt == 0:
-            answered.wait(30)
-        return Structured(RIGHT)
-
-    with ModelServer(script) as server:
-        asked = question("anthropic", server.url)
-
-        async def work(asker: AskModel) -> ModelAnswer:
-            answers: list[ModelAnswer] = []
-            scope = anyio.CancelScope()
-
-            async def first() -> None:
-                with scope:
-                    await asker(asked)
-
-            async def second() -> None:
-                answers.append(await asker(asked))
-
-            async with anyio.create_task_group() as group:
-                group.start_soon(first)
-                await anyio.to_thread.run_sync(server.wait_for_requests)
-                group.start_soon(second)
-                await anyio.wait_all_tasks_blocked()
-                scope.cancel()
-            answered.set()
-            return answers[0]
-
-        answer = asking(work)
-    assert answer.value is not None
-    assert not answer.cached
-
-
-def test_only_so_many_are_asked_at_once() -> None:
-    under_way, most, lock = 0, 0, threading.Lock()
-    two_are_there = threading.Barrier(2, timeout=30)
-
-    def script(request: ModelRequest) -> Reply:
-        nonlocal under_way, most
-        with lock:
-            under_way += 1
-            most = max(most, under_way)
-        two_are_there.wait()
-        with lock:
-            under_way -= 1
-        return Structured(RIGHT)
-
-    with ModelServer(script) as server:
-
-        async def work(asker: AskModel) -> None:
-            async with anyio.create_task_group() as group:
-                for number in range(6):
-                    group.start_soon(asker, question("anthropic", server.url, f"{number}?"))
-
-        asking(work, at_once=2)
-    assert len(server.requests) == 6
-    assert most == 2
 
 
 def test_secrets_reach_neither_the_model_nor_the_files(tmp_path: Path) -> None:

@@ -97,16 +97,6 @@ def test_an_edited_script_is_read_again_and_a_run_keeps_its_answer(tmp_path: Pat
     assert in_another.value == Verdict(passed=False, reason="It does not.")
 
 
-def test_suites_have_judges_of_their_own_at_the_same_path(tmp_path: Path) -> None:
-    for name, rule in (("a", YES), ("b", NO)):
-        (tmp_path / name).mkdir()
-        script(tmp_path / name, f"rules:\n  - {rule}\n")
-    for cached in (False, True):
-        for name in "ab":
-            (answer,) = ask(tmp_path / name, asked(), run=tmp_path / "run")
-            assert (answer.value.passed, answer.cached) == (name == "a", cached)
-
-
 CRITERIA = """
 criteria:
   - {when: asks, found: ['shall I', '\\?']}

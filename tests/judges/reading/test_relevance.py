@@ -105,19 +105,3 @@ def test_what_was_put_in_beforehand_is_context_and_is_not_judged() -> None:
         "Judge the agent's answer of turn 3. What stands before is context.",
     ]
     assert "earlier exchange 1 · answer" in asker.questions[0].prompt
-
-
-def test_windows_are_voted_on_one_by_one() -> None:
-    def says(question: ModelQuestion) -> Any:
-        doubtful = question.sample == 2 and "answer of turn 3" in question.prompt
-        return {"relevant": not doubtful, "reason": "so"}
-
-    model = {"model": "test:judge", "repeat": 3}
-    asker = ScriptedAsker(says)
-    (result,) = read(asker, relevance(window_size=2), SUMS, judge_model=model)
-    assert (result.passed, result.score, result.votes) == (True, 1.0, [1.0, 1.0, 0.5])
-    assert result.notes == ["asked 3 times: 1, 1, 0.5"]
-    assert [(c.name, c.passed, c.votes) for c in result.children] == [
-        ("turns 1-2", True, [1.0, 1.0, 1.0]),
-        ("turns 2-3", True, [1.0, 1.0, 0.0]),
-    ]

@@ -57,10 +57,6 @@ FOLLOWED = make_record(
 )
 
 
-def test_a_turn_with_follow_ups_is_judged_by_what_came_before_them() -> None:
-    assert seen(FOLLOWED, 2) == ALL[:4]
-
-
 def test_a_follow_ups_judge_sees_its_turn_up_to_it() -> None:
     asker = ScriptedAsker(verdicts(c1="pass"))
     step = FOLLOWED.record.turns[1].follow_ups[0]

@@ -8,7 +8,6 @@ from typing import Any
 from skillup.judges.rejudge.judges_compared import (
     JudgeColumn,
     judged_by,
-    pairs_of,
 )
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult
@@ -36,20 +35,6 @@ def test_what_no_model_reads_is_not_compared() -> None:
     assert [item.check for item in one.read()] == ["a"]
     assert [item.check for item in one.trials()] == ["case"]
     assert [item.check for item in one.verdicts] == ["a", "b", "case"]
-
-
-def test_each_is_compared_with_each_later_one() -> None:
-    seats = [
-        seat("one", check("a", "rubric")),
-        seat("two", check("a", "rubric", passed=False), status="FAIL"),
-        seat("three", check("a", "rubric", passed=False, error="no answer"), status="ERROR"),
-    ]
-
-    pairs = {(pair.first, pair.second): pair for pair in pairs_of(seats)}
-    assert list(pairs) == [("one", "two"), ("one", "three"), ("two", "three")]
-    assert (pairs["one", "two"].items.agreed, pairs["one", "two"].trials.agreed) == (0, 0)
-    assert pairs["one", "three"].items.items == 0
-    assert list(seats[2].failures()) == ["no answer"]
 
 
 def a_case(**more: Any) -> Case:
