@@ -361,7 +361,6 @@ async def _run_process(
         signal=outcome.signal,
         ended_by=outcome.ended_by,
         leftover_processes=len(outcome.leftover),
-        truncated_lines=outcome.truncated_lines,
     )
     return EngineTurn(
         session=None,

@@ -51,9 +51,7 @@ class ProcessRequest:
     not share one; an empty one is replaced by a fresh one. ``stdin`` is written whole and closed.
 
     ``stdout_path`` and ``stderr_path`` receive raw copies as the output comes, cut only by
-    ``max_output_bytes`` (per stream). A line over ``max_line_bytes`` is delivered cut to that
-    length and counted; with ``redact`` it is cut in the raw copy too, because what is never in
-    memory as a whole cannot be masked.
+    ``max_output_bytes`` (per stream).
     """
 
     argv: tuple[str, ...]
@@ -63,8 +61,7 @@ class ProcessRequest:
     timeout_seconds: float | None = None
     stdout_path: Path | None = None
     stderr_path: Path | None = None
-    max_output_bytes: int = 256 << 20
-    max_line_bytes: int = 128 << 20
+    max_output_bytes: int = 128 << 20
     marker: str = ""
     grace_seconds: float = 2.0
     has_answered: Callable[[], bool] | None = None
@@ -96,7 +93,6 @@ class ProcessOutcome:
     stderr_tail: str = ""
     stdout_bytes: int = 0
     stderr_bytes: int = 0
-    truncated_lines: int = 0
     leftover: tuple[Leftover, ...] = ()
     survivors: tuple[Leftover, ...] = ()
 

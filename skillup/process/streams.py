@@ -13,8 +13,6 @@ import anyio
 from skillup.process.spawn import OnLine, ProcessRequest
 
 _TAIL_BYTES = 8 << 10
-# A secret cut in two is not recognised; so this much of a cut line's end is never shown.
-_SECRET_BYTES = 8 << 10
 _CHUNK_BYTES = 256 << 10
 _PIPE_BYTES = 1 << 20  # no pipe holds more, unless its user is privileged and asked for it
 _IDLE_SECONDS = 0.5
@@ -33,19 +31,13 @@ class OutputStream:
         request: ProcessRequest,
         path: Path | None,
         *,
-        lines: bool = True,
         keep: Callable[[bytes], object] | None = None,
     ) -> None:
         self.total_bytes = 0
-        self.truncated_lines = 0
         self._max_bytes = request.max_output_bytes
-        self._max_line_bytes = request.max_line_bytes
         self._redact = request.redact
-        self._lines = lines or request.redact is not None
         self._keep = keep
         self._parts: list[bytes] = []  # joined once per line: appending to bytes would be quadratic
-        self._room = self._line_room = self._max_line_bytes + (_SECRET_BYTES if self._redact else 0)
-        self._cut = False
         self._tail = b""
         self._file: BinaryIO | None = path.open("wb") if path else None
 
@@ -63,18 +55,16 @@ class OutputStream:
         room = max(0, self._max_bytes - self.total_bytes)
         self.total_bytes += len(chunk)
         chunk = chunk[:room]
-        if chunk and self._redact is None:
+        if self._redact is None:
             self._write(chunk)
-        if not chunk or not self._lines:
-            return []
         *ends, rest = chunk.split(b"\n")
         lines = [self._end_line(end, b"\n") for end in ends]
-        self._append(rest)
+        self._parts += [rest] if rest else []
         return lines
 
     def finish(self) -> list[bytes]:
-        """The last line, if it had no newline. Nothing may be fed afterwards."""
-        return [self._end_line(b"", b"")] if self._parts or self._cut else []
+        """The last line, if it had no newline; not one that was cut: half a secret is none."""
+        return [self._end_line(b"", b"")] if self._parts and not self.over_limit else []
 
     def close(self) -> None:
         """Closes the copy; safe to call again, also if the first call raised OSError."""
@@ -82,25 +72,12 @@ class OutputStream:
         if file is not None:
             file.close()
 
-    def _append(self, part: bytes) -> None:
-        self._cut = self._cut or len(part) > self._room
-        part = part[: self._room]
-        if part:
-            self._parts.append(part)
-            self._room -= len(part)
-
     def _end_line(self, end: bytes, newline: bytes) -> bytes:
-        self._append(end)
-        text, cut = b"".join(self._parts), self._cut
-        self._parts, self._room, self._cut = [], self._line_room, False
+        text = b"".join([*self._parts, end])
+        self._parts = []
         if self._redact is not None:
             text = self._redact(text)
-            if cut:
-                text = text[: max(0, len(text) - _SECRET_BYTES)]
-            cut = cut or len(text) > self._max_line_bytes
-            text = text[: self._max_line_bytes]
             self._write(text + newline)
-        self.truncated_lines += cut
         return text
 
     def _write(self, data: bytes) -> None:
@@ -165,7 +142,10 @@ class OutputPump:
                 while chunk := await self._read():
                     if self.error is None:
                         try:
-                            await self._take(chunk)
+                            lines = self._stream.feed(chunk)
+                            if self._stream.over_limit:
+                                self._on_trouble()
+                            await self._deliver(lines)
                         except Exception as error:  # noqa: BLE001 - the pipe is still to be emptied
                             self._fail(error)
                 await self._deliver(self._stream.finish() if self.error is None else [])
@@ -220,12 +200,6 @@ class OutputPump:
             self._remaining_bytes -= len(chunk)
             return chunk
         return b""
-
-    async def _take(self, chunk: bytes) -> None:
-        lines = self._stream.feed(chunk)
-        if self._stream.over_limit:
-            self._on_trouble()
-        await self._deliver(lines)
 
     async def _deliver(self, lines: list[bytes]) -> None:
         if not lines:

@@ -43,9 +43,9 @@ async def run_process(request: ProcessRequest, on_line: OnLine | None = None) ->
     copies are then complete up to that point. Raises OSError if a raw copy cannot be written;
     everything else that can go wrong is in the outcome.
     """
-    stdout = OutputStream(request, request.stdout_path, lines=on_line is not None)
+    stdout = OutputStream(request, request.stdout_path)
     try:
-        stderr = OutputStream(request, request.stderr_path, lines=False)
+        stderr = OutputStream(request, request.stderr_path)
     except OSError:
         stdout.close()
         raise
@@ -76,8 +76,8 @@ async def run_quiet(
     stdout, stderr = bytearray(), bytearray()
     outcome = await _supervise(
         request,
-        OutputStream(request, None, lines=False, keep=stdout.extend),
-        OutputStream(request, None, lines=False, keep=stderr.extend),
+        OutputStream(request, None, keep=stdout.extend),
+        OutputStream(request, None, keep=stderr.extend),
         None,
     )
     return CompletedOutput(
@@ -266,7 +266,6 @@ class _Supervision:
             stderr_tail=stderr.tail,
             stdout_bytes=stdout.total_bytes,
             stderr_bytes=stderr.total_bytes,
-            truncated_lines=stdout.truncated_lines + stderr.truncated_lines,
             leftover=self._ending.leftover,
             survivors=self._ending.survivors,
         )

@@ -151,7 +151,6 @@ class ProcessInfo(Model):
     signal: int | None = optional("The signal that ended it.")
     ended_by: str = Field("exit", description="How it ended.")
     leftover_processes: int = Field(0, description="Outlived the agent, and were ended.")
-    truncated_lines: int = Field(0, description="Lines that were too long to be kept whole.")
 
 
 class SimulatorInfo(Model):
