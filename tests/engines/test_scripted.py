@@ -190,11 +190,10 @@ async def test_whether_it_is_there_and_another_command(tmp_path: Path) -> None:
         tmp_path / "t",
         [{"say": "{{skills}}"}],
         command=[sys.executable, "-m", "skillup.engines.scripted_agent"],
-        args=["--skills-dir", "mine"],
         extra_env={"PYTHONPATH": str(Path(__file__).parents[2])},
     )
-    (trial.workspace / "mine" / "keeper").mkdir(parents=True)
-    (trial.workspace / "mine" / "keeper" / "SKILL.md").touch()
+    (trial.workspace / ".claude/skills/keeper").mkdir(parents=True)
+    (trial.workspace / ".claude/skills/keeper/SKILL.md").touch()
     assert response(await trial.turn("x")) == "keeper"
     shipped = (Path(__file__).parents[2] / "engines" / "scripted.yaml").read_text()
     assert Profile.model_validate(yaml.safe_load(shipped)) == Profile(engine="scripted")
@@ -340,7 +339,7 @@ async def test_a_seeded_history_is_known_and_counts_no_turns(
     outcome = await engine.resume(created.session, turn, trial.context)
     if answer is None:
         assert outcome.error
-        assert "2 messages of a history" in outcome.error.message
+        assert "{{history.3.user}} has no value" in outcome.error.message
     else:
         assert response(outcome) == answer
         assert outcome.session_verified is True

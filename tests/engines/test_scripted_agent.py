@@ -98,19 +98,17 @@ def test_the_answer_of_a_turn_that_had_none_has_no_value(tmp_path: Path) -> None
     nothing = {"turn": 1, "misbehave": {"no_result": True}}
     agent = RawAgent(tmp_path, [nothing, {"say": "{{turns.1.answer}}"}])
     agent.first("one")
-    assert "was not answered" in error(agent.resume("two"))["message"]
+    assert "has no value" in error(agent.resume("two"))["message"]
 
 
 def test_texts_stay_as_they_are(tmp_path: Path) -> None:
     other = "{{ user }} {{name}} {{match}} {{turns.1}} {{#each}} {{{x}}}"
     say = f"{other} [{{{{system}}}}] [{{{{skills}}}}] {{{{user}}}}"
-    agent = RawAgent(tmp_path, [{"say": say}])
-    system = agent.home / "system.txt"
-    system.write_text("Be terse.")
-    first = agent.first("{{system}} {{output}}", "--system-file", str(system))
+    agent = RawAgent(tmp_path, [{"say": say}], system="Be terse.")
+    first = agent.first("{{system}} {{output}}")
     assert answer(first) == f"{other} [Be terse.] [] {{{{system}}}} {{{{output}}}}"
     for message in ("", "/help", "-x", "ü 🙂 \u2028\n\tx\r\n", "x" * 300_000):
-        assert answer(agent.resume(message)) == f"{other} [] [] {message}"
+        assert answer(agent.resume(message)) == f"{other} [Be terse.] [] {message}"
     steps = [{"run": "printf %s {{user}}"}]
     agent = RawAgent(tmp_path / "c", [{"steps": steps, "say": "{{output}}ß"}])
     assert answer(agent.first("ü", env={"LC_ALL": "C"})) == "üß"
@@ -201,15 +199,12 @@ def test_a_child_in_the_background_does_not_hold_the_turn_up(tmp_path: Path) -> 
     assert [status for status, _ in results(run)] == ["success", "success"]
 
 
-def test_skills_elsewhere_and_a_limit_of_steps(tmp_path: Path) -> None:
+def test_a_limit_of_steps(tmp_path: Path) -> None:
     steps = [{"run": "touch a"}, {"run": "touch b"}]
-    agent = RawAgent(tmp_path, [{"steps": steps, "say": "{{skills}}"}])
-    run = agent.first("go", "--max-turns", "1")
-    assert error(run) == {"kind": "max_turns", "message": "the limit of 1 steps was reached"}
+    agent = RawAgent(tmp_path, [{"steps": steps, "say": "x"}], max_turns=1)
+    limit = {"kind": "max_turns", "message": "the limit of 1 steps was reached"}
+    assert error(agent.first("go")) == limit
     assert [path.name for path in agent.workspace.iterdir()] == ["a"]
-    agent.install_skill("keeper", "# Keep logs\n", "mine")
-    more = ("--session-id", "t", "--max-turns", "3", "--skills-dir", "mine")
-    assert answer(agent.run("go", *more)) == "keeper"
 
 
 PERMITTED = {
@@ -224,10 +219,10 @@ def test_tools_that_are_not_permitted_are_refused(tmp_path: Path, permission: st
     writes = [{"write": {"path": path, "content": "x"}} for path in ("in.txt", "../out.txt")]
     links = [{"write": {"path": path, "content": "x"}} for path in ("/{{user}}/o", "link/o")]
     steps = [{"run": "touch run.txt"}, {"read": "there.txt"}, *writes, *links]
-    agent = RawAgent(tmp_path, [{"steps": steps}])
+    agent = RawAgent(tmp_path, [{"steps": steps}], permission=permission)
     (agent.workspace / "there.txt").touch()
     (agent.workspace / "link").symlink_to(tmp_path)
-    run = agent.first(str(tmp_path).strip("/"), "--permission", permission)
+    run = agent.first(str(tmp_path).strip("/"))
     names = [call["name"] for call in run.of_type("tool_call")]
     found = results(run)
     for name, (status, output) in zip(names[:3], found[:3], strict=True):

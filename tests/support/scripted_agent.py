@@ -45,13 +45,14 @@ class RawRun:
 class RawAgent:
     """The agent in a directory of its own: `base/home`, `base/workspace`."""
 
-    def __init__(self, base: Path, replies: list[dict[str, Any]]) -> None:
+    def __init__(self, base: Path, replies: list[dict[str, Any]], **options: Any) -> None:
         self.home = base / "home"
         self.workspace = base / "workspace"
         self.home.mkdir(parents=True, exist_ok=True)
         self.workspace.mkdir(exist_ok=True)
         self.script = self.home / "script.json"
-        self.script.write_text(Script.model_validate(replies).model_dump_json())
+        script = Script.model_validate(replies).model_dump(mode="json")
+        self.script.write_text(json.dumps({**script, **options}))
 
     def run(self, message: str, *args: str, env: Mapping[str, str] | None = None) -> RawRun:
         """One process with the message on stdin."""

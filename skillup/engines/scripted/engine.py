@@ -110,23 +110,22 @@ class ScriptedEngine(WritingCliEngine):
     def arguments(
         self, turn: TurnRequest, trial: TrialContext, session_id: str | None, login: Login
     ) -> list[str]:
-        """Also writes the files they name: texts that may be longer than an argument can be."""
+        """Also writes the file that they name: with texts longer than an argument can be."""
         profile, home = trial.profile, self.engine_home(trial)
         home.mkdir(parents=True, exist_ok=True)
+        options = {
+            "permission": profile.permission,
+            "model": profile.model,
+            "system": turn.system,
+            "max_turns": turn.max_steps or profile.max_turns,
+        }
+        replies = trial.script.model_dump(mode="json") if trial.script else {}
         script = home / "script.json"
-        script.write_text(trial.script.model_dump_json() if trial.script else "", "utf-8")
-        given = [f"--home={home}", f"--script={script}", f"--permission={profile.permission}"]
-        if turn.system is not None:
-            system = home / "system.txt"
-            system.write_bytes(turn.system.encode("utf-8", "replace"))
-            given.append(f"--system-file={system}")
-        if profile.model:
-            given.append(f"--model={profile.model}")
-        limit = turn.max_steps or profile.max_turns
-        if limit:
-            given.append(f"--max-turns={limit}")
+        data = {**replies, **{name: value for name, value in options.items() if value}}
+        script.write_bytes(json_line(data))
         option = "--resume" if session_id else "--session-id"
-        return [*given, *profile.args, f"{option}={session_id or trial.session_id}"]
+        session = f"{option}={session_id or trial.session_id}"
+        return [f"--home={home}", f"--script={script}", *profile.args, session]
 
     def command(self, profile: Profile) -> tuple[str, ...]:
         return tuple(profile.command or _DEFAULT_COMMAND)

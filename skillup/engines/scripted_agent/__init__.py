@@ -5,12 +5,12 @@ resumes, a shell, file tools, skills, permissions, a stream of events. It import
 the standard library and little inside it, because an evaluation starts it dozens of times.
 
     python -m skillup.engines.scripted_agent --script FILE --home DIR
-        (--session-id ID | --resume ID) [--system-file FILE] [--model NAME] [--max-turns N]
-        [--permission full|edits|read_only] [--skills-dir DIR]... < message
+        (--session-id ID | --resume ID) < message
 
 The working directory is the workspace. FILE is a JSON dump of
-:class:`skillup.schema.scripted.Script`. Environment: ``SKILLUP_SCRIPTED_SEED`` and
-``SKILLUP_SCRIPTED_ATTEMPT`` decide what is drawn by lot.
+:class:`skillup.schema.scripted.Script`; beside ``replies`` it may have ``permission``, ``model``,
+``system`` (added instructions) and ``max_turns`` (the most steps in this turn). The variables
+``SKILLUP_SCRIPTED_SEED`` and ``SKILLUP_SCRIPTED_ATTEMPT`` decide what is drawn by lot.
 
 **Events**, one JSON object a line on stdout, ``type`` first::
 

@@ -13,17 +13,17 @@ from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent.script import (
     AgentError,
     AgentSession,
-    Placeholders,
     attempt,
     choose_reply,
     drawn,
+    filled,
+    placeholders,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_SKILL_DIRECTORIES = [".agents/skills", ".claude/skills"]
 _REFUSED_UNDER = {"write_file": ("read_only",), "shell": ("read_only", "edits")}
 _MESSAGES = {
     "auth": "401: the key was refused",
@@ -35,8 +35,8 @@ _MESSAGES = {
 }
 
 
-def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
-    """The arguments; on wrong ones the process ends with code 2 and says why on stderr."""
+def main(argv: list[str] | None = None) -> int:
+    """Runs one turn; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="scripted-agent",
         description="A small agent that answers by a script; the message comes on stdin.",
@@ -44,23 +44,12 @@ def parse_arguments(argv: list[str] | None = None) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--version", action="version", version=f"scripted-agent {VERSION}")
-    add("--script", required=True, metavar="FILE", help="replies, as JSON")
+    add("--script", required=True, metavar="FILE", help="replies and options, as JSON")
     add("--home", required=True, metavar="DIR", help="holds sessions/")
     session = parser.add_mutually_exclusive_group(required=True)
     session.add_argument("--session-id", metavar="ID", help="start a session of this name")
     session.add_argument("--resume", metavar="ID", help="go on with this session")
-    add("--system-file", metavar="FILE", help="holds added instructions")
-    add("--model", default="scripted", metavar="NAME", help="the name to report")
-    add("--max-turns", type=int, metavar="N", help="the most steps in this turn")
-    add("--permission", choices=("full", "edits", "read_only"), default="full")
-    where = " and ".join(_SKILL_DIRECTORIES)
-    add("--skills-dir", action="append", metavar="DIR", help=f"default: {where}")
-    return parser.parse_args(argv)
-
-
-def main(argv: list[str] | None = None) -> int:
-    """Runs one turn; returns the exit code."""
-    turn = AgentTurn(parse_arguments(argv))
+    turn = AgentTurn(parser.parse_args(argv))
     try:
         turn.run(sys.stdin.buffer.read().decode("utf-8", "replace"))
     except AgentError as error:
@@ -82,7 +71,7 @@ class AgentTurn:
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
-        self.skills = _installed_skills(options.skills_dir or _SKILL_DIRECTORIES)
+        self.skills = _installed_skills()
         self.session_id: str = options.resume or options.session_id
         self.shell_group: int | None = None
         """The process group of the command that is running."""
@@ -90,10 +79,15 @@ class AgentTurn:
         self._requests = 0
         try:
             with open(options.script, encoding="utf-8") as file:
-                self._replies: list[dict[str, Any]] = json.load(file)["replies"]
+                script: dict[str, Any] = json.load(file)
+            self._replies: list[dict[str, Any]] = script["replies"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             sys.stderr.write(f"scripted-agent: {options.script} is not a script: {error!r}\n")
             sys.exit(2)
+        self._permission: str = script.get("permission", "full")
+        self._model: str = script.get("model", "scripted")
+        self._system: str = script.get("system", "")
+        self._limit: int | None = script.get("max_turns")
 
     def run(self, message: str) -> None:
         """Raises AgentError if the turn ends without an answer."""
@@ -119,8 +113,8 @@ class AgentTurn:
             "session_started",
             session_id=session.id,
             agent_version=VERSION,
-            model=options.model,
-            permission=options.permission,
+            model=self._model,
+            permission=self._permission,
             turn=number,
             skills=list(self.skills),
         )
@@ -130,18 +124,14 @@ class AgentTurn:
                 "script", f'no reply of the script applies to turn {number}: "{shown}"'
             )
         reply, match = choice
-        simple = {"user": message, "system": "", "skills": ", ".join(self.skills)}
-        simple["turn"] = str(number)
-        if options.system_file is not None:
-            with open(options.system_file, encoding="utf-8", newline="") as file:
-                simple["system"] = file.read()
-        self.placeholders = Placeholders(session, match, simple)
+        simple = {"user": message, "system": self._system, "skills": ", ".join(self.skills)}
+        self.values = placeholders(session, match, {**simple, "turn": str(number)})
         session.add("user", turn=number, text=message)
         self._fail_at_start(faults)
         for step in reply.get("steps", ()):
             self._step(step)
         _fail_before_answer(faults)
-        answer = self.placeholders.fill(reply.get("say", ""))
+        answer = filled(reply.get("say", ""), self.values)
         self._count()
         if answer:
             self.event("message", text=answer)
@@ -168,13 +158,14 @@ class AgentTurn:
         self.event(kind, **fields)
 
     def _count(self) -> None:
-        limit = self.options.max_turns
-        if limit is not None and self._requests >= limit:
-            raise AgentError("max_turns", f"the limit of {limit} steps was reached")
+        if self._limit is not None and self._requests >= self._limit:
+            raise AgentError("max_turns", f"the limit of {self._limit} steps was reached")
         self._requests += 1
 
     def _step(self, step: dict[str, Any]) -> None:
-        fill = self.placeholders.fill
+        def fill(text: str) -> str:
+            return filled(text, self.values)
+
         if step.get("say"):
             self._both("message", text=fill(step["say"]))
         elif step.get("run"):
@@ -189,6 +180,7 @@ class AgentTurn:
         elif step.get("remember"):
             values = {name: fill(value) for name, value in step["remember"].items()}
             self.session.add("remember", values=values)
+            self.values |= {f"remember.{name}": value for name, value in values.items()}
         elif step.get("delay"):
             time.sleep(step["delay"])
 
@@ -198,9 +190,8 @@ class AgentTurn:
         self._both("tool_call", id=call_id, name=name, input=arguments)
         status = "success"
         try:
-            permission = self.options.permission
-            if permission in _REFUSED_UNDER.get(name, ()):
-                raise ToolError(f"{name} is not permitted: the permission is {permission}")
+            if self._permission in _REFUSED_UNDER.get(name, ()):
+                raise ToolError(f"{name} is not permitted: the permission is {self._permission}")
             output = self._tool(name, arguments)
         except OSError as error:
             subject = arguments.get("path", error.filename)
@@ -208,7 +199,7 @@ class AgentTurn:
         except (ToolError, ValueError) as error:  # a NUL byte in a path or a command
             status, output = "error", str(error)
         if name != "write_file":
-            self.placeholders.simple["output"] = output
+            self.values["output"] = output
         self._both("tool_result", id=call_id, status=status, output=output)
 
     def _tool(self, name: str, arguments: dict[str, str]) -> str:
@@ -225,7 +216,7 @@ class AgentTurn:
         path = arguments["path"]
         target, workspace = os.path.realpath(path), os.path.realpath(".")
         inside = target.startswith(os.path.join(workspace, ""))
-        if self.options.permission != "full" and not inside:
+        if self._permission != "full" and not inside:
             raise ToolError(f"{path} is outside the workspace")
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
@@ -290,10 +281,10 @@ def _fail_before_answer(faults: dict[str, Any]) -> None:
         sys.exit(code or 0)
 
 
-def _installed_skills(directories: list[str]) -> dict[str, str]:
+def _installed_skills() -> dict[str, str]:
     """Name → path of its SKILL.md, sorted; a skill's name is that of its directory."""
     found: dict[str, str] = {}
-    for directory in directories:
+    for directory in (".agents/skills", ".claude/skills"):
         for name in os.listdir(directory) if os.path.isdir(directory) else ():
             path = os.path.join(directory, name, "SKILL.md")
             if os.path.isfile(path):

@@ -28,8 +28,8 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # Only these forms are touched: other texts in double braces are somebody else's templates.
 # `skillup/schema/scripted.py` lists them.
 _FORMS = re.compile(
-    r"\{\{(?:(user|system|skills|output|turn)"
-    r"|match\.(\w+)|remember\.([A-Za-z_][\w.-]*)|(turns|history)\.(\d+)\.(user|answer))\}\}"
+    r"\{\{(user|system|skills|output|turn|match\.\w+|remember\.[A-Za-z_][\w.-]*"
+    r"|(?:turns|history)\.\d+\.(?:user|answer))\}\}"
 )
 
 
@@ -131,45 +131,30 @@ def choose_reply(
     return None
 
 
-class Placeholders:
-    """Values of one turn's placeholders; `simple` gets a new ``output`` while the turn goes on."""
+def placeholders(
+    session: AgentSession, match: re.Match[str] | None, simple: dict[str, str]
+) -> dict[str, str]:
+    """The values of a turn's placeholders when it begins, by what stands in the braces."""
+    values = dict(simple)
+    if match is not None:
+        values |= {f"match.{name}": text or "" for name, text in match.groupdict().items()}
+        values |= {f"match.{n}": match[n] or "" for n in range(match.re.groups + 1)}
+    values |= {f"remember.{name}": text for name, text in session.remembered.items()}
+    for where, exchanges in (("turns", session.exchanges), ("history", session.history)):
+        for number, (user, answer) in enumerate(exchanges, start=1):
+            values[f"{where}.{number}.user"] = user
+            if answer is not None:
+                values[f"{where}.{number}.answer"] = answer
+    return values
 
-    def __init__(
-        self, session: AgentSession, match: re.Match[str] | None, simple: dict[str, str]
-    ) -> None:
-        self.simple = simple
-        self._session = session
-        self._match = match
-        # The present message will join the session; {{turns.N}} means those before it.
-        self._earlier = list(session.exchanges)
 
-    def fill(self, text: str) -> str:
-        """Raises AgentError `script` if something in `text` has no value here."""
-        return _FORMS.sub(self._value, text) if "{{" in text else text
+def filled(text: str, values: dict[str, str]) -> str:
+    """Raises AgentError `script` if a placeholder in `text` has no value."""
 
-    def _value(self, found: re.Match[str]) -> str:
-        simple, group, remembered, where, number, part = found.groups()
-        value: str | None = None
-        if simple:
-            value, why = self.simple.get(simple), "no step before it has an output"
-        elif group and self._match is None:
-            why = "the reply has no `when`"
-        elif group and self._match is not None:
-            why = f"`when` has no group {group}"
-            key = int(group) if group.isdecimal() else group
-            known = self._match.re
-            if key in known.groupindex or key in range(known.groups + 1):
-                value = self._match[key] or ""
-        elif remembered:
-            value = self._session.remembered.get(remembered)
-            why = "nothing of that name was remembered in this session"
-        else:
-            exchanges = self._earlier if where == "turns" else self._session.history
-            if 1 <= int(number) <= len(exchanges):
-                value, why = exchanges[int(number) - 1][part == "answer"], "it was not answered"
-            else:
-                what = "earlier turns" if where == "turns" else "messages of a history"
-                why = f"this session holds {len(exchanges)} {what}"
-        if value is None:
-            raise AgentError("script", f"{found.group()} has no value: {why}")
-        return value
+    def value(found: re.Match[str]) -> str:
+        if found[1] not in values:
+            why = "no such turn, group, output or memory in this session"
+            raise AgentError("script", f"{found[0]} has no value: {why}")
+        return values[found[1]]
+
+    return _FORMS.sub(value, text)
