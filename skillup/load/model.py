@@ -216,34 +216,6 @@ def _fill(judge: JudgeConfig, base: JudgeConfig) -> JudgeConfig:
 TURNS: Loc = ("input", "turns")
 
 
-@dataclass(frozen=True, eq=False)
-class PathDocument(Document):
-    """A case's file, seen from one path: places in the linear case are found where they stand."""
-
-    whole: Document
-    turns: tuple[Loc, ...]
-    """Where each turn of the path is written."""
-    checks: tuple[Loc, ...]
-    """Where each of its conversation assertions is written."""
-    branch: Loc
-    """Where the branch that it ends with is written; empty for the main line."""
-
-    def as_written(self, loc: Sequence[str | int]) -> Loc:
-        """The place in the file of what is at `loc` in the linear case."""
-        place = tuple(loc)
-        if not place:
-            return self.branch
-        if place[:2] == TURNS and len(place) > 2:
-            return (*self.turns[int(place[2])], *place[3:])
-        if place[0] == "assertions" and len(place) > 1:
-            return (*self.checks[int(place[1])], *place[2:])
-        return place
-
-    def locate(self, loc: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
-        """Line and column of what is at `loc` in the linear case."""
-        return self.whole.locate(self.as_written(loc), key=key)
-
-
 @dataclass(frozen=True, slots=True)
 class _Line:
     """A path in the making: its branches' names, its turns and checks with their places."""
@@ -275,12 +247,9 @@ def paths_of(loaded: LoadedCase) -> list[LoadedCase]:
             "assertions": [check for _, check in line.checks],
         }
         places = tuple(place for place, _ in line.turns)
-        checks = tuple(place for place, _ in line.checks)
-        seen = PathDocument(
-            *(document.path, document.text, document.data, document),
-            *(places, checks, line.branch),
-            node=document.node,
-        )
+        moved = {(*TURNS, number): place for number, place in enumerate(places)}
+        moved |= {("assertions", n): place for n, (place, _) in enumerate(line.checks)}
+        seen = replace(document, moved={**moved, (): line.branch})
         linear = case.model_copy(update=updates)
         found.append(replace(loaded, case=linear, document=seen, branch_of=case.id, places=places))
     # The main line first: it is the case's own.

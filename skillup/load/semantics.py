@@ -17,7 +17,6 @@ from skillup.errors import Problem
 from skillup.load.model import (
     TURNS,
     LoadedCase,
-    PathDocument,
     all_checks,
     has_checks,
     judges_of,
@@ -383,7 +382,7 @@ def id_problems(cases: Sequence[LoadedCase], unread: Set[str] | None) -> Iterato
         families.setdefault(loaded.family, loaded)
         owners.setdefault(case_id, loaded.family)
         other = taken.setdefault(case_id.casefold(), loaded)
-        if other is loaded or _whole(other) is _whole(loaded):
+        if other.document.data is loaded.document.data:
             continue  # branches of the same name are reported by the case itself
         where = f"{other.path.name}:{other.document.locate(('id',))[0]}"
         message = f"`{case_id}` is the id of `{other.case.id}` ({where}) already"
@@ -412,8 +411,3 @@ def id_problems(cases: Sequence[LoadedCase], unread: Set[str] | None) -> Iterato
         circle: list[str] = error.args[1][::-1]  # each needs the next
         message = f"these cases wait for each other: {' → '.join(circle)}"
         yield families[circle[0]].document.problem(("depends_on",), message, "take one of them out")
-
-
-def _whole(loaded: LoadedCase) -> Document:
-    document = loaded.document
-    return document.whole if isinstance(document, PathDocument) else document

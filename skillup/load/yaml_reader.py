@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
@@ -47,10 +47,14 @@ class Document:
     data: dict[Any, Any]
     node: Node | None = field(default=None, kw_only=True, repr=False)
     line: int = field(default=1, kw_only=True)
+    moved: Mapping[Loc, Loc] = field(default_factory=dict, kw_only=True)
+    """Of a case that is one path through branches: where its turns and checks are written."""
 
     def as_written(self, loc: Sequence[str | int]) -> Loc:
         """Where in the file stands what the model has at `loc`: the same, but in branches."""
-        return tuple(loc)
+        place = tuple(loc)
+        known = next((end for end in (3, 2, len(place)) if place[:end] in self.moved), None)
+        return place if known is None else (*self.moved[place[:known]], *place[known:])
 
     def locate(self, loc: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
         """Line and column, from 1, of the value at `loc`; with `key`, of the key it stands under.
@@ -61,7 +65,7 @@ class Document:
         if self.node is None:
             return self.line, 1
         node, places = self.node, (self.node, self.node)
-        for part in loc:
+        for part in self.as_written(loc):
             found = _child(node, part)
             if found is None:
                 break
