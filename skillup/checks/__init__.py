@@ -7,13 +7,12 @@ describe(check) -> the check in one line
 
 from __future__ import annotations
 
-from skillup.checks.capture import Captured, CaptureMiss, capture
+from skillup.checks.capture import Captured, capture
 from skillup.checks.context import CheckContext
 from skillup.checks.evaluate import evaluate, evaluate_set
 from skillup.checks.registry import describe
 
 __all__ = [
-    "CaptureMiss",
     "Captured",
     "CheckContext",
     "capture",

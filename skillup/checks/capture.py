@@ -15,29 +15,11 @@ from skillup.schema.record import TurnRecord, Usage
 
 
 @dataclass(frozen=True, slots=True)
-class CaptureMiss:
-    """A capture that found nothing to keep."""
-
-    variable: str
-    why: str
-    where: str
-    """What was looked at, shortened."""
-
-    @property
-    def message(self) -> str:
-        """One line for users, with what to do."""
-        return (
-            f"capture `{self.variable}`: {self.why}; looked at {self.where or 'an empty answer'}; "
-            "correct the capture, or give it a `default`"
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Captured:
-    """The values by variable, up to the first miss (None: every capture found its value)."""
+    """The values by variable, up to the first that was not found; what is said of that one."""
 
     values: dict[str, str] = field(default_factory=dict)
-    miss: CaptureMiss | None = None
+    miss: str | None = None
 
 
 def capture(rules: Sequence[Capture], turn: TurnRecord) -> Captured:
@@ -54,12 +36,9 @@ def capture(rules: Sequence[Capture], turn: TurnRecord) -> Captured:
             value, why, default = None, str(trouble), None
         kept = value if value is not None and value.strip() else default
         if kept is None:
-            where = f'the answer "{beginning(turn.response)}"' if turn.response.strip() else ""
-            if rule.jsonpath is not None and turn.transcript:
-                calls, results = len(turn.tool_calls), len(turn.tool_results)
-                where = f"turn {turn.turn_number}: its answer, {calls} tool calls and "
-                where += f"{results} results"
-            return Captured(values, CaptureMiss(rule.variable, why, where))
+            where = f'the answer is "{beginning(turn.response)}"'
+            fix = "correct the capture, or give it a `default`"
+            return Captured(values, f"capture `{rule.variable}`: {why}; {where}; {fix}")
         values[rule.variable] = kept
     return Captured(values)
 
@@ -70,10 +49,7 @@ def _value(rule: Capture, turn: TurnRecord) -> str | None:
         return as_text(values[0]) if values else None
     pattern = rule.pattern or ""
     match = Searcher().search(pattern, plain(turn.response))
-    try:
-        group = kept_group(pattern)
-    except ValueError as trouble:
-        raise CannotEvaluateError(str(trouble)) from None
+    group = kept_group(pattern)  # the rule would not have been read without one
     found: str | None = None if match is None else match[group]
     return found
 

@@ -82,28 +82,24 @@ def _without_unset(data: dict[str, Any]) -> dict[str, Any]:
         kept = {k: v for k, v in data["environment"]["env"].items() if k not in moved}
         data["environment"] = {**data["environment"], "env": kept}
     for section in ("constraints", "input", "cases"):
-        if isinstance(data.get(section), dict):
+        if section in data:
             data[section] = _without_zeros(data[section])
     return data
 
 
-def _without_zeros(section: dict[str, Any]) -> dict[str, Any]:
-    kept = {
-        key: value
-        for key, value in section.items()
-        if key not in ("timeout_seconds", "max_turns") or not _is_unset(value)
-    }
-    if isinstance(kept.get("turns"), list):
-        kept["turns"] = [_without_zeros(t) if isinstance(t, dict) else t for t in kept["turns"]]
-    if isinstance(kept.get("defaults"), dict):
-        defaults = kept["defaults"] = _without_zeros(kept["defaults"])
-        if _is_unset(section["defaults"].get("timeout_seconds"), least=0):
-            defaults["timeout_seconds"] = _FOR_EVER
+def _without_zeros(value: Any, of_defaults: bool = False) -> Any:
+    if isinstance(value, list):
+        return [_without_zeros(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, inner in value.items():
+        is_number = isinstance(inner, int | float) and not isinstance(inner, bool)
+        if key not in ("timeout_seconds", "max_turns") or not is_number or inner >= 1:
+            kept[key] = _without_zeros(inner, key == "defaults")
+        elif of_defaults and key == "timeout_seconds" and inner < 0:
+            kept[key] = _FOR_EVER
     return kept
-
-
-def _is_unset(value: Any, *, least: float = 1) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value < least
 
 
 def _translated_suite(suite: Suite) -> Suite:

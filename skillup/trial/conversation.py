@@ -367,7 +367,7 @@ class LiveConversation:
             return result.model_copy(update={"captures": found.values})
         if result.captures:
             return result
-        text = f"turn {result.turn_number}: {found.miss.message}"
+        text = f"turn {result.turn_number}: {found.miss}"
         error = TurnError(kind="capture", message=text, evidence=answer.response[:2000])
         return _with_error(result, error).model_copy(update={"captures": found.values})
 

@@ -236,7 +236,7 @@ def _mined(given: Input, messages: Sequence[HistoryMessage]) -> tuple[dict[str, 
             found = capture(message.capture, _turn(0, (), [answer]))
             variables.update(found.values)
             if found.miss is not None:
-                return variables, f"message {number} of the history: {found.miss.message}"
+                return variables, f"message {number} of the history: {found.miss}"
     for number, rule in enumerate(given.reconstruct, start=1):
         rebuilt = rebuild(rule, messages)
         variables.update(rebuilt.values)

@@ -66,8 +66,8 @@ def test_miss_says_which_variable_and_why(fields: dict[str, Any], why: str) -> N
 
     assert captured.values == {}
     assert captured.miss is not None
-    assert captured.miss.variable == "it"
-    assert why in captured.miss.message
+    assert captured.miss.startswith("capture `it`: ")
+    assert why in captured.miss
 
 
 def test_values_before_a_miss_are_kept_and_those_after_are_not_sought() -> None:
@@ -80,15 +80,13 @@ def test_values_before_a_miss_are_kept_and_those_after_are_not_sought() -> None:
     captured = capture(rules, TURN)
 
     assert captured.values == {"one": "12"}
-    assert captured.miss is not None
-    assert captured.miss.variable == "two"
+    assert "capture `two`" in (captured.miss or "")
 
 
 def test_catastrophic_pattern_is_a_miss_and_no_hang() -> None:
     captured = capture([rule(pattern="(?P<value>(a|aa)+)$")], make_turn("a" * 60 + "!"))
 
-    assert captured.miss is not None
-    assert "too long" in captured.miss.message
+    assert "too long" in (captured.miss or "")
 
 
 @pytest.mark.parametrize(
