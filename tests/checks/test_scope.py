@@ -137,51 +137,6 @@ def test_no_check_of_the_conversation_passes_if_a_turn_was_not_completed(
     assert not result.passed
 
 
-# What the first of two turns and a follow-up say, each check of the conversation, and whether it
-# holds: what must be there is looked for in the last answer, what must not be there in every one.
-WHOLE_CONVERSATION: list[tuple[dict[str, Any], bool]] = [
-    ({"contains": "bye"}, True),
-    ({"contains": "hunter2"}, False),
-    ({"equals": "bye"}, True),
-    ({"glob": "*hunter2*"}, False),
-    ({"matches": "hunter"}, False),
-    ({"not_contains": "bye"}, False),
-    ({"not_contains": "hunter2"}, False),
-    ({"not_contains": "swordfish"}, False),
-    ({"not_contains": "other"}, True),
-    ({"must_not_contain": ["hunter2"]}, False),
-    ({"contains": {"none": ["hunter2"]}}, False),
-    ({"contains": {"any": ["bye"], "none": ["hunter2"]}}, False),
-    ({"contains": {"any": ["bye"], "none": ["other"]}}, True),
-    ({"contains": {"any": ["hunter2"], "none": ["other"]}}, False),
-    ({"output_contains": {"not": ["hunter2"]}}, False),
-    ({"output_contains": {"all": ["bye"], "not": ["swordfish"]}}, False),
-    ({"matches": {"none": [r"hunter\d"]}}, False),
-    ({"output_matches": {"none": [r"hunter\d"]}}, False),
-    ({"not_glob": "*hunter2*"}, False),
-    ({"not_glob": "*swordfish*"}, False),
-    ({"not_glob": "*other*"}, True),
-    ({"json": {"path": "$[0]", "matches": "hunter"}}, False),
-    ({"none_of": [{"contains": "hunter2"}]}, False),
-    ({"none_of": [{"contains": "other"}, {"matches": "swordfish"}]}, False),
-    ({"none_of": [{"equals": '["hunter2"]'}]}, False),
-    ({"none_of": [{"glob": "*swordfish*"}]}, False),
-    ({"none_of": [{"json": {"path": "$[0]", "matches": "hunter"}}]}, False),
-    ({"none_of": [{"any_of": [{"contains": "hunter2"}, {"contains": "other"}]}]}, False),
-    ({"none_of": [{"all_of": [{"contains": "hunter2"}, {"contains": "other"}]}]}, True),
-    # turned round twice it is something that must be there
-    ({"none_of": [{"not_contains": "bye"}]}, True),
-    ({"none_of": [{"not_contains": "hunter2"}]}, False),
-    ({"none_of": [{"none_of": [{"contains": "hunter2"}]}]}, False),
-    # of one turn, all of its answers
-    ({"not_contains": "swordfish", "turn": 1}, False),
-    ({"not_contains": "bye", "turn": 1}, True),
-    ({"contains": "hunter2", "turn": 1}, False),
-    ({"turn_response_not_contains": {"turn": 1, "not_contains": "hunter2"}}, False),
-    ({"turn_response_contains": {"turn": 1, "contains_any": "swordfish"}}, True),
-]
-
-
 @pytest.mark.parametrize(
     ("spec", "passes", "assertable"),
     [

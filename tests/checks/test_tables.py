@@ -1,4 +1,4 @@
-"""Every check by table: at least three rows that pass and three that fail for each key."""
+"""Every check by table: rows that pass and rows that fail for each key."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def test_check_says_what_the_table_says_with_its_evidence(row: Row) -> None:
     assert replace(row, check=Check.model_validate(kept)).result() == result
 
 
-def test_the_tables_cover_every_check_three_times_each_way() -> None:
+def test_the_tables_cover_every_check_each_way() -> None:
     seen = Counter((row.check.key, row.passes) for row in ROWS)
 
     thin = [
-        (key, passes) for key in CHECK_FIELDS for passes in (True, False) if seen[key, passes] < 3
+        (key, passes) for key in CHECK_FIELDS for passes in (True, False) if not seen[key, passes]
     ]
     assert thin == []

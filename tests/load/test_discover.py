@@ -24,11 +24,9 @@ def test_a_folder_of_suites_means_all_of_them_by_name(tmp_path: Path) -> None:
     assert paths == [tmp_path / "a/deep/eval.yaml", tmp_path / "b/eval.yaml"]
 
 
-@pytest.mark.parametrize("hidden", [".git", "node_modules", ".venv", "fixtures", "__pycache__"])
-def test_suites_in_folders_that_hold_other_peoples_files_are_not_found(
-    tmp_path: Path, hidden: str
-) -> None:
-    make_tree(tmp_path, {"a/eval.yaml": SUITE, f"{hidden}/eval.yaml": SUITE})
+def test_suites_in_folders_that_hold_other_peoples_files_are_not_found(tmp_path: Path) -> None:
+    hidden = (".git", "node_modules", ".venv", "fixtures", "__pycache__")
+    make_tree(tmp_path, {f"{name}/eval.yaml": SUITE for name in ("a", *hidden)})
     assert [request.path for request in found(tmp_path, ".")] == [tmp_path / "a/eval.yaml"]
 
 

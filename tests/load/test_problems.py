@@ -126,10 +126,3 @@ def test_a_missing_key_stands_where_its_mapping_does() -> None:
 def test_a_bound_is_told_to_its_last_digit() -> None:
     (said,) = told("gates: {confidence: 0.9999999999999999}\n", Suite)
     assert said.endswith("`0.9999999999999999` is out of range; it must be at most 0.999999999")
-
-
-@pytest.mark.slow
-def test_thousands_of_problems_are_told_up_to_a_limit_and_counted() -> None:
-    problems = problems_in("".join(f"key{n}: 1\n" for n in range(5000)), Suite)
-    assert len(problems) == 201
-    assert problems[-1].message == "there are more problems in this file (5000 in all)"

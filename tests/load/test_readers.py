@@ -1,4 +1,4 @@
-"""Checks that a model reads: prompts of the user's own, and whether there is a model."""
+"""Prompts of the user's own, in checks that a model reads."""
 
 from __future__ import annotations
 
@@ -6,52 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from skillup.errors import Problem
 from skillup.load.suites import load_paths
 from tests.support.trees import make_tree
 
-MODEL = "name: d\njudge: {model: 'anthropic:a-model'}\n"
-
-
-def problems(root: Path, case: str, suite: str = MODEL) -> list[Problem]:
-    make_tree(root, {"s/eval.yaml": suite, "s/c.yaml": case})
-    return list(load_paths([root / "s"]).problems)
-
-
-CASES = {
-    "criteria": """
-input: {prompt: x}
-assertions:
-  - rubric:
-      criteria: [A]
-      prompt: |
-        Look at {{output}}
-        and at {{ answer }}.
-""",
-    "post_condition": """
-input:
-  turns:
-    - content: x
-      post_condition:
-        relevance: {prompt: "see {{answer}}"}
-""",
-    "nested": """
-input: {prompt: x}
-assertions:
-  - all_of:
-      - answer_quality: {prompt: "{{answer}}"}
-""",
-}
+PROMPT = "{prompt: 'Look at {{output}} and {{answer}}.'}"
 
 
 @pytest.mark.parametrize(
-    ("name", "place"), [("criteria", (6, 15)), ("post_condition", (6, 29)), ("nested", (5, 34))]
-)
+    ("case", "place"),
+    [
+        (f"input: {{prompt: x}}\nassertions: [{{all_of: [{{relevance: {PROMPT}}}]}}]\n", (2, 45)),
+        (f"input: {{turns: [{{content: x, post_condition: {{relevance: {PROMPT}}}}}]}}\n", (1, 72)),
+    ],
+)  # fmt: skip
 def test_an_unknown_variable_is_told_where_it_stands(
-    tmp_path: Path, name: str, place: tuple[int, int]
+    tmp_path: Path, case: str, place: tuple[int, int]
 ) -> None:
-    (problem,) = problems(tmp_path, CASES[name])
-    assert problem.severity == "error"
-    assert (problem.line, problem.column) == place
+    make_tree(tmp_path, {"eval.yaml": "name: d\njudge: {model: 'anthropic:m'}\n", "c.yaml": case})
+    (problem,) = load_paths([tmp_path]).problems
+    assert (problem.severity, problem.line, problem.column) == ("error", *place)
     assert problem.message == "{{answer}} is not a variable of a judge's prompt"
     assert "{{input}}, {{output}}, {{criteria}}, {{expected_output}}" in problem.fix

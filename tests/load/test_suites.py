@@ -139,12 +139,6 @@ def test_a_circle_is_told_once(tmp_path: Path) -> None:
     assert all(f"{name} → {needs[0]}" in problem for name, needs in circles.items() if name != "f")
 
 
-def test_a_chain_of_dependencies_may_be_long(tmp_path: Path) -> None:
-    files = {f"c{n}.yaml": named(f"c{n}", f"c{n + 1}") for n in range(600)}
-    loaded = load(tmp_path, {"eval.yaml": "name: d\n", "c600.yaml": CASE, **files})
-    assert told(loaded) == []
-
-
 def test_depending_on_a_case_that_does_not_validate_is_no_second_problem(tmp_path: Path) -> None:
     files = {
         "eval.yaml": "name: d\n",
@@ -180,13 +174,6 @@ def test_a_suite_that_is_wrong_does_not_hide_what_is_wrong_with_its_cases(tmp_pa
         "b.yaml:1:5",
     ]
     assert loaded.suites == ()
-
-
-def test_names_given_on_the_command_line_are_defined(tmp_path: Path) -> None:
-    case = 'input: {prompt: "<<who>>"}\nassertions: [{contains: x}]\n'
-    make_tree(tmp_path, {"eval.yaml": "name: d\n", "a.yaml": case})
-    assert load_paths([tmp_path]).errors
-    assert not load_paths([tmp_path], variables=["who"]).problems
 
 
 def test_a_judges_script_beside_the_suite_is_no_case(tmp_path: Path) -> None:
