@@ -25,7 +25,7 @@ from skillup.stats.exact import (
     swapped,
     worth_testing,
 )
-from skillup.stats.paired import bootstrap_interval, sign_test_of_mean
+from skillup.stats.paired import bootstrap_interval
 from skillup.stats.proportions import Interval
 
 # What became of each case from run A to run B, and how sure that is.
@@ -171,7 +171,6 @@ class Scores:
     mean_b: float
     difference: float
     interval: Interval | None  # None: one case only
-    p: float | None  # Of exchanging the runs case by case; None as that of the verdicts
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +253,7 @@ def compare_runs(
         cases=tuple(cases),
         counted=tuple(counted),
         verdicts=_verdicts(both, until_decided=until_decided),
-        scores=_scores(both, confidence, until_decided=until_decided),
+        scores=_scores(both, confidence),
         cost=means(both, lambda tally: tally.cost_usd),
         duration=means(both, lambda tally: tally.duration_ms),
         earlier={key: run.run_id for key, (run, _) in standing.items()},
@@ -284,7 +283,7 @@ def _verdicts(both: Sequence[CaseChange], *, until_decided: bool) -> Verdicts:
     return Verdicts(len(both), worse, better, p)
 
 
-def _scores(both: Sequence[CaseChange], confidence: float, *, until_decided: bool) -> Scores | None:
+def _scores(both: Sequence[CaseChange], confidence: float) -> Scores | None:
     """The same case on several engines is one pair: what it asks is the same."""
     groups: dict[tuple[str, str], list[CaseChange]] = {}
     for case in both:
@@ -303,7 +302,6 @@ def _scores(both: Sequence[CaseChange], confidence: float, *, until_decided: boo
         mean_b=fmean(b for _, b in scores),
         difference=fmean(differences),
         interval=bootstrap_interval(differences, level),
-        p=None if until_decided else sign_test_of_mean(differences),
     )
 
 

@@ -126,19 +126,15 @@ def statements(comparison: Comparison) -> Iterator[str]:
         yield "no case has a verdict in both runs: there is nothing to compare"
         return
 
-    def meaning(p: float | None, test: str) -> str:
-        if p is None:
-            return "not tested"
-        more = p <= 1 - comparison.confidence + 1e-9
-        return f"{'more than chance' if more else 'may be chance'}, p {p_value(p)} ({test})"
-
     a, b = together(case.a for case in both), together(case.b for case in both)
     yield f"trials passed: {a.passed}/{a.judged} in A, {b.passed}/{b.judged} in B"
     cases = count(verdicts.cases, "case")
     if verdicts.worse or verdicts.better:
         text = f"pass rate: lower in {verdicts.worse}, higher in {verdicts.better} of {cases}"
-        sure = meaning(verdicts.p, "McNemar's exact test")
-        yield f"{text}; all together {sure}"
+        more = verdicts.p is not None and verdicts.p <= 1 - comparison.confidence + 1e-9
+        sure = "more than chance" if more else "may be chance"
+        tested = "" if verdicts.p is None else f"; {sure}, p {p_value(verdicts.p)}"
+        yield f"{text}{tested}"
     else:
         yield f"pass rate: the same in all of {cases}"
     if scores is not None and f"{scores.difference:.3f}" not in ("0.000", "-0.000"):
@@ -146,8 +142,7 @@ def statements(comparison: Comparison) -> Iterator[str]:
         if scores.interval is not None:
             low, high = scores.interval
             within = f", {percent(comparison.confidence)} between {low:+.3f} and {high:+.3f}"
-        mean = f"scores: {scores.difference:+.3f} on average{within}"
-        yield f"{mean}; {meaning(scores.p, 'runs exchanged case by case')}"
+        yield f"scores: {scores.difference:+.3f} on average{within}"
     averages: tuple[tuple[str, Means | None, Callable[[float], str]], ...] = (
         ("cost", comparison.cost, money),
         ("took", comparison.duration, lambda value: seconds(round(value))),

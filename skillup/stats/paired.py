@@ -1,14 +1,12 @@
-"""Differences of paired scores: an interval for their mean by bootstrap, and a test by sign.
+"""Intervals of means over cases: of differences of scores and rates, and of pass rates.
 
-Both draw from a generator with a fixed seed: the same scores give the same numbers every time.
+What is drawn comes from a generator with a fixed seed: the same runs give the same numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 from math import floor, sqrt
-from operator import mul
 from random import Random
 from statistics import NormalDist, fmean
 
@@ -19,8 +17,6 @@ _SEED = 20261
 _MOST_DRAWS = 10_000
 _LEAST_DRAWS = 1_000
 _MOST_VALUES = 400_000  # Drawn in all, but for the least draws
-_ALL_SIGNS_UP_TO = 12
-_SAME = 1e-12
 
 
 def bootstrap_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval | None:
@@ -43,30 +39,6 @@ def bootstrap_interval(differences: Sequence[float], confidence: float = 0.95) -
     tail = NormalDist().cdf(-sqrt(n / (n - 1)) * t_quantile(confidence, n - 1))
     place = min(floor(tail * draws), (draws - 1) // 2)
     return Interval(means[place], means[draws - 1 - place])
-
-
-def sign_test_of_mean(differences: Sequence[float]) -> float:
-    """Is the mean difference more than chance? Two-sided p, by exchanging the runs case by case.
-
-    If nothing changed, each pair could as well have come in the other order, so every choice of
-    signs of the differences is equally likely; p is the share of choices whose |sum| is at least
-    the one seen. All 2ⁿ choices up to n = 12 (of the pairs that differ), else drawn ones,
-    with the one seen counted in: p = (1 + hits)/(1 + draws).
-
-    Source: R. A. Fisher (1935), The design of experiments, ch. 3; B. Phipson and G. K. Smyth
-    (2010), Permutation p-values should never be zero, SAGMB 9(1).
-    """
-    values = [abs(d) for d in differences if abs(d) > _SAME]
-    n = len(values)
-    # Compared with some tolerance: sums of the same numbers in another order differ in rounding.
-    seen = abs(sum(differences)) - 1e-9 * (1 + sum(values))
-    if n <= _ALL_SIGNS_UP_TO:
-        hits = [abs(sum(signed)) >= seen for signed in product(*((v, -v) for v in values))]
-        return sum(hits) / len(hits)
-    random, draws = Random(_SEED), _draws(n)  # noqa: S311 - statistics, not secrets
-    drawn = (random.choices((1, -1), k=n) for _ in range(draws))
-    hits = sum(abs(sum(map(mul, values, signs))) >= seen for signs in drawn)
-    return float(1 + hits) / (1 + draws)
 
 
 def _draws(n: int) -> int:

@@ -160,8 +160,7 @@ def test_where_nothing_changed_nights_stay_quiet_and_nothing_is_tested_over_all_
         comparison = compare_runs(decided_night(random, "a"), decided_night(random, "b"), 0.95)
         alarms += any(case.change == "newly_failing" for case in comparison.cases)
     assert alarms / nights <= 0.05 + 2 * (0.05 * 0.95 / nights) ** 0.5
-    assert comparison.scores is not None
-    assert comparison.verdicts.p is comparison.scores.p is None
+    assert comparison.verdicts.p is None
 
 
 def test_a_run_that_stands_in_counts_as_it_was_held() -> None:

@@ -115,7 +115,7 @@ def test_it_is_said_in_the_words_of_compare(tmp_path: Path) -> None:
         "1 case got worse surely (x); 1 case got better (y); "
         "1 case passed more often, perhaps by chance (z)"
     )
-    assert rates.startswith("pass rate: lower in 1, higher in 2 of 4 cases; all together may be")
+    assert rates.startswith("pass rate: lower in 1, higher in 2 of 4 cases; may be chance, p")
     assert took == "a trial took 0.0 s in A, 0.0 s in B (+0%)"
     assert {row["case_id"]: row["how_sure"] for row in sides["rows"]} == {
         "x": "surely (p 0.00397)",
