@@ -5,15 +5,12 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from skillup.history.index import CaseInRun, RunHead
 from skillup.history.runs import ABSENT, WITH_SKILL, CaseKey, CaseTally, State, together
-from skillup.stats.change_point import Passes, fall, rise
 from skillup.stats.paired import interval_over_cases
 from skillup.stats.proportions import Interval, wilson
-
-_ALPHA = 0.05 + 1e-9
-"""The chance of a false alarm; p-values that it equals but for rounding are within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +37,12 @@ def matches(name: str, globs: Sequence[str]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FailingSince:
-    """A case that ran once in each run, whose last verdict is not a pass."""
+    """A case that failed, at least at times, in the last run that gave it a verdict."""
 
     first: RunHead  # The run where it began: the first without a pass since it last passed
     last_pass: RunHead | None  # The last run where it passed; None: there is none in the index
     runs: int  # With a verdict, from the first on
-
-
-@dataclass(frozen=True, slots=True)
-class ChangePoint:
-    """A case of several trials a run, whose pass rate surely fell, and did not surely rise."""
-
-    first: RunHead  # The run since which it is lower: where chance explains the difference worst
-    before: Passes
-    since: Passes
-    runs: int  # With a verdict, from the first on
-    p: float  # Of Fisher's test there, times the number of runs where it could have fallen
+    word: Literal["failing", "not always passing"]  # As in the last of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +50,7 @@ class CaseHistory:
     key: CaseKey
     tallies: tuple[CaseTally, ...]  # One for each run of its suite that is shown
     failing: FailingSince | None
-    """Found in all runs of the index, not only in those shown; None also without the skill, and
-    for a case that ran several times in a run."""
-    fell: ChangePoint | None  # The same for a case that ran several times in a run
+    """Found in all runs of the index, not only in those shown; None also without the skill."""
 
     @property
     def total(self) -> CaseTally:
@@ -146,44 +131,24 @@ def _case(
     key: CaseKey, shown: tuple[CaseTally, ...], runs: Sequence[tuple[RunHead, CaseTally]]
 ) -> CaseHistory:
     """`runs`: all that are indexed. That a baseline fails is nobody's regression."""
-    several = any(own.judged > 1 for _, own in runs)
-    counted = key.variant == WITH_SKILL
-    failing = failing_since(runs) if counted and not several else None
-    return CaseHistory(key, shown, failing, fell_at(runs) if counted and several else None)
+    failing = failing_since(runs) if key.variant == WITH_SKILL else None
+    return CaseHistory(key, shown, failing)
 
 
 def failing_since(runs: Iterable[tuple[RunHead, CaseTally]]) -> FailingSince | None:
-    """When a case that ran once in each run began to fail; None if its last verdict is a pass.
+    """When a case began to fail, at least at times; None if it always passed in its last run.
 
     Runs without a verdict are no failure, and no end of one. `runs` begin with the oldest.
     """
     last_pass: RunHead | None = None
-    failed: list[RunHead] = []
+    failed: list[tuple[RunHead, CaseTally]] = []
     for run, tally in runs:
         if tally.state == "pass":
             last_pass, failed = run, []
         elif tally.judged:
-            failed.append(run)
-    return FailingSince(failed[0], last_pass, len(failed)) if failed else None
-
-
-def fell_at(runs: Iterable[tuple[RunHead, CaseTally]]) -> ChangePoint | None:
-    """Since when the pass rate of a case is surely lower; None: it cannot be told, or is not so.
-
-    None also if since then it surely rose. `runs` begin with the oldest.
-    """
-    judged = [(run, Passes(own.passed, own.judged)) for run, own in runs if own.judged]
-    series = [counts for _, counts in judged]
-    fallen = fall(series)
-    if fallen is None or fallen.p > _ALPHA:
+            failed.append((run, tally))
+    if not failed:
         return None
-    risen = rise(series[fallen.place :])
-    if risen is not None and risen.p <= _ALPHA:
-        return None
-    return ChangePoint(
-        first=judged[fallen.place][0],
-        before=fallen.before,
-        since=fallen.since,
-        runs=len(series) - fallen.place,
-        p=fallen.p,
-    )
+    word: Literal["failing", "not always passing"]
+    word = "not always passing" if failed[-1][1].passed else "failing"
+    return FailingSince(failed[0][0], last_pass, len(failed), word)

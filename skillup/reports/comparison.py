@@ -7,17 +7,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
 from skillup.history.comparison import CaseChange, Comparison, Means
 from skillup.history.gates import GateResult
-from skillup.history.index import RunHead
 from skillup.history.runs import CaseTally, together
-from skillup.history.series import CaseHistory, ChangePoint, FailingSince, SuiteHistory
+from skillup.history.series import CaseHistory, FailingSince, SuiteHistory
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
-from skillup.stats.change_point import Passes
 from skillup.stats.proportions import Interval, percent
 
 COMPARISON_VERSION = "skillup.comparison/1"
@@ -131,8 +129,8 @@ def statements(comparison: Comparison) -> Iterator[str]:
     cases = count(verdicts.cases, "case")
     if verdicts.worse or verdicts.better:
         text = f"pass rate: lower in {verdicts.worse}, higher in {verdicts.better} of {cases}"
-        more = verdicts.p is not None and verdicts.p <= 1 - comparison.confidence + 1e-9
-        sure = "more than chance" if more else "may be chance"
+        surely = verdicts.p is not None and verdicts.p <= 1 - comparison.confidence + 1e-9
+        sure = "more than chance" if surely else "may be chance"
         tested = "" if verdicts.p is None else f"; {sure}, p {p_value(verdicts.p)}"
         yield f"{text}{tested}"
     else:
@@ -215,18 +213,20 @@ def trends_json(suites: Sequence[SuiteHistory]) -> str:
     def numbers(total: CaseTally, interval: Interval | None) -> dict[str, Any]:
         return {**_fields(total, *_TALLY), "pass_rate": total.rate, "interval": interval}
 
-    def since(found: FailingSince | ChangePoint | None) -> dict[str, Any] | None:
+    def since(found: FailingSince | None) -> dict[str, Any] | None:
         if found is None:
             return None
-        values = _fields(found, *(field.name for field in fields(found)))
-        return {k: v._asdict() if isinstance(v, RunHead | Passes) else v for k, v in values.items()}
+        heads = {"first": found.first, "last_pass": found.last_pass}
+        return {
+            **{name: head and head._asdict() for name, head in heads.items()},
+            "runs": found.runs,
+        }
 
     def of_case(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
         return {
             **case.key._asdict(),
             **numbers(case.total, case.interval),
             "failing_since": since(case.failing),
-            "fell_at": since(case.fell),
             "runs": [
                 {"run_id": run.run_id, **_fields(own, "state", *_TALLY)}
                 for run, own in zip(suite.runs, case.tallies, strict=True)

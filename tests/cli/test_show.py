@@ -168,7 +168,7 @@ def test_a_pass_of_a_second_attempt_does_not_look_like_a_clean_one(project: Proj
     head, met, where, *_ = shown.splitlines()
     assert head.startswith("PASS  again  1 turn, ")
     assert ", attempt 2, " in head
-    assert met.startswith("  attempt 1 met an error: crash: ")
+    assert met.startswith("  attempt 1 was retried: crash: ")
     file = where.split()[3].rstrip(",")
     assert (project.root / file).name == "attempt-1.json"
     assert (project.root / file).is_file()

@@ -67,9 +67,6 @@ def _case_history(runs: Sequence[RunHead], case: CaseHistory) -> page_data.PageC
     since: dict[str, Any] | None = None
     if case.failing is not None:
         since = {**head(case.failing.first), "runs": case.failing.runs}
-    elif case.fell is not None:
-        counts = {"before": list(case.fell.before), "since": list(case.fell.since)}
-        since = {**head(case.fell.first), "runs": case.fell.runs, **counts}
     marks = [
         {
             **head(run),

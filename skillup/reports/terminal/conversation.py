@@ -7,15 +7,16 @@ the same time never mix within one. All text is an agent's or a user's: made pla
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from skillup.checks.context import beside_found, in_words
-from skillup.reports.advice import ADVICE
+from skillup.reports.advice import error_data
 from skillup.reports.terminal.layout import folded, make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds
 from skillup.reports.view_model import STYLE
@@ -195,35 +196,36 @@ class _TrialPrinter:
         self._stream = ConversationStream(console, full=full)
         self._console = console
         self._errors: set[tuple[str, str]] = set()
+        grades = trial.grade.turns if trial.grade is not None else []
+        self._grades = {turn.turn_number: turn for turn in grades}
 
     def print(self) -> None:
         record, grade = self._trial.record, self._trial.grade
         self._head()
         for path, earlier in self._trial.earlier:
-            self._line(f"  attempt {earlier.attempt} {_outcome(earlier)}", "yellow")
+            error = earlier.first_error()
+            why = f": {error.kind}: {one_line(error.message, 1000)}" if error is not None else ""
+            self._line(f"  attempt {earlier.attempt} was retried{why}", "yellow")
             self._line(f"    it is in {path}, its raw streams in raw.attempt-* beside it", "dim")
         system = (record.case.get("input") or {}).get("system")
-        if isinstance(system, str) and system:
+        if isinstance(system, str):
             self._block("system prompt", system, "bold")
         for item in record.history:
             who = {"user": "user", "assistant": "agent", "tool": "a tool gave"}[item.role]
             text = item.tool_result.content if item.tool_result is not None else item.content
-            if text:
-                self._block(f"history  {who}", text, "bold" if item.role == "user" else "cyan")
+            self._block(f"history  {who}", text, "bold" if item.role == "user" else "cyan")
             for call in item.tool_calls:
                 name = one_line(call.name or call.kind, 60)
-                self._block(f"history  agent calls {name}", arguments_text(call), "blue")
+                self._block(f"history  agent calls {name}", arguments_text(call) or "-", "blue")
         for turn in record.turns:
             self._turn(turn)
         if grade is not None:
             self._stream.checks("", "checks of the conversation", grade.assertions, details=True)
         if record.simulated_end is not None:
             end = record.simulated_end
-            self._block(f"the simulated user ended it: {end.stop}", end.reason, "dim")
-        if record.error is not None:
-            self._error("", record.error, self._trial.raw(1, 0))
-        if grade is not None and grade.error is not None:
-            self._error("", TurnError.model_validate(grade.error), ())
+            self._block(f"the simulated user ended it: {end.stop}", end.reason or "-", "dim")
+        self._error("", record.error, self._trial.raw(1, 0))
+        self._error("", grade.error if grade is not None else None, ())
         for note in record.notes:
             self._block("note", note, "yellow")
         self._line(f"all of it: {self._trial.directory}", "dim")
@@ -249,26 +251,22 @@ class _TrialPrinter:
 
     def _turn(self, turn: TurnRecord) -> None:
         number, where = turn.turn_number, f"turn {turn.turn_number}"
-        grades = self._trial.grade.turns if self._trial.grade is not None else []
-        grade = next((one for one in grades if one.turn_number == number), None)
         if turn.status == "skipped":
             why = turn.reason.removeprefix("not sent: ") or turn.content
             self._block(f"{where}  not sent", why, "yellow")
             return
+        grade = self._grades.get(number)
         levels = [("checks", grade.checks)] if grade is not None else []
         if grade is not None:
             levels += [(f"checks of the {level.label}", level.checks) for level in grade.follow_ups]
         for place, message in enumerate(turn.executed()):
             self._message(number, message)
-            if message.error is not None:
-                self._error(where, message.error, self._trial.raw(number, place))
-            if place < len(levels):
-                head, checks = levels[place]
+            self._error(where, message.error, self._trial.raw(number, place))
+            for head, checks in levels[place : place + 1]:
                 self._stream.checks(where, head, checks, details=True)
         if turn.status == "failed":
             self._block(f"{where}  failed", turn.reason, "red")
-        if grade is not None and grade.error is not None:
-            self._error(where, TurnError.model_validate(grade.error), ())
+        self._error(where, grade.error if grade is not None else None, ())
 
     def _message(self, number: int, message: TurnRecord) -> None:
         job, where = self._trial.job, f"turn {number}"
@@ -277,46 +275,40 @@ class _TrialPrinter:
         self._stream.add(sent, "")
         for item in message.transcript:
             self._stream.add(TrialEvent(job, "item", number, item=item), "")
-        spoke = any(i.type == "message" and not i.agent for i in message.transcript)
-        if message.response and not spoke:
+        if not any(i.type == "message" and not i.agent for i in message.transcript):
             self._block(f"{where}  agent", message.response, "cyan")
         for note in message.notes:
             self._block(f"{where}  note", note, "yellow")
-        if message.changes is not None:
-            changes = message.changes
+        changes = message.changes
+        if changes is not None:
             lists = {"new": changes.added, "changed": changes.modified, "gone": changes.deleted}
             lines = [
                 f"{word}: {listed([one_line(p, 200) for p in paths[:_MAX_PATHS]], len(paths))}"
                 for word, paths in lists.items()
                 if paths
             ]
-            if lines:
-                self._block(f"{where}  files", "\n".join(lines), "dim")
+            self._block(f"{where}  files", "\n".join(lines), "dim")
 
-    def _error(self, where: str, error: TurnError, raw: Sequence[Path]) -> None:
+    def _error(
+        self, where: str, error: TurnError | Mapping[str, Any] | None, raw: Sequence[Path]
+    ) -> None:
         """Once: the error of a turn is the trial's, too."""
-        if (error.kind, error.message) in self._errors:
+        data = error_data(error)
+        if data is None or (data["kind"], data["message"]) in self._errors:
             return
-        self._errors.add((error.kind, error.message))
-        lines: list[Line] = [(line, "not bold") for line in text_lines(error.message, None)]
-        evidence = text_lines(error.evidence, _RESULT_LINES)
+        self._errors.add((data["kind"], data["message"]))
+        lines: list[Line] = [(line, "not bold") for line in text_lines(data["message"], None)]
+        evidence = text_lines(data["evidence"], _RESULT_LINES)
         lines += [(line, "not bold dim") for line in evidence]
-        advice = ADVICE.get(error.kind)
-        below = [f"what to do: {advice}"] if advice else []
-        below += [f"raw: {plain(str(path))}" for path in raw]
-        lines += [(line, _BODY) for line in below]
-        self._stream.block(where, f"error: {error.kind}", lines, "bold magenta")
+        if data["advice"]:
+            lines.append((f"what to do: {data['advice']}", _BODY))
+        lines += [(f"raw: {plain(str(path))}", _BODY) for path in raw]
+        self._stream.block(where, f"error: {data['kind']}", lines, "bold magenta")
 
-    def _block(self, head: str, text: str, style: str) -> None:
-        self._stream.block("", head, [(line, _BODY) for line in text_lines(text, None)], style)
+    def _block(self, head: str, text: str | None, style: str) -> None:
+        if text:
+            lines = [(line, _BODY) for line in text_lines(text, None)]
+            self._stream.block("", head, lines, style)
 
     def _line(self, text: str, style: str) -> None:
         print_line(self._console, text, style=style, indent=None)
-
-
-def _outcome(record: Record) -> str:
-    error = record.first_error()
-    if error is not None:
-        return one_line(f"met an error: {error.kind}: {error.message}", 1000)
-    failed = next((turn.reason for turn in record.turns if turn.status == "failed"), None)
-    return "was given up" if failed is None else one_line(f"failed: {failed}", 1000)

@@ -18,7 +18,7 @@ from skillup.reports.terminal.layout import (
     print_line,
     print_table,
 )
-from skillup.reports.text import count, money, p_value, seconds, shown_id
+from skillup.reports.text import count, money, seconds, shown_id
 from skillup.stats.proportions import Interval
 
 _MARKS: dict[State, tuple[str, str, str]] = {
@@ -107,17 +107,14 @@ def _name(suite: SuiteHistory, case: CaseHistory) -> str:
 
 
 def _since(case: CaseHistory) -> str:
-    """``failing since RUN (time); last passed in RUN (time)``, or where the pass rate fell."""
-    failing, fall = case.failing, case.fell
-    if failing is not None:
-        runs = f", {failing.runs} runs" if failing.runs > 1 else ""
-        passed = failing.last_pass
-        before = f"last passed in {_run(passed)}" if passed else "never passed before"
-        return f"failing since {_run(failing.first)}{runs}; {before}"
-    if fall is None:
+    """``failing since RUN (time); last passed in RUN (time)``; empty if it passes."""
+    failing = case.failing
+    if failing is None:
         return ""
-    before, since = (f"{own.passed}/{own.judged}" for own in (fall.before, fall.since))
-    return f"fell at {_run(fall.first)}: {before} before, {since} since (p {p_value(fall.p)})"
+    runs = f", {failing.runs} runs" if failing.runs > 1 else ""
+    passed = failing.last_pass
+    before = f"last passed in {_run(passed)}" if passed else "never passed before"
+    return f"{failing.word} since {_run(failing.first)}{runs}; {before}"
 
 
 def _is_steady(case: CaseHistory) -> bool:
