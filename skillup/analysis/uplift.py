@@ -13,12 +13,8 @@ from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey
 from skillup.schema.analysis import Difference, Rate, Uplift
 from skillup.schema.grade import BASELINE, Grade, TurnGrade
 from skillup.stats.exact import PassCounts, stratified
-from skillup.stats.paired import bootstrap_interval, mean_difference
+from skillup.stats.paired import interval_of_mean, mean_difference
 from skillup.stats.proportions import Interval, wilson
-
-_LEAST_CASES = 5
-"""For an interval of what trials took: of fewer values, the true middle lies outside all of them
-more often than once in ten times, and a bootstrap never looks beyond them."""
 
 
 def rate_of(passed: int, held: int, confidence: float) -> Rate:
@@ -127,8 +123,9 @@ def uplift_interval(counts: Sequence[PassCounts], confidence: float) -> Interval
     if not counts:
         return None
     within = mean_difference(counts, confidence)
-    between = bootstrap_interval(list(map(_difference, counts)), confidence) or within
-    return Interval(min(within.low, between.low), max(within.high, between.high))
+    between = interval_of_mean(list(map(_difference, counts)), confidence) or within
+    low, high = min(within.low, between.low), max(within.high, between.high)
+    return Interval(max(-1.0, low), min(1.0, high))
 
 
 def _quantity(
@@ -140,7 +137,7 @@ def _quantity(
     if not known:
         return None
     differences = [a - b for a, b in known]
-    interval = bootstrap_interval(differences, confidence) if len(known) >= _LEAST_CASES else None
+    interval = interval_of_mean(differences, confidence)
     return Difference(
         with_skill=fmean(a for a, _ in known),
         without_skill=fmean(b for _, b in known),

@@ -25,7 +25,7 @@ from skillup.stats.exact import (
     swapped,
     worth_testing,
 )
-from skillup.stats.paired import bootstrap_interval
+from skillup.stats.paired import interval_of_mean
 from skillup.stats.proportions import Interval
 
 # What became of each case from run A to run B, and how sure that is.
@@ -301,7 +301,7 @@ def _scores(both: Sequence[CaseChange], confidence: float) -> Scores | None:
         mean_a=fmean(a for a, _ in scores),
         mean_b=fmean(b for _, b in scores),
         difference=fmean(differences),
-        interval=bootstrap_interval(differences, level),
+        interval=interval_of_mean(differences, level),
     )
 
 

@@ -1,49 +1,29 @@
-"""Intervals of means over cases: of differences of scores and rates, and of pass rates.
-
-What is drawn comes from a generator with a fixed seed: the same runs give the same numbers.
-"""
+"""Intervals of means over cases: of differences of scores and rates, and of pass rates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor, sqrt
-from random import Random
-from statistics import NormalDist, fmean
+from math import sqrt
+from statistics import fmean, stdev
 
 from skillup.stats.exact import PassCounts
 from skillup.stats.proportions import Interval, t_quantile, wilson
 
-_SEED = 20261
-_MOST_DRAWS = 10_000
-_LEAST_DRAWS = 1_000
-_MOST_VALUES = 400_000  # Drawn in all, but for the least draws
 
+def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """Where the mean of values like these surely lies; None where they are all the same: that says
+    nothing of how such values differ.
 
-def bootstrap_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Where the mean difference surely lies; None with fewer than two pairs.
+    Mean ± t·s/√n, with their standard deviation s and the quantile t of Student's distribution
+    with n-1 degrees of freedom.
 
-    The pairs are drawn again with replacement, n at a time, and the quantiles of the means are
-    taken at α' and 1-α' with α' = Φ(-√(n/(n-1))·t), t being the quantile of Student's distribution
-    with n-1 degrees of freedom: plain percentiles are too narrow for few pairs.
-
-    Source: B. Efron (1979), Bootstrap methods, Annals of Statistics 7; the widened percentiles:
-    T. C. Hesterberg (2015), What teachers should know about the bootstrap, The American
-    Statistician 69(4), §3.3.
+    Source: Student (1908), The probable error of a mean, Biometrika 6.
     """
-    n = len(differences)
-    if n < 2:
+    if len(set(values)) < 2:
         return None
-    draws = _draws(n)
-    random = Random(_SEED)  # noqa: S311 - statistics, not secrets
-    means = sorted(fmean(random.choices(differences, k=n)) for _ in range(draws))
-    tail = NormalDist().cdf(-sqrt(n / (n - 1)) * t_quantile(confidence, n - 1))
-    place = min(floor(tail * draws), (draws - 1) // 2)
-    return Interval(means[place], means[draws - 1 - place])
-
-
-def _draws(n: int) -> int:
-    """How many times `n` values are drawn: tens of thousands of cases would take seconds."""
-    return max(_LEAST_DRAWS, min(_MOST_DRAWS, _MOST_VALUES // n))
+    n = len(values)
+    half = t_quantile(confidence, n - 1) * stdev(values) / sqrt(n)
+    return Interval(fmean(values) - half, fmean(values) + half)
 
 
 # Differences of pass rates, and how sure they are.
@@ -88,17 +68,16 @@ def interval_over_cases(
     """Of the pass rate of all trials; `cases` are passes and verdicts of each, at least one.
 
     With one verdict for each case it is Wilson's. Five trials of one case are not five cases: with
-    more, the cases' rates are drawn again (bootstrap), and each end is the outer one of both, since
-    cases that all came out alike leave nothing to draw. None without any case.
+    more, each end is the outer one of that and of the interval of the mean of the cases' rates,
+    since cases that all came out alike say nothing of how they differ. None without any case.
     """
     if not cases:
         return None
     passed, trials = (sum(numbers) for numbers in zip(*cases, strict=True))
     within = wilson(passed, trials, confidence)
-    rates = [own / of for own, of in cases]
-    if trials == len(cases) or min(rates) == max(rates):
+    if trials == len(cases):
         return within
-    between = bootstrap_interval(rates, confidence)
-    if between is None:
-        return within
-    return Interval(min(within.low, between.low), max(within.high, between.high))
+    between = interval_of_mean([own / of for own, of in cases], confidence) or within
+    return Interval(
+        max(0.0, min(within.low, between.low)), min(1.0, max(within.high, between.high))
+    )

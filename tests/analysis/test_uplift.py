@@ -16,7 +16,7 @@ from skillup.engines.scripted_agent.script import choose_reply
 from skillup.schema.analysis import Uplift
 from skillup.schema.grade import Grade
 from skillup.stats.exact import PassCounts, stratified
-from skillup.stats.paired import bootstrap_interval, mean_difference
+from skillup.stats.paired import interval_of_mean, mean_difference
 from tests.support.graded import a_grade, a_turn, grades_of, seed_of
 
 # What the skill adds, paired by case.
@@ -46,7 +46,7 @@ def test_a_suite_is_the_mean_over_its_cases_however_often_each_was_held() -> Non
     suite = found[None]
     assert suite.uplift == pytest.approx((1 + 0 + 0.5) / 3)
     assert suite.cases == 3
-    between = bootstrap_interval([1, 0, 0.5])
+    between = interval_of_mean([1, 0, 0.5])
     assert between is not None
     assert suite.low is not None
     assert suite.low <= between.low
@@ -95,23 +95,6 @@ def test_what_trials_took_is_told_over_cases_that_tell_it_in_both() -> None:
     assert suite.turns is not None
     assert (suite.turns.difference, suite.turns.cases) == (1, 2)
     assert suite.turns.low is suite.turns.high is None
-
-
-def test_what_trials_took_has_an_interval_from_five_cases_on() -> None:
-    def suite(cases: int) -> Uplift:
-        took = [
-            a_grade(f"c{n}", variant=variant, duration_ms=1000 + extra * n)
-            for n in range(cases)
-            for variant, extra in (("with_skill", 100), ("without_skill", 0))
-        ]
-        return uplift_of(*took)[None]
-
-    few, enough = suite(4).duration_ms, suite(5).duration_ms
-    assert few is not None
-    assert (few.difference, few.low) == (150, None)
-    assert enough is not None
-    between = bootstrap_interval([0, 100, 200, 300, 400])
-    assert (enough.low, enough.high) == between
 
 
 def test_engines_are_compared_each_with_its_own_baseline() -> None:
@@ -177,7 +160,6 @@ def tolerance(covered: float, runs: int = RUNS) -> float:
     return 3 * sqrt(covered * (1 - covered) / runs) + 1e-9
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "rates",
     [
@@ -200,8 +182,7 @@ def test_the_interval_of_a_suites_uplift_covers_it_at_least_as_often_as_it_says(
     assert fmean(high - low for low, high in intervals) < 0.6
 
 
-@pytest.mark.slow
-def test_the_bootstrap_covers_what_the_skill_adds_in_cases_like_those_held(agent: Agent) -> None:
+def test_the_interval_covers_what_the_skill_adds_in_cases_like_those_held(agent: Agent) -> None:
     kinds = [(0.5, 0.8), (0.2, 0.9), (0.9, 0.9), (0.4, 0.3)]
     true, runs = fmean(b - a for a, b in kinds), 100
     covered = []
@@ -209,7 +190,7 @@ def test_the_bootstrap_covers_what_the_skill_adds_in_cases_like_those_held(agent
         random = Random(run)
         (counts,) = _suites(agent, random.choices(kinds, k=12), 5, 1, f"{run}/")
         differences = [c.passed_b / c.trials_b - c.passed_a / c.trials_a for c in counts]
-        interval = bootstrap_interval(differences)
+        interval = interval_of_mean(differences)
         assert interval is not None
         covered.append(_holds(interval, true))
 

@@ -8,37 +8,19 @@ import pytest
 
 from skillup.stats.exact import PassCounts
 from skillup.stats.paired import (
-    bootstrap_interval,
+    interval_of_mean,
     interval_over_cases,
     mean_difference,
 )
 from skillup.stats.proportions import t_quantile, wilson
 
-# Paired differences: the interval covers, the test keeps its rate, both repeat themselves.
 
-
-def test_the_same_scores_give_the_same_numbers() -> None:
-    values = [random.gauss(0.1, 0.3) for random in [Random(3)] for _ in range(30)]
-    assert len(set(values)) == 30
-    assert bootstrap_interval(values) == bootstrap_interval(values)
-
-
-def test_one_pair_has_no_interval_and_equal_ones_a_point() -> None:
-    assert bootstrap_interval([0.5]) is None
-    assert bootstrap_interval([0.25] * 4) == (0.25, 0.25)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pairs", [8])
-def test_the_interval_covers_the_true_difference_as_often_as_it_says(pairs: int) -> None:
-    random = Random(4)
-    covered = 0
-    for _ in range(150):
-        differences = [random.gauss(0.2, 0.5) for _ in range(pairs)]
-        interval = bootstrap_interval(differences)
-        assert interval is not None
-        covered += interval.low <= 0.2 <= interval.high
-    assert 0.92 <= covered / 150 <= 0.985
+def test_students_own_example() -> None:
+    """Student (1908): ten patients slept 1.58 hours longer on average, s = 1.23 (n - 1)."""
+    longer = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
+    assert interval_of_mean(longer) == pytest.approx((0.700, 2.460), abs=1e-3)
+    assert interval_of_mean([0.5]) is None
+    assert interval_of_mean([0.25] * 4) is None
 
 
 # Differences of pass rates, against published numbers.
