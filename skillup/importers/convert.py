@@ -10,15 +10,15 @@ from pathlib import Path
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers import anthropic, vibecheck
 from skillup.importers.detect import Format, detect
-from skillup.importers.promptfoo import settings, suite
+from skillup.importers.promptfoo import suite
 from skillup.importers.source import Note, SourceFile, open_sources
 from skillup.importers.write import SuiteDraft, lay_out, slug, unique_name, write_files
 from skillup.load.suites import load_paths
 from skillup.load.trust import ALLOW
 
 _FORMATS: dict[Format, tuple[Callable[[list[SourceFile]], SuiteDraft], dict[str, str]]] = {
-    "agentv": (partial(suite.convert, promptfoo=False), settings.EXPLANATIONS),
-    "promptfoo": (partial(suite.convert, promptfoo=True), settings.EXPLANATIONS),
+    "agentv": (partial(suite.convert, promptfoo=False), suite.EXPLANATIONS),
+    "promptfoo": (partial(suite.convert, promptfoo=True), suite.EXPLANATIONS),
     "vibecheck": (vibecheck.convert, vibecheck.EXPLANATIONS),
     "anthropic": (anthropic.convert, {}),
 }

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillup.importers.promptfoo.assertions import convert_assertions
-from skillup.importers.promptfoo.rubrics import Background
+from skillup.importers.promptfoo.assertions import Background, convert_assertions
 from skillup.importers.source import SourceFile, parse_source
 from skillup.importers.values import SourceValue
 from skillup.schema.checks import Check

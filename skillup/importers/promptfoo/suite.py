@@ -5,14 +5,36 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.importers.promptfoo.prompts import Prompt, read_prompts
-from skillup.importers.promptfoo.settings import read_environment, read_settings
-from skillup.importers.promptfoo.tests import CaseBuilder, ListedTest, SuiteContext, read_tests
+from skillup.importers.promptfoo.cases import (
+    CaseBuilder,
+    ListedTest,
+    Prompt,
+    SuiteContext,
+    read_environment,
+    read_prompts,
+    read_tags,
+    read_tests,
+    read_variables,
+)
 from skillup.importers.source import SourceFile
 from skillup.importers.values import SourceValue
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
 _GENERIC = ("suite", "eval", "evals", "promptfooconfig", "cases", "case")
+_CHOOSE = "choose the agent with --engine, the model with --model"
+_JUDGE = "left out: the model that judges is chosen in the suite's `judge`"
+_RUN = "left out: the workspace is prepared by `context` and `environment`"
+
+EXPLANATIONS = {
+    **dict.fromkeys(("providers", "target", "targets", "execution"), _CHOOSE),
+    **dict.fromkeys(("provider", "model", "temperature"), _JUDGE),
+    **dict.fromkeys(("extensions", "hooks", "cwd", "repos", "workspace", "image"), _RUN),
+    "metadata": "left out: keep it in the description, if it matters",
+    "scenarios": "left out: write a test for each of their configurations",
+    "transform": "left out: answers are judged as they are, no program changes them before",
+    "budget_usd": "left out: give it with --max-cost-usd",
+    "vars": "left out: no text uses it",
+}
 
 
 def convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
@@ -26,11 +48,37 @@ def convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
         tests = [test for one in tops for test in read_tests(one, base, one.nothing)]
         top = top.nothing
     suite = SuiteContext(top, promptfoo, draft)
-    suite.tags = read_settings(top, draft, promptfoo=promptfoo)
+    suite.tags = _read_settings(top, draft, promptfoo=promptfoo)
     read_environment(top.get("environment"), draft, suite.placed, suite.setup)
     _add_cases(suite, read_prompts(top.get("prompts")), tests)
     _link_dependencies(draft)
     return draft
+
+
+def _read_settings(top: SourceValue, draft: SuiteDraft, *, promptfoo: bool) -> list[str]:
+    """Names, limits and numbers of the suite, put into `draft`; the tags for every case."""
+    draft.description = top.get("description").text()
+    if promptfoo and draft.description:
+        draft.name = slug(draft.description, draft.name)
+    else:
+        draft.name = top.get("name").text() or draft.name
+    places = (top, top.get("evaluate_options", "evaluateOptions"), top.get("execution"))
+
+    def number(*names: str) -> float | int | None:
+        found = (place.get(*names) for place in places)
+        return next((value.number() for value in found if value), None)
+
+    threshold = number("threshold")
+    if threshold is not None or not promptfoo:
+        draft.defaults["pass_threshold"] = 0.8 if threshold is None else threshold
+    if (trials := number("repeat")) is not None and trials >= 1:
+        draft.defaults["trials"] = int(trials)
+    if seconds := number("timeout_seconds"):
+        draft.defaults["timeout_seconds"] = seconds
+    if (workers := number("max_concurrency", "maxConcurrency", "workers")) and workers >= 1:
+        draft.parallelism = int(workers)
+    read_variables(top.get("env"), draft)
+    return read_tags(top.get("tags"))
 
 
 def _name_of(source: SourceFile) -> str:

@@ -1,7 +1,10 @@
-"""The tests of a promptfoo or AgentV suite: where they are listed, and the case each becomes."""
+"""The tests of a promptfoo or AgentV suite, their prompts, and the case that each becomes."""
 
 from __future__ import annotations
 
+import json
+import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -11,18 +14,114 @@ from typing import Any
 from skillup.importers import files
 from skillup.importers.files import Placed
 from skillup.importers.messages import ReadConversation, content_text, is_messages, read_messages
-from skillup.importers.promptfoo.assertions import convert_assertions
-from skillup.importers.promptfoo.prompts import HISTORY, Prompt
-from skillup.importers.promptfoo.rubrics import LEAST_PASS, Background, criteria_of
-from skillup.importers.promptfoo.settings import read_environment, read_tags
+from skillup.importers.promptfoo.assertions import (
+    LEAST_PASS,
+    Background,
+    convert_assertions,
+    criteria_of,
+)
 from skillup.importers.source import JSON_LINES
 from skillup.importers.values import SourceValue, TemplateScope, as_text
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
 _READ = {".yaml", ".yml", ".json", *JSON_LINES}
 _CRITERIA = ("criteria", "expected_outcome", "outcome")
+_HISTORY = "_conversation"
 _PAIRS = (("user", "input"), ("assistant", "output"))
+_FILE = re.compile(r"[\w./ -]+\.(?:json|txt|md|j2|njk|js|mjs|cjs|ts|py)(?::\w+)?")
+_ENV = re.compile(r"\{\{-?\s*env\.([A-Za-z_]\w*)\s*-?\}\}")
 Variables = dict[str, SourceValue]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt; `value` is its text or its messages, templates not yet filled in."""
+
+    node: SourceValue
+    name: str
+    value: Any
+
+    @property
+    def continues(self) -> bool:
+        """Whether it repeats the conversation so far: then tests are turns of one."""
+        return _HISTORY in as_text(self.value)
+
+    def filled(self, scope: TemplateScope) -> Any:
+        """Its messages (or text) for one test.
+
+        Of a conversation only the new message is wanted, so the part that repeats the earlier ones
+        is filled in as if there were none: the agent's session holds them.
+        """
+        value = scope.fill(self.value, self.node)
+        if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
+            return value
+        try:
+            # A loop over no earlier messages leaves its commas behind.
+            data = json.loads(re.sub(r",(\s*[\]}])", r"\1", value))
+        except ValueError:
+            return value
+        return data if is_messages(data) else value
+
+
+def read_prompts(node: SourceValue) -> list[Prompt]:
+    """All prompts that `prompts:` lists. Raises InvalidFilesError if none of them can be had."""
+    entries = [node] if is_messages(node.value) else node.elements()
+    found = [prompt for item in entries for prompt in _read(item)]
+    if node and not found:
+        raise node.refuse(
+            "none of the prompts can be read", "give at least one as a text, or as a file of text"
+        )
+    return found
+
+
+def _read(node: SourceValue) -> Iterator[Prompt]:
+    inner, name = node, ""
+    if isinstance(node.value, dict) and not is_messages(node.value):
+        inner = node.get("raw", "prompt", "content")
+        name = node.get("id", "label").text()
+    inner.use()
+    value = inner.value
+    if isinstance(value, str) and (value.startswith(files.SCHEME) or _FILE.fullmatch(value)):
+        value = files.read(value, node)
+    if value is not None:
+        yield Prompt(inner, name, value)
+    elif not inner:
+        node.drop("a prompt without a text")
+
+
+def read_tags(node: SourceValue) -> list[str]:
+    """Tags, from a list or from a mapping of labels."""
+    if isinstance(node.value, dict):
+        return [f"{key}:{item.text()}" for key, item in node.items()]
+    return [text for text in node.texts() if text]
+
+
+def read_variables(node: SourceValue, draft: SuiteDraft) -> None:
+    """Variables for the agent; ``{{ env.X }}`` is ``${X}`` here."""
+    for key, item in node.items():
+        values = draft.environment.setdefault("env", {})
+        values[key] = _ENV.sub(lambda match: f"${{{match[1]}:-}}", as_text(item.value))
+        item.use()
+
+
+def read_environment(
+    node: SourceValue, draft: SuiteDraft, placed: list[Placed], setup: list[str]
+) -> None:
+    """The workspace that `environment` of a suite or test describes."""
+    if node.get("type").value == "host":
+        node.get("type").use()
+    if workdir := node.get("workdir"):
+        files.place(workdir.text(), workdir, placed, target="")
+    read_variables(node.get("env"), draft)
+    step = node.get("setup")
+    if command := step.get("command", "script") if isinstance(step.value, dict) else step:
+        value = command.take()
+        words = map(as_text, value) if isinstance(value, list) else None
+        setup.append(shlex.join(words) if words is not None else as_text(value))
+        command.changed(
+            "a command that prepares the workspace",
+            "it runs in the trial's workspace: what it needs must be there",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +318,7 @@ class CaseBuilder:
             )
         case.turns.append(turn)
         # Promptfoo's `_conversation` as a test writes it; a prompt that uses it has the agent's.
-        past = self.scope.variables.get(HISTORY, self.node.nothing)
+        past = self.scope.variables.get(_HISTORY, self.node.nothing)
         if self.prompt is not None and not self.prompt.continues:
             case.history += [
                 {"role": role, "content": text}
