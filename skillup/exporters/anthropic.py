@@ -2,7 +2,7 @@
 
     OUT/benchmark.json
     OUT/eval-N/eval_metadata.json
-    OUT/eval-N/CONFIGURATION/run-K/grading.json, timing.json, transcript.md, outputs/…
+    OUT/eval-N/CONFIGURATION/run-K/eval_metadata.json, grading.json, timing.json, outputs/…
 
 Several suites or engines get a folder each, as there one workspace is about one skill. Source of
 the format: skills/skill-creator/SKILL.md, references/schemas.md and scripts/aggregate_benchmark.py
@@ -12,25 +12,20 @@ in https://github.com/anthropics/skills.
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from skillup.errors import UsageError
 from skillup.importers.write import slug, unique_name
 from skillup.reports.benchmark import CONFIGURATIONS, GRADED, benchmark, runs_of
-from skillup.reports.markdown import escape
-from skillup.reports.text import plain
 from skillup.reports.view_model import total_tokens
 from skillup.schema.grade import Grade
-from skillup.schema.record import Record, TranscriptItem
+from skillup.schema.record import Record
 from skillup.store import RunDirectory
-
-_RESERVED = {"metrics.json", "transcript.md", "user_notes.md"}
-_RESULT_CHARACTERS = 4000
+from skillup.workspace.failures import path_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +85,14 @@ def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) 
         record = run.read_record(job)
         first = first or record
         home = out / f"eval-{entry['eval_id']:0{eval_digits}}"
-        if not home.exists():
-            home.mkdir(parents=True)
-            _write_json(home / "eval_metadata.json", _metadata(entry, grade))
+        where = home / entry["configuration"] / f"run-{entry['run_number']:0{run_digits}}"
         if grade.status in GRADED:
             graded += 1
-            name = f"run-{entry['run_number']:0{run_digits}}"
-            _write_trial(home / entry["configuration"] / name, record, grade, entry, run)
+            _write_trial(where, record, grade, entry, run)
+        # The aggregator looks for it above the runs, the viewer beside each.
+        for folder in (home, where) if where.exists() else (home,):
+            folder.mkdir(parents=True, exist_ok=True)
+            _write_json(folder / "eval_metadata.json", _metadata(entry, grade))
     skills = [s.name for s in first.skills if s.role == "under_test"] if first else []
     # What answered, as the engine names it; else what the profile asks for.
     models = [turn.model for turn in first.turns if turn.model] if first else []
@@ -130,9 +126,7 @@ def _write_trial(
     """One trial as a run of skill-creator; its calls, and those in vain, come into `entry`."""
     outputs = where / "outputs"
     outputs.mkdir(parents=True)
-    files = _write_files(outputs, record, run)
-    transcript = transcript_text(record)
-    _write_text(where / "transcript.md", transcript)
+    size = _write_files(outputs, record, run)
     items = [i for turn in record.turns for m in (turn, *turn.follow_ups) for i in m.transcript]
     called = Counter(item.tool_call.name for item in items if item.tool_call is not None)
     failed = sum(i.tool_result is not None and i.tool_result.status == "error" for i in items)
@@ -145,8 +139,7 @@ def _write_trial(
         "total_steps": sum(item.type == "message" for item in items),
         "errors_encountered": failed,
         # Where tokens are not known, the aggregator would take characters.
-        **({"output_chars": sum(files.values())} if tokens is not None else {}),
-        "transcript_chars": len(transcript),
+        **({"output_chars": size} if tokens is not None else {}),
     }
     timing = {
         **({"total_tokens": tokens} if tokens is not None else {}),
@@ -163,76 +156,31 @@ def _write_trial(
         "claims": [],
         "user_notes_summary": notes,
     }
-    _write_json(outputs / "metrics.json", {**metrics, "files_created": list(files)})
     _write_json(where / "timing.json", timing)
     _write_json(where / "grading.json", grading)
 
 
-def _write_files(outputs: Path, record: Record, run: RunDirectory) -> dict[str, int]:
-    """The files that the agent made or changed, and its last answer; name → bytes."""
+def _write_files(outputs: Path, record: Record, run: RunDirectory) -> int:
+    """The files that the agent made or changed, and its last answer; how many bytes they are."""
     before = record.initial_files or {}
     snapshots = [turn.files for turn in record.turns if turn.files is not None]
-    written: dict[str, int] = {}
+    size = 0
     for name, state in snapshots[-1].items() if snapshots else ():
         changed = state != before.get(name) and state.sha256
         content = run.blobs.read_state(state) if changed else None
-        if content is not None and _stays_inside(name):
-            path = outputs / name
+        path = outputs / name
+        if content is not None and path_problem(name) is None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-            written[name] = len(content)
+            size += len(content)
     answer = record.turns[-1].last_answer().response if record.turns else ""
     if answer:
         # The viewer shows files only; and of most skills, what they say is what they do.
         there = {path.stem.casefold() for path in outputs.glob("*.md")}
         name = f"{unique_name('answer', there)}.md"
         _write_text(outputs / name, answer)
-        written[name] = len(answer)
-    return written
-
-
-def _stays_inside(name: str) -> bool:
-    """Whether a file of this name can be put there: not above, and not where ours go."""
-    path = PurePosixPath(name)
-    inner = not path.is_absolute() and ".." not in path.parts and "\0" not in name
-    return inner and path.parts[:1] != () and path.parts[0].casefold() not in _RESERVED
-
-
-def transcript_text(record: Record) -> str:
-    """The conversation in Markdown; the viewer takes the prompt from below its first heading."""
-    messages = [m for turn in record.turns for m in (turn, *turn.follow_ups)]
-    parts: list[str] = []
-    for number, message in enumerate(messages, start=1):
-        steps = "\n".join(filter(None, map(_step, message.transcript)))
-        head = "Eval Prompt" if number == 1 else f"Message {number}"
-        parts += [f"## {head}", _as_said(message.content)]
-        if steps:
-            parts += [f"### What the agent did ({number})", _as_said(steps)]
-        parts += [f"### Answer ({number})", _as_said(message.response) or "(none)"]
-    return "\n\n".join(parts) + "\n"
-
-
-def _step(item: TranscriptItem) -> str:
-    if (call := item.tool_call) is not None:
-        return f"calls {call.name} {json.dumps(call.arguments, ensure_ascii=False)}"
-    if (result := item.tool_result) is not None:
-        cut = "…" if len(result.content) > _RESULT_CHARACTERS else ""
-        return f"{result.status}: {result.content[:_RESULT_CHARACTERS]}{cut}"
-    return f"{item.type}: {item.text}" if item.text else ""
-
-
-def _as_said(text: str) -> str:
-    """`text` as people read it, with nothing in it that is Markdown, HTML, a mention or a link.
-
-    What holds any of that stands in a fence. The fence is indented by one space, which Markdown
-    takes off its lines again: to the viewer a line that begins with ``##`` ends the prompt.
-    """
-    lines = plain(text).splitlines()
-    if all(escape(line, len(line) + 1) == line for line in lines):
-        return "\n".join(lines)
-    longest = max(map(len, re.findall("`+", "\n".join(lines))), default=0)
-    fence = "`" * max(3, longest + 1)
-    return "\n".join(f" {line}" for line in (fence, *lines, fence))
+        size += len(answer)
+    return size
 
 
 def _write_json(path: Path, data: Any) -> None:

@@ -173,10 +173,14 @@ _LOOP = re.compile(
 """What repeats the earlier messages of a conversation: the agent's session holds them."""
 _PLACEHOLDER = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
 _EXPRESSION = re.compile(
-    r"""(?P<kind>env\.|(?:var|secret)\(\s*['"]|)(?:vars\.)?(?P<name>[A-Za-z_]\w*)(?:['"]\s*\))?"""
-    r"""(?P<steps>(?:\.\w+|\[\d+\])*)\s*(?:\|\s*(?P<filter>dump|default\((?P<default>[^()]*)\)))?"""
+    r"(?:vars\.)?(?P<name>[A-Za-z_]\w*)(?P<steps>(?:\.\w+|\[\d+\])*)"
+    r"\s*(?:\|\s*(?P<filter>dump|default\((?P<default>[^()]*)\)))?"
 )
-_MARKED = re.compile("\ue000([^\ue001]*)\ue001")
+_LATER = re.compile(
+    r"""\\?\{\{-?\s*(?:env\.|(?:var|secret)\(\s*['"])(?P<name>[A-Za-z_][\w.]*)(?:['"]\s*\))?"""
+    r"""\s*-?\}\}"""
+)
+"""A name whose value is known only when the case is run."""
 _MOST_NESTED = 8
 
 
@@ -189,31 +193,32 @@ class TemplateScope:
     """A name without a value is an empty text, as in nunjucks; else the text stays as it is."""
     needed: dict[str, str] = field(default_factory=dict)
     """Names that messages use and that get a value when the case is run, as they are written."""
-    _later: dict[str, str] = field(default_factory=dict)
     _depth: int = 0
 
     def fill(self, value: Any, node: SourceValue) -> Any:
         """`value` with every template in it filled in; a text that is one placeholder keeps the
-        type of its value. Names that are known only later are marked; see :meth:`finish`.
+        type of its value. Names that are known only later stay; see :meth:`finish`.
         """
         return _mapped(value, lambda text: self._text(text, node))
 
     def _text(self, text: str, node: SourceValue) -> Any:
+        missing: list[str] = []
+
+        def filled(match: re.Match[str]) -> Any:
+            return match[0] if _LATER.fullmatch(match[0]) else self._value(match[1], missing)
+
         if "{{" not in text and "{%" not in text:
             return text
-        missing: list[str] = []
         self._depth += 1
         try:
             rest = _LOOP.sub("", text)
             if "{%" in rest or self._depth > _MOST_NESTED:
                 raise LookupError("a condition or a loop")
             if (whole := _PLACEHOLDER.fullmatch(rest.strip())) and "}}" not in whole[1]:
-                found = self._value(whole[1], node, missing)
+                found = filled(whole)
                 made = "" if found is None else found
             else:
-                made = _PLACEHOLDER.sub(
-                    lambda one: as_text(self._value(one[1], node, missing)), rest
-                )
+                made = _PLACEHOLDER.sub(lambda one: as_text(filled(one)), rest)
         except LookupError as error:
             node.changed(f"a template that cannot be filled in ({error.args[0]})", "left as it is")
             return text
@@ -224,28 +229,22 @@ class TemplateScope:
             node.changed(f"`{name}` has no value", f"{became}, as in the other tool")
         return text if missing and not self.empties else made
 
-    def _value(self, expression: str, node: SourceValue, missing: list[str]) -> Any:
+    def _value(self, expression: str, missing: list[str]) -> Any:
         """What stands between the braces; None, and its name in `missing`: it has no value.
 
-        The environment is never read: it has secrets. Raises LookupError.
+        Raises LookupError.
         """
         match = _EXPRESSION.fullmatch(expression)
         if match is None:
             raise LookupError(f"`{expression}`")
-        name, default = match["name"], match["default"]
-        default = None if default is None else default.strip().strip("'\"")
-        if match["kind"] and default is None:
-            self._later[name] = f"{{{{ {expression} }}}}"
-            return f"\ue000{name}\ue001"
-        if match["kind"]:
-            node.changed(f"`{expression}` of the environment", f"became `{default}`")
-            return default
-        value = self.lookup(name, re.findall(r"\w+", match["steps"]))
+        value = self.lookup(match["name"], re.findall(r"\w+", match["steps"]))
         if match["filter"] == "dump":
             return json.dumps(value, ensure_ascii=False)
-        if value is None and default is None:
-            missing.append(name)
-        return default if value is None else value
+        if value is None and match["default"] is not None:
+            return match["default"].strip().strip("'\"")
+        if value is None:
+            missing.append(match["name"])
+        return value
 
     def lookup(self, name: str, steps: Iterable[str] = ()) -> Any:
         """The variable's value, or what `steps` lead to in it; None if there is no such thing."""
@@ -264,25 +263,24 @@ class TemplateScope:
         return value
 
     def finish(self, value: Any, node: SourceValue, *, live: bool) -> Any:
-        """`value` without marks. In a message that will be sent (`live`) they become ``<<name>>``,
-        and what looked like that before is escaped; elsewhere names have no meaning.
+        """A filled-in `value`, in which names that are known only later become ``<<name>>`` in a
+        message that will be sent (`live`), where what looked like that before is escaped.
+
+        The environment is never read: it has secrets.
         """
 
         def named(match: re.Match[str]) -> str:
-            name, original = match[1], self._later[match[1]]
+            name, original = match["name"], match[0].lstrip("\\")
             if not live:
-                where = f"{original} stands outside of a message, where there are no variables"
-                node.lost(where, "left as it is: write the value in its place")
+                what = f"{original} outside of a message, where there are no variables"
+                node.lost(what, "left as it is: write the value in its place")
                 return original
-            if name not in self.needed:
-                self.needed[name] = original
-                node.changed(
-                    f"{original} is filled in when the case is run",
-                    f"give its value with --var {name}=…, or write it under the case's `vars`",
-                )
+            self.needed[name] = original
+            instead = f"give its value with --var {name}=…, or write it under the case's `vars`"
+            node.changed(f"{original} is filled in when the case is run", instead)
             return f"<<{name}>>"
 
-        return _mapped(value, lambda text: _MARKED.sub(named, escape(text) if live else text))
+        return _mapped(value, lambda text: _LATER.sub(named, escape(text) if live else text))
 
 
 def _mapped(value: Any, change: Callable[[str], Any]) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 
 import pytest
@@ -87,46 +85,14 @@ def test_outputs_are_what_the_agent_made_and_its_last_answer(exported: Path) -> 
     outputs = run_of(exported, "writes") / "outputs"
 
     files = {p.relative_to(outputs).as_posix() for p in outputs.rglob("*") if p.is_file()}
-    assert files == {"out/new.txt", "answer.md", "answer-2.md", "metrics.json"}
+    assert files == {"out/new.txt", "answer.md", "answer-2.md"}
     assert (outputs / "answer.md").read_text() == "mine"
     assert (outputs / "answer-2.md").read_text() == "done again"
-    metrics = read(outputs / "metrics.json")
+    metrics = read(outputs.parent / "grading.json")["execution_metrics"]
     assert metrics["tool_calls"] == {"shell": 1, "write_file": 2}
     assert metrics["errors_encountered"] == 1
-    assert sorted(metrics["files_created"]) == ["answer-2.md", "answer.md", "out/new.txt"]
-
-
-def test_the_viewer_finds_the_prompt_in_the_transcript(exported: Path) -> None:
-    transcript = (run_of(exported, "writes") / "transcript.md").read_text()
-
-    found = re.search(r"## Eval Prompt\n\n([\s\S]*?)(?=\n##|$)", transcript)
-    assert found is not None
-    assert found[1].strip() == "Write it"
-    assert "\n ```\n ## done\n [x](y)\n ```\n" in transcript
-    assert [*re.finditer("(?m)^## ", transcript)][1:]  # the second message has its own heading
-
-
-def test_what_people_and_agents_say_is_no_markup_in_the_transcript(tmp_path: Path) -> None:
-    evil = "````\n</pre><img src=x onerror=alert(1)>\n![p](http://evil.example/p.png) @torvalds"
-    said = json.dumps(evil)
-    project = Project(tmp_path).write({"s/eval.yaml": "name: s\n"})
-    project.write(
-        {
-            "s/cases/evil.yaml": f"""
-                input: {{turns: [{said}, "## Two\\nof <b>them"]}}
-                scripted: [{{turn: 1, say: {said}}}, {{turn: 2, say: "plain words"}}]
-                """
-        }
-    )
-    project.run("run", "s", "--out", "r")
-    project.run("export", "r", "--format", "anthropic", "--out", "ws")
-
-    [transcript] = [path.read_text() for path in (project.root / "ws").rglob("transcript.md")]
-    fenced = "\n".join(f" {line}" for line in ("`````", *evil.splitlines(), "`````"))
-    assert transcript.startswith(f"## Eval Prompt\n\n{fenced}\n\n")
-    assert f"### Answer (1)\n\n{fenced}\n\n" in transcript
-    assert "## Message 2\n\n ```\n ## Two\n of <b>them\n ```\n" in transcript
-    assert transcript.endswith("### Answer (2)\n\nplain words\n")
+    prompt = read(outputs.parent / "eval_metadata.json")["prompt"]
+    assert prompt == "Turn 1: Write it\n\nTurn 2: Again"
 
 
 def test_several_engines_have_a_folder_each(tmp_path: Path) -> None:
@@ -141,24 +107,3 @@ def test_several_engines_have_a_folder_each(tmp_path: Path) -> None:
     folders = {path.name for path in (project.root / "r/anthropic").iterdir()}
     assert folders == {"s-x", "s-y"}
     assert len(runs_of(project.root / "r/anthropic/s-x")) == 1
-
-
-def test_a_directory_of_the_agent_does_not_stand_where_our_files_go(project: Project) -> None:
-    project.write(
-        {
-            "s/eval.yaml": "name: s\n",
-            "s/c.yaml": """
-                input: {prompt: x}
-                assertions: [{contains: y}]
-                scripted:
-                  - steps: [{write: {path: metrics.json/mine.txt, content: "in the way"}}]
-                    say: y
-                """,
-        }
-    )
-    project.run("run", "s", "--out", "r")
-
-    outcome = project.run("export", "r", "--format", "anthropic", "--out", "ws")
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert read(project.root / "ws/eval-1/with_skill/run-1/outputs/metrics.json")

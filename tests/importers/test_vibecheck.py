@@ -32,7 +32,7 @@ def test_every_check_comes_over(convert: Convert) -> None:
         {"name": "maps", "mode": "real", "transport": "http", "endpoint": "https://mcp.example"}
     ]
     assert case["input"]["prompt"] == "What is the capital of <<country>>?"
-    assert case["vars"] == {"country": "{{ var('country') }}"}
+    assert case["vars"] == {"country": "{{var('country')}}"}
     assert case["assertions"] == [
         {"glob": "*Paris*"},
         {"not_glob": "*London*"},
