@@ -98,7 +98,7 @@ class SkillupPlugin:
 
         Skips the item of one that depends on what was not run. Ctrl-C ends the trial's processes.
         """
-        self._opened()
+        self.opened()
         future = self._portal.start_task_soon(self._trials.run, job)
         try:
             grade = future.result()
@@ -115,13 +115,9 @@ class SkillupPlugin:
             raise SkillupError(f"not run: {self._trials.stopped or 'it was cancelled'}")
         return grade
 
-    def record_of(self, job: Job) -> str:
-        """Where the trial's record is."""
-        return shown_path(self._opened().directory.trial_directory(job.id) / RECORD_FILE)
-
     def report_of(self, job: Job, grade: Grade, head: str) -> str:
         """Below `head` the trial, as `skillup show` prints it, without secrets."""
-        run = self._opened()
+        run = self.opened()
         place = Path(shown_path(run.directory.trial_directory(job.id)))
         record, name = run.directory.read_record(job.id), plain(job.loaded.case.id)
         printed = io.StringIO()
@@ -129,7 +125,7 @@ class SkillupPlugin:
         print_trial(ShownTrial(job.id, name, place, record, grade, lambda *_: ()), console)
         return run.secrets.mask(f"{plain(head)}\n\n{printed.getvalue()}")
 
-    def _opened(self) -> RunSession:
+    def opened(self) -> RunSession:
         """What keeps the first item from it keeps all others from it, too."""
         if self._session is None and self._refused is None:
             try:
@@ -244,7 +240,7 @@ class TrialItem(pytest.Item):
         except SkillupError as error:
             raise NotRun(with_hint(error), pytrace=False) from None
         self.grade = grade
-        record = self.plugin.record_of(self.job)
+        place = self.plugin.opened().directory.trial_directory(self.job.id)
         # For JUnit XML and other reports; what is not known is left out.
         values = {
             "status": grade.status,
@@ -253,7 +249,7 @@ class TrialItem(pytest.Item):
             "cost_usd": grade.cost_usd,
             "judge_cost_usd": grade.judging.cost_usd if grade.judging else None,
             **{name: n for name, n in (grade.usage or {}).items() if name.endswith("_tokens")},
-            "record": record,
+            "record": shown_path(place / RECORD_FILE),
         }
         self.user_properties += [(name, n) for name, n in values.items() if n is not None]
         if grade.status == "SKIP":

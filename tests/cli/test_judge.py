@@ -192,9 +192,14 @@ SESSION = [
 ]
 
 
-def test_a_session_is_judged_by_a_case_even_outside_of_a_suite(project: Project) -> None:
+def test_a_session_is_judged_by_one_case(project: Project) -> None:
     write_rows(project.root / "session.jsonl", SESSION)
-    project.write({"lone/case.yaml": "input:\n  turns: [a, b]\nassertions: [{contains: done}]\n"})
+    project.write(
+        {
+            "lone/eval.yaml": "name: lone\n",
+            "lone/case.yaml": "input:\n  turns: [a, b]\nassertions: [{contains: done}]\n",
+        }
+    )
     outcome = project.run("judge", "session.jsonl", "--cases", "lone/case.yaml")
     assert outcome.exit_code == 0, outcome.stderr
     without = project.run("judge", "session.jsonl")
@@ -218,7 +223,13 @@ def test_a_folder_of_sessions_is_judged_at_once_each_by_its_own_id(project: Proj
             [{**row, "sessionId": f"id-{name}"} for row in rows],
         )
     case = "input: {prompt: a}\nassertions: [{contains: done}]\n"
-    project.write({"sessions/history.jsonl": '{"display": "hi"}\n', "lone/case.yaml": case})
+    project.write(
+        {
+            "sessions/history.jsonl": '{"display": "hi"}\n',
+            "lone/eval.yaml": "name: lone\n",
+            "lone/case.yaml": case,
+        }
+    )
     outcome = project.run("judge", "sessions", "--cases", "lone/case.yaml", "--json")
     assert outcome.exit_code == 1, outcome.stderr
     found = {case["job_id"]: case["grade"]["status"] for case in outcome.data["cases"]}

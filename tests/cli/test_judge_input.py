@@ -162,7 +162,9 @@ def test_agents_are_asked_for_real_where_judges_are_compared(project: Project) -
     said = {"id": "criterion-1", "pass": True, "reason": "It does.", "evidence": ["line 42"]}
     answer = {"turn": 1, "say": json.dumps({"criteria": [said]})}
     judge = {**AGENT, "criteria": CRITERIA[:1], "engine": "scripted", "scripted": [answer]}
-    path = given(project, judge=judge, mock_results=[{"passed": False}])
+    path = given(
+        project, judge=judge, mock_results=[{"criterion_id": "criterion-1", "passed": False}]
+    )
     assert project.run("judge", path).exit_code == 1
     outcome = project.run("judge", path, "--against", "small", "--against", "large", "--json")
     assert outcome.exit_code == 0, outcome.stderr

@@ -153,9 +153,9 @@ def test_a_session_is_judged_as_it_is_and_shown_without_keys(
     rows = [claude_row("user", "Go", "1", None), claude_row("assistant", said, "2", "1")]
     session = write_rows(tmp_path / "s.jsonl", rows)
     case = "input: {turns: [{content: Go, assertions: [{contains: sk-lab-0123456789}]}]}\n"
-    project.write({"one.yaml": case})
+    project.write({"lone/eval.yaml": "name: lone\n", "lone/one.yaml": case})
 
-    outcome = project.run("judge", str(session), "--cases", "one.yaml", "--json", env=KEY)
+    outcome = project.run("judge", str(session), "--cases", "lone/one.yaml", "--json", env=KEY)
 
     assert outcome.exit_code == 0, outcome.stderr
     assert SECRET not in outcome.stdout

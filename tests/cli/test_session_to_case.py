@@ -26,7 +26,7 @@ def test_without_out_the_case_is_printed_and_judges_its_session(project: Project
     made = project.run("session", "to-case", "session.jsonl")
     assert made.exit_code == 0, made.stderr
     assert made.stderr == ""
-    project.write({"lone/case.yaml": made.stdout})
+    project.write({"lone/eval.yaml": "name: lone\n", "lone/case.yaml": made.stdout})
     judged = project.run("judge", "session.jsonl", "--cases", "lone/case.yaml")
     assert judged.exit_code == 0, judged.stderr
 

@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from skillup.app.request import FALLBACK_VARIABLE
-from skillup.errors import InvalidFilesError, UsageError
-from skillup.load.discover import SUITE_FILE, is_case
+from skillup.errors import UsageError
 from skillup.plan import is_named
 from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.text import shown_id
@@ -25,7 +24,6 @@ from skillup.store.journal import no_mask, to_json
 if TYPE_CHECKING:
     from skillup.schema.suite import Suite
 
-_YAML = (".yaml", ".yml")
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -37,10 +35,10 @@ class EditedCase:
     suite: str
     root: Path
     """What its paths are relative to."""
-    branch_of: str | None = None
+    suite_settings: Suite
+    """What its suite says of all its cases."""
+    branch_of: str | None
     """The case that this one is one path of; None: it has no branches."""
-    suite_settings: Suite | None = None
-    """What its suite says of all its cases; None: it is of no suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,7 @@ class CaseSelection:
 
 
 def load_edited(paths: Sequence[Path]) -> list[EditedCase]:
-    """Suites, folders of suites, and case files, also such that stand outside of any suite.
+    """The cases of suites, folders of suites, and case files.
 
     Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
     """
@@ -69,21 +67,18 @@ def load_edited(paths: Sequence[Path]) -> list[EditedCase]:
     from skillup.load.suites import load_paths
     from skillup.reports.terminal.listing import problem_line
 
-    alone = [path for path in paths if _stands_alone(path)]
-    found = [_alone(path) for path in alone]
-    within = [path for path in paths if path not in alone]
-    if within:
-        loaded = load_paths(within)
-        sys.stderr.writelines(problem_line(warning) + "\n" for warning in loaded.warnings)
-        found += [
-            EditedCase(item.case, suite.name, suite.root, item.branch_of, suite.suite)
-            for suite in loaded.or_raise().suites
-            for item in suite.cases
-        ]
+    loaded = load_paths(paths)
+    sys.stderr.writelines(problem_line(warning) + "\n" for warning in loaded.warnings)
+    model = os.environ.get(FALLBACK_VARIABLE) or None  # as `skillup run` does
+    found = []
+    for suite in loaded.or_raise().suites:
+        for item in suite.cases:
+            case = with_judge_model(item.case, None, model, suite.suite)
+            edited = EditedCase(case, suite.name, suite.root, suite.suite, item.branch_of)
+            found.append(edited)
     if not found:
         raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
-    model = os.environ.get(FALLBACK_VARIABLE) or None  # as `skillup run` does
-    return [replace(e, case=with_judge_model(e.case, None, model, e.suite_settings)) for e in found]
+    return found
 
 
 def case_for(record: Record, same_id: Sequence[EditedCase]) -> EditedCase | None:
@@ -99,34 +94,6 @@ def case_for(record: Record, same_id: Sequence[EditedCase]) -> EditedCase | None
             hint="give --cases one of them",
         )
     return next(iter([*own[-1:], *same_id]), None)
-
-
-def _stands_alone(path: Path) -> bool:
-    """A case file without a suite above it."""
-    if not path.is_file() or path.suffix not in _YAML or path.name == SUITE_FILE:
-        return False
-    above = path.resolve().parents
-    suites = (folder / name for folder in above for name in (SUITE_FILE, f"evals/{SUITE_FILE}"))
-    return is_case(path) and not any(suite.is_file() for suite in suites)
-
-
-def _alone(path: Path) -> EditedCase:
-    from skillup.load.model import merge_defaults
-    from skillup.load.problems import problems_from
-    from skillup.load.semantics import case_problems
-    from skillup.load.yaml_reader import read_yaml
-    from skillup.schema.suite import Suite
-
-    document = read_yaml(path)
-    try:
-        case = Case.model_validate(document.data)
-    except ValidationError as error:
-        raise InvalidFilesError(problems_from(error, document, Case)) from None
-    case = merge_defaults(case, Suite(), default_id=path.stem)
-    problems = [p for p in case_problems(case, document, frozenset()) if p.severity == "error"]
-    if problems:
-        raise InvalidFilesError(problems)
-    return EditedCase(case, "", path.resolve().parent)
 
 
 def masked(model: M, secrets: Secrets, *, exclude_unset: bool = False) -> M:

@@ -128,8 +128,7 @@ def secrets_of(source: RecordSource, edited: Sequence[EditedCase] | None) -> Sec
     info = _run_info(source)
     recorded = info.get("profiles") or {}
     names = {profile["api_key_env"] for profile in recorded.values() if profile.get("api_key_env")}
-    given = (item.suite_settings for item in edited or ())
-    suites = list({id(suite): suite for suite in given if suite is not None}.values())
+    suites = list({id(e.suite_settings): e.suite_settings for e in edited or ()}.values())
     users = {suite.user_simulator.engine for suite in suites if suite.user_simulator}
     profiles = []
     for name in sorted({*recorded, *filter(None, users)}) if edited is not None else ():

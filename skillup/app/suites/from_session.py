@@ -32,19 +32,17 @@ def write_case(session: str, out: Path | None, *, force: bool) -> int:
         schema = schema_path(Path.cwd(), "case")
         case = case_of_session(recorded, schema=schema)
         sys.stdout.write(_printable(case.text))
-        _note(*case.notes)
+        _say(*(f"note: {note}" for note in case.notes))
         return 0
-    problem, hint = "", None
-    if out.is_dir():
-        problem, hint = f"--out {out}: that is a folder", "name the case's file in it"
-    elif os.path.lexists(out) and not force:
-        problem, hint = f"{out} is there already", "--force replaces it"
-    elif out.suffix not in (".yaml", ".yml"):
-        problem, hint = f"--out {out}: not a YAML file", "give it the ending .yaml"
-    elif out.stem == "eval":
-        problem, hint = f"--out {out}: that is a suite's name", "give the case another name"
-    if problem:
-        raise UsageError(problem, hint=hint)
+    problems = {
+        f"--out {out}: that is a folder": out.is_dir(),
+        f"{out} is there already; --force replaces it": os.path.lexists(out) and not force,
+        f"--out {out}: not a YAML file": out.suffix not in (".yaml", ".yml"),
+        f"--out {out}: that is a suite's name": out.stem == "eval",
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            raise UsageError(problem, hint="name the case's file, for example cases/asks.yaml")
     folder = out.resolve().parent
     places = (place / name for place in (folder, *folder.parents) for name in ("", "evals"))
     suite = next((p / SUITE_FILE for p in places if (p / SUITE_FILE).is_file()), None)
@@ -55,9 +53,8 @@ def write_case(session: str, out: Path | None, *, force: bool) -> int:
         schema = schema_path(folder, "suite")
         files[folder / SUITE_FILE] = suite_text(schema, recorded.engine)
     write_files({path: _printable(text) for path, text in files.items()}, force=True)
-    for path in files:
-        _say(f"wrote {shown_path(path)}")
-    _note(*case.notes)
+    _say(*(f"wrote {shown_path(path)}" for path in files))
+    _say(*(f"note: {note}" for note in case.notes))
     return 0
 
 
@@ -66,10 +63,5 @@ def _printable(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _note(*notes: str) -> None:
-    for note in notes:
-        _say(f"note: {note}")
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(one_line(text, 1000) + "\n")
+def _say(*lines: str) -> None:
+    sys.stderr.writelines(one_line(line, 1000) + "\n" for line in lines)

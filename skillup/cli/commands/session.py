@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,12 +35,7 @@ def list_sessions(
     """List the sessions that the agents' CLIs have kept, newest first."""
     from skillup.reports.terminal.listing import ListedSession, print_sessions, session_as_dict
     from skillup.reports.text import plain
-    from skillup.sessions.index import (
-        count_sessions,
-        newest_heads,
-        session_files,
-        session_homes,
-    )
+    from skillup.sessions.index import count_sessions, newest_heads, session_files, session_homes
 
     homes = session_homes(os.environ)
     chosen = {name: place for name, place in homes.items() if engine in (None, name)}
@@ -48,15 +44,7 @@ def list_sessions(
     files = session_files(chosen)
     found = newest_heads(files, project, limit)
     rows = [
-        ListedSession(
-            file.engine,
-            file.session_id,
-            file.path,
-            file.modified,
-            file.size,
-            head.summary,
-            head.whole,
-        )
+        ListedSession(**asdict(file), summary=head.summary, whole=head.whole)
         for file, head in found
     ]
     if as_json:

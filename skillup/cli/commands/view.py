@@ -80,8 +80,6 @@ def _served(run: str | None, index: str | None) -> tuple[Served, str | None]:
         return Served(path.parent, only=path.name, index=index), path.name
     if not path.is_dir():
         raise UsageError(f"{run} is no run", hint="give a run's directory or id, or a folder")
-    inner = path / ".skillup" / "runs"
-    folder = inner if inner.is_dir() else path
-    if not runs_in(folder):
+    if not runs_in(path):
         raise UsageError(f"{run} holds no runs", hint="give a run's directory, or its folder")
-    return Served(folder, index=index), None
+    return Served(path, index=index), None
