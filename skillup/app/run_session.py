@@ -16,7 +16,7 @@ from skillup.app.planning import secrets_of_plan, warn_of_spared
 from skillup.app.request import RunRequest, parse_vars
 from skillup.app.resume import case_digests, milliseconds_of_starts, reopened
 from skillup.errors import SkillupError
-from skillup.executors import RunObserver, RunOptions, Stepwise, run_locally
+from skillup.executors import Run, RunObserver, RunOptions, Stepwise, run_locally
 from skillup.executors.budgets import RunLimits, StopPolicy
 from skillup.executors.orphans import end_what_was_left
 from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
@@ -144,20 +144,20 @@ class RunSession:
 
     async def run(self, observer: RunObserver) -> None:
         """Run every trial that has not finished. Cancelling leaves what has."""
-        run = self.plan, self.directory, self.options, observer, self.grades
+        run = Run(self.plan, self.directory, self.options, observer, self.grades)
         try:
             if self._cluster is None:
-                await run_locally(*run)
+                await run_locally(run)
             else:
                 from skillup.executors.cluster import run_on_cluster
 
-                await run_on_cluster(self._cluster, *run)
+                await run_on_cluster(self._cluster, run)
         finally:
             await self.close_models()
 
     def stepwise(self, observer: RunObserver) -> Stepwise:
         """For trials one at a time; the caller closes the session's models."""
-        return Stepwise(self.plan, self.directory, self.options, observer, self.grades)
+        return Stepwise(Run(self.plan, self.directory, self.options, observer, self.grades))
 
     async def close_models(self) -> None:
         """End the connections to the models of judges and simulated users."""

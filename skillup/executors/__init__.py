@@ -2,5 +2,6 @@
 
 from skillup.executors.local import Stepwise, run_locally
 from skillup.executors.options import RunObserver, RunOptions
+from skillup.executors.run import Run
 
-__all__ = ["RunObserver", "RunOptions", "Stepwise", "run_locally"]
+__all__ = ["Run", "RunObserver", "RunOptions", "Stepwise", "run_locally"]

@@ -7,34 +7,23 @@ from typing import cast
 
 import anyio
 
-from skillup.executors.options import RunObserver, RunOptions, SafeObserver
+from skillup.executors.options import RunObserver, SafeObserver
 from skillup.executors.run import Run, case_of
 from skillup.executors.shared_prefix import run_family
-from skillup.plan import Job, Plan
+from skillup.plan import Job
 from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade
-from skillup.store import RunDirectory
 
 
-async def run_locally(
-    plan: Plan,
-    directory: RunDirectory,
-    options: RunOptions,
-    observer: RunObserver,
-    grades: dict[str, Grade],
-) -> None:
-    """Run every job of `plan` that is not finished yet; `grades`, by job id, fills up meanwhile.
+async def run_locally(run: Run) -> None:
+    """Run every job of the plan that is not finished yet.
 
-    Each record and grade is on disk before `observer` sees it. Cancelling ends the processes of
-    running trials and leaves what has finished.
+    Cancelling ends the processes of running trials and leaves what has finished.
     """
-    run = Run(plan, directory, options, observer, grades)
-    with ProcessRegister(options.register_dir, own_process=options.own_process):
+    with ProcessRegister(run.options.register_dir, own_process=run.options.own_process):
         await run.check_engines()
         await run.take_over_finished()
-        await run.run_all(
-            partial(run_family, run), [job for job in plan.jobs if job.id not in grades]
-        )
+        await run.run_all(partial(run_family, run))
 
 
 class Stepwise:
@@ -43,19 +32,9 @@ class Stepwise:
     The caller keeps this process registered (ProcessRegister) meanwhile.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        directory: RunDirectory,
-        options: RunOptions,
-        observer: RunObserver,
-        grades: dict[str, Grade],
-    ) -> None:
-        """`grades`, by job id, fills up as trials run."""
-        self._jobs = {job.id: job for job in plan.jobs}
-        self._grades = grades
-        self._observer = observer
-        self._run = Run(plan, directory, options, observer, grades)
+    def __init__(self, run: Run) -> None:
+        self._run, self._observer = run, run.observer
+        self._jobs = {job.id: job for job in run.plan.jobs}
         self._broken: set[str] = set()
         self._one = anyio.Semaphore(1)
 
@@ -77,10 +56,10 @@ class Stepwise:
                 self._run.observer = cast(RunObserver, safe)
                 await self._run_in_order(job)
             safe.raise_failure()
-        return self._grades.get(job.id)
+        return self._run.grades.get(job.id)
 
     async def _run_in_order(self, job: Job) -> None:
-        if job.id in self._grades or job.id in self._broken:
+        if job.id in self._run.grades or job.id in self._broken:
             return
         # Should it be broken off, it is not begun again, nor is what needs it.
         self._broken.add(job.id)
@@ -91,7 +70,8 @@ class Stepwise:
 
     def _needed(self, job: Job) -> list[str]:
         """Those of the plan that it depends on and that have no grade."""
-        return [name for name in job.depends_on if name in self._jobs and name not in self._grades]
+        grades = self._run.grades
+        return [name for name in job.depends_on if name in self._jobs and name not in grades]
 
     def why_not_run(self, job: Job) -> str | None:
         """Of a job that was asked for and has no grade; None: nobody can say."""

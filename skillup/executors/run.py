@@ -142,11 +142,12 @@ class Run:
             for job in jobs:
                 group.start_soon(judge, job, name=job.id)
 
-    async def run_all(self, backend: Backend, jobs: Sequence[Job]) -> None:
-        """Run `jobs`, families together, in the scheduler's order, until it is enough.
+    async def run_all(self, backend: Backend) -> None:
+        """Run what has no grade, families together, in the scheduler's order, until it is enough.
 
         Raises SkillupError if the observer fails: the trials that run then are ended.
         """
+        jobs = [job for job in self.plan.jobs if job.id not in self.grades]
         order = {job.id: place for place, job in enumerate(self.plan.jobs)}
         places = self.scheduler.places
         self.scheduler = Scheduler(units_of(jobs), order, places, self.stopping.has_room)

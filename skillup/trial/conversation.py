@@ -205,61 +205,47 @@ class LiveConversation:
         # Its checks and follow-ups may use what it captures; follow-ups may mend a miss.
         captured = await self._capture(result, turn)
         result = result if captured.error is not None else captured
-        result = await self._follow_up(turn.checks(), result, turn, [result])
+        if any(check.prompt is not None for check in turn.checks()):
+            result, _ = await self._follow_up(turn.checks(), result, turn, [result])
         if result.status != "completed" or (result.captures and not result.follow_ups):
             return result
         return await self._capture(result, turn)
 
     async def _follow_up(
         self, checks: Sequence[Check], answer: TurnRecord, turn: Turn, sent: list[TurnRecord]
-    ) -> TurnRecord:
-        """`answer` with the follow-ups that its failing checks ask for, one after the other.
+    ) -> tuple[TurnRecord, bool]:
+        """`answer` with the follow-ups that its failing checks ask for; whether it passes now.
 
         The first whose own checks pass ends it; so does an error, which becomes the turn's. `sent`
         is the turn's first answer and its follow-ups so far, which this adds to.
         """
-        if not any(check.prompt is not None for check in checks):
-            return answer  # nothing depends on what the checks say
-        number = answer.turn_number
         results = await self._results(checks, answer, sent)
         if isinstance(results, TurnError):
-            return _with_error(answer, results)
+            return _with_error(answer, results), False
         done: list[TurnRecord] = []
+        passed = passes(results)
         for place, check in follow_ups(checks, results):
-            text = self._filled_in(check.prompt or "", number, literal=check.literal)
+            text = self._filled_in(check.prompt or "", answer.turn_number, literal=check.literal)
             if isinstance(text, str):
-                stem = f"turn-{number:02d}-follow-up-{len(sent)}"
-                followed = await self._send(turn, text, number, stem)
+                stem = f"turn-{answer.turn_number:02d}-follow-up-{len(sent)}"
+                followed = await self._send(turn, text, answer.turn_number, stem)
             else:
                 followed = text
             asked_by = [*answer.asked_by, place]
             followed = followed.model_copy(update={"source": "follow_up", "asked_by": asked_by})
             sent.append(followed)
-            nested = check.assertions or []
+            mended = False
             if followed.status == "completed":
-                followed = await self._follow_up(nested, followed, turn, sent)
+                nested = check.assertions or []
+                followed, mended = await self._follow_up(nested, followed, turn, sent)
             done.append(followed)
-            error = followed.error
-            passed = False if error is not None else await self._passes(nested, followed, sent)
-            if isinstance(passed, TurnError):
-                error = passed
-            if error is not None:
-                return _with_error(answer, error).model_copy(update={"follow_ups": done})
-            if passed:
+            if followed.error is not None:
+                answer = _with_error(answer, followed.error)
+                return answer.model_copy(update={"follow_ups": done}), False
+            if mended:
+                passed = True
                 break
-        return answer.model_copy(update={"follow_ups": done}) if done else answer
-
-    async def _passes(
-        self, checks: Sequence[Check], answer: TurnRecord, sent: Sequence[TurnRecord]
-    ) -> bool | TurnError:
-        """Whether the answer's checks pass, or those of its last follow-up."""
-        results = await self._results(checks, answer, sent)
-        if isinstance(results, TurnError):
-            return results
-        if passes(results) or not answer.follow_ups:
-            return passes(results)
-        last = answer.follow_ups[-1]
-        return await self._passes(checks[last.asked_by[-1]].assertions or [], last, sent)
+        return (answer.model_copy(update={"follow_ups": done}) if done else answer), passed
 
     async def _results(
         self, checks: Sequence[Check], answer: TurnRecord, sent: Sequence[TurnRecord]

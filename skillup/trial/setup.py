@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anyio.to_thread
 
@@ -28,7 +28,7 @@ from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error
 from skillup.workspace.prepare import prepare_workspace
-from skillup.workspace.skills import SkillToInstall, skill_name, skill_problem, unusable
+from skillup.workspace.skills import SkillToInstall, skill_name, unusable
 
 
 @dataclass(slots=True)
@@ -63,21 +63,19 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
         in_evals = suite.path.resolve().parent.name == "evals"
         is_skill = in_evals and Path(suite.root / "SKILL.md").is_file()
         under_test = [SkillRef(path=".")] if is_skill else []
-    for ref in under_test if variant == "with_skill" else ():
+    refs: list[tuple[Literal["under_test", "distractor"], SkillRef]]
+    refs = [("under_test", ref) for ref in under_test if variant == "with_skill"]
+    refs += [("distractor", SkillRef(path=path)) for path in suite.suite.distractors]
+    for role, ref in refs:
         source = (suite.root / ref.path).resolve()
         problem = unusable(source, as_is=ref.as_is)
         if problem is not None:
-            return TurnError(kind="setup", message=f"skill {ref.path}: {problem}")
+            what = "skill" if role == "under_test" else "distractor"
+            return TurnError(kind="setup", message=f"{what} {ref.path}: {problem}")
         name = ref.name or skill_name(source)
         found.append(
-            SkillToInstall(name, source, ref.include, ref.exclude, ref.target, as_is=ref.as_is)
+            SkillToInstall(name, source, ref.include, ref.exclude, ref.target, role, ref.as_is)
         )
-    for distractor in suite.suite.distractors:
-        source = (suite.root / distractor).resolve()
-        problem = skill_problem(source)
-        if problem is not None:
-            return TurnError(kind="setup", message=f"distractor {distractor}: {problem}")
-        found.append(SkillToInstall(skill_name(source), source, role="distractor"))
     return found
 
 

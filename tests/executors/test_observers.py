@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from skillup.errors import SkillupError
-from skillup.executors import Stepwise
+from skillup.executors import Run, Stepwise
 from skillup.store import RunDirectory
 from tests.support.plans import Quiet, a_plan, options_at, run_plan
 
@@ -106,7 +106,7 @@ def test_where_trials_are_asked_for_one_by_one_the_one_that_runs_ends(tmp_path: 
     failing = Failing("trial_event", ValueError("a defect"), "item")
 
     async def run(directory: RunDirectory) -> None:
-        steps = Stepwise(plan, directory, options_at(tmp_path / "run"), failing, {})
+        steps = Stepwise(Run(plan, directory, options_at(tmp_path / "run"), failing, {}))
         await steps.open()
         for job in plan.jobs:
             with pytest.raises(SkillupError, match="a defect"):

@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 
 from skillup.engines.base import Engine
-from skillup.executors import RunObserver, RunOptions, run_locally
+from skillup.executors import Run, RunObserver, RunOptions, run_locally
 from skillup.load.suites import load_paths
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import Secrets
@@ -103,5 +103,6 @@ def run_plan(
     run_options = options_at(path, **options)
     grades: dict[str, Grade] = {}
     with opened as directory:
-        anyio.run(run_locally, plan, directory, run_options, observer or Quiet(), grades)
+        run = Run(plan, directory, run_options, observer or Quiet(), grades)
+        anyio.run(run_locally, run)
     return grades

@@ -34,14 +34,12 @@ from skillup.errors import SkillupError
 from skillup.executors.attempts import set_aside_unused
 from skillup.executors.cluster import worker
 from skillup.executors.cluster.bundle import unpack_run
-from skillup.executors.options import RunObserver, RunOptions
 from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
-from skillup.plan import Job, Plan
+from skillup.plan import Job
 from skillup.process import ProcessRegister
 from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import Record, TurnError
-from skillup.store import RunDirectory
 from skillup.store.places import directory_of_job
 from skillup.store.trials import GRADE_FILE, RECORD_FILE
 from skillup.trial import record_without_turns
@@ -84,32 +82,25 @@ class _Worker:
     running: int = 0
 
 
-async def run_on_cluster(
-    cluster: Cluster,
-    plan: Plan,
-    directory: RunDirectory,
-    options: RunOptions,
-    observer: RunObserver,
-    grades: dict[str, Grade],
-) -> None:
+async def run_on_cluster(cluster: Cluster, run: Run) -> None:
     """As :func:`skillup.executors.run_locally`, on the workers of `cluster`.
 
-    Raises SkillupError before any trial if the scheduler does not answer, or no worker can run the
-    trials; later if scheduler or workers are gone for good.
+    Raises SkillupError if the scheduler does not answer, no worker can run the trials, or scheduler
+    or workers are gone for good.
     """
-    run = Run(plan, directory, options, observer, grades)
+    options, jobs = run.options, run.plan.jobs
     with ProcessRegister(options.register_dir, own_process=options.own_process):
         await run.take_over_finished()
-        if all(job.id in grades for job in plan.jobs):
+        if all(job.id in run.grades for job in jobs):
             return
         async with _connected(cluster.scheduler) as client, anyio.create_task_group() as group:
             backend = _DaskBackend(run, client, cluster, group)
             try:
                 group.start_soon(backend.watch)
-                for name, engine in {j.profile.name: j.profile.engine for j in plan.jobs}.items():
+                for name, engine in {j.profile.name: j.profile.engine for j in jobs}.items():
                     # The workers have them: on this machine there need be none.
                     run.engines[name] = get_engine(engine), Availability(True, ())
-                await run.run_all(backend.run, [job for job in plan.jobs if job.id not in grades])
+                await run.run_all(backend.run)
             finally:
                 with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
                     await client.run(worker.forget, backend.id, on_error="ignore")
