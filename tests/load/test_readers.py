@@ -16,7 +16,7 @@ PROMPT = "{prompt: 'Look at {{output}} and {{answer}}.'}"
     ("case", "place"),
     [
         (f"input: {{prompt: x}}\nassertions: [{{all_of: [{{relevance: {PROMPT}}}]}}]\n", (2, 45)),
-        (f"input: {{turns: [{{content: x, post_condition: {{relevance: {PROMPT}}}}}]}}\n", (1, 72)),
+        (f"input: {{turns: [{{content: x, post_condition: {{relevance: {PROMPT}}}}}]}}\n", (1, 67)),
     ],
 )  # fmt: skip
 def test_an_unknown_variable_is_told_where_it_stands(
