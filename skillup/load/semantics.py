@@ -69,9 +69,6 @@ def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iter
         for index, branch in enumerate(turn.branches):
             at: Loc = (*place, number, "branches", index)
             name = branch.name
-            if "/" in name:
-                message = f"`{name}` holds a slash: a branch's id is CASE/BRANCH"
-                yield document.problem((*at, "name"), message, "use - or _ instead")
             if name.casefold() in taken:
                 message = f"there is another branch `{name}` here"
                 fix = "results are distinguished by it: choose another name"
@@ -241,13 +238,13 @@ def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
         what = f"environment `{suite.environment.type}` is not run yet"
         yield ("environment", "type"), f"{what}: trials run on this machine, with `none`"
     yield from _not_fetched(suite.skills or [], ())
-    if suite.mcp.servers:
+    if suite.mcp.get("servers"):
         yield _MCP
 
 
 def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
     """Where the case asks for something that is not run yet, and what it is."""
-    if case.mcp.servers:
+    if case.mcp.get("servers"):
         yield _MCP
     for loc, judge in judges_of(case):
         yield from _not_fetched(judge.skills, loc)
@@ -325,7 +322,6 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
     for n, dataset in enumerate(suite.cases.datasets):
         named.append((("cases", "datasets", n, "path"), dataset.path))
         named.append((("cases", "datasets", n, "case"), dataset.case))
-    named += [(("mcp", "servers", n), one.config_ref) for n, one in enumerate(suite.mcp.servers)]
     for loc, name in named:
         if name is not None:
             yield from outside_problem(document, loc, name, root)

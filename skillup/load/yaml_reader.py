@@ -32,7 +32,6 @@ MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 100
 MAX_REPEATED = 1_000_000
 """Characters that aliases may repeat, in all."""
-_MOST_PROBLEMS = 100
 
 Loc = tuple[str | int, ...]
 Scalar = str | int | float | bool | None
@@ -154,7 +153,7 @@ def line_and_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def read_yaml(path: Path) -> Document:
-    """The YAML file at `path`. Raises InvalidFilesError with all that is wrong with it."""
+    """The YAML file at `path`. Raises InvalidFilesError with the first that is wrong with it."""
     return parse_yaml(read_text(path), path)
 
 
@@ -164,28 +163,21 @@ def parse_yaml(text: str | bytes, path: Path, *, lists: bool = False) -> Documen
     With `lists`, its top level may also be a list.
     """
     text = decode(text, path) if isinstance(text, bytes) else text.removeprefix("\ufeff")
-    found: list[tuple[int, str, str]] = []  # offset, message, fix
     try:
         node = _Composer(text).get_single_node()
         if node is None or (isinstance(node, ScalarNode) and resolve_plain(node.value) is None):
             raise _RefusedError(0, "the file is empty", "write `key: value` lines")
-        data = _Builder(text, found).value(node)
-        if not isinstance(data, dict) and not (lists and isinstance(data, list)) and not found:
+        data = _Builder(text).value(node)
+        if type(data) not in ((dict, list) if lists else (dict,)):
             what = "a list" if isinstance(data, list) else "a single value"
             message = f"the file holds {what}, not a mapping"
             raise _RefusedError(node.start_mark.index, message, "write `key: value` lines")
-        if not found:
-            return Document(path, text, data, node=node)
+        return Document(path, text, data, node=node)
     except _RefusedError as refused:
-        found.append(refused.args)
+        at, message, fix = refused.args
     except (YAMLError, ValueError, OverflowError) as error:  # also a character that is none
-        found.append(_explain(error, text))
-    raise InvalidFilesError(
-        [
-            Problem(path, *line_and_column(text, at), "", message, fix)
-            for at, message, fix in sorted(found)[:_MOST_PROBLEMS]
-        ]
-    )
+        at, message, fix = _explain(error, text)
+    refuse(path, message, fix, *line_and_column(text, at))
 
 
 _WORDS: dict[str, Scalar] = {
@@ -212,7 +204,7 @@ def resolve_plain(text: str) -> Scalar:
 
 
 class _RefusedError(Exception):
-    """There is no point in going on: offset, message, fix."""
+    """What is odd: offset, message, fix."""
 
 
 class _Composer(_Parser):
@@ -252,11 +244,10 @@ def _child(node: Node, part: str | int) -> tuple[Node, Node] | None:
 
 
 class _Builder:
-    """From nodes to data. What is odd is added to `found`, and building goes on."""
+    """From nodes to data."""
 
-    def __init__(self, text: str, found: list[tuple[int, str, str]]) -> None:
+    def __init__(self, text: str) -> None:
         self._text = text
-        self._found = found
         self._built: dict[int, tuple[Any, int] | None] = {}  # None while it is being built
         self._repeated = 0
 
@@ -265,8 +256,7 @@ class _Builder:
         if id(node) in self._built:
             built = self._built[id(node)]
             if built is None:
-                self._found.append((at, "an alias stands inside its own value", "remove it"))
-                return None
+                raise _RefusedError(at, "an alias stands inside its own value", "remove it")
             self._repeated += built[1]
             if self._repeated > MAX_REPEATED:
                 message = f"the aliases repeat more than {MAX_REPEATED} characters"
@@ -276,7 +266,7 @@ class _Builder:
         if node.tag and not (isinstance(node, ScalarNode) and node.tag.endswith(":str")):
             tag = node.tag.replace("tag:yaml.org,2002:", "!!", 1)[:60]
             message = f"the tag `{tag}` is not allowed: a file holds plain data"
-            self._found.append((at, message, "remove it, or quote a text that begins with `!`"))
+            raise _RefusedError(at, message, "remove it, or quote a text that begins with `!`")
         value: Any = node.value
         if isinstance(node, MappingNode):
             value = self._mapping(node)
@@ -286,7 +276,7 @@ class _Builder:
             try:
                 value = resolve_plain(value)
             except ValueError:
-                self._found.append((at, "a number of too many digits", _QUOTE_IT))
+                raise _RefusedError(at, "a number of too many digits", _QUOTE_IT) from None
         size = node.end_mark.index - at + 1 + self._repeated - before
         self._built[id(node)] = value, size
         return value
@@ -305,19 +295,17 @@ class _Builder:
                 elif merged is not None:
                     fix = 'write `<<: *name`, or put the key "<<" in quotes'
                     message = "`<<` takes a mapping, or a list of mappings"
-                    self._found.append((value_node.start_mark.index, message, fix))
+                    raise _RefusedError(value_node.start_mark.index, message, fix)
                 continue
             key = self.value(key_node)
             if isinstance(key, list | dict):
                 message = "a list or a mapping cannot be a key"
                 raise _RefusedError(at, message, "put the key in quotes if it is text")
-            value = self.value(value_node)
             if key in keys:
                 first = "line {}, column {}".format(*line_and_column(self._text, keys[key]))
                 message = f"the key `{key}` was given already, at {first}"
-                self._found.append((at, message, "keep one of the two"))
-            else:
-                data[key], keys[key] = value, at
+                raise _RefusedError(at, message, "keep one of the two")
+            data[key], keys[key] = self.value(value_node), at
         for source in merges:  # explicit keys win, then whichever was merged first
             data |= {key: value for key, value in source.items() if key not in data}
         return data

@@ -59,11 +59,10 @@ class Pairs(Model):
     fields: list[VariableName] = Field(min_length=1, description="One for each question.")
     default: Text | None = optional("For what was not answered; without it, that is an error.")
     pending: VariableName | None = optional("Gets the question that is still open.")
-    pending_field: VariableName | None = optional("Gets the field it asks for.")
 
     @model_validator(mode="after")
     def _different(self) -> Pairs:
-        names = [*self.fields, *(n for n in (self.pending, self.pending_field) if n is not None)]
+        names = [*self.fields, *([self.pending] if self.pending is not None else [])]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"`{twice}` is named twice || give each value a name of its own")
@@ -95,7 +94,7 @@ class Reconstruct(Model):
             yield self.capture.variable
         if self.pairs is not None:
             yield from self.pairs.fields
-            yield from (n for n in (self.pairs.pending, self.pairs.pending_field) if n is not None)
+            yield from [self.pairs.pending] if self.pairs.pending is not None else []
 
 
 def _turns(value: Any) -> Any:
@@ -153,7 +152,7 @@ class Branch(Model):
     """Another way in which a conversation goes on, from a fork of its session and workspace."""
 
     name: NonEmptyText = Field(
-        description="A short name; the case's results are distinguished by it."
+        description="A short name; the case's results are distinguished by it.", pattern="^[^/]+$"
     )
     turns: Annotated[
         list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])
@@ -307,25 +306,6 @@ class RetryPolicy(Model):
     )
 
 
-class McpServer(Model):
-    """An MCP server that the agent is given."""
-
-    name: NonEmptyText = Field(description="Its name.")
-    mode: Literal["mocked", "real"] | None = optional("mocked or real.")
-    transport: Literal["stdio", "http"] | None = optional("How it is reached.")
-    command: NonEmptyText | None = optional("stdio: the program.")
-    args: list[Text] = Field([], description="stdio: its arguments.")
-    env: dict[str, Text] = Field({}, description="stdio: its variables.")
-    endpoint: NonEmptyText | None = optional("http: its address.")
-    config_ref: NonEmptyText | None = optional("A file that describes it.")
-
-
-class Mcp(Model):
-    """MCP servers of a suite, or of a case."""
-
-    servers: list[McpServer] = Field([], description="The servers.")
-
-
 class Scenario(Model):
     """skill-up's simulated user: a free text."""
 
@@ -369,7 +349,7 @@ class Case(Model):
     constraints: Constraints | None = optional("skill-up: limits.")
     retry_policy: RetryPolicy | None = optional("Which errors are tried again.")
     collect_artifacts: Texts = Field([], description="Globs of workspace files to keep.")
-    mcp: Mcp = Field(Mcp.model_construct(), description="In place of the suite's of the same name.")
+    mcp: dict[str, Any] = Field({}, description="MCP servers: not run yet.")
     user_simulator: Scenario | None = optional("skill-up: a simulated user.")
     scripted: ScriptOrReplies | None = optional("What the `scripted` engine says and does.")
 

@@ -33,7 +33,7 @@ from skillup.schema.base import (
     Trials,
     optional,
 )
-from skillup.schema.case import Aggregation, Case, Mcp, Persona, RetryPolicy, Turn
+from skillup.schema.case import Aggregation, Case, Persona, RetryPolicy, Turn
 from skillup.schema.checks import CheckSet
 from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
 from skillup.schema.profile import VariableOfKey
@@ -211,7 +211,7 @@ class Suite(Model):
     )
     cases: Cases = Field(Cases.model_construct(), description="Which cases, and how.")
     environment: Environment = Field(Environment.model_construct(), description="Where they run.")
-    mcp: Mcp = Field(Mcp.model_construct(), description="MCP servers.")
+    mcp: dict[str, Any] = Field({}, description="MCP servers: not run yet.")
     user_simulator: UserSimulator | None = optional("Who plays the user.")
     judge: JudgeConfig | None = optional("Defaults for the cases' judges.")
     judges: list[JudgeConfig] | None = optional("For cases without a judge.", min_length=1)

@@ -302,9 +302,6 @@ def _paired(rule: Pairs, messages: Sequence[HistoryMessage]) -> Rebuilt:
             values[name] = question.answer
     if rule.pending is not None:
         values[rule.pending] = "" if pending is None else pending.text
-    if rule.pending_field is not None:
-        place = len(rule.fields) if pending is None else questions.index(pending)
-        values[rule.pending_field] = rule.fields[place] if place < len(rule.fields) else ""
     missing = [name for name in rule.fields if name not in values]
     if missing and rule.default is None:
         found = ", ".join(f'"{beginning(question.text)}"' for question in questions) or "none"

@@ -94,7 +94,7 @@ def test_paths_share_the_turns_that_are_written_at_the_same_place(tmp_path: Path
             "16:85 input.turns[1].branches[0].turns[0].branches[0].assertions[0]."
         ),
         ("name: down", "name: UP", "17:26 input.turns[1].branches[0].turns[0].branches[1].name"),
-        ("name: left", "name: a/b", "7:17 input.turns[0].branches[0].name: `a/b` holds a slash"),
+        ("name: left", "name: a/b", "7:17 input.turns[0].branches[0].name: `a/b` has not"),
         ("name: left", "name: right", "12:17 input.turns[1].branches[0].name: there is another"),
     ],
 )  # fmt: skip

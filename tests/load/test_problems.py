@@ -116,10 +116,13 @@ def test_a_union_is_told_by_the_branch_that_was_meant(text: str, messages: list[
 
 
 def test_a_missing_key_stands_where_its_mapping_does() -> None:
-    text = "mcp:\n  servers:\n    - mode: real\nenvironment:\n  setup_steps:\n    - {}\n"
+    text = "skills:\n    - {}\nenvironment:\n  setup_steps:\n    - {}\n"
     assert told(text, Suite) == [
-        "3:7: mcp.servers[0].name: `name` is missing; add it (its name)",
-        "6:7: environment.setup_steps[0].run: `run` is missing; add it (a shell command)",
+        (
+            "2:7: skills[0].path: `path` is missing; "
+            "add it (its directory, relative to the suite root)"
+        ),
+        "5:7: environment.setup_steps[0].run: `run` is missing; add it (a shell command)",
     ]
 
 

@@ -51,15 +51,6 @@ def test_answers_belong_to_the_fields_in_the_order_of_the_questions(
     assert rebuilt({"pairs": PAIRS}, *lines) == Rebuilt(values)
 
 
-def test_the_field_that_the_open_question_asks_for_can_be_known() -> None:
-    rule = {"pairs": {**PAIRS, "pending_field": "field"}}
-
-    assert rebuilt(rule, "a: Q1: Stage?", "u: Seed", "a: Q2: Size?").values["field"] == "size"
-    assert rebuilt(rule, "a: Q1: A?", "u: x", "a: Q2: B?", "u: y", "a: Q3: C?").values == {
-        "stage": "x", "size": "y", "open": "C?", "field": "",
-    }  # fmt: skip
-
-
 def test_a_group_named_question_says_what_the_question_is() -> None:
     rule = {"pairs": {**PAIRS, "marker": r"\[ask\] (?P<question>.*?) \[/ask\]"}}
 

@@ -27,8 +27,6 @@ SUITES = [
     ("environment: {env: {HOME: /h}}\n", "1:15", "the agent out of its trial's own home"),  # V19
     ("environment: {network_policy: deny_all}\n", "1:1", "which cannot keep it"),  # F20
     ("judge: {model: m}\njudges: [{success: [x]}]\n", "1:1", "both `judge` and `judges`"),
-    ("mcp: {servers: [{mode: real}]}\n", "1:17", "`name` is missing"),
-    ("mcp: {servers: [{name: a, transport: carrier}]}\n", "1:38", "`stdio`, `http`"),
     ("on_no_resume: skip\n", "1:15", "`single_shot`"),
     ("benchmark: {enabled: maybe}\n", "1:22", "write `true` or `false`"),
     ("gates: {min_pass_rate: 90}\n", "1:24", "must be at most 1"),
