@@ -19,7 +19,6 @@ from skillup.judges.material import Part
 from skillup.judges.models.cache import AnswerCache
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
-from skillup.schema.grade import CheckResult
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
 from skillup.workspace.failures import path_problem
@@ -54,10 +53,12 @@ class JudgedPart:
     record: Record
     label: str  # ``turn 2`` or ``conversation``
     number: int | None  # The turn's; None: the conversation
-    exchanges: tuple[Exchange, ...]
+    exchanges: tuple[Exchange, ...] = ()
     """Everything up to the point in question, follow-ups too, in order."""
-    files: Files  # The workspace at that point
+    files: Files = field(default_factory=dict)  # The workspace at that point
     notes: tuple[str, ...] = ()
+    nothing: dict[str, Any] | None = None
+    """Where there is nothing to look at: what the result says of that."""
 
     @property
     def before(self) -> Files:
@@ -75,34 +76,20 @@ class JudgedPart:
         return self.turns[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class NothingToJudge:
-    """There is nothing to look at."""
-
-    label: str
-    why: str
-    broken: bool = False  # True: that is a fault of the record, not of the agent
-
-    def result(self, blank: CheckResult) -> CheckResult:
-        """`blank` as an error, or as failed for want of something to look at."""
-        update = {"error": self.why} if self.broken else {"found": self.why, "assertable": False}
-        return blank.model_copy(update=update)
-
-
-def judged_part(context: CheckContext) -> JudgedPart | NothingToJudge:
+def judged_part(context: CheckContext) -> JudgedPart:
     """What `context` is about: its turn with all that came before it, or the conversation."""
-    scope = resolve(context, None)
+    scope, turn = resolve(context, None), context.turn
+    number = None if turn is None else turn.turn_number
+    part = JudgedPart(context.record, scope.label, number)
     if scope.problem is not None:
-        return NothingToJudge(scope.label, scope.problem)
-    record, turn = context.record, context.turn
-    exchanges = tuple(exchanges_of(record, turn))
-    part = JudgedPart(record, scope.label, turn.turn_number if turn else None, exchanges, {})
+        return replace(part, nothing={"found": scope.problem, "assertable": False})
+    part = replace(part, exchanges=tuple(exchanges_of(context.record, turn)))
     if part.last.files is not None:
         return replace(part, files=part.last.files)
     if all(step.source == "history" for step in part.turns):
         note = "the conversation took place elsewhere: it has no workspace, an empty one was shown"
         return replace(part, notes=(note,))
-    return NothingToJudge(scope.label, NO_SNAPSHOT, broken=True)
+    return replace(part, nothing={"error": NO_SNAPSHOT})
 
 
 # What changed in the workspace from the start to the point in question, and what is in it.

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from skillup.checks.context import beginning
@@ -21,7 +20,6 @@ from skillup.judges.artifacts import (
     CannotJudgeError,
     JudgedPart,
     JudgePlace,
-    NothingToJudge,
     judged_part,
 )
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result, error_result
@@ -67,8 +65,6 @@ def first_read(case: Case) -> CheckKeys | None:
 class JudgeRouter:
     """:class:`skillup.judges.evaluate.Judge`: models, scripts and agents behind one face.
 
-    async with JudgeRouter(models, profiles) as judge: …
-
     It may be entered again, in another event loop too; connections are closed at each exit.
     """
 
@@ -83,30 +79,21 @@ class JudgeRouter:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.models.close()
 
     def problem(self, case: Case) -> TurnError | None:
         """Why `case` could not be judged, found before its first turn; nobody is asked."""
-        location = self.case_location(case)
-        why = self._model_problem(case, location[0] if location is not None else Path())
-        if why is None and location is not None:
+        root, profile = self.case_location(case) or (Path(), None)
+        read, model, why = first_read(case), case.judge_model, None
+        if read is not None and model is None:
+            why = NO_MODEL.format(key=next(key for key, _ in read.given()))
+        elif read is not None and model is not None:
+            why = self.models.problem(model, root)
+        if why is None and profile is not None:
             # Nothing is started, so nothing is written to the scratch directory.
-            return problem_of(case, self._place(*location, Path(tempfile.gettempdir())))
+            return problem_of(case, self._place(root, profile, Path(tempfile.gettempdir())))
         return TurnError(kind="judge", message=self.models.mask(why)) if why else None
-
-    def _model_problem(self, case: Case, suite_root: Path) -> str | None:
-        read = first_read(case)
-        if read is None:
-            return None
-        if case.judge_model is None:
-            return NO_MODEL.format(key=next(key for key, _ in read.given()))
-        return self.models.problem(case.judge_model, suite_root)
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         """One result for each of the request's checks, in order; or that of a whole judge.
@@ -182,22 +169,23 @@ async def judge_by_program(
     results = []
     for check in request.checks:
         blank, spec = blank_result(check, request.role, part.label), check.script
-        if isinstance(part, NothingToJudge):
-            results.append(part.result(blank))
-            continue
         assert spec is not None
         judge = JudgeConfig(
             type="script", script_path=spec.path, timeout_seconds=spec.timeout_seconds
         )
         read_file = request.context.read_file
-        results.append(await judge_by_script(part, read_file, place, blank, judge))
+        results.append(
+            blank.model_copy(update=part.nothing)
+            if part.nothing is not None
+            else await judge_by_script(part, read_file, place, blank, judge)
+        )
     return results
 
 
 async def _whole_judge(
     request: JudgeRequest,
     judge: JudgeConfig,
-    part: JudgedPart | NothingToJudge,
+    part: JudgedPart,
     usage: UsageTracker,
     place: JudgePlace,
 ) -> CheckResult:
@@ -212,8 +200,8 @@ async def _whole_judge(
         scope=part.label,
         expected=path,
     )
-    if isinstance(part, NothingToJudge):
-        return part.result(blank)
+    if part.nothing is not None:
+        return blank.model_copy(update=part.nothing)
     seconds, limit = judge.timeout_seconds, case.timeout_seconds
     if case.timeout_covers_judges and limit is not None:
         left = limit - context.record.duration_ms / 1000

@@ -78,10 +78,7 @@ _PROVIDERS = ("anthropic", "openai")
 
 
 def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
-    """The profile that is named, read-only, with the judge's model.
-
-    Raises UsageError if there is no such profile, InvalidFilesError if its file is wrong.
-    """
+    """The profile that is named, read-only, with the judge's model. Raises SkillupError."""
     profile = place.profiles(judge.engine)
     updates: dict[str, Any] = {"permission": "read_only"}
     if judge.base_url is not None:
@@ -214,11 +211,7 @@ class _AgentJudge:
     asked: dict[str, Criterion]
 
     async def answer(self, sample: int) -> tuple[AgentAnswer, list[str]]:
-        """The answer, from the run where it is kept, and what was shown shortened.
-
-        `sample` counts repetitions from 0. Raises as :meth:`_set_up` and
-        :meth:`ThrottledSession.ask` do, CannotJudgeError, and SkillupError for its profile.
-        """
+        """The answer, kept or new, and what was shown shortened; `sample` is from 0."""
         asked = await anyio.to_thread.run_sync(self._identity, sample)
 
         def read(stored: StoredAnswer) -> tuple[AgentAnswer, list[str]] | None:
@@ -294,10 +287,7 @@ class _AgentJudge:
                 took.add(model, turn.usage, turn.cost_usd, cached=False)
 
     def _set_up(self, engine: Engine) -> tuple[Path, Materials, dict[str, Path]]:
-        """A place of its own, what is put into it for the judge to read, and its skills.
-
-        Raises CannotJudgeError, PreparationError (a skill), OSError.
-        """
+        """A place of its own, what is put into it for the judge to read, and its skills."""
         judge, place, judged = self.judge, self.place, self.judged
         place.scratch.mkdir(parents=True, exist_ok=True)
         root = Path(tempfile.mkdtemp(prefix="agent-", dir=place.scratch)).resolve()

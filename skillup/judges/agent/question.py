@@ -87,7 +87,7 @@ class Materials:
     """What was shortened, for the reader of the grade."""
 
     def put(self, name: str, what: str, text: str, how: Showing = "file_ref") -> None:
-        """A file, and in the question too if that is asked for and it is short enough."""
+        """A file, and in the question too if that is asked for."""
         if how == "omit":
             return
         shown, left_out = cut(harmless(self.mask(text)), self.limits.max_file_bytes)
@@ -96,16 +96,12 @@ class Materials:
         if left_out:
             self.notes.append(f"the judge was shown {name} shortened: {left_out}")
         self.files.append((f"judge/{name}", what))
-        self.show(what, text, how)
+        if how != "file_ref":
+            self.show(what, text)
 
-    def show(self, what: str, text: str, how: Showing) -> None:
-        """In the question, unless it is too long."""
-        if how == "file_ref":
-            return
-        shown, left_out = cut(harmless(self.mask(text)), self.limits.max_bytes)
-        if left_out and how == "include":
-            self.notes.append(f"not in the question, because too long: {what}")
-            return
+    def show(self, what: str, text: str) -> None:
+        """In the question; of a long one its beginning and end."""
+        shown, _ = cut(harmless(self.mask(text)), self.limits.max_bytes)
         self.inline.append((what, shown))
 
 
@@ -117,10 +113,7 @@ def write_materials(
     suite_root: Path,
     mask: Callable[[str], str],
 ) -> Materials:
-    """Writes the files into the new `directory`.
-
-    Raises CannotJudgeError for an attachment that is nowhere, and OSError where the disk does.
-    """
+    """Writes the files into the new `directory`. Raises CannotJudgeError, OSError."""
     directory.mkdir()
     limits, record, before, files = context.limits, judged.record, judged.before, judged.files
     materials = Materials(directory, limits, mask)
@@ -131,7 +124,7 @@ def write_materials(
     talk = "\n".join(turns)
     materials.put("transcript.md", "all that was said and done", talk, context.shows("transcript"))
     for part in setting_of(record, record.variables_after(judged.number)):
-        materials.show(part.label, part.text, "truncate")
+        materials.show(part.label, part.text)
     how = context.shows("workspace_diff")
     if how != "omit":
         lines = list(diff_lines(before, files, read_file)) or ["nothing changed"]
@@ -143,14 +136,6 @@ def write_materials(
     if context.generated_files != "omit":
         listed = file_list(before, files)
         materials.put("files.txt", "every file of the workspace", listed)
-    if context.generated_files == "include":
-        texts = [
-            f"=== workspace/{path}\n{content.decode(errors='replace')}"
-            for path, state in files.items()
-            if path not in before and (content := read_file(state)) and b"\0" not in content
-        ]
-        new = "\n".join(texts) or "there are none"
-        materials.show("the text of the new files", new, "truncate")
     answer, how = judged.last.response, context.shows("final_message")
     materials.put("final_message.txt", "the agent's final message", answer, how)
     for item in context.attachments:

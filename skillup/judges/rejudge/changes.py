@@ -58,22 +58,20 @@ def is_read(check: CheckResult) -> bool:
 
 
 _KEYS: tuple[Callable[[str, CheckResult], Hashable], ...] = (
-    lambda where, c: (where, c.scope, c.role, c.kind, c.expected, c.name),
-    lambda where, c: (where, c.scope, c.role, c.kind, c.expected),
+    lambda where, c: (where, c.role, c.kind, c.expected, c.name),
+    lambda where, c: (where, c.role, c.kind, c.expected),
     lambda where, c: (where, c.role, c.kind, c.name),
     # A line that somebody reads is in no other way known again.
-    lambda where, c: (where, c.scope, c.role, c.kind) if is_read(c) else object(),
+    lambda where, c: (where, c.role, c.kind) if is_read(c) else object(),
 )
-"""By what checks are the same: unchanged, renamed, edited, reworded."""
+"""By what checks are the same: unchanged, renamed, edited, reworded (in as many checks)."""
 
 
 def compare(before: Grade, after: Grade) -> GradeChange:
     """Checks are the same if they stand in the same place and look for the same thing.
 
-    One that was given a name, or whose name stayed while what it looks for was edited, is the same
-    one, too, and so is a line that somebody reads and that was reworded, if the grades have as many
-    checks. Compound checks are compared as a whole. The changes are in the order of the newer
-    grade; what was removed comes last.
+    Compound checks are compared as a whole. The changes are in the order of the newer grade; what
+    was removed comes last.
     """
     old, new = list(_checks(before)), list(_checks(after))
     partner: dict[int, int] = {}

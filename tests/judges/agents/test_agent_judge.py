@@ -136,29 +136,6 @@ def test_what_is_too_long_is_shortened_and_said(bench: Bench) -> None:
     assert "the first 1 turns left out" in transcript
     assert "bytes left out" in transcript
     assert any("transcript.md shortened" in note for note in result.notes)
-    assert any("not in the question, because too long" in note for note in result.notes)
-
-
-def test_asked_several_times_the_majority_decides_and_disagreement_is_shown(
-    bench: Bench, recorded: Recorded
-) -> None:
-    def sometimes(share: float) -> list[dict[str, Any]]:
-        return [{"probability": share, "say": answer(True, True)}, {"say": answer(True, False)}]
-
-    always = bench.judge(judge(repeat=3) | {"scripted": sometimes(1.0)}, recorded)
-    assert (always.votes, always.agreement, always.passed) == ([1.0] * 3, 1.0, True)
-
-    mixed = bench.judge(judge(repeat=9) | {"scripted": sometimes(0.5)}, recorded)
-    polite = mixed.children[1]
-    assert polite.votes is not None
-    assert 0 < sum(polite.votes) < 9
-    assert polite.passed == (sum(polite.votes) > 4.5)
-    most = max(sum(polite.votes), 9 - sum(polite.votes))
-    assert polite.agreement == round(most / 9, 6)
-    assert any("asked 9 times: " in note for note in polite.notes)
-    assert mixed.passed == polite.passed
-    assert mixed.agreement == polite.agreement
-    assert bench.usage.calls == 12
 
 
 def test_several_judges_are_independent_and_all_must_pass(bench: Bench, recorded: Recorded) -> None:

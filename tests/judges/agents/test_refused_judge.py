@@ -70,23 +70,6 @@ def test_a_refused_question_is_waited_out_and_asked_in_another_session(
     assert len(session_ids(bench)) == 3
 
 
-def test_where_the_repetition_is_refused_the_question_is_asked_anew(
-    bench: Bench, recorded: Recorded
-) -> None:
-    replies = [
-        {"turn": 1, "when": "cannot be read", "say": ANSWER},
-        {"turn": 1, "say": "Fine."},
-        {"turn": 2, **refused("overloaded", 1)},
-    ]
-    result = bench.judge(judge(*replies), recorded)
-
-    assert "its answer cannot be read" in (result.error or "")
-    assert raw_files(bench) == {
-        "turn-01.stdout.jsonl", "turn-02.refused-1.stdout.jsonl", "turn-02.stdout.jsonl",
-    }  # fmt: skip
-    assert bench.usage.calls == 2
-
-
 @pytest.mark.parametrize(
     ("kind", "patience", "why"),
     [

@@ -1,0 +1,238 @@
+"""Checks that a model reads: rubrics, several answers, qualities, likeness."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skillup.judges.evaluate import UsageTracker
+from tests.support.records import make_record, make_turn
+from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
+
+# Rubrics: criteria in one question, verdicts by id, weights, evidence, and what goes wrong.
+
+ONE = make_record(make_turn("I deleted 3 files, as you asked.", content="Delete the logs."))
+TWO_CRITERIA = {"rubric": {"criteria": [{"id": "tone", "outcome": "Is friendly"}, "Is short"]}}
+
+
+def test_a_bare_text_passes_with_the_judges_reason_and_quotation() -> None:
+    asker = ScriptedAsker(verdicts(c1=("pass", "deleted 3 files")))
+    (result,) = read(asker, checks("Says how many"), ONE, turn=1)
+    assert (result.passed, result.score, result.kind) == (True, 1.0, "rubric")
+    assert result.name == 'rubric "Says how many"'
+    assert result.found == "c1 it is"
+    assert result.excerpt == "turn 1 · answer: I deleted 3 files, as you asked."
+    assert (result.children, result.notes, result.error) == ([], [], None)
+    assert (result.votes, result.agreement, result.scope) == (None, None, "turn 1")
+    (span,) = result.spans
+    assert (span.turn, span.part, span.start, span.end) == (1, "response", 2, 17)
+
+
+def test_all_criteria_of_a_turn_are_one_question() -> None:
+    asker = ScriptedAsker(verdicts(c1="pass", c2="fail", c3="pass", c4="pass"))
+    asked = checks("A", TWO_CRITERIA, {"expected_output": "3 files are gone"})
+    usage = UsageTracker()
+    results = read(asker, asked, ONE, turn=1, usage=usage)
+    assert [result.passed for result in results] == [True, False, True]
+    assert len(asker.questions) == usage.calls == 1
+    assert "c1: A\nc2: Is friendly\nc3: Is short\nc4: The answer of turn 1 says" in asker.prompt
+    assert "   | 3 files are gone" in asker.prompt
+    assert "exactly one verdict for each of c1, c2, c3, c4," in asker.prompt
+    judging = usage.judging()
+    assert judging is not None
+    assert (judging.models, judging.cost_usd) == (["test:judge"], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("rows", "threshold", "said", "passed", "score"),
+    [
+        ([(3, False), (1, False)], 0.75, "pf", True, 0.75),
+        ([(3, False), (1, False)], 0.76, "pf", False, 0.75),
+        ([(3, False), (1, True)], 0.5, "pf", False, 0.0),
+        ([(3, True), (1, False)], 0.5, "pf", True, 0.75),
+        ([(0, False), (0, False)], 1.0, "ff", True, 1.0),
+        ([(0.1, False), (0.2, False), (0.7, False)], 0.3, "ppf", True, 0.3),
+    ],
+)  # fmt: skip
+def test_a_rubric_passes_by_its_weighted_share_and_its_required_criteria(
+    rows: list[tuple[float, bool]], threshold: float, said: str, passed: bool, score: float
+) -> None:
+    criteria = [
+        {"id": f"n{place}", "outcome": "x", "weight": weight, "required": required}
+        for place, (weight, required) in enumerate(rows)
+    ]
+    words = {"p": "pass", "f": "fail"}
+    asker = ScriptedAsker(verdicts(**{f"c{n}": words[w] for n, w in enumerate(said, start=1)}))
+    rubric = {"rubric": {"criteria": criteria, "threshold": threshold}}
+    (result,) = read(asker, checks(rubric), ONE, turn=1)
+    assert (result.passed, result.score) == (passed, score)
+
+
+@pytest.mark.parametrize("given", [["c1"], ["c1", "c9"], ["c1", "c2", "c2"]])
+def test_not_one_verdict_on_each_criterion_is_an_error(given: list[str]) -> None:
+    said = {"verdicts": [verdicts(**{name: "pass"})["verdicts"][0] for name in given]}
+    results = read(ScriptedAsker(said), checks("A", "B"), ONE, turn=1)
+    assert [(result.passed, result.error is None) for result in results] == [(False, False)] * 2
+    assert "each `id` of c1, c2 once, and no other" in (results[0].error or "")
+
+
+@pytest.mark.parametrize("said", ["overloaded;\ntry later", {"verdicts": [{"id": "c1"}]}])
+def test_a_judge_that_does_not_answer_is_an_error_and_no_verdict(said: object) -> None:
+    asker = ScriptedAsker(said)  # type: ignore[arg-type]
+    results = read(asker, checks("A", TWO_CRITERIA, {"expected_output": "x"}), ONE, turn=1)
+    assert [result.passed for result in results] == [False] * 3
+    assert all(result.error and "\n" not in result.error for result in results)
+    assert all(result.found == "" for result in results)
+
+
+# `judge_model.repeat`: majorities, means, errors among the answers, and how all that is shown.
+
+HI = make_record("Hello.")
+P, F = verdicts(c1="pass"), verdicts(c1="fail")
+
+
+def repeat(times: int) -> dict[str, Any]:
+    return {"judge_model": {"model": "test:judge", "repeat": times}}
+
+
+@pytest.mark.parametrize(
+    ("said", "passed", "agreement", "note"),
+    [
+        ([P, P, P], True, 1.0, "asked 3 times: 3 pass"),
+        ([P, F, P], True, 0.666667, "asked 3 times: 2 pass, 1 fail"),
+        ([F, P, F], False, 0.666667, "asked 3 times: 1 pass, 2 fail"),
+        ([P, F], False, 0.5, "asked 2 times: 1 pass, 1 fail"),
+        ([P, P, F, F], False, 0.5, "asked 4 times: 2 pass, 2 fail"),
+    ],
+)
+def test_the_majority_decides_and_a_tie_is_a_no(
+    said: list[Any], passed: bool, agreement: float, note: str
+) -> None:
+    asker, usage = ScriptedAsker(said), UsageTracker()
+    (result,) = read(asker, checks("A"), HI, turn=1, usage=usage, **repeat(len(said)))
+    assert (result.passed, result.score, result.error) == (passed, float(passed), None)
+    assert result.votes == [1.0 if one is P else 0.0 for one in said]
+    assert (result.agreement, result.notes[-1]) == (agreement, note)
+    assert sorted(question.sample for question in asker.questions) == list(range(len(said)))
+    assert usage.calls == len(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome"),
+    [
+        ([P, P, "down"], "pass"),
+        ([F, "down", F], "fail"),
+        (["down", F], "fail"),
+        ([P, F, "down"], "error"),
+        (["down", "down", P], "error"),
+        ([P, "down"], "error"),
+    ],
+)
+def test_an_answer_that_failed_to_come_is_an_error_unless_the_others_have_decided(
+    said: list[Any], outcome: str
+) -> None:
+    (result,) = read(ScriptedAsker(said), checks("A"), HI, turn=1, **repeat(len(said)))
+    found = "error" if result.error else "pass" if result.passed else "fail"
+    assert found == outcome
+    assert "without an answer" in result.notes[-1]
+
+
+def test_each_criterion_has_a_majority_and_the_check_tells_how_stable_it_is() -> None:
+    said = [
+        verdicts(c1="pass", c2="pass"),
+        verdicts(c1="pass", c2="fail"),
+        verdicts(c1="fail", c2="pass"),
+    ]
+    (result,) = read(ScriptedAsker(said), checks({"rubric": ["A", "B"]}), HI, turn=1, **repeat(3))
+    assert (result.passed, result.votes) == (True, [1.0, 0.5, 0.5])
+    assert result.agreement == 0.333333
+    assert result.notes == ["asked 3 times: 1 pass, 2 fail"]
+    assert [child.votes for child in result.children] == [[1, 1, 0], [1, 0, 1]]
+    assert [child.agreement for child in result.children] == [0.666667, 0.666667]
+
+
+def test_scores_are_a_mean_and_every_answer_counts() -> None:
+    said = [{"reason": "close", "score": score} for score in (0.7, 0.9, 0.95)]
+    asked = checks({"similar": {"to": "Hi", "threshold": 0.85}})
+    (result,) = read(ScriptedAsker(said), asked, HI, turn=1, **repeat(3))
+    assert (result.passed, result.score) == (True, 0.85)
+    assert (result.votes, result.agreement) == ([0.7, 0.9, 0.95], 0.666667)
+    assert result.notes[1:] == ["asked 3 times: 0.7, 0.9, 0.95"]
+    (result,) = read(ScriptedAsker([*said[:2], "down"]), asked, HI, turn=1, **repeat(3))
+    assert result.error == "down"
+
+
+# Answer quality: aspects, steps, their mean.
+
+FOUR = make_record(make_turn("It is 4.", content="How much is 2 and 2?"))
+
+
+def grades(**by_aspect: int) -> dict[str, Any]:
+    return {
+        "grades": [
+            {"aspect": aspect, "grade": grade, "reason": f"{aspect}!", "quote": "It is 4"}
+            for aspect, grade in by_aspect.items()
+        ]
+    }
+
+
+def test_the_score_is_the_mean_of_the_steps_from_0_to_1() -> None:
+    asker = ScriptedAsker(grades(correctness=5, completeness=4, flow=3, format=2))
+    (result,) = read(
+        asker, checks({"answer_quality": {"threshold": 0.6, "min_grade": 1}}), FOUR, turn=1
+    )
+    assert (result.passed, result.score) == (True, 0.625)
+    assert [(c.name, c.score, c.passed) for c in result.children] == [
+        ("correctness", 1.0, True),
+        ("completeness", 0.75, True),
+        ("flow", 0.5, False),
+        ("format", 0.25, False),
+    ]
+    assert result.found == (
+        "correctness 1.00, completeness 0.75, flow 0.50, format 0.25; format: format!"
+    )
+    assert result.children[0].excerpt == "turn 1 · answer: It is 4."
+    wanted = {"threshold": 0.63, "min_grade": 1}
+    (result,) = read(asker, checks({"answer_quality": wanted}), FOUR, turn=1)
+    assert not result.passed
+
+
+@pytest.mark.parametrize(
+    ("given", "least", "passed"),
+    [(1, None, False), (2, None, False), (3, None, True), (2, 2, True), (1, 2, False)],
+)
+def test_no_aspect_may_be_below_the_least_grade_however_good_the_others_are(
+    given: int, least: int | None, passed: bool
+) -> None:
+    """J6: an answer that is wrong throughout passed for being complete, fluent and well formed."""
+    asker = ScriptedAsker(grades(correctness=given, completeness=5, flow=5, format=5))
+    wanted = {} if least is None else {"min_grade": least}
+    (result,) = read(asker, checks({"answer_quality": wanted}), FOUR, turn=1)
+    assert result.score >= 0.7
+    assert result.passed is passed
+    assert (f"; below grade {least or 3}" in result.found) is not passed
+
+
+# Similarity, by a model's judgement.
+
+TWO = make_record("Something else.", "How much do you want to raise?")
+SIMILAR = {"similar": {"to": "What amount are you raising?"}}
+
+
+@pytest.mark.parametrize(("score", "passed"), [(0.8, True), (0.79, False), (1, True), (0, False)])
+def test_a_model_says_how_close_the_answer_is(score: float, passed: bool) -> None:
+    asker = ScriptedAsker({"reason": "same", "score": score, "quote": "how much"})
+    (result,) = read(asker, checks(SIMILAR), TWO, turn=2)
+    assert (result.passed, result.score) == (passed, score)
+    assert result.found == f"{score:.2f}: same"
+    assert result.excerpt == "turn 2 · answer: How much do you want to raise?"
+
+
+def test_only_the_answer_is_compared() -> None:
+    asker = ScriptedAsker({"reason": "same", "score": 1.0})
+    read(asker, checks(SIMILAR), TWO)
+    assert "   | What amount are you raising?" in asker.prompt
+    assert "turn 2 · answer" in asker.prompt
+    assert "Something else." not in asker.prompt
+    assert "Go on." not in asker.prompt
