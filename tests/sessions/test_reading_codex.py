@@ -154,7 +154,7 @@ MCP = {"arguments": {"q": "x"}, "status": "completed", "result": FOUND}
             "found",
         ),
         ([item("web_search_call", id="c", action={"query": "x"})], "web_search", "web", None),
-        ([done("WebSearch", id="c", query="x")], "WebSearch", "web", None),
+        ([done("WebSearch", id="c", query="x")], "web_search", "web", None),
         (
             [item("local_shell_call", call_id="c", action={"command": ["ls"]})],
             "command_execution",

@@ -110,7 +110,7 @@ class CodexEvents(EventParser):
     def __init__(self, workspace: PurePath, progress: Progress = lambda _: None) -> None:
         super().__init__(progress)
         self._workspace = workspace
-        self._called: set[str] = set()
+        self._calls: dict[str, list[str]] = {}
         self._failed: str | None = None
         self._last_error: str | None = None
 
@@ -156,82 +156,100 @@ class CodexEvents(EventParser):
             elif done:  # an error is a warning here, in spite of its name
                 add = self.transcript.reasoning if kind == "reasoning" else self.transcript.notice
                 add(text)
-            return
-        is_new = item_id not in self._called  # short calls may come without `item.started`
-        simple: dict[str, tuple[str, ToolKind]] = {
-            "web_search": ("web_search", "web"),
-            "collab_tool_call": (as_text(item.get("tool")) or "collab", "agent"),
-            "todo_list": ("todo_list", "other"),
-        }
-        if kind == "command_execution":
-            command = inner_command(as_text(item.get("command")))
-            if is_new:
-                self.transcript.call(item_id, kind, "shell", {"command": command})
-            if done:
-                ok = item.get("exit_code") == 0 and item.get("status") != "failed"
-                self._end([item_id], ok, as_text(item.get("aggregated_output")))
-        elif kind == "file_change":
-            changes = [
-                (relative_to(as_text(one.get("path")), self._workspace), as_text(one.get("kind")))
-                for one in map(as_dict, as_list(item.get("changes")))
-            ]
-            ids = add_file_changes(self.transcript, item_id, changes, known=not is_new)
-            status = as_text(item.get("status"))
-            if done:
-                self._end(ids, status == "completed", status)
-        elif kind == "mcp_tool_call":
-            if is_new:
-                add_mcp_call(self.transcript, item_id, item)
-            if done:
-                failed, content = mcp_outcome(item)
-                self._end([item_id], not failed, content)
-        elif kind in simple:  # tools whose result is not in the stream
-            if kind == "todo_list" and not done:
-                return
-            if is_new:
-                arguments = {key: value for key, value in item.items() if key not in ("id", "type")}
-                self.transcript.call(item_id, *simple[kind], arguments)
-        else:
+        elif kind not in TOOLS:
             self.transcript.unknown(event)
-            return
-        self._called.add(item_id)
+        elif done or kind != "todo_list":
+            # Short calls may come without `item.started`.
+            if item_id not in self._calls:
+                ids = add_call(self.transcript, item_id, kind, item, self._workspace)
+                self._calls[item_id] = ids
+            if done:
+                add_results(self.transcript, self._calls[item_id], kind, item)
 
-    def _end(self, ids: list[str], succeeded: bool, content: str) -> None:
-        for each in ids:
-            self.transcript.result(each, "success" if succeeded else "error", content)
+
+# Tools as items, of the event stream and of rollouts: nearly the same.
+
+TOOLS: dict[str, ToolKind] = {
+    "command_execution": "shell",
+    "file_change": "edit",
+    "mcp_tool_call": "mcp",
+    "web_search": "web",
+    "collab_tool_call": "agent",
+    "image_view": "read",
+    "image_generation": "other",
+    "extension": "other",
+    "todo_list": "other",
+}
+
+
+def add_call(
+    transcript: Transcript,
+    call_id: str,
+    kind: str,
+    item: dict[str, Any],
+    cwd: PurePath | str | None,
+) -> list[str]:
+    """The calls of an item, and their ids: a patch has one for every file."""
+    if kind == "command_execution":
+        add_command(transcript, call_id, item.get("command"))
+    elif kind == "file_change":
+        given = item.get("changes")
+        if isinstance(given, dict):
+            given = [{"path": path, "kind": as_dict(of).get("type")} for path, of in given.items()]
+        changes = [
+            (as_text(one.get("path")), as_text(one.get("kind")))
+            for one in map(as_dict, as_list(given))
+        ]
+        return add_file_changes(transcript, call_id, changes, cwd)
+    elif kind == "mcp_tool_call":
+        name = f"{as_text(item.get('server'))}::{as_text(item.get('tool'))}"
+        given = item.get("arguments")
+        arguments = {"input": given} if isinstance(given, list | str) else as_dict(given)
+        transcript.call(call_id, name, "mcp", arguments)
+    else:
+        name = as_text(item.get("tool")) or kind
+        arguments = {k: v for k, v in item.items() if k not in ("id", "type", "result")}
+        transcript.call(call_id, name, TOOLS[kind], arguments)
+    return [call_id]
+
+
+def add_command(transcript: Transcript, call_id: str, command: Any) -> None:
+    """The call of a shell command: a text, or a list of words."""
+    if isinstance(command, list):
+        command = shlex.join(map(as_text, command))
+    arguments = {"command": inner_command(as_text(command))}
+    transcript.call(call_id, "command_execution", "shell", arguments)
 
 
 def add_file_changes(
-    transcript: Transcript, call_id: str, changes: list[tuple[str, str]], *, known: bool = False
+    transcript: Transcript,
+    call_id: str,
+    changes: list[tuple[str, str]],
+    cwd: PurePath | str | None,
 ) -> list[str]:
-    """A call for each path and its `add`, `update` or `delete`, unless `known`; the calls' ids."""
+    """A call for each path and its `add`, `update` or `delete`; their ids."""
     ids = [call_id if len(changes) == 1 else f"{call_id}.{n + 1}" for n in range(len(changes))]
-    for change_id, (path, change) in zip(ids, () if known else changes, strict=not known):
-        arguments = {"path": path, "change": change}
+    for change_id, (path, change) in zip(ids, changes, strict=True):
+        if cwd is not None and PurePath(path).is_relative_to(cwd):
+            path = PurePath(path).relative_to(cwd).as_posix()
         kind: ToolKind = "write" if change == "add" else "edit"
-        transcript.call(change_id, "file_change", kind, arguments)
+        transcript.call(change_id, "file_change", kind, {"path": path, "change": change})
     return ids
 
 
-def add_mcp_call(transcript: Transcript, call_id: str, item: dict[str, Any]) -> None:
-    """The call of an MCP tool."""
-    name = f"{as_text(item.get('server'))}::{as_text(item.get('tool'))}"
-    given = item.get("arguments")
-    arguments = {"input": given} if isinstance(given, list | str) else as_dict(given)
-    transcript.call(call_id, name, "mcp", arguments)
-
-
-def mcp_outcome(item: dict[str, Any]) -> tuple[bool, str]:
-    """Whether the call of an MCP tool failed, and what it gave back."""
-    error = as_dict(item.get("error"))
-    failed = bool(error) or item.get("status") == "failed"
-    content = as_text(error.get("message"))
-    return failed, content or content_text(as_dict(item.get("result")).get("content"))
-
-
-def relative_to(path: str, directory: PurePath | str | None) -> str:
-    """`path` within the directory, if it is in there; else as it is."""
-    given = PurePath(path)
-    if directory is not None and given.is_relative_to(directory):
-        return given.relative_to(directory).as_posix()
-    return path
+def add_results(transcript: Transcript, ids: list[str], kind: str, item: dict[str, Any]) -> None:
+    """What the item gave back; those of some tools are not told."""
+    error, status = as_dict(item.get("error")), item.get("status")
+    failed = bool(error) or status in ("failed", "declined")
+    if kind == "command_execution":
+        failed = failed or item.get("exit_code") != 0
+        content = as_text(item.get("aggregated_output") or item.get("stdout"))
+    elif kind == "file_change":
+        content = as_text(item.get("stdout") or item.get("stderr") or status)
+    elif kind == "mcp_tool_call":
+        content = as_text(error.get("message"))
+        content = content or content_text(as_dict(item.get("result")).get("content"))
+    else:
+        return
+    for each in ids:
+        transcript.result(each, "error" if failed else "success", content)

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from typing import Any
 
 from skillup.engines.codex.events import (
+    TOOLS,
+    add_call,
+    add_command,
     add_file_changes,
-    add_mcp_call,
-    inner_command,
-    mcp_outcome,
-    relative_to,
+    add_results,
 )
 from skillup.engines.events import Status, as_dict, as_list, as_text, content_text, counts, words
 from skillup.engines.session_entries import EntryLog
@@ -46,8 +45,6 @@ _KINDS: dict[str, ToolKind] = {
     "write_stdin": "shell",
     "view_image": "read",
     "web_search": "web",
-    "WebSearch": "web",
-    "ImageView": "read",
     **dict.fromkeys(_AGENT_TOOLS.split(), "agent"),
 }
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
@@ -121,23 +118,18 @@ class CodexTranscript:
         if name == "apply_patch":
             text = as_text(arguments.get("input", arguments.get("patch", given)))
             changes = [(path, change.lower()) for change, path in _PATCHED.findall(text)]
-            return add_file_changes(self._log, call_id, changes or [("", "update")])
+            cwd = self._log.summary.cwd
+            return add_file_changes(self._log, call_id, changes or [("", "update")], cwd)
         namespace = as_text(item.get("namespace"))
         if name in _SHELLS:
             command = arguments.get("cmd", arguments.get("command", arguments.get("input")))
-            self._command(call_id, command)
+            add_command(self._log, call_id, command)
         elif namespace.startswith("mcp__"):
             server = namespace.removeprefix("mcp__").rstrip("_")
             self._log.call(call_id, f"{server}::{name}", "mcp", arguments)
         else:
             self._log.call(call_id, name, _KINDS.get(name, "other"), arguments)
         return [call_id]
-
-    def _command(self, call_id: str, command: Any) -> None:
-        if isinstance(command, list):
-            command = shlex.join(map(as_text, command))
-        arguments = {"command": inner_command(as_text(command))}
-        self._log.call(call_id, "command_execution", "shell", arguments)
 
     def _event(self, kind: str, event: dict[str, Any]) -> None:
         if kind == "user_message":  # of a legacy thread
@@ -162,31 +154,13 @@ class CodexTranscript:
             self._log.message(content_text(item.get("content")))
         elif kind == "Plan":
             self._log.notice(f"plan: {as_text(item.get('text'))}")
-        elif item_id in self._calls or kind in ("Reasoning", "ContextCompaction"):
-            return
-        elif kind == "CommandExecution":
-            self._command(item_id, item.get("command"))
-            output = item.get("aggregated_output") or item.get("stdout")
-            self._log.result(item_id, _status(item.get("exit_code")), as_text(output))
-        elif kind == "FileChange":
-            cwd = self._log.summary.cwd
-            changes = [
-                (relative_to(path, cwd), as_text(as_dict(change).get("type")))
-                for path, change in as_dict(item.get("changes")).items()
-            ]
-            failed = item.get("status") in ("failed", "declined")
-            content = as_text(item.get("stdout") or item.get("stderr") or item.get("status"))
-            for each in add_file_changes(self._log, item_id, changes):
-                self._log.result(each, "error" if failed else "success", content)
-        elif kind == "McpToolCall":
-            add_mcp_call(self._log, item_id, item)
-            failed, content = mcp_outcome(item)
-            self._log.result(item_id, "error" if failed else "success", content)
-        elif kind in ("WebSearch", "Extension", "ImageView", "ImageGeneration"):
-            arguments = {k: v for k, v in item.items() if k not in ("type", "id", "result")}
-            self._log.call(item_id, kind, _KINDS.get(kind, "other"), arguments)
-        else:
-            self._log.unknown(item)
+        elif item_id not in self._calls and kind not in ("Reasoning", "ContextCompaction"):
+            tool = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
+            if tool in TOOLS:
+                ids = add_call(self._log, item_id, tool, item, self._log.summary.cwd)
+                add_results(self._log, ids, tool, item)
+            else:
+                self._log.unknown(item)
 
 
 def output_of(item: dict[str, Any]) -> tuple[Status, str]:
