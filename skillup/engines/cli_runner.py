@@ -10,7 +10,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from skillup.engines.base import (
 )
 from skillup.engines.environment import EngineHome, clean_variables, trial_environment
 from skillup.engines.events import EventParser
-from skillup.engines.failures import Failure, shortened, turn_error
+from skillup.engines.failures import Failure, KindsByText, kind_of_text, shortened, turn_error
 from skillup.engines.login import Login, find_login, login_secrets, renewed_once
 from skillup.engines.session_files import (
     VersionRange,
@@ -62,6 +62,7 @@ class CliSpec:
     skill_directory: str  # Where, relative to the workspace, it looks for skills
     home: EngineHome | None = None
     session_word: str = "session"
+    stderr: KindsByText = field(default_factory=dict)  # What it means where no event says it
     writable: VersionRange | None = None
     """Of these, sessions that skillup wrote were resumed at both ends and in between."""
     install_writable: str = ""  # How to get a version whose sessions can be written
@@ -132,10 +133,6 @@ class CliEngine(ABC):
     def command(self, profile: Profile) -> tuple[str, ...]:
         """How the CLI is started."""
         return tuple(profile.command or (self.spec.name,))
-
-    def explain(self, stderr: str) -> Failure | None:
-        """What stderr means where the events do not say it."""
-        return None
 
     def finish(
         self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
@@ -396,8 +393,9 @@ def _failure(
         return None
     if outcome.signal is not None:
         return Failure("crash", f"it was killed by signal {outcome.signal}")
-    if (explained := engine.explain(outcome.stderr_tail)) is not None:
-        return explained
+    explained = [line.strip() for line in lines if kind_of_text(line, engine.spec.stderr)]
+    if explained and (kind := kind_of_text(explained[-1], engine.spec.stderr)):
+        return Failure(kind, explained[-1])
     if code == 0:
         what = "it ended with exit code 0 but without the event that ends a turn"
         return Failure("protocol", what)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skillup.schema.record import ErrorKind, TurnError
@@ -50,6 +51,17 @@ class Failure:
 
     kind: ErrorKind
     text: str
+
+
+KindsByText = Mapping[ErrorKind, tuple[str, ...]]
+"""Parts of a CLI's messages, by the kind that they mean."""
+
+
+def kind_of_text(text: str, kinds: KindsByText) -> ErrorKind | None:
+    """The kind of the first of the parts that is in the text."""
+    plain = text.replace("’", "'")  # CLIs write typographic ones, too
+    found = (kind for kind, parts in kinds.items() if any(part in plain for part in parts))
+    return next(found, None)
 
 
 def kind_of_status(status: int) -> ErrorKind:

@@ -30,7 +30,7 @@ _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
 _REPORT_SECONDS = 5.0
 _POLL_SECONDS = 0.01
-_LOOK_SECONDS = 0.25
+_LOOK_SECONDS = 1.0
 _QUIET_OUTPUT_BYTES = 64 << 20
 
 
@@ -107,13 +107,13 @@ async def _supervise(
     try:
         await supervision.run()
     finally:
-        child.poll()  # clears it away, if the task that waits for it was cancelled by itself
+        child.poll()  # clears it away, if there was no time to
         tree.close()
     return supervision.outcome(round((time.monotonic() - began) * 1000))
 
 
 class _Supervision:
-    """One running child and the tasks around it: pumps, stdin feeder, waiter."""
+    """One running child and the tasks around it: pumps, stdin feeder."""
 
     def __init__(
         self,
@@ -131,18 +131,15 @@ class _Supervision:
         self._tree = tree
         self._streams = (stdout, stderr)
         self._on_line = on_line
-        self._something_happened = anyio.Event()
+        self._given_up = False
         watched = on_line if on_line is None or request.has_answered is None else self._watch
-        trouble = self._something_happened.set
         self._pumps = (
-            OutputPump(child.stdout, stdout, watched, trouble),
-            OutputPump(child.stderr, stderr, None, trouble),
+            OutputPump(child.stdout, stdout, watched, self._give_up),
+            OutputPump(child.stderr, stderr, None, self._give_up),
         )
         self._patience = anyio.CancelScope()
         self._answered = False
         self._time_limit = math.inf
-        self._ended = anyio.Event()
-        self._waited_for = False
         self._exited = False
         self._exit_status: int | None = None
         self._ended_by: EndedBy = "exit"
@@ -151,16 +148,14 @@ class _Supervision:
     async def run(self) -> None:
         """Returns when the tree is gone and the pipes are read; raises what ``on_line`` raised."""
         async with anyio.create_task_group() as helpers:
-            waiting = anyio.CancelScope(shield=True)
-            helpers.start_soon(self._wait_for_end, waiting)
             for pump in self._pumps:
                 helpers.start_soon(pump.run)
             if self._child.stdin is not None:
                 helpers.start_soon(feed_stdin, self._child.stdin, self._request.stdin)
             try:
                 with anyio.move_on_after(self._request.timeout_seconds) as self._patience:
-                    await self._something_happened.wait()
-                if self._patience.cancelled_caught and not self._something_happened.is_set():
+                    await self._until_it_ends()
+                if self._patience.cancelled_caught and not self._collect():
                     self._ended_by = "answered" if self._answered else "timeout"
             except BaseException:
                 for pump in self._pumps:
@@ -168,7 +163,6 @@ class _Supervision:
                 raise
             finally:
                 await self._end_tree()
-                waiting.cancel()
                 for pump in self._pumps:
                     pump.expect_end()
                 await self._until_read()
@@ -177,25 +171,24 @@ class _Supervision:
             if pump.error is not None:
                 raise pump.error
 
-    async def _wait_for_end(self, scope: anyio.CancelScope) -> None:
-        """Waits for the child and clears it away; looks at its tree meanwhile."""
-        self._waited_for = True
-        try:
-            with scope:
-                began = looked = anyio.current_time()
-                while not self._collect():
-                    await anyio.sleep(_POLL_SECONDS)
-                    now = anyio.current_time()
-                    # Soon at first, then seldom: looking costs CPU that the turns want.
-                    if now - looked >= min(_LOOK_SECONDS, (now - began) / 2):
-                        looked = now
-                        self._tree.look()
-        finally:
-            # Also if a loop that is broken off cancels this task: somebody waits for this.
-            self._ended.set()
-            self._something_happened.set()
+    def _give_up(self) -> None:
+        self._given_up = True
+
+    async def _until_it_ends(self) -> None:
+        """Waits for the child, or until there is no use in that; looks at its tree meanwhile."""
+        began = looked = anyio.current_time()
+        while not self._given_up and not self._collect():
+            await anyio.sleep(_POLL_SECONDS)
+            now = anyio.current_time()
+            # Soon at first, then seldom: looking costs CPU that the turns want.
+            if now - looked >= min(_LOOK_SECONDS, (now - began) / 5):
+                looked = now
+                self._tree.look()
 
     def _collect(self) -> bool:
+        """Whether the child has ended, and is cleared away."""
+        if self._exited:
+            return True
         try:
             pid, status = os.waitpid(self._child.pid, os.WNOHANG)
         except ChildProcessError:  # someone else in this program waited for it
@@ -233,9 +226,9 @@ class _Supervision:
                 self._ending = TreeEnding(self._tree, grace, settle_seconds=settle)
                 for pause in self._ending:
                     await anyio.sleep(pause)
-                if self._waited_for:  # not if the loop was broken off before that task began
-                    with anyio.move_on_after(_REPORT_SECONDS):
-                        await self._ended.wait()
+                with anyio.move_on_after(_REPORT_SECONDS):
+                    while not self._collect():  # noqa: ASYNC110 - a process has no event
+                        await anyio.sleep(_POLL_SECONDS)
         except BaseException:
             # A shield keeps cancel scopes out, not a second Ctrl-C: no time for steps then.
             kill_at_once(self._tree)

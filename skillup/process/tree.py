@@ -90,23 +90,16 @@ def row_of_psutil(pid: int) -> ProcessRow | None:
 Table = dict[int, ProcessRow]
 """All processes at one moment, by pid."""
 
-_latest: tuple[float, Table] = (float("-inf"), {})
 
+def read_table() -> Table:
+    """Looks at all processes."""
+    if _HAS_PROC:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    else:
+        import psutil
 
-def read_table(*, max_age_seconds: float = 0.0) -> Table:
-    """Looks at all processes, or returns the latest look if it is young enough."""
-    global _latest
-    taken_at, table = _latest
-    if time.monotonic() - taken_at >= max_age_seconds:
-        if _HAS_PROC:
-            pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-        else:
-            import psutil
-
-            pids = psutil.pids()
-        table = {row.pid: row for pid in pids if (row := read_row(pid)) is not None}
-        _latest = time.monotonic(), table
-    return table
+        pids = psutil.pids()
+    return {row.pid: row for pid in pids if (row := read_row(pid)) is not None}
 
 
 def now_as_started() -> float:
@@ -211,7 +204,6 @@ class ProcessTree:
         self.known: set[tuple[int, float]] = {main.key} if main else set()
         self._sessions: set[int] = {main.session} if main else set()
         self._takes_orphans = takes_orphans or main is not None
-        self._created_at = time.monotonic()
         self._quiet = False
         if main is not None:
             running_trees.add(self)
@@ -221,9 +213,8 @@ class ProcessTree:
         running_trees.discard(self)
 
     def look(self) -> None:
-        """A cheap look, not later than a moment ago: what is seen is remembered."""
-        # A look from before this turn would make us forget what we started since.
-        table = read_table(max_age_seconds=min(0.2, time.monotonic() - self._created_at))
+        """A cheap look: what is seen is remembered."""
+        table = read_table()
         self._members(table, final=False)
         self.known &= {row.key for row in table.values()}
         self._sessions &= {row.session for row in table.values()}

@@ -184,16 +184,3 @@ def test_a_shared_trial_has_the_users_own(bench: tuple[Bench, ModelServer]) -> N
     assert is_claude or f"{DECOY}-CONFIG" in found
     assert not (conversation.trial.home / "home").exists()
     assert conversation.say("again").session_verified is True
-
-
-def test_skills_above_a_workspace_without_git_are_a_notice(
-    claude_cli: Path, tmp_path: Path, model_server: Serve
-) -> None:
-    """Claude cannot be kept from reading them; a trial's workspace belongs where there are none."""
-    above = tmp_path / "above" / ".claude" / "skills"
-    write_skill(above, "elsewhere")
-
-    bench = Bench(ClaudeCode(), claude_cli, tmp_path, model_server().url, {})
-    _, outcome = bench.say()
-
-    assert any(str(above.resolve()) in notice for notice in outcome.notices)

@@ -14,7 +14,7 @@ from typing import Any
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.claude_code import session
-from skillup.engines.claude_code.events import ClaudeEvents, kind_of_text
+from skillup.engines.claude_code.events import BY_TEXT, ClaudeEvents
 from skillup.engines.claude_code.transcript import (
     ClaudeTranscript,
     is_session_row,
@@ -25,7 +25,6 @@ from skillup.engines.cli_runner import CliSpec
 from skillup.engines.created_sessions import SessionContent, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, words
-from skillup.engines.failures import Failure
 from skillup.engines.login import Login
 from skillup.engines.session_entries import SessionFormat
 from skillup.engines.session_files import VersionRange, json_line
@@ -93,6 +92,7 @@ class ClaudeCode(WritingCliEngine):
         login="log in with `claude`, or set ANTHROPIC_API_KEY or the profile's `api_key_env`",
         skill_directory=".claude/skills",
         home=HOME,
+        stderr=BY_TEXT,
         writable=WRITABLE,
         install_writable=f"npm install -g @anthropic-ai/claude-code@{WRITABLE.last}",
     )
@@ -170,33 +170,16 @@ class ClaudeCode(WritingCliEngine):
             settings["IS_SANDBOX"] = "1"
         return {**env, **{k: v for k, v in given.items() if v}, **settings, **trial.extra_env}
 
-    def explain(self, stderr: str) -> Failure | None:
-        kind = kind_of_text(stderr)
-        return Failure(kind, stderr.strip()) if kind else None
-
     def finish(
         self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
     ) -> EngineTurn:
-        """A skill that the prompt itself calls (`/name …`) loads without any event.
-
-        Claude looks for skills, agents and commands up to the git root; without one, up to the
-        file system's root: `clean` cannot keep those above the workspace out.
-        """
-        transcript, notices = Transcript(), list(result.notices)
+        """A skill that the prompt itself calls (`/name …`) loads without any event."""
+        transcript = Transcript()
         prompt = turn.prompt.removeprefix("/").split(maxsplit=1)
         called = prompt[0] if prompt and turn.slash_command and result.error is None else ""
         if called in trial.skills:
             transcript.loaded_skill(called)
-        leaking: list[str] = []
-        directory = trial.workspace
-        while not (directory / ".git").exists() and directory != directory.parent:
-            directory = directory.parent
-            customs = (directory / ".claude" / name for name in ("skills", "agents", "commands"))
-            leaking += [str(path) for path in customs if path.is_dir()]
-        if leaking and trial.profile.isolation == "clean":
-            where = ", ".join(leaking)
-            notices.append(f"the agent also sees what is in {where}: place the workspace elsewhere")
-        return replace(result, items=[*transcript.items, *result.items], notices=notices)
+        return replace(result, items=[*transcript.items, *result.items])
 
     def is_slash_command(self, prompt: str) -> bool:
         """Whatever begins with a slash and a name; what it does not know is then an error."""

@@ -20,7 +20,7 @@ from skillup.engines.events import (
     counts,
     words,
 )
-from skillup.engines.failures import Failure, kind_of_status
+from skillup.engines.failures import Failure, KindsByText, kind_of_status, kind_of_text
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import ErrorKind, Usage
 
@@ -39,7 +39,7 @@ _BY_API_ERROR: dict[str, ErrorKind] = {
 }
 
 # Parts of `result`, `errors` and stderr, where nothing else says it.
-_BY_TEXT: dict[ErrorKind, tuple[str, ...]] = {
+BY_TEXT: KindsByText = {
     "session_lost": ("No conversation found", "--resume requires a valid session"),
     "session_mismatch": ("is already in use",),
     "network": ("Unable to connect to API", "Connection error", "Request timed out"),
@@ -84,7 +84,7 @@ _KINDS = {name: kind for kind, names in _TOOLS.items() for name in names.split()
 
 # Events that say nothing about the conversation.
 _SILENT = words("""
-    stream_event control_response control_cancel_request keep_alive tool_progress
+    rate_limit_event stream_event control_response control_cancel_request keep_alive tool_progress
     tool_use_summary auth_status prompt_suggestion
 """)
 _SILENT_SYSTEM = words("""
@@ -134,7 +134,7 @@ class ClaudeEvents(EventParser):
         kind = _BY_SUBTYPE.get(subtype) or ("quota" if _QUOTA.search(text) else None)
         if kind is None and isinstance(status, int):
             kind = kind_of_status(status)
-        kind = kind or kind_of_text(text)
+        kind = kind or kind_of_text(text, BY_TEXT)
         if kind is None:
             known = self._api_error
             kind = "crash" if known is None else _BY_API_ERROR.get(known, "model_error")
@@ -160,8 +160,6 @@ class ClaudeEvents(EventParser):
             self.usage = _usage(event)
             self.cost_usd = as_amount(event.get("total_cost_usd"))
             self.response = as_text(event.get("result")) or self.response
-        elif kind == "rate_limit_event":
-            self.transcript.notice(rate_limit_notice(event))
         elif kind not in _SILENT:
             self.transcript.unknown(event)
 
@@ -192,14 +190,6 @@ class ClaudeEvents(EventParser):
             text = take_block(self.transcript, block, agent)
             if text and agent is None:
                 self.response = text
-
-
-def kind_of_text(text: str) -> ErrorKind | None:
-    """The kind that a known message of the CLI means."""
-    if _QUOTA.search(text):
-        return "quota"
-    found = (kind for kind, parts in _BY_TEXT.items() if any(part in text for part in parts))
-    return next(found, None)
 
 
 def blocks_of(content: Any) -> list[dict[str, Any]]:
@@ -249,12 +239,6 @@ def system_notice(subtype: str, row: dict[str, Any]) -> str:
         attempt = f"{as_text(row.get('attempt'))} of {as_text(row.get('max_retries'))}"
         return f"asked the model again ({attempt}): {status}"
     return ""
-
-
-def rate_limit_notice(event: dict[str, Any]) -> str:
-    """What a `rate_limit_event` warns of; "" for nothing."""
-    status = as_dict(event.get("rate_limit_info")).get("status")
-    return "" if status in (None, "allowed") else f"rate limit: {as_text(status)}"
 
 
 def _usage(result: dict[str, Any]) -> Usage | None:

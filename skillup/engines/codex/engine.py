@@ -15,12 +15,11 @@ from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec
 from skillup.engines.codex import rollout, seeding
-from skillup.engines.codex.events import CodexEvents, failure_of_stderr
+from skillup.engines.codex.events import BY_STDERR, CodexEvents
 from skillup.engines.codex.transcript import CodexTranscript, is_session_row, row_tokens
 from skillup.engines.created_sessions import SessionContent, UnwritableError, WritingCliEngine
 from skillup.engines.environment import EngineHome, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, as_text, words
-from skillup.engines.failures import Failure
 from skillup.engines.login import Login
 from skillup.engines.session_entries import SessionFormat
 from skillup.engines.session_files import VersionRange, json_line, rows_of
@@ -94,6 +93,7 @@ class Codex(WritingCliEngine):
         skill_directory=".agents/skills",
         home=HOME,
         session_word="thread",
+        stderr=BY_STDERR,
         writable=VersionRange("0.145.0", "0.169.0"),
         install_writable="`npm install -g @openai/codex@VERSION`",
     )
@@ -173,9 +173,6 @@ class Codex(WritingCliEngine):
         variable = login.variable if as_it_is or not login.variable else _CODEX_KEY
         credentials = {variable: login.value} if variable and login.value else {}
         return trial_environment(trial, HOME, credentials)
-
-    def explain(self, stderr: str) -> Failure | None:
-        return failure_of_stderr(stderr)
 
     def finish(
         self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None

@@ -20,16 +20,15 @@ from skillup.engines.events import (
     as_text,
     content_text,
 )
-from skillup.engines.failures import Failure, kind_of_status
+from skillup.engines.failures import Failure, KindsByText, kind_of_status, kind_of_text
 from skillup.schema.check_specs import ToolKind
-from skillup.schema.record import ErrorKind
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
 _SHELL_OPTIONS = frozenset({"-c", "-lc", "-lic", "-ic"})
 _STATUS = re.compile(r"^(?:exceeded retry limit, last status:|unexpected status) (\d{3})\b")
 
-# Beginnings of the messages of `turn.failed`: Codex reports failures in words only.
-_BY_BEGINNING: dict[ErrorKind, tuple[str, ...]] = {
+# Of the messages of `turn.failed`: Codex reports failures in words only.
+_BY_TEXT: KindsByText = {
     "auth": (
         "Missing environment variable",
         "Your access token could not be refreshed",
@@ -59,7 +58,7 @@ _BY_BEGINNING: dict[ErrorKind, tuple[str, ...]] = {
 }
 
 # What stderr says where no event came.
-_BY_STDERR: dict[ErrorKind, tuple[str, ...]] = {
+BY_STDERR: KindsByText = {
     "session_lost": ("no rollout found for thread id",),
     "session_mismatch": ("already has an active writer",),
     "engine_not_usable": (
@@ -88,20 +87,8 @@ def inner_command(command: str) -> str:
 def failure_of_text(message: str) -> Failure:
     """The failure that a message of `turn.failed` means; what is not known is the model's."""
     status = _STATUS.match(message)
-    if status:
-        return Failure(kind_of_status(int(status[1])), message)
-    plain = message.replace("’", "'")  # codex 0.169 writes typographic ones
-    found = (kind for kind, texts in _BY_BEGINNING.items() if plain.startswith(texts))
-    return Failure(next(found, "model_error"), message)
-
-
-def failure_of_stderr(stderr: str) -> Failure | None:
-    """The failure that stderr means; None for its ordinary warnings."""
-    for line in reversed(stderr.splitlines()):
-        for kind, parts in _BY_STDERR.items():
-            if any(part in line for part in parts):
-                return Failure(kind, line.strip())
-    return None
+    kind = kind_of_status(int(status[1])) if status else kind_of_text(message, _BY_TEXT)
+    return Failure(kind or "model_error", message)
 
 
 class CodexEvents(EventParser):
