@@ -28,7 +28,7 @@ from skillup.reports.text import (
     shown_id,
     tokens,
 )
-from skillup.reports.view_model import decided_words
+from skillup.reports.view_model import STYLE, Row, RunView, decided_words
 from skillup.schema.analysis import Analysis, CaseReliability, EngineColumn, Triggering, Uplift
 
 _LARGEST_K = 5
@@ -51,6 +51,27 @@ def sheets_of(analysis: Analysis | None) -> list[Sheet]:
         *_engines(analysis, names),
     ]
     return [sheet.shortened() for sheet in found if sheet.rows or sheet.lines]
+
+
+def trial_sheet(view: RunView, rows: Sequence[Row]) -> Sheet:
+    """A row for each trial; `dim` is a failure without the skill, which is expected."""
+    with_cost = any(row.grade.cost_usd is not None for row in rows)
+    heads = ["", "case", "turns", "checks", "score", "time", "tokens", *["cost"] * with_cost]
+    sheet = Sheet("", heads, align="nl" + "r" * (len(heads) - 2))
+    for row in rows:
+        grade = row.grade
+        is_expected = grade.status == "FAIL" and not row.is_bad
+        cells = [
+            Cell(grade.status, "dim" if is_expected else STYLE[grade.status]),
+            Cell("  ".join(filter(None, (view.labels.of_row(row), row.attempt)))),
+            Cell(f"{row.turns_done}/{len(grade.turns)}"),
+            Cell(f"{row.passed_checks}/{len(row.checks)}"),
+            NONE if row.score is None else Cell(f"{row.score:.2f}"),
+            Cell(seconds(grade.duration_ms)),
+            Cell(tokens(row.tokens)),
+        ]
+        sheet.add(cells + [Cell(money(grade.cost_usd))] * with_cost)
+    return sheet
 
 
 # Cases that ran several times: how often each passed, which waver, where they fail.

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from skillup.reports.analysis import sheets_of
-from skillup.reports.sheet import percent
+from skillup.reports.analysis import sheets_of, trial_sheet
+from skillup.reports.sheet import Cell, Sheet, percent
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.reports.view_model import (
     FailedCheck,
-    Labels,
-    Row,
     RunView,
     baseline_words,
     count_parts,
@@ -41,11 +38,11 @@ def markdown(result: RunResult) -> str:
     counts[0] = f"{result.summary.passed} of {result.summary.total} passed"
     baseline = baseline_words(result.summary.baseline)
     headline = "; ".join(filter(None, (", ".join(counts), baseline)))
-    lines = [f"# skillup: {headline}", "", *_figures(result), "", *_tables(view)]
+    lines = [f"# skillup: {headline}", "", *_figures(result), *_tables(view)]
     retried = view.retried()
     if retried is not None:
         lines += ["", f"⚠️ {escape(retried, 1000)}"]
-    lines += _sheets(result)
+    lines += [line for sheet in sheets_of(result.analysis) for line in _sheet(sheet)]
     lines += _failed(view)
     lines += [f"\n⚠️ {escape(warning)}" for warning in result.warnings]
     if result.not_run:
@@ -100,49 +97,26 @@ def _tables(view: RunView) -> Iterator[str]:
     rows = view.rows
     if len(rows) > _ROWS_AT_ONCE:
         rows = [row for row in rows if row.is_bad or row.grade.status == "SKIP"][:_MAX_ROWS]
-    if rows:
-        yield from _table(rows, view.labels)
+    sheet = trial_sheet(view, rows)
+    for place, (status, *cells) in enumerate(sheet.rows):
+        mark = "➖" if status.style == "dim" else _MARKS[status.text]
+        sheet.rows[place] = [Cell(f"{mark} {status.text}"), *cells]
     if len(rows) < len(view.rows):
+        more = len(view.rows) - len(rows)
+        sheet.lines.append(Cell(f"… and {more} more trials; result.json has them all."))
+    return _sheet(sheet)
+
+
+def _sheet(sheet: Sheet) -> Iterator[str]:
+    if sheet.title:
+        yield from ("", f"## {escape(sheet.title, 200)}")
+    if sheet.rows:
+        heads = row(escape(head, 200) for head in sheet.heads)
+        yield from ("", heads, "|---|" + "---:|" * (len(sheet.heads) - 1))
+        yield from (row(escape(cell.text) for cell in cells) for cells in sheet.rows)
+    if sheet.lines:
         yield ""
-        yield f"… and {len(view.rows) - len(rows)} more trials; `result.json` has them all."
-
-
-def _shown(labels: Labels, row: Row) -> dict[str, str]:
-    names = [name for name in ("engine", "variant", "trial") if getattr(labels, name)]
-    return {name: str(getattr(row.grade, name)) for name in names}
-
-
-def _table(rows: Sequence[Row], labels: Labels) -> Iterator[str]:
-    shown = list(_shown(labels, rows[0])) if rows else []
-    heads = ["", "case", *shown, "turns", "checks", "score", "time", "cost"]
-    yield from (row(heads), "|" + "---|" * len(heads))
-    for one in rows:
-        grade = one.grade
-        is_expected = grade.status == "FAIL" and not one.is_bad
-        cells = [
-            f"{'➖' if is_expected else _MARKS[grade.status]} {grade.status}",
-            escape(grade.case_id) + (f" ({one.attempt})" if one.attempt else ""),
-            *map(escape, _shown(labels, one).values()),
-            f"{one.turns_done}/{len(grade.turns)}",
-            f"{one.passed_checks}/{len(one.checks)}",
-            "–" if one.score is None else f"{one.score:.2f}",
-            seconds(grade.duration_ms),
-            money(grade.cost_usd),
-        ]
-        yield row(cells)
-
-
-def _sheets(result: RunResult) -> Iterator[str]:
-    for sheet in sheets_of(result.analysis):
-        if sheet.title:
-            yield from ("", f"## {escape(sheet.title, 200)}")
-        if sheet.rows:
-            heads = row(escape(head, 200) for head in sheet.heads)
-            yield from ("", heads, "|---|" + "---:|" * (len(sheet.heads) - 1))
-            yield from (row(escape(cell.text, 200) for cell in cells) for cells in sheet.rows)
-        if sheet.lines:
-            yield ""
-        yield from (f"- {escape(line.text, 2000)}" for line in sheet.lines)
+    yield from (f"- {escape(line.text, 2000)}" for line in sheet.lines)
 
 
 def _failed(view: RunView) -> Iterator[str]:
@@ -151,23 +125,14 @@ def _failed(view: RunView) -> Iterator[str]:
         (row for row in view.rows if row.is_bad),
         lambda row: (row.case, row.grade.status, row.grade.reason, *map(_line, row.failures)),
     )
-    of_case = Counter(row.case for row in view.rows)
     if groups:
         yield from ("", "## What did not pass")
     for rows in groups[:_MAX_GROUPS]:
         grade, failures = rows[0].grade, [f for f in rows[0].failures if f.name != "skipped"]
-        shown = _shown(view.labels, rows[0])
-        if len(rows) > 1:
-            shown["trial"] = f"{len(rows)} of {of_case[rows[0].case]} trials"
-        where = ", ".join(shown.values())
-        label = f"{grade.case_id} ({where})" if where else grade.case_id
-        yield from ("", f"### {_MARKS[grade.status]} {escape(label)}")
-        known = [words for f in failures for words in (f.sentence, f.where + f.sentence)]
-        if not grade.reason.startswith(tuple(known)):
-            yield from ("", escape(grade.reason))
-        if failures:
-            yield ""
-            yield from (f"- {_line(failure)}" for failure in failures[:20])
+        yield from ("", f"### {_MARKS[grade.status]} {escape(view.names(rows))}", "")
+        if not failures:
+            yield escape(grade.reason)
+        yield from (f"- {_line(failure)}" for failure in failures[:20])
     rest = sum(map(len, groups[_MAX_GROUPS:]))
     if rest:
         yield from ("", f"… and {rest} more; `result.json` has them all.")

@@ -33,6 +33,7 @@ class Sheet:
     heads: Sequence[str] = ()  # Of all columns; the first is that of the names
     rows: list[Sequence[Cell]] = field(default_factory=list)
     lines: list[Cell] = field(default_factory=list)
+    align: str = ""  # A letter for each column, as of the terminal's tables
     _dull: list[Sequence[Cell]] = field(default_factory=list)
 
     def add(self, row: Sequence[Cell], *, dull: bool = False) -> None:

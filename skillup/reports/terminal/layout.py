@@ -117,7 +117,7 @@ def print_sheet(console: Console, sheet: Sheet) -> None:
         print_line(console, sheet.title, style="bold")
     if sheet.rows:
         rows = [[(cell.text, cell.style) for cell in row] for row in sheet.rows]
-        table = make_table(sheet.heads, rows)
+        table = make_table(sheet.heads, rows, align=sheet.align)
         if console.is_terminal and console.measure(table).maximum > console.width:
             # Heads and names are folded, numbers stay whole as long as there is room.
             for place, column in enumerate(table.columns[1:], start=1):

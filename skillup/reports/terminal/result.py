@@ -8,21 +8,17 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from skillup.reports.analysis import sheets_of
+from skillup.reports.analysis import sheets_of, trial_sheet
 from skillup.reports.formats import FORMATS, HTML
 from skillup.reports.terminal.layout import (
-    Part,
-    make_table,
     make_text,
     print_sheet,
-    print_table,
 )
 from skillup.reports.terminal.listing import shown_path
-from skillup.reports.text import count, money, one_line, plain, seconds, tokens
+from skillup.reports.text import count, one_line, plain, seconds
 from skillup.reports.view_model import (
     STYLE,
     Row,
-    RunView,
     baseline_words,
     count_parts,
     grouped,
@@ -41,10 +37,8 @@ def print_result(result: RunResult, where: str, console: Console, *, verbose: bo
     view = view_of(result)
     several = view.labels.trial and not verbose
     rows = [row for row in view.rows if not several or row.grade.status != "PASS"]
-    if view.rows:
-        console.print()
     if rows:
-        _print_rows(view, rows, console)
+        print_sheet(console, trial_sheet(view, rows))
     if len(rows) < len(view.rows):
         _print(console, f"{count(len(view.rows) - len(rows), 'trial')} passed", "dim")
     # Why each did not pass; once for trials of which it is the same, as of turns they share.
@@ -89,26 +83,6 @@ def print_look(written: Sequence[Path], run: str, console: Console) -> None:
 
 def _print(console: Console, text: str, style: str) -> None:
     console.print(plain(text), style=style, markup=False, soft_wrap=True)
-
-
-def _print_rows(view: RunView, rows: Sequence[Row], console: Console) -> None:
-    heads = ["", "case", "turns", "checks", "score", "time", "tokens"]
-    with_cost = any(row.grade.cost_usd is not None for row in rows)
-    shown: list[list[Part]] = []
-    for row in rows:
-        grade = row.grade
-        cells: list[Part] = [
-            (grade.status, STYLE[grade.status]),
-            "  ".join(filter(None, (view.labels.of_row(row), row.attempt))),
-            f"{row.turns_done}/{len(grade.turns)}",
-            f"{row.passed_checks}/{len(row.checks)}",
-            "–" if row.score is None else f"{row.score:.2f}",
-            seconds(grade.duration_ms),
-            tokens(row.tokens),
-        ]
-        shown.append(cells + [money(grade.cost_usd)] * with_cost)
-    heads += ["cost"] * with_cost
-    print_table(console, make_table(heads, shown, align="nl" + "r" * (len(heads) - 2)))
 
 
 def _why(row: Row) -> str:
