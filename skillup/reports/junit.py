@@ -2,14 +2,14 @@
 
 There is no standard, but two schemas that readers check against, and this is valid by both: Ant's
 (https://github.com/windyroad/JUnit-Schema) and Jenkins' junit-10.xsd
-(https://github.com/jenkinsci/xunit-plugin). By them only a suite may have properties and output, so
-each test's figures are properties of its suite, and the conversation is in what did not pass.
+(https://github.com/jenkinsci/xunit-plugin). By them only a suite may have output, so the
+conversation is in what did not pass.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from junitparser import (
@@ -49,11 +49,11 @@ def junit_xml(result: RunResult) -> bytes:
     one that failed without the skill: that is no failure of the skill.
     """
     xml: Any = JUnitXml()
-    suites: list[tuple[str, str, list[TestCase], list[tuple[str, object]]]] = []
+    suites: list[tuple[str, str, list[TestCase], list[tuple[str, str]]]] = []
     for rows in grouped(view_of(result).rows, lambda row: (row.case[0], *row.case[2:])):
         suite, _, engine, variant = rows[0].case
         name = f"{suite} ({engine}, {variant.replace('_', ' ')})"
-        about = [("engine", engine), ("variant", variant), *_figures(rows)]
+        about = [("engine", engine), ("variant", variant)]
         suites.append((name, suite, [_test(row) for row in rows], about))
     why = f": {result.stopped.message}" if result.stopped is not None else ""
     missing = [TestCase(_text(job), classname="not run", time=0.0) for job in result.not_run]
@@ -69,8 +69,7 @@ def junit_xml(result: RunResult) -> bytes:
         made.timestamp = result.started_at[:19]  # Ant's schema has neither fractions nor zones
         properties = Properties()
         for key, value in [("run_id", result.run_id), *figures]:
-            if value is not None:
-                properties.add_property(Property(_text(key), _text(str(value))))
+            properties.add_property(Property(key, _text(value)))
         made.append(properties)
         made.add_testcases(tests)
         made.append(SystemOut(""))
@@ -105,21 +104,6 @@ def _test(row: Row) -> TestCase:
         found.text = _text("\n\n".join(part for part in parts if part))
         case.result = [found]
     return case
-
-
-def _figures(rows: Sequence[Row]) -> Iterator[tuple[str, object]]:
-    """What each test came to and took: ``NAME: score`` and the like."""
-    for grade in (row.grade for row in rows):
-        values: dict[str, object] = {
-            "trial": grade.trial,
-            "score": grade.score,
-            "session_id": grade.session_id,
-            "cost_usd": grade.cost_usd,
-            "judge_cost_usd": grade.judging.cost_usd if grade.judging else None,
-            **{n: count for n, count in (grade.usage or {}).items() if n.endswith("_tokens")},
-            "tags": ", ".join(grade.tags) or None,
-        }
-        yield from ((f"{_name(grade)}: {name}", value) for name, value in values.items())
 
 
 def _details(row: Row) -> Iterator[str]:

@@ -103,20 +103,6 @@ def test_what_was_not_run_is_skipped_and_says_so() -> None:
     assert skipped.get("message") == "this trial was planned and not run"
 
 
-def test_what_a_test_came_to_is_in_the_properties_of_its_suite() -> None:
-    root = parsed(
-        make_grade("a", score=0.5, cost_usd=0.25, usage={"input_tokens": 9, "requests": 1}),
-        make_grade("a", trial=2, tags=["x", "y"]),
-    )
-
-    found = {p.get("name"): p.get("value") for p in root.iter("property")}
-    assert found == {
-        "run_id": "run", "engine": "e", "variant": "with_skill",
-        "a: trial": "1", "a: score": "0.5", "a: cost_usd": "0.25", "a: input_tokens": "9",
-        "a #2: trial": "2", "a #2: score": "1.0", "a #2: tags": "x, y",
-    }  # fmt: skip
-
-
 def test_it_is_valid_by_both_schemas_that_readers_check_against() -> None:
     error = {"kind": "rate_limit", "message": "wait", "evidence": ""}
     root = parsed(
