@@ -21,9 +21,9 @@ from skillup.judges.rejudge.judges_compared import (
     JudgePair,
     Score,
 )
-from skillup.reports.result import GradeTotals
+from skillup.reports.result import summarize
 from skillup.schema.analysis import Analysis
-from skillup.schema.grade import Grade, Judging
+from skillup.schema.grade import Grade, Judging, Summary
 from skillup.stats.proportions import wilson
 
 JUDGEMENT_VERSION = "skillup.judgement/1"
@@ -32,7 +32,7 @@ PANEL_VERSION = "skillup.panel/1"
 
 @dataclass(slots=True)
 class RejudgeCounts:
-    totals: GradeTotals = field(default_factory=GradeTotals)
+    grades: list[Grade] = field(default_factory=list)
     changed: int = 0  # Trials with any change
     flipped: int = 0  # Of these, with another status
     flips: Counter[str] = field(default_factory=Counter)  # Checks, by kind of change
@@ -44,21 +44,25 @@ class RejudgeCounts:
 
     @property
     def total(self) -> int:
-        return self.totals.with_skill.total() + self.totals.baseline.total()
+        return len(self.grades)
+
+    def summary(self) -> Summary:
+        """What judging took is told apart."""
+        return summarize(self.grades).model_copy(update={"judging": None})
 
     def add(self, grade: Grade, change: GradeChange | None) -> None:
-        self.totals.add(grade)
+        self.grades.append(grade)
         if change:
             self.changed += 1
             self.flipped += change.is_flip
             self.flips.update(flip.change for flip in change.flips)
 
     def exit_code(self) -> ExitCode:
-        own, baseline = self.totals.with_skill, self.totals.baseline
-        errors = own["ERROR"] + baseline["ERROR"] + self.damaged
+        errors = any(grade.status == "ERROR" for grade in self.grades) or self.damaged
         if errors or (self.not_run and not self.stopped_by_failures):
             return ExitCode.ERROR
-        return ExitCode.FAILED if own["FAIL"] or self.not_run else ExitCode.PASSED
+        failed = self.summary().fail or self.not_run
+        return ExitCode.FAILED if failed else ExitCode.PASSED
 
 
 def judgement_json(
@@ -76,7 +80,7 @@ def judgement_json(
             {"job_id": job, "grade": _dump(grade), "changes": _change(change) if change else None}
             for job, grade, change in judged
         ],
-        "summary": _dump(tally.totals.summary()),
+        "summary": _dump(tally.summary()),
         "changes": {"trials": tally.changed, "statuses": tally.flipped, **checks},
         "judging": _dump(tally.took),
         **{name: getattr(tally, name) for name in ("left_out", "not_run", "damaged")},

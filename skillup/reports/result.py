@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from skillup.schema.grade import BASELINE, Counts, Grade, Judging, RunResult, Stop, Summary
+from skillup.schema.grade import BASELINE, Counts, Grade, RunResult, Stop, Summary
 from skillup.schema.record import Usage, joined
 
 
@@ -46,54 +46,35 @@ def build_result(
     )
 
 
-def summarize(grades: Sequence[Grade], duration_ms: int) -> Summary:
-    """Counts and sums over `grades`, of a run that took so long."""
-    totals = GradeTotals()
-    for grade in grades:
-        totals.add(grade)
-    return totals.summary(duration_ms, joined(*(grade.judging for grade in grades)))
-
-
-@dataclass(slots=True)
-class GradeTotals:
-    """Counts and sums over grades as they come: nothing grows with their number.
+def summarize(grades: Sequence[Grade], duration_ms: int | None = None) -> Summary:
+    """Counts and sums over `grades`, of a run that took so long; None: all trials together.
 
     A trial without the skill that fails is no failure of the skill: those are counted apart.
     """
-
-    with_skill: Counter[str] = field(default_factory=Counter)  # By status
-    baseline: Counter[str] = field(default_factory=Counter)
-    duration_ms: int = 0  # Of all trials together
-    cost_usd: float | None = None
-    usage: dict[str, int | None] = field(default_factory=lambda: dict.fromkeys(Usage.model_fields))
-
-    def add(self, grade: Grade) -> None:
-        counts = self.baseline if grade.variant == BASELINE else self.with_skill
-        counts[grade.status] += 1
-        self.duration_ms += grade.duration_ms
-        if grade.cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0) + grade.cost_usd
-        for name, count in (grade.usage or {}).items():
-            if name in self.usage and count is not None:
-                self.usage[name] = (self.usage[name] or 0) + count
-
-    def summary(self, duration_ms: int | None = None, judging: Judging | None = None) -> Summary:
-        """As in `result.json`; the duration is that of all trials together if none is given."""
-        return Summary(
-            **_counts(self.with_skill).model_dump(),
-            baseline=_counts(self.baseline) if self.baseline else None,
-            duration_ms=self.duration_ms if duration_ms is None else duration_ms,
-            cost_usd=self.cost_usd,
-            usage=dict(self.usage),
-            judging=judging,
-        )
+    bare = [grade for grade in grades if grade.variant == BASELINE]
+    costs = [grade.cost_usd for grade in grades if grade.cost_usd is not None]
+    usage = {}
+    for name in Usage.model_fields:
+        tokens = [count for g in grades if (count := (g.usage or {}).get(name)) is not None]
+        usage[name] = sum(tokens) if tokens else None
+    if duration_ms is None:
+        duration_ms = sum(grade.duration_ms for grade in grades)
+    return Summary(
+        **_counts([grade for grade in grades if grade.variant != BASELINE]).model_dump(),
+        baseline=_counts(bare) if bare else None,
+        duration_ms=duration_ms,
+        cost_usd=sum(costs) if costs else None,
+        usage=usage,
+        judging=joined(*(grade.judging for grade in grades)),
+    )
 
 
-def _counts(counts: Counter[str]) -> Counts:
+def _counts(grades: Sequence[Grade]) -> Counts:
     """The pass rate is over verdicts only: errors and skips are none."""
+    counts = Counter(grade.status for grade in grades)
     judged = counts["PASS"] + counts["FAIL"]
     return Counts(
-        total=counts.total(),
+        total=len(grades),
         passed=counts["PASS"],
         fail=counts["FAIL"],
         error=counts["ERROR"],

@@ -67,7 +67,7 @@ def unmet_lines(grade: Grade) -> Iterator[Text]:
 
 def counts_line(tally: RejudgeCounts, *, compared: bool) -> Text:
     """``8 judged: 7 passed, 1 failed; 2 changed (1 verdict), 6 as before``."""
-    summary = tally.totals.summary()
+    summary = tally.summary()
     parts = count_parts(summary, not_run=tally.not_run, damaged=tally.damaged)
     counts = Text(", ").join(Text(text, style=style) for text, style in parts)
     line = Text(f"{tally.total} judged: ").append_text(counts)
