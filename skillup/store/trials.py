@@ -94,11 +94,7 @@ def directories_with_records(trials: Path) -> Iterator[tuple[str, Path]]:
     """Job id and directory of all trials with a record file, damaged or not, in fixed order."""
     root = str(trials)
     for parent, names, files in os.walk(root):
-        # Numbers by value (trial 10 comes after trial 9), before names.
-        names[:] = sorted(
-            (name for name in names if not is_reserved(name)),
-            key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name),
-        )
+        names[:] = sorted(name for name in names if not is_reserved(name))
         if RECORD_FILE in files:
             job_id = job_of_directory(parent[len(root) + 1 :] or ".")
             if job_id is None:

@@ -128,14 +128,3 @@ def test_what_running_trials_will_probably_use_is_left_for_them() -> None:
     assert [stopping.has_room(n) for n in (0, 2, 3)] == [True, True, False]
     assert stopping.reason is None
     assert policy(5.0, max_cost_usd=2.0).has_room(7)  # it is enough: nobody waits
-
-
-def test_of_several_reasons_the_first_one_stands() -> None:
-    stopping, record = StopPolicy(RunLimits(max_fail=1, max_cost_usd=0.1)), a_trial(a_turn(**USED))
-    stopping.count(record, graded(record, status="FAIL", variant="without_skill"))
-    assert stopping.reason is not None
-    assert stopping.reason.kind == "max_cost_usd"  # a baseline may fail
-    stopping = StopPolicy(RunLimits(max_fail=1, max_cost_usd=0.1))
-    stopping.count(record, graded(record, status="FAIL"))
-    stopping.end_for_quota("no more")
-    assert stopping.reason == Stop(kind="max_fail", message="1 trial failed or met an error")

@@ -54,19 +54,6 @@ def test_errors_and_skips_say_nothing(tmp_path: Path) -> None:
     assert (test.about()["trials"], test.side) == (2, "undecided")
 
 
-def test_engines_and_variants_are_decided_by_themselves(tmp_path: Path) -> None:
-    variants = ("with_skill", "without_skill")
-    plan = a_plan(tmp_path, {"a": {}}, engines=("p", "q"), variants=variants, trials=4)
-    deciding = EarlyStopping(plan.jobs, {})
-    for job in plan.jobs:
-        if (job.profile.name, job.variant) == ("q", "with_skill"):
-            end(deciding, job, "FAIL")
-    sides = {(test.engine, test.variant): test.side for test in deciding.tests()}
-    assert sides.pop(("q", "with_skill")) == "below"
-    assert set(sides.values()) == {"undecided"}
-    assert len(sides) == 3
-
-
 def test_a_decided_case_is_held_for_an_undecided_one_that_depends_on_it(tmp_path: Path) -> None:
     cases = {"a": {}, "b": {"depends_on": ["a"]}, "c": {"depends_on": ["b"]}}
     plan = a_plan(tmp_path, cases, trials=4)

@@ -173,3 +173,43 @@ def test_where_only_judging_met_an_error_only_that_is_done_again(project: Projec
     assert "judged again: 1 trial with a whole conversation" in again.stderr
     assert record.read_bytes() == before
     assert log.read_text() == "run\n"
+
+
+REPEATED = """
+    input: {prompt: hi}
+    assertions: [{contains: fine}]
+    scripted: [{turn: 1, probability: 0.2, say: fine}, {say: fine}]
+    """
+MANY = ("-e", "moody", "--trials", "8", "--until-decided", "--pass-rate", "0.5")
+
+
+def repeated(project: Project, case: str) -> Outcome:
+    """Eight trials at once of a case that five passes decide; lots say which of them fail."""
+    project.write({"eval.yaml": "name: d\n", f"{case}.yaml": REPEATED})
+    set_mood(project, 1, error="auth")
+    outcome = project.run("run", ".", *MANY, "-j", "8", "--out", "out", "--json")
+    set_mood(project)
+    return outcome
+
+
+def failed_trials(outcome: Outcome) -> list[int]:
+    return [case["trial"] for case in outcome.data["cases"] if case["status"] == "ERROR"]
+
+
+def decision(outcome: Outcome) -> tuple[str, int]:
+    (case,) = outcome.data["analysis"]["cases"]
+    return case["decision"]["verdict"], case["decision"]["trials"]
+
+
+def test_what_a_case_was_decided_without_is_taken_back_and_does_not_run_again(
+    project: Project,
+) -> None:
+    first = repeated(project, "e4")
+    assert failed_trials(first) == [7, 8]
+    assert decision(first) == ("above", 5)
+    again = project.run("run", "--resume", "out", "--json", "--retry-errors")
+    text = "run again: 2 trials that met an error (auth ×2)"
+    assert text in again.stderr
+    assert again.data["not_needed"] == [f"e4/moody/with_skill/{n}" for n in (7, 8)]
+    assert (again.data["summary"]["pass"], decision(again)) == (6, ("above", 5))
+    assert len(list((project.root / "out/trials/e4").glob("*/*/*/attempt-1.json"))) == 2

@@ -93,10 +93,6 @@ def test_trials_that_share_turns_begin_anew_together_and_count_for_no_policy_eit
     retried = [event for event in run.events() if event["event"] == "trial_retried"]
     found = {(e["job"][-1], e["attempt"], e["error"]) for e in retried}
     assert found == {(n, k, e) for n in "12" for k, e in ((1, "overloaded"), (2, "crash"))}
-    (tmp_path / "again").mkdir()
-    records, _ = run_refused(tmp_path / "again", [script[0], FINE], trials=2, shared=3)
-    note = "attempt 1 ended in the shared turns (overloaded): they ran again"
-    assert [record.notes for record in records] == [[note], [note]]
 
 
 @pytest.mark.parametrize(("kind", "shared"), [("rate_limit", None), ("overloaded", 3)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -62,35 +61,6 @@ def test_a_run_that_is_finished_runs_nothing_again(project: Project, tmp_path: P
     assert again.exit_code == 0
     assert without_times(again.data) == without_times(first)
     assert sorted(log_of(log)) == sorted(f"c{n}" for n in range(CASES))
-
-
-def test_two_runs_in_one_folder_do_not_disturb_each_other(project: Project, tmp_path: Path) -> None:
-    log = tmp_path / "log.txt"
-    suite(project, log)
-    with project.start("run", ".", "--json") as one, project.start("run", ".", "--json") as other:
-        results = [json.loads(process.communicate(timeout=LIMIT)[0]) for process in (one, other)]
-    assert [result["summary"]["pass"] for result in results] == [CASES, CASES]
-    assert results[0]["run_id"] != results[1]["run_id"]
-    assert len(list((project.root / ".skillup" / "runs").iterdir())) == 2
-    sessions = [c["session_id"] for result in results for c in result["cases"]]
-    assert len(set(sessions)) == 2 * CASES
-
-
-def test_a_run_that_is_going_on_cannot_be_resumed_beside_it(project: Project) -> None:
-    slow = """
-        input: {prompt: x}
-        assertions: [{contains: x}]
-        scripted: [{say: x, steps: [{delay: 30}]}]
-        """
-    project.write({"eval.yaml": "name: d\n", "a.yaml": slow})
-    with project.start("run", ".", "--out", "out") as process:
-        end = time.monotonic() + LIMIT
-        while not (project.root / "out" / "events.jsonl").exists() and time.monotonic() < end:
-            time.sleep(0.02)
-        outcome = project.run("run", "--resume", "out")
-        assert outcome.exit_code == 2
-        assert "Traceback" not in outcome.stderr
-        assert process.poll() is None
 
 
 JUDGED = {

@@ -12,11 +12,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.run import LEFT
-from skillup.ratelimit import RateLimiter
-from skillup.trial import TrialEvent
 from tests.support.moody import set_mood
-from tests.support.plans import Quiet, a_plan, run_plan
 from tests.support.project import GUARD_SECONDS, Project
 
 JOB = "a/moody/with_skill/1"
@@ -225,72 +221,3 @@ def test_where_a_variable_holds_a_secret_there_is_no_checkpoint(project: Project
     project.run("run", ".", *given, env={"MY_API_KEY": "walrus-0123456789"})
     assert not (project.root / "out" / "trials" / JOB / "checkpoint.json").exists()
     assert not (project.root / "out" / "scratch").exists()
-
-
-def test_a_trial_whose_user_finds_no_allowance_is_left_and_runs_when_there_is_some(
-    project: Project,
-) -> None:
-    user = """
-        name: d
-        user_simulator:
-          engine: moody
-          scripted:
-            - {turn: 1, say: '{"message": "Renew it."}'}
-            - {turn: 2, say: '{"stop": "completed", "reason": "done"}'}
-        """
-    case = """
-        input: {conversation: {max_turns: 4, persona: {objective: renew it}}}
-        assertions: [{contains: renewed}]
-        scripted: [{say: It is renewed.}]
-        """
-    project.write({"eval.yaml": user, "a.yaml": case})
-    set_mood(project, 2, error="quota")
-    left = project.run("run", ".", "--out", "out", "--json")
-    assert (left.data["cases"], left.data["stopped"]["kind"]) == ([], "quota")
-    set_mood(project)
-    (grade,) = project.run_json("--resume", "out")["cases"]
-    assert grade["status"] == "PASS", grade
-
-
-TURN = 120
-"""Tokens that the scripted agent says a turn took."""
-
-
-def left_by_a_quota(project: Project) -> Path:
-    """Two cases; the first was left after turn 2 of 4, the second was not begun."""
-    project.write({"eval.yaml": "name: d\n", "a.yaml": CASE, "b.yaml": CASE})
-    set_mood(project, 3, error="quota")
-    project.run("run", ".", "-e", "moody", "-j", "1", "--out", "out")
-    set_mood(project)
-    return project.root / "out"
-
-
-@pytest.mark.slow
-def test_what_a_trial_took_before_it_was_begun_anew_counts_for_budgets_and_once(
-    project: Project,
-) -> None:
-    run = left_by_a_quota(project)
-    changed_workspace(run, project)
-    spent = (2 + 4) * TURN
-    budget = ("--max-tokens", str(spent), "-j", "1")
-    first = project.run_json("--resume", "out", *budget)
-    again = project.run_json("--resume", "out", *budget)
-    for result in (first, again):
-        assert [case["case_id"] for case in result["cases"]] == ["a"]
-        text = f"the budget of {spent} tokens is used up ({spent})"
-        assert result["stopped"] == {"kind": "max_tokens", "message": text}
-    more = project.run_json("--resume", "out", "--max-tokens", str(spent + 1), "-j", "1")
-    assert [case["status"] for case in more["cases"]] == ["PASS", "PASS"]
-
-
-def test_an_observer_sees_that_a_trial_is_left(tmp_path: Path) -> None:
-    texts: list[str] = []
-
-    class Listening(Quiet):
-        def trial_event(self, event: TrialEvent) -> None:
-            texts.append(event.text)
-
-    spent = {"scripted": [{"say": "hi", "misbehave": {"error": "quota"}}]}
-    limiter = RateLimiter(end=lambda _: None)
-    run_plan(a_plan(tmp_path, {"a": spent}), tmp_path / "run", Listening(), rate_limiter=limiter)
-    assert texts[-1] == LEFT

@@ -64,15 +64,6 @@ def test_no_case_and_no_engine_takes_all_places(
     assert run(jobs, places, length)[0][: len(expected)] == expected
 
 
-def test_the_rest_of_a_family_does_not_wait_for_later_trials(tmp_path: Path) -> None:
-    turns = {"turns": [{"content": "hi", "branches": BRANCHES}]}
-    jobs = a_plan(tmp_path, {"a": {"input": turns}}, trials=4).jobs
-    assert [f"{job.loaded.case.id}{job.trial}" for job in jobs][:5] == [
-        "a/x1", "a/x2", "a/x3", "a/x4", "a/y1",
-    ]  # fmt: skip
-    assert run([*jobs[2:4], jobs[5]], 1)[0] == ["p:a/y2", "p:a/x3", "p:a/x4"]
-
-
 def test_one_case_alone_may_have_all_places_but_waits_where_there_is_no_room(
     tmp_path: Path,
 ) -> None:

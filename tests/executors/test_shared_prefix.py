@@ -151,16 +151,6 @@ def test_an_error_before_the_fork_is_an_error_of_every_branch(
     assert record(project, "c/agree")["turns"][2]["content"] == "yes <<where>>"
 
 
-def test_a_gate_before_the_fork_skips_every_branch(project: Project, tmp_path: Path) -> None:
-    gate = "post_condition: {must_contain_any: [never], on_fail: skip_remaining}"
-    text = branched(tmp_path).replace(
-        "capture: [{variable: where, pattern: 'in (?P<value>\\S+)$'}]", gate
-    )
-    project.write({"eval.yaml": SUITE, "c.yaml": text.replace("<<where>>", "it")})
-    assert statuses(run(project)) == dict.fromkeys(JOBS, "SKIP")
-    assert shared_turns(tmp_path) == ["1", "2"]
-
-
 RETRY = "    retry_policy: {max_retries: 2, retry_on: [crash]}\n"
 
 

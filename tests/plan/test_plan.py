@@ -92,18 +92,6 @@ def test_a_trial_depends_on_one_that_is_held(first: int, needed: list[int]) -> N
     assert found == [(f"a/p/with_skill/{trial}",) for trial in needed]
 
 
-def test_every_job_of_a_wide_web_comes_after_all_it_needs() -> None:
-    web = {
-        f"c{n}": {"depends_on": [f"c{m}" for m in range(n + 1, 40) if (n * m) % 3 == 1]}
-        for n in range(40)
-    }
-    seen: set[str] = set()
-    for job in plan(suite("s", **web)).jobs:
-        assert set(job.depends_on) <= seen
-        seen.add(job.id)
-    assert len(seen) == 40
-
-
 @pytest.mark.parametrize(
     ("selection", "chosen"),
     [

@@ -140,17 +140,6 @@ async def test_when_nothing_was_accepted_for_so_long_everybody_leaves() -> None:
     assert 300 <= bench.asked[-1] - bench.asked[0] <= 301 + asking
 
 
-async def test_what_a_message_takes_until_it_is_refused_is_no_waiting() -> None:
-    bench = Bench(6)
-    throttle = bench.trial()
-    async with bench.time.passing():
-        for _ in range(2):
-            await throttle.ready()
-            await bench.time.sleep(60)
-            assert throttle.refused(refusal()) is None
-    assert bench.ended == []
-
-
 @pytest.mark.parametrize("agent", [True, False])
 @pytest.mark.parametrize(
     ("seconds", "error", "why", "told"),

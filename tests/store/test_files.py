@@ -11,7 +11,7 @@ import pytest
 
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import Record
-from skillup.store.files import make_directory, remove_temporary_files, set_aside, write_atomic
+from skillup.store.files import make_directory, write_atomic
 from skillup.store.journal import Journal, Mask, no_mask, read_journal, to_json
 from tests.support.records import file_states, make_record, make_turn
 from tests.support.stored import a_record, a_result
@@ -53,18 +53,6 @@ except RunDirectoryError as error:
     assert "limit" in done.stdout, done.stderr
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_leftovers_of_killed_writers_go_and_names_set_aside_are_free_ones(tmp_path: Path) -> None:
-    (tmp_path / ".record.json.0123.skillup-tmp").write_bytes(b"half")
-    (tmp_path / ".keep").touch()
-    remove_temporary_files(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [".keep"]
-    path = tmp_path / "record.json"
-    for number in (1, 2):
-        path.write_text(str(number))
-        assert set_aside(path, "damaged").name == f"record.json.damaged-{number}"
-    assert (tmp_path / "record.json.damaged-1").read_text() == "1"
 
 
 def test_events_come_back_in_order_masked_and_with_their_times(tmp_path: Path) -> None:

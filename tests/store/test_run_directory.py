@@ -76,15 +76,6 @@ def test_what_the_run_has_not_written_is_no_record_and_no_grade_of_it(run: RunDi
         again.read_record(JOB)
 
 
-def test_a_trial_is_finished_by_its_record_and_not_by_the_journal(run: RunDirectory) -> None:
-    run.begin_trial(JOB)
-    run.journal("trial_finished", job=JOB)
-    assert run.finished_jobs() == set()
-    run.write_record(JOB, a_record())
-    (run.path / "events.jsonl").unlink()
-    assert run.finished_jobs() == {JOB}
-
-
 @pytest.mark.parametrize(
     "job", ["../../etc/x/1/1", "a b/ä\n/-v/1", "x" * 400 + "/p/v/1", "raw/p/v/2"]
 )
@@ -94,13 +85,6 @@ def test_odd_job_ids_come_back_as_they_were(run: RunDirectory, job: str) -> None
     assert run.finished_jobs() == {job}
     assert run.trial_directory(job).resolve().is_relative_to(run.path.resolve() / "trials")
     run.remove_scratch(job)
-
-
-def test_records_come_in_the_order_of_their_numbers(run: RunDirectory) -> None:
-    jobs = [f"{case}/p/v/{trial}" for case in ("a", "b") for trial in (1, 2, 9, 10)]
-    for job in reversed(jobs):
-        run.write_record(job, a_record())
-    assert [job for job, _ in run.iter_records()] == jobs
 
 
 @pytest.mark.parametrize(
@@ -177,17 +161,6 @@ def test_retried_attempts_are_kept_and_do_not_finish_the_trial(run: RunDirectory
     assert {record.turns[0].response for record in run.attempts(JOB)} == {"one", "two", "three"}
 
 
-def test_closing_leaves_no_scratch_behind(tmp_path: Path) -> None:
-    with RunDirectory.create(tmp_path / "run", {}) as run:
-        scratch = run.begin_trial(JOB).scratch
-        (scratch / "workspace").mkdir()
-        assert run.remove_scratch(JOB)
-        empty = run.begin_trial("other/p/v/1").scratch
-    assert not scratch.parent.exists()
-    assert not empty.exists()
-    assert not (tmp_path / "run" / "scratch").is_symlink()
-
-
 def test_secrets_are_masked_in_every_file(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path / "run", {"key": "sk-1"}, mask=mask) as run:
         run.write_record(JOB, a_record(response="sk-1"))
@@ -207,14 +180,6 @@ def test_create_refuses_what_is_there_already(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="not empty"):
         RunDirectory.create(tmp_path / "mine", {})
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
-
-
-def test_create_takes_an_empty_directory_and_one_whose_creation_was_killed(tmp_path: Path) -> None:
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "lock").touch()
-    (tmp_path / "run" / ".run.json.00.skillup-tmp").touch()
-    RunDirectory.create(tmp_path / "run", {"run_id": "r"}).close()
-    assert RunDirectory.open(tmp_path / "run").run_info() == {"run_id": "r"}
 
 
 @pytest.mark.parametrize("name", ["missing", "empty"])
@@ -273,18 +238,3 @@ def test_a_checkpoint_that_is_not_whole_of_this_version_or_free_of_secrets_is_no
     run.write_checkpoint(JOB, a_checkpoint())
     run.write_checkpoint(JOB, a_checkpoint(variables={"name": "my sk-1"}))
     assert run.read_checkpoint(JOB) is None
-
-
-def test_a_trial_is_reopened_with_its_scratch_and_its_streams(run: RunDirectory) -> None:
-    assert run.reopen_trial(JOB) is None
-    place = run.begin_trial(JOB)
-    (place.scratch / "x").write_text("x")
-    (place.raw / "turn-01.stdout.jsonl").write_text("x")
-    (place.files / "old").write_text("x")
-    again = run.reopen_trial(JOB)
-    assert again is not None
-    assert (again.scratch / "x").exists()
-    assert (again.raw / "turn-01.stdout.jsonl").exists()
-    assert list(again.files.iterdir()) == []
-    run.remove_scratch(JOB)
-    assert run.reopen_trial(JOB) is None

@@ -11,7 +11,7 @@ from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.schema.record import TurnError
 from skillup.trial import run_trial
 from skillup.trial.setup import OpenTrial
-from skillup.trial.shared_prefix import fork_problem_of, run_shared_prefix
+from skillup.trial.shared_prefix import run_shared_prefix
 from tests.support.plans import jobs_of, request_of
 
 pytestmark = pytest.mark.anyio
@@ -125,9 +125,3 @@ async def test_the_time_of_the_turns_before_a_fork_counts_for_its_conversation(
     late = (await run_trial(fork.request, fork)).record.turns[1].error
     assert late is not None
     assert (late.kind, "60 s are used up" in late.message) == ("timeout", True)
-
-
-async def test_an_engine_that_cannot_fork_is_told_so() -> None:
-    problem = fork_problem_of("other", object())
-    assert problem is not None
-    assert (problem.kind, fork_problem_of("scripted", ScriptedEngine())) == ("unsupported", None)

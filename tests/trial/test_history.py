@@ -53,13 +53,6 @@ input:
     assert grade["turns"][0]["response"] == sent
 
 
-def test_a_history_of_unanswered_messages_alone_needs_no_session(project: Project) -> None:
-    given = "input: {history: [{role: user, content: one}], prompt: go}\n"
-    grade, record = run_case(project, given)
-    assert record["history"] == []
-    assert grade["turns"][0]["response"] == "one\n\ngo"
-
-
 CAPTURED = """
 context: {files: {stage.txt: "stage: <<stage>>"}}
 input:
@@ -105,31 +98,3 @@ input:
     assert {first["session_id"], second["session_id"]} == {record["session_id"]}
     assert [turn["response"] for turn in grade["turns"]] == ["1", "2"]
     assert grade["usage"]["input_tokens"] == 200
-
-
-def test_branches_share_a_history_and_go_on_from_it(project: Project) -> None:
-    given = """
-input:
-  history: [{role: user, content: one}, {role: assistant, content: answer}]
-  turns:
-    - content: two
-      branches: [{name: a, turns: [three a]}, {name: b, turns: [three b]}]
-"""
-    text = given + SCRIPT.replace("SAY", "{{history.1.answer}} {{turn}} {{user}}")
-    project.write({"eval.yaml": "name: d\n", "c.yaml": text})
-    grades = {case["case_id"]: case for case in project.run_json(".")["cases"]}
-    for name in ("a", "b"):
-        assert grades[f"c/{name}"]["turns"][1]["response"] == f"answer 2 three {name}"
-        assert project.record(f"c/{name}/scripted/with_skill/1")["history"]
-
-
-def test_a_history_without_a_user_message_is_gone_on_from(project: Project) -> None:
-    given = """
-input:
-  history: [{role: assistant, content: "Question 1: How many are you?"}]
-  turns: [Twelve., And now?]
-"""
-    grade, record = run_case(project, given)
-
-    assert grade["status"] == "PASS"
-    assert [turn["session_verified"] for turn in record["turns"]] == [True, True]

@@ -107,8 +107,3 @@ def test_a_regex_that_takes_too_long_is_a_miss_whatever_the_default(rule: dict[s
     found = rebuilt(rule, *[f"a: {'a' * 50_000}!"] * 5)
 
     assert "took too long" in (found.miss or "")
-
-
-def test_a_value_has_a_name_of_its_own() -> None:
-    with pytest.raises(ValueError, match="`f` is named twice"):
-        Reconstruct.model_validate({"pairs": {"marker": "x", "fields": ["f"], "pending": "f"}})

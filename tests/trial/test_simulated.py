@@ -108,13 +108,6 @@ def test_checks_decide_though_the_user_gave_up_and_the_reason_says_so(project: P
     assert result["reason"].endswith("the simulated user gave up: No.")
 
 
-def test_a_conversation_that_nothing_checks_has_no_evidence(project: Project) -> None:
-    case = LED.replace(LED[LED.index("    assertions") : LED.index("    scripted")], "")
-    result = run_case(project, case)
-    assert (result["status"], result["simulator"]["stop"]) == ("FAIL", "completed")
-    assert "no evidence" in result["reason"]
-
-
 def test_a_user_that_fails_in_the_middle_is_an_error_and_not_the_agents_fault(
     project: Project,
 ) -> None:
@@ -131,16 +124,6 @@ def test_what_the_user_writes_is_no_template(project: Project) -> None:
     user = USER.replace("message: Dana", "message: 'Dana <<name>> {{name}}'")
     result = run_case(project, "vars: {name: Kim}\n" + LED.replace("\n    ", "\n"), user)
     assert result["turns"][1]["content"] == "Dana <<name>> {{name}}"
-
-
-def test_a_name_in_the_users_part_that_nothing_defines_is_found_by_validate(
-    project: Project,
-) -> None:
-    case = LED.replace("renew the card", "get a card of <<nobody>>")
-    project.write({"eval.yaml": SUITE, "cases/a.yaml": case, "lab/user.yaml": USER})
-    outcome = project.run("validate")
-    assert outcome.exit_code == 2
-    assert "<<nobody>> is not defined" in outcome.stderr + outcome.stdout
 
 
 RESPOND = """
@@ -176,14 +159,6 @@ def test_a_respond_turn_is_gated_followed_up_and_captured_as_any_other(project: 
     assert result["simulator"]["stop"] is None
 
 
-def test_a_respond_turn_that_was_not_reached_shows_its_instruction(project: Project) -> None:
-    case = RESPOND.replace("- Hello", "- {content: Hello, post_condition: {contains: never}}")
-    result = run_case(project, case, RESPONDER)
-    assert result["status"] == "FAIL"
-    assert result["turns"][1]["status"] == "skipped"
-    assert result["turns"][1]["content"] == "Tell them the <<what>>."
-
-
 SCENARIO = """
     user_simulator: {scenario: You are Dana and want to renew your card.}
     input: {prompt: Please renew my card.}
@@ -203,14 +178,6 @@ def test_skill_ups_scenario_goes_on_from_the_prompt(project: Project) -> None:
         ("simulator", "Dana", "completed"),
     ]
     assert result["simulator"]["stop"] == "completed"
-
-
-def test_a_scenario_that_leads_needs_a_limit(project: Project) -> None:
-    case = SCENARIO.replace("constraints: {max_turns: 3}\n", "\n")
-    project.write({"eval.yaml": SUITE, "cases/a.yaml": case, "lab/user.yaml": USER})
-    outcome = project.run("validate")
-    assert outcome.exit_code == 2
-    assert "`max_turns` is missing" in outcome.stderr + outcome.stdout
 
 
 @pytest.mark.parametrize(

@@ -33,19 +33,6 @@ def test_a_turn_is_a_user_message_and_everything_up_to_the_next() -> None:
     assert {first.source, second.source} == {"history"}
 
 
-def test_several_user_messages_in_a_row_are_one_turn() -> None:
-    (turn,) = turns(user("a"), user("b"), agent("c"))
-
-    assert turn.content == "a\n\nb"
-
-
-def test_what_the_agent_said_first_is_a_turn_without_a_message() -> None:
-    first, second = turns(agent("hello"), user("a"), agent("b"))
-
-    assert (first.content, first.response) == ("", "hello")
-    assert second.content == "a"
-
-
 def test_calls_and_results_are_paired() -> None:
     calls = [{"name": "Bash", "arguments": {"command": "ls"}}, {"kind": "read", "id": "r"}]
     (turn,) = turns(

@@ -139,21 +139,30 @@ def content(run: Path) -> dict[str, Any]:
     return found
 
 
-def there(workers: DaskCluster) -> tuple[str, ...]:
-    return ("--executor", "dask", "--scheduler", workers.address)
-
-
 @pytest.mark.slow
 def test_records_grades_files_and_answers_are_those_of_a_local_run(
-    project: Project, workers: DaskCluster
+    project: Project, cluster: DaskCluster
 ) -> None:
     """S10: a worker refused what leads out of the suite's own folder; secrets stay masked."""
     project.write(FILES)
+    for name in ("one", "two"):
+        cluster.start_worker(name, env={"LAB_TOKEN": "sk-of-the-worker"})
     (project.root / "work/suite/scripts/check.sh").chmod(0o755)
 
     env = {"LAB_TOKEN": "sk-of-the-client"}
     here = project.run("run", "work/suite", "--out", "here", "--json", env=env)
-    command = ("run", "work/suite", "--out", "away", "--json", "-v", *there(workers))
+    command = (
+        "run",
+        "work/suite",
+        "--out",
+        "away",
+        "--json",
+        "-v",
+        "--executor",
+        "dask",
+        "--scheduler",
+        cluster.address,
+    )
     away = project.run(*command, env=env)
 
     assert (away.exit_code, here.exit_code) == (3, 3), away.stderr + here.stderr
@@ -173,14 +182,14 @@ def test_records_grades_files_and_answers_are_those_of_a_local_run(
     kinds = ("trials/crashes/scripted/with_skill/1/attempt-1.json", "blobs/", "judge-answers/")
     kinds += ("trials/passes/scripted/with_skill/1/files/made.txt",)
     assert [k for k in kinds if not any(name.startswith(k) for name in written)] == []
-    with Client(workers.address, set_as_default=False) as client:  # type: ignore[no-untyped-call]
+    with Client(cluster.address, set_as_default=False) as client:  # type: ignore[no-untyped-call]
         assert [topic for topic in client.get_events() if "skillup" in topic] == []  # F15
-    assert str(workers.root) not in (project.root / "away" / "result.json").read_text()
-    # Nothing stays behind at the workers.
-    assert [p for p in (workers.root / "tmp").iterdir() if p.name.startswith("skillup")] == []
+    assert str(cluster.root) not in (project.root / "away" / "result.json").read_text()
+    # Nothing stays behind at the cluster.
+    assert [p for p in (cluster.root / "tmp").iterdir() if p.name.startswith("skillup")] == []
     files = [f.read_bytes() for f in (project.root / "away").rglob("*") if f.is_file()]
     assert any(b"it is ***LAB_TOKEN***" in content for content in files)
-    logs = "".join(workers.log(name) for name in ("one", "two", "scheduler"))
+    logs = "".join(cluster.log(name) for name in ("one", "two", "scheduler"))
     for secret in ("sk-of-the-worker", "sk-of-the-client"):
         assert not any(secret.encode() in content for content in files)
         assert secret not in away.stderr + logs
