@@ -310,12 +310,9 @@ def first_row(**changes: Any) -> dict[str, Any]:
     ("row", "problem"),
     [
         (first_row(), None),
-        (first_row(history_mode=None), None),
         ({}, "does not begin"),
-        ({"type": "response_item", "payload": {"id": THREAD}}, "does not begin"),
         (first_row(id="another"), "does not begin"),
         (first_row(history_mode="tree"), "unknown form 'tree'"),
-        (first_row(history_base={"thread_id": "x"}), "in another file"),
         (first_row(forked_from_id="x"), "in another file"),
     ],
 )

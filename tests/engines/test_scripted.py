@@ -166,12 +166,12 @@ async def test_eight_trials_at_once_do_not_mix(tmp_path: Path) -> None:
 
 async def test_seeds_and_attempts_decide_what_is_left_to_chance(tmp_path: Path) -> None:
     replies: list[dict[str, Any]] = [{"probability": 0.5, "say": "heads"}, {"say": "tails"}]
-    trials = [ScriptedTrial(tmp_path / f"s{seed}", replies, seed=seed) for seed in range(10)]
+    trials = [ScriptedTrial(tmp_path / f"s{seed}", replies, seed=seed) for seed in range(6)]
     assert {response(await trial.turn("toss")) for trial in trials} == {"heads", "tails"}
     often = [{"say": "hi", "misbehave": {"error": "auth", "probability": 0.5}}]
-    trials = [ScriptedTrial(tmp_path / f"f{seed}", often, seed=seed) for seed in range(10)]
+    trials = [ScriptedTrial(tmp_path / f"f{seed}", often, seed=seed) for seed in range(6)]
     errors = [(await trial.turn("go")).error is not None for trial in trials]
-    assert 0 < sum(errors) < 10
+    assert 0 < sum(errors) < 6
     twice = [{"say": "hi", "misbehave": {"error": "overloaded", "times": 2}}]
     trials = [ScriptedTrial(tmp_path / f"a{n}", twice, attempt=n) for n in (1, 2, 3)]
     found = [(await trial.turn("go")).error for trial in trials]
@@ -215,17 +215,13 @@ SAYS = {"say": "x"}
     [
         *(
             ([{**SAYS, "misbehave": {"error": kind}}], {}, kind, "scripted: ")
-            for kind in ("auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns")
+            for kind in ("auth", "model_error")
         ),
         ([{**SAYS, "misbehave": {"exit_code": 7}}], {}, "crash", "exit code 7"),
         ([{**SAYS, "misbehave": {"exit_code": -9}}], {}, "crash", "signal 9"),
-        ([{**SAYS, "misbehave": {"exit_code": -15}}], {}, "crash", "signal 15"),
         ([{**SAYS, "misbehave": {"no_result": True}}], {}, "protocol", ""),
-        ([{**SAYS, "misbehave": {"exit_code": 0}}], {}, "protocol", ""),
         ([{**SAYS, "misbehave": {"garbage": True}}], {}, "protocol", ""),
-        ([{**SAYS, "misbehave": {"hang": True}}], {}, "timeout", "0.8 s"),
         ([HANGS], {}, "timeout", ""),
-        ([{"steps": [{"run": "sleep 600"}]}], {}, "timeout", ""),
         ([{**SAYS, "misbehave": {"new_session": True}}], {}, "session_mismatch", ""),
         ([{**SAYS, "turn": 2}], {}, "model_error", 'turn 1: "go"; correct'),
         (None, {}, "engine_not_usable", "`scripted:` section"),

@@ -94,13 +94,6 @@ def test_a_placeholder_without_a_value_is_an_error(tmp_path: Path, placeholder: 
     assert found["message"].startswith(f"{placeholder} has no value: ")
 
 
-def test_the_answer_of_a_turn_that_had_none_has_no_value(tmp_path: Path) -> None:
-    nothing = {"turn": 1, "misbehave": {"no_result": True}}
-    agent = RawAgent(tmp_path, [nothing, {"say": "{{turns.1.answer}}"}])
-    agent.first("one")
-    assert "has no value" in error(agent.resume("two"))["message"]
-
-
 def test_texts_stay_as_they_are(tmp_path: Path) -> None:
     other = "{{ user }} {{name}} {{match}} {{turns.1}} {{#each}} {{{x}}}"
     say = f"{other} [{{{{system}}}}] [{{{{skills}}}}] {{{{user}}}}"
@@ -112,18 +105,6 @@ def test_texts_stay_as_they_are(tmp_path: Path) -> None:
     steps = [{"run": "printf %s {{user}}"}]
     agent = RawAgent(tmp_path / "c", [{"steps": steps, "say": "{{output}}ß"}])
     assert answer(agent.first("ü", env={"LC_ALL": "C"})) == "üß"
-
-
-def test_chance_is_the_same_for_the_same_seed_and_falls_as_often_as_asked(tmp_path: Path) -> None:
-    agent = RawAgent(tmp_path, [{"probability": 0.8, "say": "good"}, {"say": "bad"}])
-
-    def drawn(seed: int, name: str) -> str:
-        env = {"SKILLUP_SCRIPTED_SEED": str(seed)}
-        return answer(agent.run("x", "--session-id", f"{name}{seed}", env=env))
-
-    first = [drawn(seed, "a") for seed in range(40)]
-    assert 24 <= first.count("good") < 40
-    assert [drawn(seed, "b") for seed in range(5)] == first[:5]
 
 
 def test_wrong_arguments_and_scripts_and_how_it_starts(tmp_path: Path) -> None:
@@ -190,13 +171,6 @@ def test_tools_are_really_used_and_seen(tmp_path: Path) -> None:
     assert texts == ["Looking at ann.", "ann: for ann ü, keeper"]
     assert run.one("usage") == {"type": "usage", **usage, "requests": 8}
     assert (agent.workspace / "new" / "ann.txt").read_text("utf-8") == "for ann ü\n"
-
-
-def test_a_child_in_the_background_does_not_hold_the_turn_up(tmp_path: Path) -> None:
-    steps = [{"run": "sleep 600 & echo $!"}, {"run": "kill {{output}}"}]
-    run = RawAgent(tmp_path, [{"steps": steps, "say": "x"}]).first("go")
-    assert answer(run) == "x"
-    assert [status for status, _ in results(run)] == ["success", "success"]
 
 
 def test_a_limit_of_steps(tmp_path: Path) -> None:

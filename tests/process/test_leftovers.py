@@ -120,14 +120,12 @@ def hiding(directory: Path, env: dict[str, str] | None) -> str:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux brings orphans to us")
-@pytest.mark.parametrize(
-    "env", [{}, {"SKILLUP_TRIAL_MARKER": "1-2", "SKILLUP_OWNER": "1-2"}], ids=["bare", "forged"]
-)
 def test_orphans_that_no_turn_could_claim_are_ended_with_the_last(
-    children: Children, register: Path, tmp_path: Path, env: dict[str, str]
+    children: Children, register: Path, tmp_path: Path
 ) -> None:
     """S7: whatever marker they bear; in skillup's own process every orphan is an agent's."""
-    program = LIKE_SKILLUP.format(script=str(children.script(hiding(tmp_path, env))))
+    forged = {"SKILLUP_TRIAL_MARKER": "1-2", "SKILLUP_OWNER": "1-2"}
+    program = LIKE_SKILLUP.format(script=str(children.script(hiding(tmp_path, forged))))
     program += f"""
 with ProcessRegister(Path({str(register)!r}), own_process=True):
     anyio.run(two_turns)

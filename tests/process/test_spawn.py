@@ -54,8 +54,3 @@ def test_a_missing_working_directory(tmp_path: Path) -> None:
         outcome = anyio.run(run_process, ProcessRequest(("true",), place, {"PATH": os.defpath}))
         assert outcome.start_error == f"the working directory {place} {what}"
         place.touch()
-
-
-def test_a_request_without_a_program_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="argv"):
-        ProcessRequest((), tmp_path, {})

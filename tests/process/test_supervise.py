@@ -95,11 +95,6 @@ def test_secrets_are_masked_on_disk_in_lines_and_in_the_tail(
     assert outcome.stderr_tail == "oops ***"
 
 
-def test_a_child_that_never_reads_its_stdin_is_no_trouble(children: Children) -> None:
-    body = "os.close(0); time.sleep(0.2)"
-    assert children.run(body, stdin=b"x" * 200_000).exit_code == 0
-
-
 def test_a_flood_ends_the_tree(children: Children, tmp_path: Path) -> None:
     outcome = children.run(
         "detached(linger)\nwhile True: os.write(1, b'spam' * 1000 + b'\\n')",
@@ -124,24 +119,15 @@ def test_a_timeout_ends_the_tree_and_delivers_what_is_written_at_the_interrupt(
         say("ready")
         time.sleep(300)
     """
-    outcome = children.run(body, lines.append, timeout_seconds=2, grace_seconds=GUARD_SECONDS)
+    outcome = children.run(body, lines.append, timeout_seconds=1, grace_seconds=GUARD_SECONDS)
     assert (outcome.ended_by, outcome.exit_code) == ("timeout", 5)
     assert [len(line) for line in lines] == [5, 200_000, 3]
 
 
-@pytest.mark.parametrize(
-    ("body", "ended_with"),
-    [
-        ("ignore(signal.SIGINT)", signal.SIGTERM),
-        ("ignore(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)", signal.SIGKILL),
-        ("os.kill(os.getpid(), signal.SIGSTOP)", signal.SIGKILL),
-    ],
-)
-def test_who_ignores_a_signal_gets_the_next(
-    children: Children, body: str, ended_with: signal.Signals
-) -> None:
-    body += "\nwhile True: time.sleep(1)"
-    assert children.run(body, timeout_seconds=1, grace_seconds=0.2).signal == ended_with
+def test_who_ignores_the_polite_signals_is_killed(children: Children) -> None:
+    body = "ignore(signal.SIGINT, signal.SIGTERM, signal.SIGHUP)\ntime.sleep(300)"
+    outcome = children.run(body, timeout_seconds=1, grace_seconds=0.2)
+    assert outcome.signal == signal.SIGKILL
 
 
 @pytest.mark.parametrize("by", ["cancelled", "cancelled while listening", "error of the listener"])
@@ -174,18 +160,7 @@ def test_cancelling_or_an_error_of_the_listener_ends_the_tree_and_closes_the_cop
     children.assert_none_left()
 
 
-def test_nothing_is_started_for_a_caller_who_is_cancelled_already(children: Children) -> None:
-    async def cancelled_before() -> None:
-        with anyio.CancelScope() as scope:
-            scope.cancel()
-            await run_process(children.request("pass"))
-
-    anyio.run(cancelled_before)
-    assert children.pids() == []
-
-
-@pytest.mark.parametrize("interrupts", [1, 2])
-def test_ctrl_c_ends_the_tree_also_when_pressed_twice(children: Children, interrupts: int) -> None:
+def test_ctrl_c_ends_the_tree_also_when_pressed_twice(children: Children) -> None:
     """The whole program is interrupted, as at a terminal; the child ignores the polite signals."""
     stubborn = children.script("ignore(signal.SIGINT, signal.SIGTERM); linger()")
     program = f"""
@@ -207,7 +182,7 @@ def test_ctrl_c_ends_the_tree_also_when_pressed_twice(children: Children, interr
             async def press() -> None:
                 await anyio.to_thread.run_sync(children.wait_for_pids, 2)
                 (main,) = children.pids("main")
-                for _ in range(interrupts):
+                for _ in range(2):
                     with suppress(ProcessLookupError):
                         os.kill(main, signal.SIGINT)
                     await anyio.sleep(0.2)
@@ -222,7 +197,7 @@ def test_ctrl_c_ends_the_tree_also_when_pressed_twice(children: Children, interr
 
 # What is cancelled before its first step never ran; anyio has a coroutine left then.
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited:RuntimeWarning")
-@pytest.mark.parametrize("steps", range(6))
+@pytest.mark.parametrize("steps", [0, 3])
 def test_a_loop_that_is_broken_off_waits_for_no_helper_that_never_began(
     children: Children, steps: int
 ) -> None:
@@ -251,8 +226,7 @@ def test_a_copy_that_cannot_be_made_is_an_error_before_anything_starts(children:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("length", [10, 1_000_000], ids=["in memory until the end", "at once"])
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize(("stream", "length"), [("stdout", 10), ("stderr", 1_000_000)])
 def test_a_full_disk_ends_the_process_and_is_raised(
     children: Children, stream: str, length: int
 ) -> None:
@@ -260,28 +234,6 @@ def test_a_full_disk_ends_the_process_and_is_raised(
     request = children.request(body, **{f"{stream}_path": FULL})
     with pytest.raises(OSError, match="No space left"):
         anyio.run(run_process, request)
-
-
-def test_several_at_once_keep_their_output_and_their_trees_apart(children: Children) -> None:
-    async def several() -> None:
-        async def one(number: int) -> None:
-            lines: list[bytes] = []
-            body = f"""
-                daemon(linger)
-                detached(linger)
-                for _ in range(2000): say("{number}" * 100)
-                time.sleep(0.1 * {number})
-            """
-            outcome = await run_process(children.request(body), lines.append)
-            assert lines == [str(number).encode() * 100] * 2000
-            assert (outcome.exit_code, len(outcome.leftover)) == (0, 2)
-
-        async with anyio.create_task_group() as tasks:
-            for number in range(4):
-                tasks.start_soon(one, number)
-
-    anyio.run(several)
-    children.assert_none_left()
 
 
 @pytest.mark.parametrize(

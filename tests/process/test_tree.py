@@ -69,7 +69,6 @@ def test_a_pid_used_again_is_another_process() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param("detached(linger)", id="in a session of its own"),
         pytest.param("daemon(lambda: (close_output(), linger()))", id="not on the pipes"),
         pytest.param(
             "daemon(lambda: (ignore(signal.SIGINT, signal.SIGTERM), linger()))",
@@ -106,14 +105,14 @@ def test_helpers_that_end_with_their_parent_are_no_leftovers(children: Children)
 
 
 @linux_only
-@pytest.mark.parametrize("marker", [{}, {"SKILLUP_TRIAL_MARKER": "1-2", "SKILLUP_OWNER": "1-2"}])
 def test_an_orphan_that_changed_its_environment_is_found(
-    children: Children, tmp_path: Path, marker: dict[str, str]
+    children: Children, tmp_path: Path
 ) -> None:
     """S7: a child with the marker changed and a session of its own survived the run.
 
     And many short-lived orphans leave no zombies.
     """
+    marker = {"SKILLUP_TRIAL_MARKER": "1-2", "SKILLUP_OWNER": "1-2"}
     body = "for _ in range(20): daemon(lambda: time.sleep(0.01))\n"
     body += f"{BARE}daemon(lambda: bare({marker}))\nwait_for_notes(2)"
     before = len(psutil.Process().children())
@@ -124,8 +123,9 @@ def test_an_orphan_that_changed_its_environment_is_found(
     assert len(psutil.Process().children()) == before
 
 
-@pytest.mark.parametrize("older_turn", [False, True])
-@pytest.mark.parametrize("marker", [{}, {"SKILLUP_TRIAL_MARKER": "nested"}])
+@pytest.mark.parametrize(
+    ("marker", "older_turn"), [({}, False), ({"SKILLUP_TRIAL_MARKER": "nested"}, True)]
+)
 def test_a_tool_with_another_environment_that_was_seen_alive_is_found(
     children: Children, marker: dict[str, str], older_turn: bool
 ) -> None:
@@ -218,28 +218,3 @@ def test_an_orphan_that_two_turns_may_have_started_waits_for_the_older(
     with ProcessRegister(tmp_path / "processes", own_process=True):
         anyio.run(both)
     assert not any(is_alive(pid) for pid in children.pids())
-
-
-def test_turns_in_threads_keep_apart_and_children_of_others_are_left_alone(
-    children: Children,
-) -> None:
-    def turn() -> None:
-        body = "daemon(linger); wait_for_notes(2)"
-        for _ in range(2):
-            outcome = anyio.run(run_process, children.request(body))
-            assert (outcome.exit_code, len(outcome.leftover)) == (0, 1)
-
-    async def in_threads() -> None:
-        async with anyio.create_task_group() as tasks:
-            for _ in range(3):
-                tasks.start_soon(anyio.to_thread.run_sync, turn)
-
-    env = {**os.environ, **children.env}
-    argv = [sys.executable, str(children.script("linger()"))]
-    with subprocess.Popen(argv, env=env, start_new_session=True) as other:
-        children.wait_for_pids(1)
-        anyio.run(in_threads)
-        assert other.poll() is None
-        assert [process.pid for process in children.alive()] == [other.pid]
-        other.kill()
-    children.assert_none_left()

@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from skillup.engines.claude_code.events import ClaudeEvents
+from skillup.engines.codex.events import CodexEvents
 from skillup.sessions.readers import HEAD_BYTES, SessionTranscript, detect_format, read_head
 from tests.support.session_files import (
     claude_row,
@@ -104,6 +106,10 @@ _FORMATS = ("claude_code", "codex")
 def test_no_row_is_too_strange(rows: list[Any], format_: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = write_rows(Path(folder) / "s.jsonl", rows)
+        for parser in (ClaudeEvents(), CodexEvents(Path("/w"))):
+            for line in path.read_bytes().splitlines():
+                parser.feed(line)
+            assert parser.failure is None or parser.failure.text is not None
         for entry in SessionTranscript(path, format_named(format_)):
             assert isinstance(entry.item.text or "", str)
             told(entry)
