@@ -77,7 +77,7 @@ def _without_unset(data: dict[str, Any]) -> dict[str, Any]:
     A negative one is as good as none in a case; in the suite's defaults it lifts the limit of time.
     Nor are there the variables of :func:`_moved_homes`.
     """
-    data = dict(data)
+    data = {key: value for key, value in data.items() if value is not None}
     if moved := _moved_homes(data):
         kept = {k: v for k, v in data["environment"]["env"].items() if k not in moved}
         data["environment"] = {**data["environment"], "env": kept}

@@ -242,6 +242,10 @@ class Input(Model):
             raise ValueError("the prompt is empty || write what the user says")
         return self
 
+    def persona(self) -> Persona | None:
+        """The part that the case writes for its user; None: a scenario or an instruction is all."""
+        return self.conversation.persona if self.conversation is not None else None
+
     def all_turns(self) -> list[Turn]:
         """The scripted turns; `prompt` is a conversation of one turn."""
         if self.turns is not None:

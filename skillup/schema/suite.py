@@ -6,15 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import (
-    AfterValidator,
-    AliasChoices,
-    Field,
-    GetJsonSchemaHandler,
-    model_validator,
-)
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
+from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
 from skillup.adapters import HOME_VARIABLES
 from skillup.schema.base import (
@@ -33,7 +25,7 @@ from skillup.schema.base import (
     Trials,
     optional,
 )
-from skillup.schema.case import Aggregation, Case, Persona, RetryPolicy, Turn
+from skillup.schema.case import Aggregation, Case, RetryPolicy, Turn
 from skillup.schema.checks import CheckSet
 from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
 from skillup.schema.profile import VariableOfKey
@@ -226,26 +218,6 @@ class Suite(Model):
             raise ValueError("both `judge` and `judges` || keep one of them")
         return self
 
-    @model_validator(mode="before")
-    @classmethod
-    def _no_null_sections(cls, value: Any) -> Any:
-        """An empty section (`mcp:`) means its defaults."""
-        if isinstance(value, dict):
-            return {k: v for k, v in value.items() if v is not None}
-        return value
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Each section may be left empty."""
-        reference = super().__get_pydantic_json_schema__(core_schema, handler)
-        own = handler.resolve_ref_schema(reference)
-        for name, section in own["properties"].items():
-            about = {"description": section["description"]}
-            own["properties"][name] = {"anyOf": [section, {"type": "null"}], **about}
-        return reference
-
 
 # Which cases need a simulated user, what it is to do there, and which model plays it.
 
@@ -276,11 +248,6 @@ def lead_of(case: Case) -> Lead | None:
         most = case.turn_limit or case.max_turns or 1
         return Lead(most, case.input.prompt, must_end=case.turn_limit is not None)
     return None
-
-
-def persona_of(case: Case) -> Persona | None:
-    """The part that the case writes for its user; None: a scenario or an instruction is all."""
-    return case.input.conversation.persona if case.input.conversation is not None else None
 
 
 def needs_simulator(case: Case) -> bool:

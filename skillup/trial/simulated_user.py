@@ -13,7 +13,6 @@ from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.schema import templates
 from skillup.schema.case import Persona
 from skillup.schema.record import HistoryItem, TurnError, TurnRecord
-from skillup.schema.suite import persona_of
 from skillup.trial.request import SimulatorMessage, SimulatorPart, TrialEvent, TrialRequest
 from skillup.trial.session import internal_error, not_sent
 from skillup.workspace.failures import refuse_full_disk
@@ -47,7 +46,7 @@ async def next_message(
         return SimulatorMessage(error=TurnError(kind=kind, message=f"turn {number}: {message}"))
 
     try:
-        persona, scenario = persona_of(case), case.user_simulator
+        persona, scenario = case.input.persona(), case.user_simulator
         if persona is not None:
             fields = {name: getattr(persona, name) for name in Persona.model_fields}
             persona = persona.model_copy(update=_rendered(fields, variables))

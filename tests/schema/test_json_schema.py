@@ -122,7 +122,6 @@ SPELLINGS = [
     ("suite", "engine: {type: codex, model: m}", True),
     ("suite", "engine: {name: codex, model: {name: m}}", True),
     ("suite", "cases: {files: a.yaml}", True),
-    ("suite", "mcp:\ncases:\n", True),
     ("profile", "engine: codex\ncommand: codex", True),
     ("profile", "engine: codex\ncommand: [codex, -x]\nargs: [1, true]", True),
     ("profile", "engine: codex\nprices: {input: 1, output: 2}", True),
