@@ -71,14 +71,6 @@ def test_a_path_has_the_checks_of_the_case_and_of_its_branches(tmp_path: Path) -
     }
 
 
-def test_paths_share_the_turns_that_are_written_at_the_same_place(tmp_path: Path) -> None:
-    (suite,) = load(tmp_path, NESTED).or_raise().suites
-    places = {c.case.id: c.places for c in suite.cases}
-    assert places["c"][:2] == places["c/right/up"][:2] == places["c/right/down"][:2]
-    assert places["c/right/up"][2] == places["c/right/down"][2]
-    assert places["c/left"][1] != places["c"][1]
-
-
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [

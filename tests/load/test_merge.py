@@ -41,14 +41,6 @@ def test_a_scalar_of_the_case_outranks_the_default(key: str, default: Any, own: 
     assert getattr(with_defaults({key: own}), key) == own
 
 
-def test_constraints_of_skill_up_outrank_the_defaults_and_yield_to_the_cases_own() -> None:
-    limits = {"constraints": {"timeout_seconds": 7, "max_turns": 2}}
-    case = with_defaults(limits, timeout_seconds=9, max_turns=9)
-    assert (case.timeout_seconds, case.max_turns) == (7, 2)
-    case = with_defaults({**limits, "timeout_seconds": 1, "max_turns": 1})
-    assert (case.timeout_seconds, case.max_turns) == (1, 1)
-
-
 def test_lists_of_the_gate_are_joined_and_the_rest_is_the_cases() -> None:
     case = with_defaults(
         {"expect": {"must_contain": ["b", "c"], "exit_code": 1, "golden_file": "own.txt"}},

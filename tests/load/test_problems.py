@@ -9,7 +9,6 @@ from skillup.errors import Problem
 from skillup.load.problems import problems_from
 from skillup.load.yaml_reader import parse_yaml
 from skillup.schema.case import Case
-from skillup.schema.profile import Profile
 from skillup.schema.suite import Suite
 
 FILE = Path("x.yaml")
@@ -65,54 +64,6 @@ def test_each_problem_of_a_case_is_told_in_the_order_of_the_file() -> None:
             "`mcp`, `skill`, `agent`, `other`"
         ),
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        # keys
-        ("id: x", "1:1: input: `input` is missing; add it (what the agent is sent)"),
-        ("input: {prompt: a}\nconstraints:\n  max_turn: 1\n",
-         "3:3: constraints.max_turn: unknown key `max_turn`; did you mean `max_turns`?"),
-        ("input: {prompt: a}\ncontext: {git: {zzz: 1}}",
-         ("2:17: context.git.zzz: unknown key `zzz`; "
-         "known here: `init`, `checkout`, `apply_diff`, `remotes`")),
-        ("input: {prompt: a}\nqqqq: 1",
-         "2:1: qqqq: unknown key `qqqq`; `skillup schema` lists the keys that are known here"),
-        # a key in the wrong place
-        ("input: {prompt: a}\nhistory: []",
-         "2:1: history: unknown key `history`; it belongs to `input`: check the indentation"),
-        # the wrong kind of value
-        ("input: {prompt: a}\nassertions:\n  contains: x",
-         "2:1: assertions: a mapping is not a list; begin each item with `- `"),
-        ("input: {prompt: a}\ncontext:", ("2:1: context: nothing is written here; write a mapping, "
-         "or remove the key")),
-        # rules of the models
-        ("input: {prompt: a}\nassertions:\n- {type: contains, value: 1.10}\n",
-         "3:3: assertions[0]: this is read as a decimal number; put it in quotes"),
-        # unions: one message
-        ("input: {conversation: {max_turns: 2, persona: {objective: x, knowledge: 1.5}}}",
-         "1:73: input.conversation.persona.knowledge: this is read as a decimal number"),
-    ],
-)  # fmt: skip
-def test_one_problem_of_a_case_is_one_message(text: str, message: str) -> None:
-    (line,) = told(text, Case)
-    assert line.startswith(message)
-
-
-@pytest.mark.parametrize(
-    ("text", "messages"),
-    [
-        ("engine: x\nprices: {inpt: 1, output: 2}",
-         ["2:10: prices.inpt: unknown key `inpt`; did you mean `input`?"]),
-        ("engine: x\nprices:\n  sonnet: {input: 1, outpt: 2}",
-         ["3:22: prices.sonnet.outpt: unknown key `outpt`; did you mean `output`?"]),
-        ("engine: x\nprices: free",
-         ["2:9: prices: `free` is not a mapping; write `key: value` lines below it"]),
-    ],
-)  # fmt: skip
-def test_a_union_is_told_by_the_branch_that_was_meant(text: str, messages: list[str]) -> None:
-    assert told(text, Profile) == messages
 
 
 def test_a_missing_key_stands_where_its_mapping_does() -> None:

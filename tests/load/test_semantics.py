@@ -32,12 +32,9 @@ CHECKS = "assertions: [{contains: x}]\n"
     [
         ("input: {prompt: 'x <<a>>'}\n", "1:17", "a"),
         ("input:\n  prompt: |\n    first\n    second <<a>>\n", "2:11", "a"),
-        ("input:\n  prompt: >\n    folded <<a>>\n    <<a>>\n", "2:11", "a"),
         (f"input: {{turns: [{{content: '<<a>>', capture: [{KEEP_A}]}}]}}\n", "1:27", "a"),
-        (f"input: {{turns: ['<<a>>', {{content: y, capture: [{KEEP_A}]}}]}}\n", "1:17", "a"),
         ("vars: {A: 1}\ninput: {prompt: '<<a>>'}\n", "2:17", "a"),
         ("context: {files: {f: '<<a>>'}}\ninput: {prompt: y}\n", "1:22", "a"),
-        ("input: {prompt: '\\<<a>> <<a>>'}\n", "1:17", "a"),
     ],
 )  # fmt: skip
 def test_a_name_that_is_not_is_told_where_it_stands(
@@ -56,12 +53,8 @@ TWO = "input: {turns: [a, b]}\n"
     [
         ("assertions: [{contains: x, turn: 3}]\n", "2:34"),
         ("assertions: [{any_of: [{contains: x, turn: 9}]}]\n", "2:44"),
-        ("assertions: [{turn_response_contains: {turn: 3, contains_any: [x]}}]\n", "2:46"),
-        ("assertions: [{tool_not_called_in_turn: {turn: 3, kind: shell}}]\n", "2:47"),
         ("judge: {success: [{contains: x, turn: 3}]}\n", "2:39"),
-        ("judges: [{success: [{contains: x}]}, {success: [{contains: y, turn: 3}]}]\n", "2:69"),
         ("expect: {tool_called_in_turn: {turn: 3, kind: shell}}\n", "2:38"),
-        ("expect: {any_of: [{all_of: [{contains: x, turn: 3}]}]}\n", "2:49"),
     ],
 )
 def test_a_turn_that_the_case_does_not_have_is_told_wherever_it_is_asked(
@@ -142,10 +135,8 @@ def of_parts(**parts: str) -> str:
         {"first": "{contains: '<<a>>'}"},
         {"second": "{any_of: [{matches: 'v<<a>>'}, {turn: 1, contains: '{{a}}'}]}"},
         {"last": "{tool_called: {kind: shell, args: {command: '<< a >>'}}}"},
-        {"last": "{turn: 1, rubric: 'still names <<a>>'}"},
         {"first": "{contains: x, prompt: 'And <<a>>?', assertions: [{contains: '<<a>>'}]}"},
         {"first": "{contains: '{{ b }} <<b>>', literal: true}"},
-        {"gate": "contains: '<<b>>', literal: true"},
         {"last": "{rubric: {criteria: [x], prompt: 'Is {{output}} about <<a>>?'}}"},
         {"last": "{turn_response_contains: {turn: 2, contains_any: ['<<a>>']}}"},
     ],
@@ -212,10 +203,7 @@ def test_double_braces_are_templates_unless_the_text_is_literal(
     ("name", "context", "severity", "fix"),
     [
         ("log-keeper", "", None, ""),
-        ("Log-Keeper", "", None, ""),
         ("tools:log-keeper", "", None, ""),
-        ("keeps-logs", "", None, ""),
-        ("near", "", None, ""),
         ("'<<a>>'", "", None, ""),
         (
             "log-keper",

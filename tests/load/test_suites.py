@@ -92,23 +92,15 @@ def test_in_evals_paths_start_from_the_skill_or_from_the_suite_itself(tmp_path: 
 def test_an_id_that_is_taken_is_told_with_both_files(tmp_path: Path) -> None:
     files = {
         "eval.yaml": "name: d\n",
-        "a.yaml": named("same"),
+        "a.yaml": named("Same"),
         "b.yaml": f"title: t\n{named('same')}",
     }
     assert told(load(tmp_path, files)) == [
         (
-            "b.yaml:2:5: id: `same` is the id of `same` (a.yaml:1) already; give one of them "
+            "b.yaml:2:5: id: `same` is the id of `Same` (a.yaml:1) already; give one of them "
             "another id; upper and lower case are the same in file names"
         ),
     ]
-
-
-def test_ids_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
-    loaded = load(
-        tmp_path, {"eval.yaml": "name: d\n", "a.yaml": named("Echo"), "b.yaml": named("echo")}
-    )
-    (problem,) = told(loaded)
-    assert problem.startswith("b.yaml:1:5: id: `echo` is the id of `Echo` (a.yaml:1) already")
 
 
 def test_a_dependency_on_no_case_is_told_with_what_may_be_meant(tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skillup.errors import InvalidFilesError, Problem
@@ -110,40 +109,6 @@ def test_values_and_keys_are_located(
     document = parse_yaml(CASE, FILE)
     assert document.locate(loc) == value
     assert document.locate(loc, key=True) == key
-
-
-texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), max_size=12)
-scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts
-nested = st.recursive(
-    scalars, lambda inner: st.lists(inner) | st.dictionaries(texts, inner), max_leaves=20
-)
-
-
-class _Dumper(yaml.SafeDumper):
-    """Quotes every text, for YAML 1.1 and 1.2 disagree about plain ones; writes no aliases."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
-def _quoted(dumper: _Dumper, text: str) -> yaml.Node:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
-
-
-_Dumper.add_representer(str, _quoted)
-
-
-@settings(max_examples=40)
-@given(st.dictionaries(texts, nested), st.booleans())
-def test_what_is_dumped_is_read_back_with_places_inside_the_text(
-    data: dict[str, Any], flow: bool
-) -> None:
-    text = yaml.dump(data, Dumper=_Dumper, default_flow_style=flow, allow_unicode=True)
-    document = parse_yaml(text, FILE)
-    assert document.data == data
-    places = [document.locate((key,), key=True) for key in document.data]
-    assert places == sorted(places)
-    assert all(1 <= line <= text.count("\n") + 1 for line, _ in places)
 
 
 yamlish = st.text(st.sampled_from("ab1:-?#&*!|>'\"%@`{}[],~<. \n\r\t\\=é\ufeff"), max_size=40)
