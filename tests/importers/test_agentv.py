@@ -21,10 +21,7 @@ def test_a_conversation_keeps_its_turns_and_its_rules(convert: Convert) -> None:
             turns:
               - input: What is 15% of 200?
                 expected_output: "30"
-                assertions:
-                  - Says 30
-                  - Shows the steps
-                  - {type: contains, value: "30", required: true}
+                assertions: [Says 30, Shows steps, {type: contains, value: "30", required: true}]
               - input: Double it.
                 assertions: ["Says 60"]
             assertions: ["Stays on topic"]
@@ -38,12 +35,7 @@ def test_a_conversation_keeps_its_turns_and_its_rules(convert: Convert) -> None:
         "content": "What is 15% of 200?",
         "expected_output": "30",
         "assertions": [
-            {
-                "rubric": {
-                    "criteria": ["Says 30", "Shows the steps"],
-                    "threshold": 0.8,
-                }
-            },
+            {"rubric": {"criteria": ["Says 30", "Shows steps"], "threshold": 0.8}},
             {"required": True, "contains": "30", "case_sensitive": True},
         ],
     }
@@ -53,27 +45,39 @@ def test_a_conversation_keeps_its_turns_and_its_rules(convert: Convert) -> None:
     assert result.notes == []
 
 
-def test_messages_before_the_last_one_become_history(convert: Convert) -> None:
-    case = convert("""
+def test_messages_of_suite_and_test_become_system_history_and_prompt(convert: Convert) -> None:
+    result = convert("""
+        name: defaults
+        input: [{role: system, content: Shared.}]
+        assert: [{type: contains, value: all}]
         tests:
           - id: debugging
             input:
-              - {role: system, content: You debug.}
               - {role: user, content: It fails.}
               - {role: assistant, content: How?}
               - {role: user, content: At the end.}
               - {role: user, content: Off by one.}
-            criteria: Finds the bug
-        """).case
-    assert case["input"] == {
-        "system": "You debug.",
+            expected_output: [{role: assistant, content: Yes.}]
+            assert: [{type: icontains, value: own}]
+          - {id: b, input: hi, execution: {skip_defaults: true}, criteria: Finds the bug}
+        """)
+    first, second = result.cases
+    assert first["input"] == {
+        "system": "Shared.",
         "history": [
             {"role": "user", "content": "It fails."},
             {"role": "assistant", "content": "How?"},
         ],
         "prompt": "At the end.\n\nOff by one.",
     }
-    assert case["assertions"] == [{"rubric": "Finds the bug"}]
+    assert first["expected_output"] == "Yes."
+    assert first["assertions"] == [
+        {"contains": "own"},
+        {"contains": "all", "case_sensitive": True},
+    ]
+    assert second["input"] == {"prompt": "hi"}
+    assert second["description"] == "Finds the bug"
+    assert second["assertions"] == [{"rubric": "Finds the bug"}]
 
 
 def test_prompts_are_crossed_with_tests_and_filled_in(convert: Convert) -> None:
@@ -118,25 +122,6 @@ def test_tests_come_from_files_and_globs(convert: Convert, tmp_path: Path) -> No
     assert result.noted("scenarios") == ["not carried over"]
 
 
-def test_suite_input_and_assertions_are_skipped_on_request(convert: Convert) -> None:
-    result = convert("""
-        name: defaults
-        input: [{role: system, content: Shared.}]
-        assert: [{type: contains, value: all}]
-        tests:
-          - {id: a, input: hi, assert: [{type: icontains, value: own}]}
-          - {id: b, input: hi, execution: {skip_defaults: true}, assert: [x]}
-        """)
-    first, second = result.cases
-    assert first["input"] == {"system": "Shared.", "prompt": "hi"}
-    assert first["assertions"] == [
-        {"contains": "own"},
-        {"contains": "all", "case_sensitive": True},
-    ]
-    assert second["input"] == {"prompt": "hi"}
-    assert second["assertions"] == [{"rubric": "x"}]
-
-
 def test_attached_files_go_into_the_workspace(convert: Convert, tmp_path: Path) -> None:
     fixtures = tmp_path / "project" / "fixtures"
     fixtures.mkdir(parents=True)
@@ -172,13 +157,9 @@ def test_files_outside_of_the_project_or_hidden_are_not_touched(
     (tmp_path / "outside.txt").write_text("private")
     (tmp_path / "project" / ".ssh").mkdir(parents=True)
     (tmp_path / "project" / ".ssh" / "id_rsa").write_text("private")
-    result = convert(f"""
-        name: thief
-        tests:
-          - id: a
-            input: [{{role: user, content: [{{type: file, value: {reference}}}]}}]
-            assert: [x]
-        """)
+    content = f"[{{type: file, value: {reference}}}]"
+    message = f"[{{role: user, content: {content}}}]"
+    result = convert(f"name: thief\ntests: [{{id: a, input: {message}, assert: [x]}}]")
     written = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert not any("private" in path.read_text() for path in written)
     assert any("not read" in note for note in result.notes)
@@ -196,7 +177,9 @@ def test_run_controls_become_settings(convert: Convert) -> None:
           env: {REGION: "{{ env.REGION }}"}
           setup: {command: [npm, ci, a b]}
         tests:
-          - {id: first, input: a, assert: [x]}
+          - id: first
+            input: "In {{ env.REGION }}?"
+            assertions: [{name: judge, type: llm_judge, prompt: Kind?}, {type: composite}]
           - id: second
             input: b
             threshold: 0.9
@@ -211,27 +194,14 @@ def test_run_controls_become_settings(convert: Convert) -> None:
     assert result.suite["cases"]["parallelism"] == 2
     assert result.suite["environment"] == {"env": {"REGION": "${REGION:-}"}}
     first, second = result.cases
-    assert first["tags"] == ["smoke"]
+    assert (first["input"]["prompt"], first["tags"]) == ("In <<REGION>>?", ["smoke"])
+    assert first["vars"] == {"REGION": "{{ env.REGION }}"}, "the environment is never looked at"
+    assert first["assertions"] == [{"name": "judge", "rubric": "Kind?"}]
     assert first["context"]["setup"] == ["npm ci 'a b'"]
     assert second["depends_on"] == ["first"]
     assert second["tags"] == ["smoke", "conversation:shop"]
     assert (second["pass_threshold"], second["trials"], second["timeout_seconds"]) == (0.9, 2, 5)
     assert result.noted("evaluate_options.budget_usd") == ["not carried over"]
-
-
-def test_names_of_the_environment_are_never_looked_up(convert: Convert) -> None:
-    case = convert("""
-        tests:
-          - id: old
-            expected_outcome: Explains it
-            input: [{role: user, content: "In {{ env.REGION }}?"}]
-            expected_output: [{role: assistant, content: Yes.}]
-            assertions: [{name: judge, type: llm_judge}, {name: gate, type: composite}]
-        """).case
-    assert case["input"]["prompt"] == "In <<REGION>>?"
-    assert case["vars"] == {"REGION": "{{ env.REGION }}"}
-    assert (case["expected_output"], case["description"]) == ("Yes.", "Explains it")
-    assert case["assertions"] == [{"name": "judge", "rubric": "Explains it"}]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +212,6 @@ def test_names_of_the_environment_are_never_looked_up(convert: Convert) -> None:
         ("tests:\n  - id: a\n    input: ''\n    assert: [x]\n", 2, "no user message"),
         ("tests:\n  - id: a\n    mode: conversation\n    turns: [{input: ' '}]\n", 4, "empty"),
         ("tests:\n  - 3\nexecution: {}\n", 2, "not a test"),
-        ("tests:\n  - id: a\n   input: b\n", 3, ""),
         ("tests:\n  - {id: a, mode: conversation, aggregation: median, turns: [c]}\n", 2,
          "aggregation"),
     ],

@@ -75,12 +75,6 @@ def test_files_of_the_corpus_come_out_as_expected(tmp_path: Path, path: Path) ->
     assert outcome(grade.assertions) == sorted(wanted)
 
 
-@pytest.mark.parametrize("path", INPUTS, ids=lambda path: str(path.stem))
-def test_every_file_of_the_corpus_is_known_for_what_it_is(tmp_path: Path, path: Path) -> None:
-    assert is_judge_input(path)
-    assert read_judge_input(path, BlobStore(tmp_path)).record.turns
-
-
 def test_entries_become_turns_with_their_calls(tmp_path: Path) -> None:
     call = {"id": "a", "name": "read_file", "arguments": {"path": "x"}}
     given = read(

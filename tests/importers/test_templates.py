@@ -41,14 +41,6 @@ def test_templates_are_filled_in(text: str, variables: str, result: Any) -> None
     assert filled(text, variables) == result
 
 
-def test_a_name_without_a_value_is_empty_and_is_reported() -> None:
-    scope, source = scope_of("x: 'a {{ nobody }} b'")
-    node = SourceValue.top(source).with_scope(scope).get("x")
-    assert node is not None
-    assert node.text() == "a  b"
-    assert [note.what for note in source.notes({})] == ["`nobody` has no value"]
-
-
 def test_where_names_may_be_plain_text_an_unknown_one_stays() -> None:
     assert filled("leak {{ SECRET }}", empties=False) == "leak {{ SECRET }}"
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
-import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -66,24 +63,3 @@ def test_threads_may_store_the_same_content_at_once(tmp_path: Path) -> None:
     assert sorted(path.name for path in files) == sorted(
         hashlib.sha256(content).hexdigest() for content in contents
     )
-
-
-def test_processes_that_are_killed_leave_no_half_blob(tmp_path: Path) -> None:
-    program = f"""
-from pathlib import Path
-from skillup.workspace.blobs import BlobStore
-blobs = BlobStore(Path({str(tmp_path / "blobs")!r}))
-print("ready", flush=True)
-for number in range(100_000):
-    blobs.put(str(number % 200).encode() * 200_000)
-"""
-    for round_number in range(3):
-        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as writer:
-            assert writer.stdout is not None
-            assert writer.stdout.read(5) == b"ready"
-            time.sleep(0.05 * round_number)
-            writer.kill()
-    blobs = BlobStore(tmp_path / "blobs")
-    blobs.remove_temporary_files()
-    for path in (tmp_path / "blobs").rglob("*"):
-        assert path.is_dir() or blobs.get(path.name) is not None

@@ -37,16 +37,6 @@ def test_everything_is_committed_on_main_the_same_on_every_machine(tmp_path: Pat
     assert preparation.git("log", "-1", "--format=%an") == "skillup\n"
 
 
-def test_with_nothing_to_commit_there_is_a_commit_and_remotes_are_not_fetched(
-    preparation: Preparation,
-) -> None:
-    remote = {"name": "origin", "url": "https://example.invalid/a/b.git"}
-    preparation.made({"git": {"init": True, "checkout": "feature/x", "remotes": [remote]}})
-    assert preparation.git("log", "--format=%s %ad") != ""
-    assert preparation.git("branch", "--show-current") == "feature/x\n"
-    assert preparation.git("remote", "get-url", "origin") == f"{remote['url']}\n"
-
-
 def test_the_users_own_git_has_no_say(
     preparation: Preparation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,9 +53,11 @@ def test_the_users_own_git_has_no_say(
         "GIT_CONFIG_KEY_0": "commit.gpgSign",
         "GIT_CONFIG_VALUE_0": "true",
     }
-    preparation.made({"git": {"init": True}})
+    remote = {"name": "origin", "url": "https://example.invalid/a/b.git"}
+    preparation.made({"git": {"init": True, "checkout": "feature/x", "remotes": [remote]}})
     preparation.env = {"PATH": preparation.env["PATH"]}
-    assert preparation.git("log", "--format=%an %D") == "skillup HEAD -> main\n"
+    assert preparation.git("log", "--format=%an %D") == "skillup HEAD -> feature/x\n"
+    assert preparation.git("remote", "get-url", "origin") == f"{remote['url']}\n"
 
 
 @pytest.mark.parametrize("init", [True, False])
@@ -139,16 +131,6 @@ def test_a_repository_in_the_fixture_keeps_its_history_and_runs_no_hooks(
     ]
     assert preparation.git("branch", "--show-current") == "other\n"
     assert tree_of(preparation.root) == {"a": "x"}
-
-
-def test_a_branch_that_is_not_there_is_made(preparation: Preparation) -> None:
-    fixture = make_tree(preparation.suite / "f", {"a": "x"})
-    user = ["-c", "user.name=A", "-c", "user.email=a@b"]
-    for command in (["init", "-q"], [*user, "commit", "-q", "--allow-empty", "-m", "one"]):
-        subprocess.run(["git", "-C", fixture, *command], check=True)
-    preparation.made({"fixture": "f", "git": {"checkout": "new"}})
-    assert preparation.git("branch", "--show-current") == "new\n"
-    assert preparation.git("status", "--porcelain") == "?? a\n"
 
 
 @pytest.mark.parametrize(

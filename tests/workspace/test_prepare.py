@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from skillup.schema.case import Context
-from skillup.workspace.prepare import PreparedWorkspace
 from skillup.workspace.skills import SkillToInstall
 from tests.support.preparation import Preparation
 from tests.support.trees import make_tree, tree_of
@@ -100,13 +99,6 @@ def test_a_failing_setup_command_stops_with_its_output(preparation: Preparation)
     assert sorted(tree_of(preparation.root)) == ["first"]
 
 
-def test_a_long_output_is_cut_at_its_beginning(preparation: Preparation) -> None:
-    script = "i=0; while [ $i -lt 5000 ]; do echo line $i >&2; i=$((i+1)); done; exit 1"
-    evidence = preparation.error({}, setup_steps=[script]).evidence
-    assert len(evidence) < 5000
-    assert evidence.endswith("line 4999")
-
-
 def test_a_setup_command_that_hangs_is_ended(preparation: Preparation) -> None:
     error = preparation.error({"setup": ["echo begun; sleep 300"]}, timeout_seconds=1.0)
     assert "did not end within 1 s" in error.message
@@ -122,21 +114,6 @@ def test_setup_commands_have_no_input_and_the_given_environment_only(
     assert "secret" not in (root / "env").read_text()
     error = preparation.error({"setup": ["true"]}, env={"PATH": "/nonexistent"})
     assert "is there a shell" in error.message
-
-
-def test_skills_are_installed_and_named(preparation: Preparation, tmp_path: Path) -> None:
-    one = make_tree(tmp_path / "one", {"SKILL.md": ""})
-    two = make_tree(tmp_path / "two", {"SKILL.md": ""})
-    outcome = preparation.outcome(
-        {}, skills=[SkillToInstall("one", one), SkillToInstall("two", two, role="distractor")]
-    )
-    assert isinstance(outcome, PreparedWorkspace)
-    assert [(skill.name, skill.role) for skill in outcome.skills] == [
-        ("one", "under_test"),
-        ("two", "distractor"),
-    ]
-    assert outcome.skill_paths["one"] == outcome.root / ".claude" / "skills" / "one"
-    assert outcome.skill_paths["one"].is_dir()
 
 
 def test_an_unusable_skill_and_a_disk_that_refuses_are_errors(

@@ -159,18 +159,6 @@ def test_a_snapshot_that_nobody_wants_any_more_is_given_up(
     assert len(asked) == 5
 
 
-def test_a_file_kept_back_before_is_kept_when_there_is_room(
-    tmp_path: Path, blobs: BlobStore
-) -> None:
-    root = make_tree(tmp_path / "w", {"a": "x" * 60, "b": "y" * 60})
-    limits = SnapshotLimits(kept_total=100)
-    first = take_snapshot(root, blobs, limits=limits)
-    (root / "a").unlink()
-    second = take_snapshot(root, blobs, first, limits)
-    assert second.files["b"].kept
-    assert blobs.read_state(second.files["b"]) == b"y" * 60
-
-
 def test_a_file_that_changes_within_the_same_tick_is_read_again(
     tmp_path: Path, blobs: BlobStore
 ) -> None:

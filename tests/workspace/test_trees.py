@@ -21,14 +21,6 @@ from tests.support.trees import make_tree, tree_of
 ODD_NAMES = ["with space", "Grüße 你好", "new\nline", "-rf", "*", "'\"", "..dots", "trailing "]
 
 
-def test_odd_names_are_copied(tmp_path: Path) -> None:
-    tree = {f"{name}/{name}": name for name in ODD_NAMES}
-    make_tree(tmp_path / "from", tree)
-    (tmp_path / "to").mkdir()
-    copy_fixture(tmp_path / "from", tmp_path / "to")
-    assert tree_of(tmp_path / "to") == tree
-
-
 def test_permissions_times_and_empty_directories_are_kept(tmp_path: Path) -> None:
     source = make_tree(tmp_path / "from", {"run.sh": "x", "secret": "y", "locked/file": "z"})
     (source / "empty").mkdir()
