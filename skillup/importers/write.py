@@ -172,8 +172,7 @@ def lay_out(draft: SuiteDraft, directory: Path) -> dict[Path, str | Path]:
             Case.model_validate(data)
         except ValidationError as error:
             problems.extend(_problem(case, detail) for detail in error.errors())
-        header = _header(directory / "cases", "case")
-        files[directory / case.file] = to_yaml(data, header=header)
+        files[directory / case.file] = to_yaml(data)
     if problems:
         raise InvalidFilesError(problems)
     paths = [relative(root, directory / case.file) for case in draft.cases]
@@ -189,7 +188,7 @@ def lay_out(draft: SuiteDraft, directory: Path) -> dict[Path, str | Path]:
         }
     )
     Suite.model_validate(suite)
-    files[directory / SUITE_FILE] = to_yaml(suite, header=_header(directory, "suite"))
+    files[directory / SUITE_FILE] = to_yaml(suite)
     return files
 
 
@@ -208,11 +207,6 @@ def schema_path(directory: Path, kind: str) -> str:
     """The workspace's JSON Schema, as a file in `directory` names it; empty if it has none."""
     path = workspace_root(directory) / "docs" / "schema" / f"{kind}.schema.json"
     return relative(directory, path) if path.is_file() else ""
-
-
-def _header(directory: Path, kind: str) -> str:
-    schema = schema_path(directory, kind)
-    return f"# yaml-language-server: $schema={schema}\n" if schema else ""
 
 
 def write_files(

@@ -37,9 +37,9 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def to_yaml(data: dict[str, Any], *, header: str = "") -> str:
-    """`data` in block style, keys in their order, after the lines of `header` (comments)."""
-    body = yaml.dump(
+def to_yaml(data: dict[str, Any]) -> str:
+    """`data` in block style, keys in their order."""
+    text: str = yaml.dump(
         data,
         Dumper=_Dumper,
         sort_keys=False,
@@ -47,4 +47,4 @@ def to_yaml(data: dict[str, Any], *, header: str = "") -> str:
         default_flow_style=False,
         width=100,
     )
-    return f"{header}{body}"
+    return text

@@ -96,13 +96,8 @@ class CaseText:
     notes: tuple[str, ...] = ()  # What of the session is not in the case
 
 
-def case_of_session(
-    session: RecordedSession,
-    *,
-    schema: str,
-    case_id: str | None = None,
-) -> CaseText:
-    """The case of a session; `schema` is what its header names for editors, if anything.
+def case_of_session(session: RecordedSession, *, case_id: str | None = None) -> CaseText:
+    """The case of a session.
 
     Its id is made of the first words if none is given. Raises UsageError if the session has no
     message that was answered.
@@ -125,8 +120,7 @@ def case_of_session(
     )
     name = one_line(session.summary.session_id or session.path.stem, 80)
     started = f", {session.summary.started}" if session.summary.started else ""
-    head = [f"# yaml-language-server: $schema={schema}"] if schema else []
-    head.append(f"# Made from the {session.engine} session {name}{started}.")
+    head = [f"# Made from the {session.engine} session {name}{started}."]
     if cwd := session.summary.cwd:
         head.append(f"# What it needs of its workspace, {cwd}, belongs in `context.fixture`.")
     head += [
@@ -161,8 +155,7 @@ def _item(data: dict[str, Any]) -> str:
     return textwrap.dedent(to_yaml({"x": [data]}).partition("\n")[2])
 
 
-def suite_text(schema: str, engine: str) -> str:
+def suite_text(engine: str) -> str:
     """The smallest suite for a case that has none."""
     data = {"name": "from-sessions", "engine": {"name": engine}, "skills": []}
-    header = f"# yaml-language-server: $schema={schema}\n" if schema else ""
-    return to_yaml(data, header=header)
+    return to_yaml(data)

@@ -185,7 +185,6 @@ def test_run_controls_become_settings(convert: Convert) -> None:
             threshold: 0.9
             run: {repeat: 2, timeout_seconds: 5}
             depends_on: [first, nobody]
-            conversation_id: shop
             assert: [x]
         """)
     assert result.suite["cases"]["defaults"] == {
@@ -199,7 +198,6 @@ def test_run_controls_become_settings(convert: Convert) -> None:
     assert first["assertions"] == [{"name": "judge", "rubric": "Kind?"}]
     assert first["context"]["setup"] == ["npm ci 'a b'"]
     assert second["depends_on"] == ["first"]
-    assert second["tags"] == ["smoke", "conversation:shop"]
     assert (second["pass_threshold"], second["trials"], second["timeout_seconds"]) == (0.9, 2, 5)
     assert result.noted("evaluate_options.budget_usd") == ["not carried over"]
 

@@ -104,8 +104,6 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
     ("{type: factuality, value: f}", [{"rubric": "The answer agrees with these facts: f"}]),
     ("{type: g-eval, value: [a, b]}",
      [{"rubric": {"criteria": [{"outcome": "a"}, {"outcome": "b"}], "threshold": 0.8}}]),
-    ("{type: conversation-relevance, threshold: 0.5, config: {windowSize: 3}}",
-     [{"relevance": {"threshold": 0.5, "window_size": 3}}]),
     ("{type: is-refusal}", [{"rubric": "The agent refuses to do what was asked."}]),
     ("{type: contains, value: a, metric: m, weight: 0, required: true}",
      [{"name": "m", "required": True, "contains": "a", "case_sensitive": True, "weight": 0}]),
@@ -283,5 +281,3 @@ def test_a_schema_that_cannot_be_applied_is_an_error_and_no_verdict(
 def test_promptfoos_thresholds_are_its_own(text: str, made: Any) -> None:
     """V7: a threshold is kept; a missing one is promptfoo's."""
     assert converted(text, promptfoo=True)[0] == [{"rubric": made}]
-    relevance, _ = converted("{type: conversation-relevance}", promptfoo=True)
-    assert relevance == [{"relevance": {"threshold": 0}}]

@@ -68,23 +68,6 @@ def test_nothing_is_written_if_one_of_them_is_broken(source: Path, tmp_path: Pat
     assert not (tmp_path / "out").exists()
 
 
-def test_in_a_workspace_its_own_schemas_are_named(source: Path, tmp_path: Path) -> None:
-    root = tmp_path / "workspace"
-    for folder in ("engines", "cases", "docs/schema"):
-        (root / folder).mkdir(parents=True)
-    for name in ("suite", "case"):
-        (root / "docs" / "schema" / f"{name}.schema.json").write_text("{}")
-    out = root / "cases" / "imported"
-    import_files([source], out)
-    import_files([source], tmp_path / "elsewhere")
-    assert (tmp_path / "elsewhere/cases/one.yaml").read_text().startswith("id: one\n")
-    assert (
-        (out / "cases" / "one.yaml")
-        .read_text()
-        .startswith("# yaml-language-server: $schema=../../../docs/schema/case.schema.json\n")
-    )
-
-
 def test_names_that_differ_in_case_only_get_files_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "cases.json"
     tests = [{"id": name, "input": "x", "criteria": "c"} for name in ("A b", "a-b", "../../x", "é")]

@@ -26,7 +26,7 @@ def made(tmp_path: Path, *said: tuple[str, Any], **more: Any) -> CaseText:
         rows.append(claude_row(kind, words, str(number), parent))
     path = write_rows(tmp_path / "session.jsonl", rows)
     session = read_session(path, session_format(path))
-    return case_of_session(session, schema="case.schema.json", **more)
+    return case_of_session(session, **more)
 
 
 def case_in(case: CaseText) -> Case:
@@ -116,7 +116,6 @@ def test_the_header_and_commands(tmp_path: Path) -> None:
     [turn] = turns_in(case)
     assert (turn.content, turn.slash_command) == ("/review all", True)
     assert "# A command of the agent's CLI" in case.text
-    assert case.text.startswith("# yaml-language-server: $schema=case.schema.json\n")
     assert "claude_code session s1" in case.text
     assert "# What it needs of its workspace, /project, belongs in" in case.text
 

@@ -128,13 +128,13 @@ def shown(path: Path) -> bool:
     given = record_of_session(session, CASE, "")
     assert grade_record(given, lambda _: None).status in ("PASS", "FAIL", "ERROR")
     try:
-        case = case_of_session(session, schema="")
+        case = case_of_session(session)
     except UsageError:
         return False
     folder = path.parent / "made"
     folder.mkdir(exist_ok=True)
     (folder / "made.yaml").write_bytes(case.text.encode(errors="replace"))
-    (folder / "eval.yaml").write_text(suite_text("", session.engine), "utf-8")
+    (folder / "eval.yaml").write_text(suite_text(session.engine), "utf-8")
     loaded = load_paths([folder])
     assert [one for one in loaded.problems if one.severity == "error"] == [], case.text
     [[written]] = [suite.cases for suite in loaded.suites]

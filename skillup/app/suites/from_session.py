@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from skillup.errors import UsageError
-from skillup.importers.write import schema_path, slug, write_files
+from skillup.importers.write import slug, write_files
 from skillup.load.discover import SUITE_FILE
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import one_line
@@ -29,8 +29,7 @@ def write_case(session: str, out: Path | None, *, force: bool) -> int:
     path = find_session(session, session_files(session_homes(os.environ)))
     recorded = read_session(path, session_format(path))
     if out is None:
-        schema = schema_path(Path.cwd(), "case")
-        case = case_of_session(recorded, schema=schema)
+        case = case_of_session(recorded)
         sys.stdout.write(_printable(case.text))
         _say(*(f"note: {note}" for note in case.notes))
         return 0
@@ -47,11 +46,10 @@ def write_case(session: str, out: Path | None, *, force: bool) -> int:
     places = (place / name for place in (folder, *folder.parents) for name in ("", "evals"))
     suite = next((p / SUITE_FILE for p in places if (p / SUITE_FILE).is_file()), None)
     case_id = slug(out.stem, otherwise="session")
-    case = case_of_session(recorded, schema=schema_path(folder, "case"), case_id=case_id)
+    case = case_of_session(recorded, case_id=case_id)
     files = {out: case.text}
     if suite is None:
-        schema = schema_path(folder, "suite")
-        files[folder / SUITE_FILE] = suite_text(schema, recorded.engine)
+        files[folder / SUITE_FILE] = suite_text(recorded.engine)
     write_files({path: _printable(text) for path, text in files.items()}, force=True)
     _say(*(f"wrote {shown_path(path)}" for path in files))
     _say(*(f"note: {note}" for note in case.notes))

@@ -118,10 +118,6 @@ def read_environment(
         value = command.take()
         words = map(as_text, value) if isinstance(value, list) else None
         setup.append(shlex.join(words) if words is not None else as_text(value))
-        command.changed(
-            "a command that prepares the workspace",
-            "it runs in the trial's workspace: what it needs must be there",
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +227,6 @@ class CaseBuilder:
             case.placed, case.setup = [], []
             read_environment(environment, self.suite.draft, case.placed, case.setup)
         case.tags = [*self.suite.tags, *read_tags(node.get("tags"))]
-        if group := node.get("conversation_id").text():
-            case.tags.append(f"conversation:{group}")
         case.title = node.get("description").text()
         case.id = node.get("id").text() or (slug(case.title) if case.title else self.test.name)
         # Whether something judges it depends on the assertions; it is worth reading in any case.
@@ -307,15 +301,8 @@ class CaseBuilder:
         if not given.prompt.strip():
             raise self.node.refuse("there is no user message in this test", "give it an input")
         case.system, case.history = given.system, given.history
-        reference = self._expected()
-        turn: dict[str, Any] = {"content": given.prompt}
-        turn["expected_output"] = self._answer_text(reference)
-        turn["assertions"] = checks = self._checks()
-        if turn["expected_output"] and checks and not self.suite.promptfoo:
-            reference.changed(
-                "a reference that the other tool only shows to its judges",
-                "here it is a check of its own: a judge compares the answer with it",
-            )
+        expected = self._answer_text(self._expected())
+        turn = {"content": given.prompt, "expected_output": expected, "assertions": self._checks()}
         case.turns.append(turn)
         # Promptfoo's `_conversation` as a test writes it; a prompt that uses it has the agent's.
         past = self.scope.variables.get(_HISTORY, self.node.nothing)
