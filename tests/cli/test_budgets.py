@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import signal
-import time
-from pathlib import Path
-
 import pytest
 
-from tests.support.project import GUARD_SECONDS, Outcome, Project
+from tests.support.project import Outcome, Project
 
 PASS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
 FAIL = PASS.replace("say: fine", "say: bad")
@@ -119,21 +114,3 @@ def test_what_a_budget_left_outranks_failures_and_what_max_fail_left_does_not(
     assert judged.exit_code == 1, judged.stderr
     assert resume(project, "--max-tokens", "1").exit_code == 3
     assert project.run("judge", "out", "-q").exit_code == 3
-
-
-def test_an_interrupted_run_says_so_in_its_result(project: Project, tmp_path: Path) -> None:
-    begun = tmp_path / "begun"
-    steps = f"steps: [{{run: 'touch {begun}; sleep 60'}}]"
-    case = PASS.replace("say: fine", f"say: fine, {steps}")
-    project.write({"eval.yaml": "name: d\n", "a.yaml": case})
-    with project.start("run", ".", "--out", "out", "--trials", "3", "-j", "1") as process:
-        end = time.monotonic() + GUARD_SECONDS
-        while not begun.exists() and time.monotonic() < end:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        _, stderr = process.communicate(timeout=GUARD_SECONDS)
-    assert process.returncode == 130
-    result = json.loads((project.root / "out/result.json").read_text(encoding="utf-8"))
-    assert result["stopped"] == {"kind": "interrupted", "message": "interrupted by a signal"}
-    assert "stopped: interrupted by a signal; no trial was run: a ×3" in stderr
-    assert f"go on with: skillup run --resume {project.root / 'out'}\n" in stderr

@@ -131,8 +131,6 @@ def test_what_a_judge_failed_on_is_apart_and_makes_it_an_error(project: Project)
     [
         (("--against", "a:b", "--against", "a:b"), "is there twice"),
         (("--against", "a:b", "--judge-model", "a:c"), "not for comparisons"),
-        (("--against", "a:b", "-k", "none"), "no record to judge"),
-        (("--labels", "none.csv"), "cannot be read"),
         (("--labels", "empty.csv"), "has no label yet"),
         (("--labels", "other.csv"), "no label is of anything that was judged"),
         (("--write-labels", "empty.csv"), "is there already"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -27,13 +26,6 @@ def suite(project: Project) -> Project:
     )
 
 
-def started(project: Project) -> list[str]:
-    """The trials of the run in `out`, in the order in which they began."""
-    lines = (project.root / "out/events.jsonl").read_text(encoding="utf-8").splitlines()
-    events = [json.loads(line) for line in lines]
-    return [event["job"] for event in events if event["event"] == "trial_started"]
-
-
 def by_engine(result: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for case in result["cases"]:
@@ -47,23 +39,6 @@ def test_every_case_is_held_by_every_engine(suite: Project) -> None:
     assert by_engine(outcome.data) == {"one": ["PASS"] * 6, "two": ["PASS"] * 6}
     columns = {column["engine"]: column["rate"] for column in outcome.data["analysis"]["engines"]}
     assert {name: rate["passed"] for name, rate in columns.items()} == {"one": 6, "two": 6}
-
-
-@pytest.mark.slow
-def test_a_slow_engine_does_not_take_all_places(project: Project) -> None:
-    waits = CASE.replace("say: fine", "say: fine, steps: [{run: 'sleep $NAP'}]")
-    project.write(
-        {
-            "eval.yaml": "name: d\n",
-            **{f"c{n}.yaml": waits for n in range(4)},
-            "engines/slow.yaml": "engine: scripted\nenv: {NAP: '5'}\n",
-            "engines/quick.yaml": "engine: scripted\nenv: {NAP: '0'}\n",
-        }
-    )
-    project.run("run", ".", "-e", "slow", "-e", "quick", "-j", "2", "--out", "out")
-    began = [job.split("/")[1] for job in started(project)]
-    assert sorted(began[:2]) == ["quick", "slow"]
-    assert began[2:4] == ["quick", "quick"]
 
 
 def test_what_depends_on_a_case_depends_on_it_on_the_same_engine(suite: Project) -> None:

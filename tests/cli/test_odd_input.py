@@ -32,20 +32,16 @@ def refused(outcome: Outcome) -> str:
     [
         ("nowhere", "no such file or folder"),
         ("s/notes.txt", "not a YAML file"),
-        ("empty", "no eval.yaml in it or below it"),
         ("folder", "no eval.yaml in it or below it"),
         ("binary/eval.yaml", "UTF-8"),
         ("nul/eval.yaml", "#x0000"),
-        ("list/eval.yaml", "mapping"),
         ("loop/eval.yaml", ""),
         ("pipe/eval.yaml", ""),
     ],
 )
 def test_a_path_that_is_no_suite(project: Project, verb: str, path: str, said: str) -> None:
-    project.write(
-        {**SUITE, "s/notes.txt": "x", "list/eval.yaml": "- a\n", "nul/eval.yaml": "a: \0\n"}
-    )
-    for name in ("empty", "folder/eval.yaml", "binary", "loop", "pipe"):
+    project.write({**SUITE, "s/notes.txt": "x", "nul/eval.yaml": "a: \0\n"})
+    for name in ("folder/eval.yaml", "binary", "loop", "pipe"):
         (project.root / name).mkdir(parents=True)
     (project.root / "binary/eval.yaml").write_bytes(Path(sys.executable).read_bytes()[:4096])
     (project.root / "loop/eval.yaml").symlink_to("eval.yaml")
@@ -67,21 +63,13 @@ def test_a_suite_that_may_not_be_read(project: Project) -> None:
         (["--out", "full/file"], "full/file"),
         (["--resume", "nowhere"], "there is no run nowhere"),
         (["--resume", "full"], "is no run directory"),
-        (["--resume", "garbage"], "garbage"),
         (["--resume", "other"], "written by another version"),
         (["--resume", "full", "s"], "--resume goes on with what the run was asked to do"),
         (["--var", "novalue"], "not NAME=VALUE"),
-        (["--var", "=x"], "not NAME=VALUE"),
         (["-j", "0"], "--parallel"),
-        (["-j", "many"], "--parallel"),
-        (["--trials", "0"], "--trials"),
-        (["--max-fail", "0"], "--max-fail"),
         (["--engine", "nope"], "there is no engine `nope`"),
-        (["--engine", "nope.yaml"], "no such file"),
         (["--engine", "scripted", "--engine", "scripted"], "given twice"),
         (["-k", "zzz"], "no case matches the selection"),
-        (["--tag", "zzz"], "no case matches the selection"),
-        (["--bogus"], "no such option"),
     ],
 )
 def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: str) -> None:
@@ -89,7 +77,6 @@ def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: 
         {
             **SUITE,
             "full/file": "x",
-            "garbage/run.json": "{not json",
             "other/run.json": '{"schema_version": "x", "run_id": "r", "request": {"bogus": 1}}',
         }
     )
@@ -106,7 +93,7 @@ def test_names_of_files_cannot_write_to_the_terminal(project: Project) -> None:
     assert "\x1b" not in refused(project.run("list", name))
 
 
-@pytest.mark.parametrize("verb", ["run .", "show last", "doctor", "import x --out y"])
+@pytest.mark.parametrize("verb", ["run .", "doctor"])
 def test_a_current_directory_that_was_deleted_is_said(project: Project, verb: str) -> None:
     """S13."""
     script = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m skillup {verb}"

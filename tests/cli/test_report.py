@@ -60,24 +60,6 @@ def test_a_run_is_put_beside_an_earlier_one(project: Project) -> None:
     assert len(page.details) == 5
 
 
-def test_past_runs_make_its_trends(project: Project) -> None:
-    before, now = _runs(project)
-    project.run("report", "last", "--report", "html")
-
-    history = page_of(project.root / ".skillup/runs" / now / "report.html").index["history"]
-
-    flips = next(case for case in history if case["case_id"] == "flips")
-    assert [(mark["run_id"], mark["passed"], mark["held"]) for mark in flips["marks"]] == [
-        (before, 1, 1),
-        (now, 0, 1),
-    ]
-    assert flips["failing_since"]["run_id"] == now
-    assert flips["failing_since"]["runs"] == 1
-    project.run("report", before, "--report", "html")
-    older = page_of(project.root / ".skillup/runs" / before / "report.html").index["history"]
-    assert [len(case["marks"]) for case in older] == [1, 1], "what came later is not its past"
-
-
 def test_a_run_without_a_result_has_a_report_all_the_same(project: Project) -> None:
     _, now = _runs(project)
     run = project.root / ".skillup/runs" / now

@@ -24,14 +24,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path).write({"cases/eval.yaml": "name: lab\n", "cases/one.yaml": CASE})
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "word",
-    [
-        *("completed", "content", "session_id", "with_skill", "scripted", "events", "2026-11"),
-        *("passed", "walrus", "walrus-case", "project"),
-    ],
-)
+@pytest.mark.parametrize("word", ["completed", "walrus-case"])
 def test_the_records_are_whole_and_the_variable_is_named_before(
     project: Project, word: str
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.support.project import Project
-from tests.support.terminal import on_a_terminal
 
 CASE = "input: {prompt: hi}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n"
 
@@ -23,8 +22,6 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 TAKES_A_RUN = {
     "judge": ("judge", "RUN"),
     "resume": ("run", "--resume", "RUN"),
-    "export": ("export", "RUN", "--format", "markdown"),
-    "report": ("report", "RUN", "--report", "markdown"),
     "show": ("show", "RUN"),
 }
 
@@ -50,17 +47,3 @@ def test_what_is_no_run_is_told_with_those_that_are(project: Project, verb: str)
     several = project.run(*(year if x == "RUN" else x for x in TAKES_A_RUN[verb]))
     assert several.exit_code == 2
     assert f" runs begin with {year}\n  hint: say more of it: {year}" in several.stderr
-
-
-@pytest.mark.slow
-def test_a_run_elsewhere_is_named_by_its_place_in_the_last_line(project: Project) -> None:
-    environment = project.environment()
-    arguments = ("run", "s", "--out", "else where")
-    with on_a_terminal(*arguments, cwd=project.root, env=environment) as terminal:
-        terminal.ends()
-    assert "look: skillup show 'else where' · skillup view 'else where'" in terminal.shown
-
-    for quiet in ("--quiet", "--json"):
-        with on_a_terminal("run", "s", quiet, cwd=project.root, env=environment) as terminal:
-            terminal.ends()
-        assert "look:" not in terminal.shown

@@ -121,20 +121,6 @@ def test_what_is_not_there_is_told_with_what_is(
     assert says in outcome.stderr
 
 
-def test_damaged_and_ungraded_trials_are_told(tmp_path: Path) -> None:
-    project = Project(tmp_path).write(SUITE)
-    project.run("run", "s")
-    trials = project.latest_run() / "trials"
-    (trials / "fails/scripted/with_skill/1/record.json").write_text("{")
-    (trials / "fine/scripted/with_skill/1/grading.json").unlink()
-
-    outcome = project.run("show")
-
-    assert outcome.exit_code == 0, outcome.stderr
-    assert "fails/scripted/with_skill/1: its record is damaged" in outcome.stdout
-    assert "no grade  fine" in outcome.stdout
-
-
 RETRIED = {
     "s/eval.yaml": "name: s\n",
     "s/again.yaml": """

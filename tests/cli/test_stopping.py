@@ -26,7 +26,6 @@ CASE = """
 @pytest.mark.parametrize(
     "signals",
     [
-        [signal.SIGINT],
         [signal.SIGTERM],
         [signal.SIGHUP],
         [signal.SIGINT, signal.SIGINT, signal.SIGINT],

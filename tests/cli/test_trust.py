@@ -22,11 +22,9 @@ KEYS = {"ANTHROPIC_API_KEY": "sk-ant-0123456789", "AWS_SECRET_ACCESS_KEY": "aws-
     ("suite", "case", "field"),
     [
         ("", "context: {fixture: ../private}", "context.fixture"),
-        ("", "context: {git: {init: true, apply_diff: ../private/x.patch}}", "apply_diff"),
         ("", "expect: {golden_file: ../private/key}", "expect.golden_file"),
         ("", "context: {fixture: link}", "context.fixture"),
         ("skills: [{path: ../private}]", "", "skills[0].path"),
-        ("distractors: [../private]", "", "distractors[0]"),
         ("cases: {files: ['../../../**']}", "", "cases.files[0]"),
         ("cases: {files: ['*.yaml', 'x/../../**']}", "", "cases.files[1]"),
         ("cases: {datasets: [../private/items.json]}", "", "cases.datasets[0].path"),
@@ -43,7 +41,6 @@ def test_a_path_out_of_the_project_is_refused_unless_the_suite_is_trusted(
             "private/key": "sk-private",
             "private/SKILL.md": "# private",
             "private/items.json": "[]",
-            "private/x.patch": "",
         }
     )
     os.symlink(project.root / "private", project.root / "suite" / "link")  # noqa: PTH211
@@ -63,7 +60,6 @@ def test_a_path_out_of_the_project_is_refused_unless_the_suite_is_trusted(
     "suite",
     [
         "judge: {model: 'anthropic:m', base_url: '<at>', api_key_env: AWS_SECRET_ACCESS_KEY}",
-        "judge: {model: 'anthropic:m', base_url: '<at>'}",
         "user_simulator: {model: 'anthropic:m', base_url: '<at>'}",
         "engine: {name: claude_code, model: {name: m, base_url: '<at>'}}",
         "engine: claude_code\nenvironment: {env: {ANTHROPIC_BASE_URL: '<at>'}}",
