@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
@@ -13,11 +14,13 @@ from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.judges.agent.session import NoAgentAnswerError, ThrottledSession
 from skillup.judges.models.client import Models
+from skillup.judges.models.endpoint import CannotAskError
 from skillup.judges.models.question import read_answer
 from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
+from skillup.schema.judge import JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.record import SimulatorInfo, TurnError, Usage, total_cost, total_usage
 from skillup.schema.suite import UserSimulator, needs_simulator, playing_model
@@ -68,31 +71,59 @@ class SimulatorFactory:
 
         `suite` is the suite's `user_simulator`, `root` its root. No model is asked anything.
         """
-        why = self.known_problem(case, suite, root)
-        engine = suite.engine if suite is not None and needs_simulator(case) else None
-        if why is None and engine is not None:
-            profile = self._profile(engine, root)
-            if profile.name not in self._checked:
-                found = await get_engine(profile.engine).check(profile, self.models.environment)
-                problem = found.problem.message if found.problem is not None else None
-                self._checked[profile.name] = (found.version, problem)
-            if (unusable := self._checked[profile.name][1]) is not None:
-                why = f"`{engine}` cannot play the user: {unusable}"
+        why = None
+        try:
+            profile = self._who(case, suite, root)
+            if isinstance(profile, Profile):
+                if profile.name not in self._checked:
+                    found = await get_engine(profile.engine).check(profile, self.models.environment)
+                    problem = found.problem.message if found.problem is not None else None
+                    self._checked[profile.name] = (found.version, problem)
+                if (unusable := self._checked[profile.name][1]) is not None:
+                    why = f"`{profile.name}` cannot play the user: {unusable}"
+        except CannotAskError as nobody:
+            why = str(nobody)
         return None if why is None else TurnError(kind="judge", message=self.models.mask(why))
 
     def known_problem(self, case: Case, suite: UserSimulator | None, root: Path) -> str | None:
         """As :meth:`problem`, as far as that is known without starting a program."""
+        try:
+            self._who(case, suite, root)
+        except CannotAskError as nobody:
+            return str(nobody)
+        return None
+
+    def player(self, job: Job, place: SimulatorPlace) -> SimulatedUserEngine | None:
+        """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody."""
+        root, suite = job.suite.root, job.suite.suite.user_simulator
+        try:
+            who = self._who(job.loaded.case, suite, root)
+        except CannotAskError:
+            return None  # `problem` says why
+        if isinstance(who, JudgeModel):
+            return ModelUser(self.models.asker(root), who, job.trial - 1)
+        if who is None or suite is None:
+            return None
+        seconds = suite.timeout_seconds or who.timeout_seconds
+        context = partial(self.context, who, suite, place)
+        return EngineUser(get_engine(who.engine), context, self.models.rate_limiter, seconds)
+
+    def _who(
+        self, case: Case, suite: UserSimulator | None, root: Path
+    ) -> JudgeModel | Profile | None:
+        """The model, or the engine's profile; None: nobody is needed. Raises CannotAskError."""
         if not needs_simulator(case):
             return None
         if suite is None or suite.engine is None:
             model = playing_model(suite, case)
             if model is None:
-                return NOBODY
-            why = self.models.problem(model, root)
-            return f"the simulated user: {why}" if why is not None else None
+                raise CannotAskError(NOBODY)
+            if (why := self.models.problem(model, root)) is not None:
+                raise CannotAskError(f"the simulated user: {why}")
+            return model
         why = None
         try:
-            profile = self._profile(suite.engine, root)
+            profile = self.profiles(suite.engine, root)
             if not isinstance(get_engine(profile.engine), SessionResumer):
                 why = "it cannot resume a session"
             elif profile.engine == "scripted" and suite.scripted is None:
@@ -101,28 +132,9 @@ class SimulatorFactory:
                 )
         except SkillupError as problem:
             why = problem.message
-        return f"`{suite.engine}` cannot play the user: {why}" if why is not None else None
-
-    def player(self, job: Job, place: SimulatorPlace) -> SimulatedUserEngine | None:
-        """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody."""
-        case, root, suite = job.loaded.case, job.suite.root, job.suite.suite.user_simulator
-        if not needs_simulator(case):
-            return None
-        if suite is None or suite.engine is None:
-            model = playing_model(suite, case)
-            asker = self.models.asker(root)
-            return None if model is None else ModelUser(asker, model, job.trial - 1)
-        try:
-            profile = self._profile(suite.engine, root)
-            engine = get_engine(profile.engine)
-        except SkillupError:
-            return None  # `problem` says why
-        seconds = suite.timeout_seconds or profile.timeout_seconds
-
-        def context() -> TrialContext:
-            return self.context(profile, suite, place)
-
-        return EngineUser(engine, context, self.models.rate_limiter, seconds)
+        if why is not None:
+            raise CannotAskError(f"`{suite.engine}` cannot play the user: {why}")
+        return profile.model_copy(update={"permission": "read_only"})
 
     def context(
         self, profile: Profile, suite: UserSimulator, place: SimulatorPlace
@@ -146,10 +158,6 @@ class SimulatorFactory:
             seed=place.seed,
             secrets=self.secrets,
         )
-
-    def _profile(self, name: str, root: Path) -> Profile:
-        """The profile `name` as a user is played with it: whatever it says, read-only."""
-        return self.profiles(name, root).model_copy(update={"permission": "read_only"})
 
 
 # The user, played by a CLI agent: a session of its own, resumed for each message.
