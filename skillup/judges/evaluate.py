@@ -16,7 +16,7 @@ from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole, Judging
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.record import TurnError, Usage, total_cost, total_usage
+from skillup.schema.record import TurnError, Usage, joined
 
 T = TypeVar("T")
 _Key = tuple[object, ...]
@@ -28,45 +28,23 @@ _Key = tuple[object, ...]
 class UsageTracker:
     """The calls of one evaluation; judges write into it as they are asked."""
 
-    calls: int = 0
-    cached_calls: int = 0
-    models: list[str] = field(default_factory=list)
-    usages: list[Usage | None] = field(default_factory=list)
-    costs: list[float | None] = field(default_factory=list)
+    judging: Judging | None = None  # None: nobody was asked
 
     def add(
-        self, model: str | None, usage: Usage | None, cost_usd: float | None, *, cached: bool
-    ) -> None:
-        """One call. A cached one is free, whatever it took when it was made."""
-        self.calls += 1
-        self.cached_calls += cached
-        if model is not None and model not in self.models:
-            self.models.append(model)
-        if not cached:
-            self.add_refused(usage, cost_usd)
-
-    def add_refused(self, usage: Usage | None, cost_usd: float | None) -> None:
-        """What a provider took for refusing; the call is the one that is made in its place."""
-        self.usages.append(usage)
-        self.costs.append(cost_usd)
-
-    def merge(self, other: UsageTracker) -> None:
-        """All calls of `other`."""
-        self.calls += other.calls
-        self.cached_calls += other.cached_calls
-        self.models.extend(name for name in other.models if name not in self.models)
-        self.usages.extend(other.usages)
-        self.costs.extend(other.costs)
-
-    def judging(self) -> Judging | None:
-        """For a grade or a record; None if nobody was asked."""
-        if not self.calls:
-            return None
-        usage, cost = total_usage(self.usages), total_cost(self.costs)
-        return Judging(
-            calls=self.calls, cached_calls=self.cached_calls, models=self.models, usage=usage,
-            cost_usd=cost,
-        )  # fmt: skip
+        self, model: str | None, usage: Usage | None, cost_usd: float | None, *,
+        cached: bool = False, refused: bool = False,
+    ) -> None:  # fmt: skip
+        """One call. A cached one is free, whatever it took when it was made; in place of one that
+        a provider `refused` another is made.
+        """
+        took = Judging(
+            calls=int(not refused),
+            cached_calls=int(cached),
+            models=[model] if model is not None and not refused else [],
+            usage=usage.model_dump() if usage is not None and not cached else None,
+            cost_usd=None if cached else cost_usd,
+        )
+        self.judging = joined(self.judging, took)
 
 
 def since(total: Judging | None, before: Judging | None) -> Judging | None:
@@ -126,7 +104,7 @@ class PendingJudgements:
         """`case`: what is judged by; None: the case in the record."""
         self.open: dict[_Key, JudgeRequest] = {}
         self._case = case
-        self._answers: dict[_Key, list[CheckResult]] = {}
+        self.answers: dict[_Key, list[CheckResult]] = {}
         """By request and check, or by whole judge."""
 
     def ask(self, check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
@@ -135,7 +113,7 @@ class PendingJudgements:
         place = ("conversation",) if turn is None else (turn.turn_number, *turn.asked_by)
         # A script answers by itself, models all that is open at once.
         key = (role, check.key == "script", *place)
-        if (known := self._answers.get((key, _digest(check)))) is not None:
+        if (known := self.answers.get((key, _digest(check)))) is not None:
             return known[0]
         request = self._request(key, context, role)
         if check not in request.checks:
@@ -145,7 +123,7 @@ class PendingJudgements:
     def judge(self, number: int, judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
         """The results of the case's judge `number`, a script or an agent."""
         key = ("judge", number)
-        if (known := self._answers.get(key)) is not None:
+        if (known := self.answers.get(key)) is not None:
             return known
         self._request(key, context, "judge").judge = judge
         return [error_result(judge.type or "rule_based", "judge", "not answered yet")]
@@ -155,22 +133,6 @@ class PendingJudgements:
             case = self._case or Case.model_validate(context.record.case)
             self.open[key] = JudgeRequest(context, role, case)
         return self.open[key]
-
-    async def settle(self, judge: Judge, usage: UsageTracker) -> None:
-        """Asks `judge` all that is open, at the same time."""
-        requests, self.open = self.open, {}
-
-        async def one(key: _Key, request: JudgeRequest) -> None:
-            results = list(await judge.answer(request, usage))
-            if request.judge is not None:
-                self._answers[key] = results
-                return
-            for check, result in zip(request.checks, results, strict=True):
-                self._answers[key, _digest(check)] = [result]
-
-        async with anyio.create_task_group() as group:
-            for key, request in requests.items():
-                group.start_soon(one, key, request)
 
 
 def _digest(check: Check) -> str:
@@ -211,12 +173,23 @@ async def evaluate(
     may open more.
     """
     pending = PendingJudgements(case)
+
+    async def ask(key: _Key, request: JudgeRequest) -> None:
+        results = list(await judge.answer(request, usage))
+        if request.judge is not None:
+            pending.answers[key] = results
+        for check, result in zip(request.checks, results, strict=request.judge is None):
+            pending.answers[key, _digest(check)] = [result]
+
     while True:
         # Matching what an agent wrote may take its time: others go on meanwhile.
         value = await anyio.to_thread.run_sync(work, pending, abandon_on_cancel=True)
-        if not pending.open:
+        requests, pending.open = pending.open, {}
+        if not requests:
             return value
-        await pending.settle(judge, usage)
+        async with anyio.create_task_group() as group:
+            for key, request in requests.items():
+                group.start_soon(ask, key, request)
 
 
 class TurnJudge:
@@ -228,7 +201,7 @@ class TurnJudge:
 
     def judging(self) -> Judging | None:
         """What it has taken so far."""
-        return self._usage.judging()
+        return self._usage.judging
 
     async def evaluate(self, work: Callable[[Ask], T]) -> T:
         """The value of `work`, its checks answered."""

@@ -37,13 +37,9 @@ async def grade(
     judge: Judge,
     *,
     case: Case | None = None,
-    usage: UsageTracker | None = None,
 ) -> Grade:
-    """:func:`grade_record` with `judge` to answer what rules cannot; `judging` is what it took.
-
-    `usage`: where that is added up, still empty; default: one of its own.
-    """
-    usage = usage or UsageTracker()
+    """:func:`grade_record` with `judge` to answer what rules cannot; `judging` is what it took."""
+    usage = UsageTracker()
     case = case or Case.model_validate(record.case)
     graded = await evaluate_judged(
         lambda pending: grade_record(record, read_file, case=case, pending=pending),
@@ -51,7 +47,7 @@ async def grade(
         usage,
         case,
     )
-    took = joined(record.judging, usage.judging())
+    took = joined(record.judging, usage.judging)
     return graded if took is None else graded.model_copy(update={"judging": took})
 
 

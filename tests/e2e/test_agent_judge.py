@@ -108,9 +108,9 @@ def test_it_reads_the_copy_and_its_verdict_counts(
     assert asked.model == "gpt-5.5"
     assert "I counted them: 42." in asked.latest
     assert any("42 apples" in text for text in read.tool_results)
-    assert bench.usage.calls == 1
-    assert bench.usage.usages[0] is not None
-    assert (bench.usage.usages[0].output_tokens or 0) > 0
+    assert bench.calls == 1
+    assert bench.usage.judging is not None
+    assert (bench.usage.judging.usage or {})["output_tokens"] > 0
     # What the agent left as instructions is material, and not the judge's own.
     assert [request for request in server.requests if PLANTED in request.raw_text] == []
 
@@ -142,7 +142,7 @@ def test_a_malformed_answer_is_asked_for_again_and_then_an_error(
     assert not result.passed
     assert "cannot be read, not when asked again either" in (result.error or "")
     assert any("Answer only with one JSON object" in r.latest for r in server.requests[1:])
-    assert bench.usage.calls == 2
+    assert bench.calls == 2
 
 
 def test_a_second_answer_in_the_right_form_counts(
@@ -180,4 +180,4 @@ def test_a_judge_that_is_refused_is_waited_out_and_asked_in_another_session(
     assert len(time.slept) == 1
     sessions = {request.session_id for request in server.requests}
     assert len(sessions) == 2
-    assert bench.usage.calls == 1
+    assert bench.calls == 1

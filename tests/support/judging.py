@@ -41,6 +41,11 @@ class Bench:
     """As it is, refusals are errors."""
 
     @property
+    def calls(self) -> int:
+        """How often judges were asked."""
+        return self.usage.judging.calls if self.usage.judging is not None else 0
+
+    @property
     def suite(self) -> Path:
         """The suite root."""
         return self.base / "suite"

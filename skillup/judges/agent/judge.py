@@ -58,10 +58,10 @@ from skillup.load.trust import address_problem
 from skillup.process import new_marker
 from skillup.ratelimit import REFUSALS
 from skillup.schema.check_specs import Criterion
-from skillup.schema.grade import CheckResult
+from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.profile import Profile
-from skillup.schema.record import Usage, total_cost, total_usage
+from skillup.schema.record import Usage, joined
 from skillup.workspace.failures import PreparationError, refuse_full_disk
 from skillup.workspace.skills import SkillToInstall, install_skill, skill_name, skill_problem
 
@@ -226,14 +226,14 @@ class _AgentJudge:
             try:
                 answer, notes = await self._ask(sample, took)
             finally:
-                self.usage.merge(took)
-            total = total_usage(took.usages)
+                self.usage.judging = joined(self.usage.judging, took.judging)
+            all_of_it = took.judging or Judging()
             return StoredAnswer(
                 asked=asked,
                 answer=self._clean({**answer.model_dump(by_alias=True), "notes": notes}),
-                model=took.models[-1] if took.models else None,
-                usage=Usage(**total) if total is not None else None,
-                cost_usd=total_cost(took.costs),
+                model=all_of_it.models[-1] if all_of_it.models else None,
+                usage=Usage(**all_of_it.usage) if all_of_it.usage is not None else None,
+                cost_usd=all_of_it.cost_usd,
             )
 
         answer, kept, cached = await self.place.answers.answer(asked, read, ask)
@@ -280,11 +280,9 @@ class _AgentJudge:
             return await session.ask(prompt, read), materials.notes
         finally:
             for turn in session.turns:
-                if turn.error is not None and turn.error.kind in REFUSALS:
-                    took.add_refused(turn.usage, turn.cost_usd)
-                    continue
+                refused = turn.error is not None and turn.error.kind in REFUSALS
                 model = turn.model or profile.model or profile.engine
-                took.add(model, turn.usage, turn.cost_usd, cached=False)
+                took.add(model, turn.usage, turn.cost_usd, refused=refused)
 
     def _set_up(self, engine: Engine) -> tuple[Path, Materials, dict[str, Path]]:
         """A place of its own, what is put into it for the judge to read, and its skills."""

@@ -56,17 +56,17 @@ def test_all_criteria_met_is_a_pass_with_a_child_for_each(bench: Bench, recorded
     ]
     assert result.children[0].excerpt == "turn 1 · answer: Hello there, I wrote it."
     assert (result.votes, result.agreement) == (None, None)
-    (usage,) = bench.usage.usages
-    assert usage is not None
-    assert (usage.input_tokens, usage.output_tokens) == (100, 20)
-    assert bench.usage.calls == 1
+    assert bench.usage.judging is not None
+    usage = bench.usage.judging.usage or {}
+    assert (usage["input_tokens"], usage["output_tokens"]) == (100, 20)
+    assert bench.calls == 1
 
 
 def test_a_malformed_answer_is_asked_for_once_more_in_the_same_session(
     bench: Bench, recorded: Recorded
 ) -> None:
     result = bench.judge(judge("All good!", answer(True, True)), recorded)
-    assert (result.passed, bench.usage.calls) == (True, 2)
+    assert (result.passed, bench.calls) == (True, 2)
 
     result = bench.judge(judge("All good!", "Really."), recorded)
     assert not result.passed
@@ -247,4 +247,4 @@ def test_criteria_are_filled_in_with_the_values_of_the_conversations_end(bench: 
     result = bench.judge({**asked, "criteria": ["greets {{whom}}"]}, recorded)
     assert (result.passed, result.error_kind) == (False, "template")
     assert "{{whom}} has no value" in (result.error or "")
-    assert bench.usage.calls == 1
+    assert bench.calls == 1

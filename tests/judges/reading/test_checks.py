@@ -35,13 +35,13 @@ def test_all_criteria_of_a_turn_are_one_question() -> None:
     usage = UsageTracker()
     results = read(asker, asked, ONE, turn=1, usage=usage)
     assert [result.passed for result in results] == [True, False, True]
-    assert len(asker.questions) == usage.calls == 1
+    assert len(asker.questions) == 1
     assert "c1: A\nc2: Is friendly\nc3: Is short\nc4: The answer of turn 1 says" in asker.prompt
     assert "   | 3 files are gone" in asker.prompt
     assert "exactly one verdict for each of c1, c2, c3, c4," in asker.prompt
-    judging = usage.judging()
+    judging = usage.judging
     assert judging is not None
-    assert (judging.models, judging.cost_usd) == (["test:judge"], 0.5)
+    assert (judging.calls, judging.models, judging.cost_usd) == (1, ["test:judge"], 0.5)
 
 
 @pytest.mark.parametrize(
@@ -109,13 +109,12 @@ def repeat(times: int) -> dict[str, Any]:
 def test_the_majority_decides_and_a_tie_is_a_no(
     said: list[Any], passed: bool, agreement: float, note: str
 ) -> None:
-    asker, usage = ScriptedAsker(said), UsageTracker()
-    (result,) = read(asker, checks("A"), HI, turn=1, usage=usage, **repeat(len(said)))
+    asker = ScriptedAsker(said)
+    (result,) = read(asker, checks("A"), HI, turn=1, **repeat(len(said)))
     assert (result.passed, result.score, result.error) == (passed, float(passed), None)
     assert result.votes == [1.0 if one is P else 0.0 for one in said]
     assert (result.agreement, result.notes[-1]) == (agreement, note)
     assert sorted(question.sample for question in asker.questions) == list(range(len(said)))
-    assert usage.calls == len(said)
 
 
 @pytest.mark.parametrize(

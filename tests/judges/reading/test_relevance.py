@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.evaluate import UsageTracker
 from skillup.judges.models.question import ModelQuestion
 from skillup.schema.record import HistoryItem
 from tests.support.records import Recorded, make_record, make_turn
@@ -72,10 +71,10 @@ def relevance(**spec: Any) -> list[Any]:
 def test_the_score_is_the_share_of_relevant_windows(
     recorded: Recorded, spec: dict[str, Any], windows: int, score: float, passed: bool
 ) -> None:
-    asker, usage = ScriptedAsker(is_off), UsageTracker()
-    (result,) = read(asker, relevance(**spec), recorded, usage=usage)
+    asker = ScriptedAsker(is_off)
+    (result,) = read(asker, relevance(**spec), recorded)
     assert (result.score, result.passed, result.error) == (score, passed, None)
-    assert len(asker.questions) == usage.calls == windows
+    assert len(asker.questions) == windows
 
 
 def test_windows_are_children_with_turns_reason_and_quotation() -> None:
