@@ -113,14 +113,10 @@ class Quotations:
                 why = "the agent did not say it"
             elif passed and end - start < min(ENOUGH, len(part.text.strip())):
                 why = f"{quoted(part.text[start:end])} is too short"
-            note = (
-                None if why is None else f"the judge's quotation does not support this pass: {why}"
-            )
+            note = why and f"the judge's quotation does not support this pass: {why}"
             spans = [part.span] if part.span is not None else []
-            if part.span is not None and part.recorded is not None:
-                there = _find(pieces, part.recorded, _plain(part.recorded))
-                update = {} if there is None else {"start": there[0], "end": there[1]}
-                spans = [part.span.model_copy(update=update)] if update else []
+            if part.span is not None and part.recorded == part.text:  # else it was cut
+                spans = [part.span.model_copy(update={"start": start, "end": end})]
             return Quoted(f"{part.label}: {around(part.text, place)}", note, tuple(spans))
         note = f"the judge's quotation is not in what was judged: {quoted(quotation, 120)}"
         return Quoted("", note)

@@ -16,8 +16,7 @@ from skillup.checks.evaluate import resolve
 from skillup.checks.files import NO_SNAPSHOT
 from skillup.judges.llm.subject import Exchange, exchanges_of
 from skillup.judges.material import Part
-from skillup.judges.models.cache import AnswerCache
-from skillup.ratelimit import RateLimiter
+from skillup.judges.models.client import Models
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
@@ -33,17 +32,16 @@ Files = Mapping[str, FileState]
 class JudgePlace:
     """What judges that start programs need to know of where they run."""
 
-    environment: Mapping[str, str]  # The user's own environment
-    mask: Callable[[str], str]  # Hides the secrets of a text that will be kept or shown
+    models: Models  # Environment, mask, rate limiter and kept answers are its
     scratch: Path  # An empty directory of this judging alone; whoever made it removes it
     profiles: Callable[[str | None], Profile]
     """A profile by its name; None: the record's own. Raises UsageError if there is none."""
     suite_root: Path  # What the paths of the case are relative to; it need not be there any more
-    rate_limiter: RateLimiter
-    """The ways to the providers of agents, shared with whoever else asks them."""
-    answers: AnswerCache = field(default_factory=AnswerCache)  # What agents have answered
-    secrets: Secrets = NO_SECRETS
-    """What nothing of the run may show, nor the raw streams of its agents."""
+    secrets: Secrets = NO_SECRETS  # What the raw streams of agents may not show
+
+    def mask(self, text: str) -> str:
+        """Without the secrets of a text that will be kept or shown."""
+        return self.models.mask(text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,16 +125,10 @@ class JudgeRouter:
             return [error_result(kind, request.role, error) for kind in kinds]
 
     def _place(self, suite_root: Path, own_profile: str, scratch: Path) -> JudgePlace:
-        return JudgePlace(
-            environment=self.models.environment,
-            mask=self.models.mask,
-            scratch=scratch,
-            profiles=lambda name: self.profiles(name or own_profile, suite_root),
-            suite_root=suite_root,
-            rate_limiter=self.models.rate_limiter,
-            answers=self.models.answers,
-            secrets=self.secrets,
-        )
+        def profiles(name: str | None) -> Profile:
+            return self.profiles(name or own_profile, suite_root)
+
+        return JudgePlace(self.models, scratch, profiles, suite_root, self.secrets)
 
 
 # Judges that are programs: scripts, and agents.

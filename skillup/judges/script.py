@@ -193,7 +193,7 @@ def _environment(
         variables["EVAL_TURN"] = str(part.number)
     if place.suite_root.is_dir():
         variables["EVAL_SUITE_ROOT"] = str(place.suite_root)
-    return {**clean_variables(place.environment), "HOME": str(home), **variables}
+    return {**clean_variables(place.models.environment), "HOME": str(home), **variables}
 
 
 # The verdict: an exit code, and perhaps a JSON object.

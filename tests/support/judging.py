@@ -14,6 +14,7 @@ from skillup.errors import UsageError
 from skillup.judges import grade
 from skillup.judges.artifacts import JudgePlace
 from skillup.judges.evaluate import JudgeRequest, UsageTracker
+from skillup.judges.models.client import Models
 from skillup.judges.router import judge_by_program, problem_of
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
@@ -60,14 +61,11 @@ class Bench:
 
     def place(self) -> JudgePlace:
         """Where judges judge; `SECRET` is masked."""
-        return JudgePlace(
-            environment={"PATH": os.environ["PATH"], "HOME": str(self.base), **self.environment},
-            mask=lambda text: text.replace(SECRET, "***"),
-            scratch=self.base / "scratch",
-            profiles=self._profile,
-            suite_root=self.suite,
-            rate_limiter=self.rate_limiter,
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.base), **self.environment}
+        models = Models(
+            environment, lambda text: text.replace(SECRET, "***"), rate_limiter=self.rate_limiter
         )
+        return JudgePlace(models, self.base / "scratch", self._profile, self.suite)
 
     def judge(self, judge: Mapping[str, Any], recorded: Recorded) -> CheckResult:
         """The one result of a judge, as an author writes it."""

@@ -82,7 +82,9 @@ def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     profile = place.profiles(judge.engine)
     updates: dict[str, Any] = {"permission": "read_only"}
     if judge.base_url is not None:
-        why = address_problem("judge.base_url", judge.base_url, place.environment, profile.base_url)
+        why = address_problem(
+            "judge.base_url", judge.base_url, place.models.environment, profile.base_url
+        )
         if why is not None and isinstance(get_engine(profile.engine), SchemaAnswers):
             raise UsageError(why)
         updates["base_url"] = judge.base_url
@@ -121,7 +123,7 @@ def problem_of_agent(judge: JudgeConfig, place: JudgePlace) -> str | None:
     if judge.engine is None:
         return None
     with ThreadPoolExecutor(1) as thread:  # an event loop may be running in this one
-        found = thread.submit(anyio.run, engine.check, profile, place.environment).result()
+        found = thread.submit(anyio.run, engine.check, profile, place.models.environment).result()
     return found.problem.message if found.problem is not None else None
 
 
@@ -236,7 +238,7 @@ class _AgentJudge:
                 cost_usd=all_of_it.cost_usd,
             )
 
-        answer, kept, cached = await self.place.answers.answer(asked, read, ask)
+        answer, kept, cached = await self.place.models.answers.answer(asked, read, ask)
         if cached:
             self.usage.add(kept.model, kept.usage, kept.cost_usd, cached=True)
         return answer
@@ -256,7 +258,7 @@ class _AgentJudge:
             workspace=root / "work",
             home=root / "home",
             raw_dir=root / "raw",
-            environment=place.environment,
+            environment=place.models.environment,
             extra_env=profile.env,
             marker=new_marker(),
             session_id="",
@@ -266,7 +268,7 @@ class _AgentJudge:
             secrets=place.secrets,
         )
         seconds = judge.timeout_seconds or DEFAULT_SECONDS
-        session = ThrottledSession(engine, trial, place.rate_limiter, seconds, "turn")
+        session = ThrottledSession(engine, trial, place.models.rate_limiter, seconds, "turn")
 
         def prompt(first: bool, problem: str) -> str:
             if first:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -119,10 +118,10 @@ OWN = Profile(name="own", engine="codex", model="gpt", permission="full", args=[
 
 def _profile(tmp_path: Path, **keys: Any) -> Profile:
     other = Profile(name="other", engine="claude_code", permission="edits", base_url="http://a")
-    bench = Bench(tmp_path, profiles={"other": other}, own=OWN)
+    trusted = {"SKILLUP_TRUST": "1"}
+    bench = Bench(tmp_path, profiles={"other": other}, own=OWN, environment=trusted)
     judge = JudgeConfig.model_validate({"type": "agent_judge", "criteria": "x", **keys})
-    place = replace(bench.place(), environment={"SKILLUP_TRUST": "1"})
-    return profile_of(judge, place)
+    return profile_of(judge, bench.place())
 
 
 @pytest.mark.parametrize(
