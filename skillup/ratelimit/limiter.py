@@ -52,9 +52,8 @@ class RateLimiter:
         """
         self.wait_seconds = wait_seconds
         self._end = end
-        self._clock = clock
-        self._sleep = sleep
-        self._lots = lots or random.Random()  # noqa: S311 - no secret
+        self.clock, self.sleep = clock, sleep
+        self.lots = lots or random.Random()  # noqa: S311 - no secret
         self._providers: dict[tuple[str | None, ...], _Provider] = {}
 
     def of_model(self, base_url: str, key: str | None) -> Throttle:
@@ -78,9 +77,7 @@ class RateLimiter:
         self, account: tuple[str | None, ...], end: Callable[[str], None] | None
     ) -> _Provider:
         if account not in self._providers:
-            self._providers[account] = _Provider(
-                self.wait_seconds, end, self._clock, self._sleep, self._lots
-            )
+            self._providers[account] = _Provider(self, end)
         return self._providers[account]
 
 
@@ -138,24 +135,14 @@ class Throttle:
 class _Provider:
     """One account at one provider."""
 
-    def __init__(
-        self,
-        wait_seconds: float,
-        end: Callable[[str], None] | None,
-        clock: Callable[[], float],
-        sleep: Callable[[float], Awaitable[None]],
-        lots: random.Random,
-    ) -> None:
-        self.clock = clock
+    def __init__(self, limiter: RateLimiter, end: Callable[[str], None] | None) -> None:
+        self.clock, self._sleep, self._lots = limiter.clock, limiter.sleep, limiter.lots
         self.slow_downs = 0
         """How many there were. A request that was sent before the latest tells nothing new."""
         self.accepted_at = -math.inf
         self.closed = False
         """The run ends, and nobody is to ask any more."""
-        self._wait_seconds = wait_seconds
-        self._end = end
-        self._sleep = sleep
-        self._lots = lots
+        self._wait_seconds, self._end = limiter.wait_seconds, end
         self._changed = anyio.Event()
         # In order: else one that is always refused would keep the others back.
         self._turn = anyio.Lock()

@@ -135,7 +135,7 @@ def _paths_of_checks(key: str, case: Case, variables: Mapping[str, str] | None) 
 
 # The raw streams of messages that do not count: kept, under other names.
 
-_OF_A_TURN = re.compile(r"^turn-(\d+)(?:-follow-up-\d+)?\.std(?:out|err)\.")
+_TURN = re.compile(r"turn-(\d+)")
 
 
 def set_aside(raw_dir: Path, stem: str, as_what: str) -> None:
@@ -151,9 +151,9 @@ def set_aside(raw_dir: Path, stem: str, as_what: str) -> None:
             path.rename(target)
 
 
-def set_aside_from(raw_dir: Path, turn: int) -> None:
-    """The same with all streams of `turn` and later ones, which a process was ended in."""
-    for path in sorted(raw_dir.glob("turn-*")):
-        found = _OF_A_TURN.match(path.name)
+def remove_streams_from(raw_dir: Path, turn: int) -> None:
+    """Remove all streams of `turn` and later ones, which a process was ended in."""
+    for path in raw_dir.glob("turn-*"):
+        found = _TURN.match(path.name)
         if found and int(found[1]) >= turn:
-            set_aside(raw_dir, path.name.partition(".")[0], "cut")
+            path.unlink()

@@ -272,7 +272,8 @@ class LiveConversation:
         throttle = self.request.throttle
         sent = await send_until_accepted(self.session, throttle, stem, once, discount)
         self.interruption = sent.interruption or self.interruption
-        result = sent.turn or not_sent(number, text, sent.why, error=sent.error)
+        why = sent.error.message if sent.error is not None else ""
+        result = sent.turn or not_sent(number, text, why, error=sent.error)
         if written is None:
             return result
         update = {"source": "simulator", "simulator": written.info}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from skillup.checks.capture import capture
+from skillup.checks.capture import Captured, capture
 from skillup.checks.context import CannotEvaluateError, beginning, plain
 from skillup.checks.text import Searcher
 from skillup.schema import templates
@@ -245,15 +245,7 @@ def _mined(given: Input, messages: Sequence[HistoryMessage]) -> tuple[dict[str, 
     return variables, None
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilt:
-    """The values by variable; a miss says what was not found, and what to do."""
-
-    values: dict[str, str] = field(default_factory=dict)
-    miss: str | None = None
-
-
-def rebuild(rule: Reconstruct, messages: Sequence[HistoryMessage]) -> Rebuilt:
+def rebuild(rule: Reconstruct, messages: Sequence[HistoryMessage]) -> Captured:
     """Apply one rule to the cleaned history."""
     if rule.pairs is not None:
         return _paired(rule.pairs, messages)
@@ -271,14 +263,14 @@ def rebuild(rule: Reconstruct, messages: Sequence[HistoryMessage]) -> Rebuilt:
             value = match[kept_group(pattern)] if match is not None else None
         except (CannotEvaluateError, ValueError) as trouble:
             # A default stands for what was not said, not for a rule that cannot be used.
-            return Rebuilt(miss=f"capture `{name}`: {trouble}")
+            return Captured(miss=f"capture `{name}`: {trouble}")
         if value is not None and value.strip():
-            return Rebuilt({name: value})
+            return Captured({name: value})
     if rule.capture.default is not None:
-        return Rebuilt({name: rule.capture.default})
+        return Captured({name: rule.capture.default})
     whose = "no message" if rule.role == "any" else f"no message of the {rule.role}"
     text = f"capture `{name}`: {whose} of the history has /{rule.capture.pattern}/"
-    return Rebuilt(miss=f"{text}; correct it, or give it a `default`")
+    return Captured(miss=f"{text}; correct it, or give it a `default`")
 
 
 @dataclass(slots=True, eq=False)
@@ -287,7 +279,7 @@ class _Question:
     answer: str | None = None
 
 
-def _paired(rule: Pairs, messages: Sequence[HistoryMessage]) -> Rebuilt:
+def _paired(rule: Pairs, messages: Sequence[HistoryMessage]) -> Captured:
     """The nth question that was asked for the first time belongs to the nth field.
 
     A question that is asked again, in the same words, is the same one: the later answer counts.
@@ -295,7 +287,7 @@ def _paired(rule: Pairs, messages: Sequence[HistoryMessage]) -> Rebuilt:
     try:
         questions, pending = _questions(rule.marker, messages)
     except CannotEvaluateError as trouble:
-        return Rebuilt(miss=f"`pairs`: {trouble}")
+        return Captured(miss=f"`pairs`: {trouble}")
     values: dict[str, str] = {}
     for name, question in zip(rule.fields, questions, strict=False):
         if question.answer is not None:
@@ -306,8 +298,8 @@ def _paired(rule: Pairs, messages: Sequence[HistoryMessage]) -> Rebuilt:
     if missing and rule.default is None:
         found = ", ".join(f'"{beginning(question.text)}"' for question in questions) or "none"
         text = f"`{missing[0]}` was not answered in the history (questions found: {found})"
-        return Rebuilt(values, f"{text}; correct the `marker`, or give a `default`")
-    return Rebuilt({**dict.fromkeys(missing, rule.default or ""), **values})
+        return Captured(values, f"{text}; correct the `marker`, or give a `default`")
+    return Captured({**dict.fromkeys(missing, rule.default or ""), **values})
 
 
 def _questions(

@@ -14,7 +14,7 @@ import anyio.to_thread
 from skillup.engines.base import SessionRef
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.schema.suite import needs_simulator
-from skillup.trial.artifacts import set_aside_from
+from skillup.trial.artifacts import remove_streams_from
 from skillup.trial.history import past_of, with_unanswered
 from skillup.trial.request import TrialRequest
 from skillup.trial.session import LiveSession, look_at, rewind_sessions, workspace_signature
@@ -107,7 +107,7 @@ async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | 
     record, done = checkpoint.record, checkpoint.record.turns
     if done[-1].last_answer().files != dict(snapshot.files):
         return "the files of its workspace are not those that the last turn left"
-    await anyio.to_thread.run_sync(set_aside_from, request.raw_dir, len(done) + 1)
+    await anyio.to_thread.run_sync(remove_streams_from, request.raw_dir, len(done) + 1)
     session = LiveSession(
         request.engine,
         context,

@@ -195,11 +195,6 @@ class Sent:
     interruption: Interruption | None = None
     error: TurnError | None = None
 
-    @property
-    def why(self) -> str:
-        """Why it was not sent."""
-        return self.error.message if self.error is not None else ""
-
 
 async def send_until_accepted(
     session: LiveSession,

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from skillup.checks.capture import Captured
 from skillup.schema.case import HistoryMessage, Reconstruct
-from skillup.trial.history import Rebuilt, rebuild
+from skillup.trial.history import rebuild
 
 PAIRS = {"marker": r"Q\d+:", "fields": ["stage", "size"], "default": "", "pending": "open"}
 
@@ -21,7 +22,7 @@ def said(*lines: str) -> list[HistoryMessage]:
     ]
 
 
-def rebuilt(rule: dict[str, Any], *lines: str) -> Rebuilt:
+def rebuilt(rule: dict[str, Any], *lines: str) -> Captured:
     return rebuild(Reconstruct.model_validate(rule), said(*lines))
 
 
@@ -48,7 +49,7 @@ def rebuilt(rule: dict[str, Any], *lines: str) -> Rebuilt:
 def test_answers_belong_to_the_fields_in_the_order_of_the_questions(
     lines: list[str], values: dict[str, str]
 ) -> None:
-    assert rebuilt({"pairs": PAIRS}, *lines) == Rebuilt(values)
+    assert rebuilt({"pairs": PAIRS}, *lines) == Captured(values)
 
 
 def test_a_group_named_question_says_what_the_question_is() -> None:
