@@ -25,10 +25,18 @@ from skillup.schema import templates
 from skillup.schema.case import Turn
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, Judging
-from skillup.schema.record import Record, SimulatedEnd, TurnError, TurnRecord, joined, total_cost
-from skillup.schema.suite import Lead, lead_of
+from skillup.schema.record import (
+    Checkpoint,
+    Record,
+    SimulatedEnd,
+    TurnError,
+    TurnRecord,
+    joined,
+    total_cost,
+)
+from skillup.schema.suite import Lead, lead_of, needs_simulator
 from skillup.trial.request import THE_RUNS_END, Interruption, SimulatorMessage, TrialEvent
-from skillup.trial.resume import write_checkpoint
+from skillup.trial.resume import request_digest
 from skillup.trial.session import not_sent, send_until_accepted
 from skillup.trial.setup import OpenTrial, system_of
 from skillup.trial.simulated_user import next_message, unwritten
@@ -93,14 +101,44 @@ class LiveConversation:
                 continue
             await self.run_next(turn, of=len(turns))
             if number < len(turns) and not self.ended:
-                await write_checkpoint(
-                    self.request,
-                    self.session,
-                    self._so_far().model_copy(update={"judging": self.judging()}),
-                    self.variables,
-                    round(max(0.0, time.monotonic() - self.began - self.waited) * 1000),
-                    self.used_seconds(),
-                )
+                await self._write_checkpoint()
+
+    async def _write_checkpoint(self) -> None:
+        """Store what another process needs to go on after the turn; nothing if not all is known.
+
+        What a simulated user would say next is not known to anybody else, and shared turns belong
+        to several trials: there is no checkpoint of those.
+        """
+        request, job = self.request, self.request.job
+        if (
+            request.checkpoint is None
+            or job.family
+            or job.profile.isolation != "clean"
+            or needs_simulator(self.case)
+        ):
+            return
+        backup, context = await self.session.backup(), self.session.context
+        if backup.files is None or backup.workspace is None or backup.fingerprint is None:
+            return
+        elapsed = max(0.0, time.monotonic() - self.began - self.waited)
+        checkpoint = Checkpoint(
+            record=self._so_far().model_copy(update={"judging": self.judging()}),
+            variables=dict(self.variables),
+            messages=backup.messages,
+            session=backup.fingerprint,
+            chosen_session_id=context.session_id,
+            skills={
+                name: path.relative_to(context.workspace).as_posix()
+                for name, path in context.skills.items()
+                if path.is_relative_to(context.workspace)
+            },
+            session_files=backup.files,
+            workspace_sha256=backup.workspace,
+            asked_sha256=request_digest(request),
+            elapsed_ms=round(elapsed * 1000),
+            held_seconds=self.used_seconds(),
+        )
+        await anyio.to_thread.run_sync(request.checkpoint, checkpoint)
 
     async def run_led(self, lead: Lead, opening: Sequence[Turn]) -> None:
         """A conversation that a simulated user leads, until its user ends it or something else.

@@ -12,58 +12,13 @@ import json
 import anyio.to_thread
 
 from skillup.engines.base import SessionRef
-from skillup.schema.record import Checkpoint, Record, TurnError
-from skillup.schema.suite import needs_simulator
+from skillup.schema.record import Checkpoint, TurnError
 from skillup.trial.artifacts import remove_streams_from
 from skillup.trial.history import past_of, with_unanswered
 from skillup.trial.request import TrialRequest
 from skillup.trial.session import LiveSession, look_at, rewind_sessions, workspace_signature
 from skillup.trial.setup import OpenTrial, context_of, extra_variables
 from skillup.workspace.failures import refuse_full_disk
-
-
-async def write_checkpoint(
-    request: TrialRequest,
-    session: LiveSession,
-    record: Record,
-    variables: dict[str, str],
-    elapsed_ms: int,
-    used_seconds: float,
-) -> None:
-    """Store what another process needs to go on after a turn; nothing if it is not all known.
-
-    `record` has the turns so far. What a simulated user would say next is not known to anybody
-    else, and shared turns belong to several trials: there is no checkpoint of those.
-    """
-    job = request.job
-    if (
-        request.checkpoint is None
-        or job.family
-        or job.profile.isolation != "clean"
-        or needs_simulator(job.loaded.case)
-    ):
-        return
-    backup, context = await session.backup(), session.context
-    if backup.files is None or backup.workspace is None or backup.fingerprint is None:
-        return
-    checkpoint = Checkpoint(
-        record=record,
-        variables=dict(variables),
-        messages=backup.messages,
-        session=backup.fingerprint,
-        chosen_session_id=context.session_id,
-        skills={
-            name: path.relative_to(context.workspace).as_posix()
-            for name, path in context.skills.items()
-            if path.is_relative_to(context.workspace)
-        },
-        session_files=backup.files,
-        workspace_sha256=backup.workspace,
-        asked_sha256=request_digest(request),
-        elapsed_ms=elapsed_ms,
-        held_seconds=used_seconds,
-    )
-    await anyio.to_thread.run_sync(request.checkpoint, checkpoint)
 
 
 def request_digest(request: TrialRequest) -> str:

@@ -10,23 +10,21 @@ import hashlib
 import os
 import shutil
 import time
-import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio.to_thread
 
 from skillup.engines.base import CreatedSession, SessionForker, TrialContext
 from skillup.engines.session_files import moved_text
-from skillup.process import new_marker
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.trial.artifacts import keep_references
 from skillup.trial.conversation import LiveConversation
 from skillup.trial.request import TrialRequest
 from skillup.trial.run import close_trial, record_on_error
-from skillup.trial.session import AgentWatcher, LiveSession, call_engine, look_at
-from skillup.trial.setup import OpenTrial, ended, new_record, open_trial
+from skillup.trial.session import LiveSession, call_engine, look_at
+from skillup.trial.setup import OpenTrial, context_of, ended, new_record, open_trial
 from skillup.workspace.trees import copy_workspace
 
 _INHERITED = (
@@ -110,18 +108,7 @@ class SharedPrefix:
             else path
             for name, path in before.skills.items()
         }
-        context = replace(
-            before,
-            workspace=workspace,
-            home=home,
-            raw_dir=request.raw_dir,
-            marker=new_marker(),
-            session_id=str(uuid.uuid4()),
-            skills=skills,
-            attempt=request.attempt,
-            seed=request.seed,
-            progress=AgentWatcher(request.job.id, request.notify),
-        )
+        context = context_of(request, workspace, home, before.extra_env, skills)
         placed = await _forked_session(live, context)
         if placed.error is not None:
             return placed.error
