@@ -163,23 +163,13 @@ class Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
-    """The mean difference of scores, B - A, over cases that both runs judged."""
-
-    cases: int
-    mean_a: float
-    mean_b: float
-    difference: float
-    interval: Interval | None  # None: one case only
-
-
-@dataclass(frozen=True, slots=True)
 class Means:
-    """What a trial took on average, in A and in B, over cases for which both runs tell it."""
+    """Of what trials came to or took, in A and in B, over cases for which both runs tell it."""
 
     cases: int
     a: float
     b: float
+    interval: Interval | None  # Of the difference; None: the cases all differ alike
 
     @property
     def increase(self) -> float | None:
@@ -200,7 +190,7 @@ class Comparison:
     counted: tuple[CaseChange, ...]
     """Those that the numbers are over: a baseline that fails is no regression."""
     verdicts: Verdicts
-    scores: Scores | None  # None: no case was judged in both
+    scores: Means | None  # None: no case was judged in both
     cost: Means | None
     duration: Means | None
     earlier: Mapping[CaseKey, str]
@@ -253,7 +243,7 @@ def compare_runs(
         cases=tuple(cases),
         counted=tuple(counted),
         verdicts=_verdicts(both, until_decided=until_decided),
-        scores=_scores(both, confidence),
+        scores=means(both, lambda tally: tally.score, confidence),
         cost=means(both, lambda tally: tally.cost_usd),
         duration=means(both, lambda tally: tally.duration_ms),
         earlier={key: run.run_id for key, (run, _) in standing.items()},
@@ -283,35 +273,25 @@ def _verdicts(both: Sequence[CaseChange], *, until_decided: bool) -> Verdicts:
     return Verdicts(len(both), worse, better, p)
 
 
-def _scores(both: Sequence[CaseChange], confidence: float) -> Scores | None:
-    """The same case on several engines is one pair: what it asks is the same."""
-    groups: dict[tuple[str, str], list[CaseChange]] = {}
+def means(
+    both: Iterable[CaseChange],
+    of: Callable[[CaseTally], float | None],
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> Means | None:
+    """Means over the cases for which `of` knows something in both runs; None: there are none.
+
+    The same case on several engines is one: what it asks is the same.
+    """
+    groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for case in both:
-        groups.setdefault((case.key.suite, case.key.case_id), []).append(case)
+        a, b = of(case.a), of(case.b)
+        if a is not None and b is not None:
+            groups.setdefault((case.key.suite, case.key.case_id), []).append((a, b))
     if not groups:
         return None
-    scores = [
-        (fmean(case.a.score or 0.0 for case in group), fmean(case.b.score or 0.0 for case in group))
-        for group in groups.values()
-    ]
-    differences = [b - a for a, b in scores]
-    level = confidence if 0 < confidence < 1 else DEFAULT_CONFIDENCE
-    return Scores(
-        cases=len(scores),
-        mean_a=fmean(a for a, _ in scores),
-        mean_b=fmean(b for _, b in scores),
-        difference=fmean(differences),
-        interval=interval_of_mean(differences, level),
-    )
-
-
-def means(both: Iterable[CaseChange], of: Callable[[CaseTally], float | None]) -> Means | None:
-    """Means over the cases for which `of` knows something in both runs; None: there are none."""
-    known = [(of(case.a), of(case.b)) for case in both]
-    pairs = [(a, b) for a, b in known if a is not None and b is not None]
-    if not pairs:
-        return None
-    return Means(len(pairs), fmean(a for a, _ in pairs), fmean(b for _, b in pairs))
+    pairs = [(fmean(a for a, _ in group), fmean(b for _, b in group)) for group in groups.values()]
+    interval = interval_of_mean([b - a for a, b in pairs], confidence)
+    return Means(len(pairs), fmean(a for a, _ in pairs), fmean(b for _, b in pairs), interval)
 
 
 def suites_of(cases: Iterable[CaseChange]) -> list[str]:

@@ -135,12 +135,12 @@ def statements(comparison: Comparison) -> Iterator[str]:
         yield f"{text}{tested}"
     else:
         yield f"pass rate: the same in all of {cases}"
-    if scores is not None and f"{scores.difference:.3f}" not in ("0.000", "-0.000"):
+    if scores is not None and abs(scores.b - scores.a) >= LEAST_CHANGE / 10:
         within = ""
         if scores.interval is not None:
             low, high = scores.interval
             within = f", {percent(comparison.confidence)} between {low:+.3f} and {high:+.3f}"
-        yield f"scores: {scores.difference:+.3f} on average{within}"
+        yield f"scores: {scores.b - scores.a:+.3f} on average{within}"
     averages: tuple[tuple[str, Means | None, Callable[[float], str]], ...] = (
         ("cost", comparison.cost, money),
         ("took", comparison.duration, lambda value: seconds(round(value))),
@@ -198,7 +198,7 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
             for case in comparison.cases
         ],
         "verdicts": asdict(comparison.verdicts),
-        "scores": comparison.scores and asdict(comparison.scores),
+        "scores": means(comparison.scores),
         "cost_usd": means(comparison.cost),
         "duration_ms": means(comparison.duration),
         "edited_cases": [{"suite": suite, "case_id": name} for suite, name in comparison.edited],

@@ -118,8 +118,7 @@ def test_scores_are_paired_by_case_and_errors_have_none() -> None:
     b = a_run("b", {"one": "pf", "two": "pp", "three": "f"})
     scores = compare_runs(a, b, 0.95).scores
     assert scores is not None
-    assert (scores.cases, scores.mean_a, scores.mean_b) == (2, 1.0, 0.75)
-    assert scores.difference == -0.25
+    assert (scores.cases, scores.a, scores.b) == (2, 1.0, 0.75)
     assert scores.interval is not None
     assert scores.interval.low <= -0.25 <= scores.interval.high
 
@@ -130,7 +129,7 @@ def test_one_case_on_two_engines_is_one_pair_of_scores() -> None:
         a_run("a", {"one": "p", other: "p"}), a_run("b", {"one": "p", other: "f"}), 0.95
     )
     assert comparison.scores is not None
-    assert (comparison.scores.cases, comparison.scores.difference) == (1, -0.5)
+    assert (comparison.scores.cases, comparison.scores.b) == (1, 0.5)
     assert comparison.verdicts.cases == 2
 
 
@@ -152,7 +151,7 @@ def test_a_baseline_is_listed_and_not_counted() -> None:
     assert [case.key for case in comparison.of("newly_failing")] == [bare]
     assert comparison.verdicts.worse == 0
     assert comparison.scores is not None
-    assert comparison.scores.difference == 0
+    assert comparison.scores.a == comparison.scores.b
 
 
 def test_an_earlier_run_stands_in_for_what_an_error_kept_from_a_verdict() -> None:
