@@ -48,7 +48,7 @@ def analyse(
     saved = Counter(planned_key(job, suites)[0] for job in not_needed)
     groups = {
         key: sorted(own.get(key, ()), key=lambda trial: trial.trial)
-        for key in _in_order([*own, *missing, *saved], suites)
+        for key in _in_order([*own, *missing, *saved])
     }
     with_skill = [t for group in groups.values() for t in group if t.variant == WITH_SKILL]
     verdicts = [trial for trial in with_skill if trial.status in VERDICTS]
@@ -73,19 +73,12 @@ def with_analysis(result: RunResult, run_info: Mapping[str, Any]) -> RunResult:
     return result.model_copy(update={"analysis": analysis})
 
 
-def _in_order(keys: Iterable[CaseKey], suites: Mapping[str, Any]) -> list[CaseKey]:
-    """Each key once, as planned: `run.json` lists suites and cases in that order."""
+def _in_order(keys: Iterable[CaseKey]) -> list[CaseKey]:
+    """Each key once: cases and engines as they first come, with the skill before without."""
     once = list(dict.fromkeys(keys))
-    planned = [
-        (name, str(case_id))
-        for name, about in suites.items()
-        for case_id in (about.get("cases") or {}).values()
-    ]
-    cases = list(dict.fromkeys([*planned, *(key[:2] for key in once)]))
-    places = {case: place for place, case in enumerate(cases)}
+    cases = {case: n for n, case in enumerate(dict.fromkeys(key[:2] for key in once))}
     engines = list(dict.fromkeys(key.engine for key in once))
-    # Of variants, with_skill sorts first.
-    return sorted(once, key=lambda k: (places[k[:2]], engines.index(k.engine), k.variant))
+    return sorted(once, key=lambda k: (cases[k[:2]], engines.index(k.engine), k.variant))
 
 
 def _overall(trials: Iterable[Grade]) -> Overall | None:

@@ -27,16 +27,6 @@ def info(*cases: str, **request: object) -> dict[str, Any]:
     return {"suites": suites, "request": request}
 
 
-def test_cases_stand_in_the_order_of_the_plan_also_those_never_held() -> None:
-    grades = [*grades_of("b", "p", engine="y"), *grades_of("b", "p", engine="x")]
-    result = a_result(grades, not_run=["a/y/with_skill/1", "a/x/with_skill/1"])
-
-    found = analyse(result, info("a", "b"))
-
-    places = [(case.case_id, case.engine, case.not_run) for case in found.cases]
-    assert places == [("a", "y", 1), ("a", "x", 1), ("b", "y", 0), ("b", "x", 0)]
-
-
 def test_a_decision_is_told_where_the_run_asked_for_one() -> None:
     result = a_result(grades_of("c", "pep" + 17 * "p"), not_needed=["c/e/with_skill/21"])
 
@@ -49,15 +39,6 @@ def test_a_decision_is_told_where_the_run_asked_for_one() -> None:
     (case,) = analyse(result, info("c", until_decided=True, pass_rate=0.99)).cases
     assert case.decision is not None
     assert (case.decision.verdict, case.decision.threshold) == ("undecided", 0.99)
-
-
-def test_outcomes_are_decided_on_in_the_order_of_the_trials() -> None:
-    grades = grades_of("c", "p" * 12 + "f" * 12)
-
-    (case,) = analyse(a_result(grades[::-1]), info("c", until_decided=True)).cases
-
-    assert case.decision is not None
-    assert case.decision.verdict == "above"
 
 
 def test_cases_that_cannot_be_told_apart_are_not_said_to_be_undecided() -> None:
@@ -94,12 +75,6 @@ def overall(*cases: str) -> Overall:
     found = analyse(a_result(grades), {}).overall
     assert found is not None
     return found
-
-
-def test_with_one_verdict_for_each_case_it_is_wilsons_interval() -> None:
-    found = overall("p", "p", "f", "p", "e")
-    assert (found.passed, found.held, found.rate, found.cases) == (3, 4, 0.75, 4)
-    assert (found.low, found.high) == pytest.approx(wilson(3, 4, 0.95))
 
 
 def test_trials_of_the_same_cases_do_not_make_it_surer_than_the_cases_are() -> None:
@@ -155,26 +130,6 @@ def test_rates_are_over_verdicts_and_the_rest_is_counted_apart() -> None:
     assert case.flaky
 
 
-def test_for_each_k_the_chances_that_one_and_that_all_of_k_trials_pass() -> None:
-    case = only(*grades_of("c", "ppf"))
-
-    assert [item.k for item in case.at_k] == [1, 2, 3]
-    assert [item.pass_at_k for item in case.at_k] == pytest.approx([2 / 3, 1, 1])
-    assert [item.pass_hat_k for item in case.at_k] == pytest.approx([2 / 3, 1 / 3, 0])
-
-
-@pytest.mark.parametrize("marks", ["ppp", "fff", "pe", "p"])
-def test_a_case_that_always_ends_alike_is_not_flaky(marks: str) -> None:
-    assert not only(*grades_of("c", marks)).flaky
-
-
-def test_a_case_that_was_never_held_has_no_rate() -> None:
-    case = only(*grades_of("c", "ee"))
-
-    assert (case.rate.held, case.rate.rate, case.rate.low, case.rate.high) == (0, None, None, None)
-    assert (case.at_k, case.turns) == ([], [])
-
-
 def test_the_curve_falls_where_a_trial_first_failed() -> None:
     case = only(*(conversation(n, t) for n, t in enumerate(["ppp", "pfp", "pff", "pp-"], 1)))
 
@@ -191,21 +146,6 @@ def test_a_turn_that_failed_its_gate_or_any_check_did_not_pass() -> None:
     for turn in (gated, partly):
         (told,) = only(a_grade("c", "p", turns=[turn])).turns
         assert (told.rate.passed, told.first_failures) == (0, 1)
-
-
-def test_a_turn_that_passed_on_a_follow_up_passed() -> None:
-    asked = {"asked_by": [0], "content": "?", "response": "!", "passed": True, "score": 1}
-    follow_up = {"label": "first follow-up", **asked, "checks": [a_check("contains")]}
-    turn = a_turn(passed=False, passed_on="first follow-up", follow_ups=[follow_up])
-
-    assert only(a_grade(turns=[turn])).turns[0].rate.passed == 1
-
-
-def test_turns_of_trials_without_a_verdict_do_not_count() -> None:
-    case = only(a_grade("c", "p", 1), a_grade("c", "e", 2), a_grade("c", "s", 3))
-
-    assert case.turns[0].rate.held == 1
-    assert case.turns[0].unfailed == 1
 
 
 def test_a_turn_that_trials_share_counts_once() -> None:
@@ -244,15 +184,6 @@ def test_each_trial_is_one_of_four_outcomes() -> None:
     assert (found.precision, found.recall) == (0.5, 0.75)
     assert found.f1 == 2 * 0.5 * 0.75 / (0.5 + 0.75)
     assert (found.skill, found.distractors) == ("x", ["other"])
-
-
-def test_what_is_not_defined_is_none() -> None:
-    (never_wanted,) = triggering(*trials("skill_not_used", "pp"))
-    assert (never_wanted.precision, never_wanted.recall, never_wanted.f1) == (None, None, None)
-    (never_used,) = triggering(*trials("skill_used", "ff"))
-    assert (never_used.precision, never_used.recall, never_used.f1) == (None, 0, 0)
-    (used_wrongly,) = triggering(*trials("skill_not_used", "f"))
-    assert (used_wrongly.precision, used_wrongly.recall, used_wrongly.f1) == (0, None, None)
 
 
 def test_trials_without_the_skill_and_those_without_a_verdict_do_not_count() -> None:

@@ -97,20 +97,6 @@ def test_what_trials_took_is_told_over_cases_that_tell_it_in_both() -> None:
     assert suite.turns.low is suite.turns.high is None
 
 
-def test_engines_are_compared_each_with_its_own_baseline() -> None:
-    one = grades_of("a", "pp", engine="x") + grades_of(
-        "a", "ff", engine="x", variant="without_skill"
-    )
-    two = grades_of("a", "pp", engine="y") + grades_of(
-        "a", "pp", engine="y", variant="without_skill"
-    )
-    found = analyse(one + two, {}).uplift
-
-    assert [(i.engine, i.case_id, i.uplift) for i in found] == [
-        ("x", None, 1), ("x", "a", 1), ("y", None, 0), ("y", "a", 0),
-    ]  # fmt: skip
-
-
 def test_that_the_skill_is_used_is_not_what_it_adds() -> None:
     """V17: the verdict apart from that counts; a case with no other is named and not counted."""
     found = uplift_of(

@@ -119,11 +119,6 @@ def a_folder(runs: Path, run_id: str, started_at: str = "2026-01-01T00:00:00.000
     return path
 
 
-def test_a_run_is_found_by_its_id_and_by_the_beginning_of_it(url: str, tmp_path: Path) -> None:
-    assert find_run("2026-02", url, tmp_path).run_id == "2026-02"
-    assert find_run("2027", url, tmp_path).run_id == "2027-01"
-
-
 @pytest.mark.parametrize(
     ("name", "message", "hint"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from skillup.errors import UsageError
 from skillup.history.comparison import compare_runs
@@ -16,7 +15,6 @@ from skillup.history.gates import (
     given_gates,
 )
 from skillup.history.runs import RunOutcomes
-from skillup.schema.suite import Gates
 from tests.support.outcomes import a_key, a_run
 
 
@@ -46,12 +44,6 @@ def test_an_error_is_no_new_failure_and_has_a_gate_of_its_own() -> None:
         "max_not_run": False,
     }
     assert met(a, b, max_not_run=2) == {"max_not_run": True}
-
-
-def test_that_nothing_failed_is_not_said_of_what_was_not_run() -> None:
-    a, b = a_run("a", {"x": "p", "y": "p"}), a_run("b", {"x": "e", "y": "n"})
-    (result,) = check_gates(compare_runs(a, b, 0.95), gates_by_suite(b, {"max_new_failures": 0}))
-    assert (result.met, result.said) == (True, "0 newly failing; 2 not run")
 
 
 def test_a_case_that_lost_some_trials_or_was_skipped_is_run() -> None:
@@ -98,11 +90,6 @@ def test_gates_are_those_that_b_recorded_and_the_command_line_outranks_them() ->
     assert met(a, b, max_new_failures=0) == {"max_new_failures": False}
 
 
-def test_a_suite_that_only_a_held_is_not_asked() -> None:
-    a = a_run("a", {"x": "p", a_key("x", suite="other"): "p"})
-    assert met(a, a_run("b", {"x": "p"}), min_pass_rate=1) == {"min_pass_rate": True}
-
-
 def test_a_baseline_that_fails_is_no_regression() -> None:
     bare = a_key("x", variant="without_skill")
     a, b = a_run("a", {"x": "p", bare: "p"}), a_run("b", {"x": "p", bare: "f"})
@@ -110,14 +97,6 @@ def test_a_baseline_that_fails_is_no_regression() -> None:
         "max_new_failures": True,
         "min_pass_rate": True,
     }
-
-
-def test_the_strictest_suite_decides_how_sure_one_must_be() -> None:
-    run = a_run("b", {"x": "p", a_key("x", suite="other"): "p"})
-    gates = gates_by_suite(run, {})
-    assert confidence_of(gates) == 0.95
-    stricter = {**gates, "other": gates["other"].model_copy(update={"confidence": 0.99})}
-    assert confidence_of(stricter) == 0.99
 
 
 def test_rules_of_the_command_line_are_read_as_in_the_suite() -> None:
@@ -147,10 +126,3 @@ def test_gates_of_another_version_are_refused_rather_than_passed_over() -> None:
     run = a_run("b", {"x": "p"}, gates={"max_surprise": 1})
     with pytest.raises(UsageError, match="cannot read the gates"):
         gates_by_suite(run, {})
-
-
-def test_a_limit_that_nothing_can_pass_is_no_gate() -> None:
-    with pytest.raises(ValidationError, match="finite number"):
-        Gates.model_validate({"max_cost_increase": float("inf")})
-    with pytest.raises(UsageError, match="finite number"):
-        given_gates(["max_cost_increase=1e999"])

@@ -30,14 +30,6 @@ def test_a_run_comes_out_as_it_went_in(index: str) -> None:
         assert all_runs(connection) == [run]
 
 
-def test_a_run_that_comes_again_replaces_itself(index: str) -> None:
-    add_run(index, a_run("run", {"one": "pn", "two": "n"}))
-    resumed = a_run("run", {"one": "pf"})
-    add_run(index, resumed)
-    with open_index(index, write=False) as connection:
-        assert all_runs(connection) == [resumed]
-
-
 def test_each_case_of_each_run_is_summed_up(index: str) -> None:
     bare = a_key("one", variant="without_skill")
     runs = [a_run(name, {"one": "ppfe", bare: "sn", "two": "e"}, cost=0.5) for name in "ba"]

@@ -80,19 +80,6 @@ def test_that_a_baseline_fails_is_no_news() -> None:
     assert suite.cases[0].failing is None
 
 
-def test_means_are_over_trials_and_not_over_runs() -> None:
-    runs = a_run("1", {"a": "p" * 9}, cost=0.1), a_run("2", {"a": "f"}, cost=0.2)
-    heads = [RunHead(run.run_id, run.started_at) for run in runs]
-    rows = [
-        CaseInRun(head, key, own)
-        for head, run in zip(heads, runs, strict=True)
-        for key, own in by_case(run.trials).items()
-    ]
-    ((case,),) = [suite.cases for suite in histories(rows, SeriesFilter(), 20)]
-    assert case.total.score == pytest.approx(0.9)
-    assert case.total.cost_usd == pytest.approx(0.11)
-
-
 def test_when_it_began_is_looked_for_before_the_runs_that_are_shown() -> None:
     history = history_of("p", "f", "f", "f", last=2)
     assert len(history.tallies) == 2
@@ -113,11 +100,6 @@ def test_a_case_that_a_run_did_not_hold_has_a_gap_there() -> None:
     ]
 
 
-def test_cases_that_went_long_ago_are_left_out() -> None:
-    suite = only(histories(rows_of({"old": "p"}, {"new": "p"}, {"new": "p"}), SeriesFilter(), 2))
-    assert [case.key.case_id for case in suite.cases] == ["new"]
-
-
 @pytest.mark.parametrize(
     ("cases", "state"),
     [
@@ -132,12 +114,6 @@ def test_cases_that_went_long_ago_are_left_out() -> None:
 )
 def test_a_suite_has_a_state_in_each_run(cases: Cases, state: str) -> None:
     assert only(histories(rows_of(cases), SeriesFilter(), 20)).states() == [state]
-
-
-def test_baselines_do_not_count_in_the_state_of_a_suite() -> None:
-    bare = a_key("a", variant="without_skill")
-    suite = only(histories(rows_of({a_key("a"): "p", bare: "f"}, {"a": "p"}), SeriesFilter(), 20))
-    assert suite.states() == ["pass", "pass"]
 
 
 def test_a_suite_has_numbers_as_its_cases_have() -> None:

@@ -97,12 +97,6 @@ def test_engines_and_variants_are_suites_of_their_own_and_trials_are_told_apart(
     assert suites == {"s (x, with skill)": ["a", "a #2"], "s (y, with skill)": ["a", "a #2"]}
 
 
-def test_what_was_not_run_is_skipped_and_says_so() -> None:
-    (skipped,) = parsed(make_grade("a"), planned=["0", "b/e/with_skill/1"]).iter("skipped")
-
-    assert skipped.get("message") == "this trial was planned and not run"
-
-
 def test_it_is_valid_by_both_schemas_that_readers_check_against() -> None:
     error = {"kind": "rate_limit", "message": "wait", "evidence": ""}
     root = parsed(

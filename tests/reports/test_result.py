@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from skillup.reports.text import one_line, plain
+from skillup.reports.text import plain
 from skillup.reports.view_model import (
     decided_words,
-    judging_cost,
     not_run_words,
     stop_lines,
 )
 from skillup.schema.analysis import CaseReliability, Decision, Rate
-from skillup.schema.grade import Judging, RunResult, Stop
+from skillup.schema.grade import RunResult, Stop
 from tests.support.project import GUARD_SECONDS, Project
 from tests.support.stored import a_result
 
@@ -55,11 +54,6 @@ def test_a_command_that_nothing_ends_hides_no_text(start: str) -> None:
     shown = plain(f"{start} rm -rf\nall of this is seen")
     assert "m -rf\n" in shown
     assert shown.endswith("all of this is seen")
-
-
-def test_one_line_is_one_line() -> None:
-    assert one_line("a\r\n\u2028 b\x1b[2J\tc", 5) == "a b c"
-    assert one_line("abcdef", 5) == "abcd…"
 
 
 CASE = r"""
@@ -140,17 +134,6 @@ def test_of_cases_that_ran_several_times_only_what_did_not_pass_has_a_row(
     assert "trials passed" not in verbose.stderr
 
 
-def test_lots_are_the_same_in_every_run_and_others_by_the_seed(project: Project) -> None:
-    draws = PASSES.replace("[{say: x}]", "[{probability: 0.5, say: x}, {say: y}]")
-    project.write({"eval.yaml": "name: x\n", "cases/a.yaml": draws})
-
-    def drawn(*options: str) -> list[str]:
-        ran = project.run("run", ".", "--trials", "12", "--json", *options)
-        return [case["status"] for case in ran.data["cases"]]
-
-    assert drawn() == drawn("--seed", "0") != drawn("--seed", "1")
-
-
 @pytest.mark.indexed
 def test_a_run_whose_reader_goes_away_is_in_the_index(project: Project) -> None:
     project.write({"eval.yaml": "name: x\n", "cases/a.yaml": PASSES, "cases/b.yaml": PASSES})
@@ -164,13 +147,6 @@ def test_a_run_whose_reader_goes_away_is_in_the_index(project: Project) -> None:
     )
     assert ran.stdout.count(b"\n") == 1
     assert "1 run" in project.run("trends").stdout
-
-
-def test_the_cost_of_judges_stands_apart() -> None:
-    took = Judging(calls=12, cached_calls=3, cost_usd=0.0213)
-    assert judging_cost(took) == "judges: 12 calls (3 from the cache), $0.0213"
-    assert judging_cost(Judging(calls=1)) == "judges: 1 call"
-    assert judging_cost(None) is None
 
 
 # Trials that did not run.

@@ -108,12 +108,6 @@ def test_the_evidence_stays_finite_work_for_many_trials() -> None:
     assert side_of(500, 9_500, 0.8) == "below"
 
 
-def test_what_comes_after_the_decision_changes_nothing() -> None:
-    first = decide([False] * 3, 0.8)
-    assert (first.side, first.trials) == ("below", 3)
-    assert decide([False] * 3 + [True] * 200, 0.8) == first
-
-
 @pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0])
 def test_a_threshold_that_is_no_rate_is_refused(threshold: float) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):

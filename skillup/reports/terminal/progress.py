@@ -93,11 +93,8 @@ class RunProgress:
         running = Running(job, self.clock(), attempt)
         if attempt > 1:
             running.doing = f"attempt {attempt}"
-        if before is not None and before.attempt == attempt:  # goes on after turns it shared
+        if before is not None:  # goes on after turns it shared, or after an attempt
             running.tokens, running.cost_usd = before.tokens, before.cost_usd
-        elif before is not None:  # was spent all the same, and the trial's grade will not have it
-            self._tokens = _sum(self._tokens, before.tokens)
-            self._cost = _sum(self._cost, before.cost_usd)
         self.running[job.id] = running
 
     def add(self, event: TrialEvent) -> None:

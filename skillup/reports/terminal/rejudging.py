@@ -91,9 +91,8 @@ def took_words(took: Mapping[str, Any] | None) -> tuple[str, str, str, str]:
 
 def _described(check: CheckResult) -> str:
     """Its name, and its role if that is a special one."""
-    return (
-        f"[{check.role}] {check.name}" if check.role not in ("assertion", "judge") else check.name
-    )
+    role = "" if check.role in ("assertion", "judge") else f"[{check.role}] "
+    return f"{role}{check.name}"
 
 
 def _what(flip: CheckChange) -> str:

@@ -141,6 +141,4 @@ def test_nothing_else_is(run: Path, asked: str) -> None:
 
 def test_a_name_cannot_add_to_the_headers() -> None:
     header = disposition('a"\r\nSet-Cookie: x\u00e9.txt', attachment=True)
-    assert header.startswith('attachment; filename="')
-    assert not {"\r", "\n"} & set(header)
-    assert header.isascii()
+    assert header == 'attachment; filename="a___Set-Cookie_ x_.txt"'

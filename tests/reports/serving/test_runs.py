@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from skillup.errors import RunDirectoryError
 from skillup.reports.result import build_result
 from skillup.reports.server.runs import NoSuchRunError, Served
 from skillup.store import RunDirectory
@@ -81,23 +79,6 @@ def test_only_what_is_in_the_folder_is_served(tmp_path: Path) -> None:
     assert alone.ids() == ["b"]
     with pytest.raises(NoSuchRunError):
         alone.path("runs")
-
-
-def test_a_run_that_is_damaged_and_mended_is_seen_so(tmp_path: Path) -> None:
-    run = write_large_run(tmp_path / "r", 2, turns=1)
-    served = Served(tmp_path, index="none")
-    before, whole = served.stamp("r"), (run / "run.json").read_text()
-    (run / "run.json").write_text("{")
-    for _ in range(2):
-        with pytest.raises(RunDirectoryError, match="is damaged"):
-            served.index("r")
-    (run / "run.json").write_text(whole)
-    assert len(served.index("r")["rows"]) == 2
-    assert served.stamp("r") != before
-    mended = served.stamp("r")
-    with (run / "events.jsonl").open("a") as journal:
-        journal.write(json.dumps({"event": "run_reopened"}) + "\n")
-    assert served.stamp("r") != mended
 
 
 def test_two_runs_beside_each_other_do_not_wait_for_ever(tmp_path: Path) -> None:
