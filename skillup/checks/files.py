@@ -6,7 +6,6 @@ import difflib
 import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
-from functools import lru_cache
 
 from skillup.checks.context import (
     CannotEvaluateError,
@@ -25,14 +24,13 @@ from skillup.schema.check_specs import FileContains, GoldenFile
 from skillup.schema.grade import EvidenceSpan
 from skillup.schema.patterns import outside_problem
 from skillup.schema.record import FileState
-from skillup.workspace.globs import matches_glob, may_match_below
+from skillup.workspace.globs import matches_any_glob, matches_glob, may_match_below
 
 _WILD = frozenset("*?[{")
 NO_SNAPSHOT = "the workspace was not looked at after the turn"
 Files = Mapping[str, FileState]
 
 
-@lru_cache(maxsize=1024)
 def path_problem(pattern: str) -> str | None:
     """Why `pattern` cannot name a file of the workspace; None if it can."""
     problem = outside_problem(pattern)
@@ -45,7 +43,6 @@ def path_problem(pattern: str) -> str | None:
     return None
 
 
-@lru_cache(maxsize=1024)
 def normal_path(pattern: str) -> str:
     """With forward slashes, without ``./`` and double slashes."""
     parts = pattern.replace("\\", "/").split("/")
@@ -74,20 +71,9 @@ def _found_by(pattern: str, files: Collection[str]) -> list[str]:
     inside = [name for name in files if name.startswith(bare + "/")]
     if inside or not _WILD.intersection(bare):
         return inside
-    known: dict[str, bool] = {"": False}
-
-    def within(directory: str) -> bool:
-        if directory not in known:
-            above = directory.rpartition("/")[0]
-            known[directory] = matches_glob(directory, bare) or within(above)
-        return known[directory]
-
-    also_files = not path.endswith("/")
-    return [
-        name
-        for name in files
-        if within(name.rpartition("/")[0]) or (also_files and matches_glob(name, bare))
-    ]
+    if not path.endswith("/"):
+        return [name for name in files if matches_any_glob(name, [bare])]
+    return [n for n in files if "/" in n and matches_any_glob(n.rpartition("/")[0], [bare])]
 
 
 def _absent(found: str, excerpt: str, patterns: Sequence[str], subject: CheckSubject) -> Finding:

@@ -24,8 +24,6 @@ from skillup.schema.patterns import compiled_path
 
 # Values against a JSON Schema of the suite's.
 
-_LONGEST = 300
-
 
 def violation(schema: Any, value: Any) -> str | None:
     """What of `value` breaks the schema most; None: nothing does.
@@ -54,8 +52,7 @@ def violation(schema: Any, value: Any) -> str | None:
         raise CannotEvaluateError(f"the JSON Schema cannot be applied: {what}") from None
     if worst is None:
         return None
-    message = worst.message if len(worst.message) <= _LONGEST else f"{worst.message[:_LONGEST]}…"
-    return f"{worst.json_path}: {message}"
+    return f"{worst.json_path}: {beginning(worst.message, 300)}"
 
 
 # The JSON in an answer: agents wrap it in words and fences.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from skillup.checks.context import CheckSubject, Finding, listed, not_assertable, plain
+from skillup.checks.context import CheckSubject, Finding, not_assertable, plain
 from skillup.checks.files import text_of
 from skillup.checks.text import folded
 from skillup.checks.tools import Argument, show_call, show_calls
@@ -26,7 +26,6 @@ def skill_used(spec: str, subject: CheckSubject, *, wanted: bool = True) -> Find
     """The skill was loaded, or its SKILL.md was read; or, if not `wanted`, neither."""
     skill = _Skill(spec, subject)
     doubtful: ToolCall | None = None
-    others: list[str] = []
     for turn in subject.turns:
         results = {result.call_id: result for result in turn.tool_results}
         for call in turn.tool_calls:
@@ -34,8 +33,6 @@ def skill_used(spec: str, subject: CheckSubject, *, wanted: bool = True) -> Find
             if skill.is_used_by(call, result):
                 spans = subject.whole_call(call)
                 return Finding(wanted, "used", show_call(call, 200), spans=spans)
-            if call.kind == "skill" and result is not None and result.status != "error":
-                others.extend(_names(call, True))
             if doubtful is None and skill.may_be_used_by(call, result):
                 doubtful = call
     for turn in subject.turns:
@@ -46,9 +43,7 @@ def skill_used(spec: str, subject: CheckSubject, *, wanted: bool = True) -> Find
     if doubtful is not None:
         why = "what it printed is not known, or not what the skill's file holds"
         return not_assertable(f"{show_call(doubtful)} may have read the skill: {why}")
-    instead = listed(dict.fromkeys(others), nothing="") if wanted else ""
-    found = f"not used; used instead: {instead}" if instead else "not used"
-    return Finding(not wanted, found, show_calls(subject.calls))
+    return Finding(not wanted, "not used", show_calls(subject.calls))
 
 
 class _Skill:
