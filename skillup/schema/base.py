@@ -39,21 +39,21 @@ class Model(BaseModel):
 
 
 class Short(Model):
-    """A model that may be written as less than a mapping: a text is the value of its `chief`."""
+    """A model that may be written as less than a mapping: as the value of its `chief`."""
 
     chief: ClassVar[str]
-    spelled: ClassVar[dict[str, Any]] = {"type": "string"}
+    spelled: ClassVar[dict[str, Any]] = {"type": ["string", "number", "boolean", "array"]}
     """The JSON Schema of what may stand in its place."""
 
     @classmethod
     def widened(cls, value: Any) -> Any:
         """The mapping that `value` means, if it is short for one."""
-        return {cls.chief: value} if isinstance(value, str) else value
+        return value if isinstance(value, dict) else {cls.chief: value}
 
     @model_validator(mode="before")
     @classmethod
     def _widen(cls, value: Any) -> Any:
-        return value if isinstance(value, cls) else cls.widened(value)
+        return value if isinstance(value, BaseModel) else cls.widened(value)
 
     @classmethod
     def __get_pydantic_json_schema__(

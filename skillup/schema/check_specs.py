@@ -46,13 +46,10 @@ ToolKind = Literal[
 """The portable kinds of tool calls; an engine's own names are mapped onto them."""
 
 
-_TEXTS = {"type": ["string", "integer", "boolean", "array"]}
-
-
 class TextSet(Short):
     """Texts (or patterns) to look for. All three conditions apply."""
 
-    spelled: ClassVar[dict[str, Any]] = _TEXTS
+    chief: ClassVar[str] = "all"
 
     any: Texts | None = optional("At least one of these must be found.")
     all: Texts | None = optional("Every one of these must be found.")
@@ -60,11 +57,6 @@ class TextSet(Short):
         "None of these may be found (`not` is read too).",
         validation_alias=AliasChoices("none", "not"),
     )
-
-    @classmethod
-    def widened(cls, value: Any) -> Any:
-        """``contains: x`` and ``contains: [x, y]`` mean that all of them are there."""
-        return {"all": value} if isinstance(value, str | int | float | list) else value
 
     @model_validator(mode="after")
     def _not_empty(self) -> TextSet:
@@ -267,20 +259,20 @@ class Criterion(Short):
     required: Bool = Field(False, description="The rubric fails if this one does.")
 
 
+Criteria = Annotated[
+    list[Criterion],
+    BeforeValidator(one_or_more, json_schema_input_type=list[Criterion | str] | Criterion | str),
+]
+
+
 class Rubric(Short):
     """Criteria that a model judges."""
 
-    spelled: ClassVar[dict[str, Any]] = {"type": ["string", "array"]}
+    chief: ClassVar[str] = "criteria"
 
-    criteria: list[Criterion] = Field(min_length=1, description="What is looked at.")
+    criteria: Criteria = Field(min_length=1, description="What is looked at.")
     threshold: Fraction = Field(1.0, description="The least weighted share of criteria, 0..1.")
     prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
-
-    @classmethod
-    def widened(cls, value: Any) -> Any:
-        """A text is the one criterion, a list all of them."""
-        listed = [value] if isinstance(value, str) else value
-        return {"criteria": listed} if isinstance(listed, list) else value
 
 
 class Similar(Short):
@@ -306,7 +298,7 @@ Aspect = Literal["correctness", "completeness", "flow", "format"]
 class AnswerQuality(Short):
     """How good the answer is, in several respects; the score is their mean."""
 
-    spelled: ClassVar[dict[str, Any]] = {"type": "number"}
+    chief: ClassVar[str] = "threshold"
 
     threshold: Fraction = Field(0.7, description="The least mean, 0..1.")
     min_grade: Int = Field(3, ge=1, le=5, description="The least grade of each aspect, 1..5.")
@@ -316,9 +308,3 @@ class AnswerQuality(Short):
         description="What is looked at.",
     )
     prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
-
-    @classmethod
-    def widened(cls, value: Any) -> Any:
-        """A number is the threshold."""
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        return {"threshold": value} if number else value

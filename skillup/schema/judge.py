@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, ClassVar, Literal
+from typing import ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from skillup.schema.base import (
     Bool,
@@ -17,10 +17,9 @@ from skillup.schema.base import (
     PositiveInt,
     Seconds,
     Short,
-    one_or_more,
     optional,
 )
-from skillup.schema.check_specs import Criterion
+from skillup.schema.check_specs import Criteria
 from skillup.schema.checks import Check
 from skillup.schema.profile import VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
@@ -95,12 +94,6 @@ class JudgeModel(Short):
     api_key_env: VariableOfKey | None = optional("The key's variable; default: the provider's.")
     timeout_seconds: Seconds | None = optional("For each request.")
     repeat: PositiveInt = Field(1, description="How often each question is asked.")
-
-
-Criteria = Annotated[
-    list[Criterion],
-    BeforeValidator(one_or_more, json_schema_input_type=list[Criterion | str] | Criterion | str),
-]
 
 
 class JudgeConfig(Model):

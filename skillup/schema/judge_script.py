@@ -17,17 +17,12 @@ from skillup.schema.check_specs import Regexes
 class JudgeWhen(Short):
     """Which questions a rule answers. A text alone is a regex for the `prompt`."""
 
-    spelled: ClassVar[dict[str, Any]] = {"type": ["string", "array"]}
+    chief: ClassVar[str] = "prompt"
 
     system: Regexes = Field([], description="The same, for what the model is told of its task.")
     prompt: Regexes = Field([], description="Regexes that all match the question; case is ignored.")
     answer: Regexes = Field([], description="Regexes that all match the latest answer.")
     repetition: PositiveInt | None = optional("Only the n-th time of the same question.")
-
-    @classmethod
-    def widened(cls, value: Any) -> Any:
-        """A text, or a list of texts, is the `prompt`."""
-        return {"prompt": value} if isinstance(value, str | list) else value
 
 
 class JudgeRule(Model):
