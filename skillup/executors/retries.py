@@ -46,39 +46,29 @@ class Retry:
 
 
 def retry_of(outcome: TrialResult, policy: RetryPolicy | None, attempt: Attempt) -> Retry | None:
-    """Why the attempt that `outcome` came of is not the last; None: it is."""
-    record, interruption = outcome.record, outcome.interruption
-    error = record.first_error()
-    uncounted, note = attempt.uncounted, attempt.note
-    if (
-        interruption is not None
-        and interruption.kind == "restart"
-        and error is not None
-        and uncounted < MOST_RESTARTS
-    ):
-        why = f"was refused by the provider and could not go on: {interruption.reason}"
-        note = f"attempt {attempt.number} {why}"
-        return Retry(error.kind, Attempt(attempt.number + 1, uncounted + 1, note))
-    reason = retry_reason(record, policy, uncounted)
-    return Retry(reason, Attempt(attempt.number + 1, uncounted, note)) if reason else None
+    """Why the attempt that `outcome` came of is not the last; None: it is.
 
-
-def retry_reason(record: Record, policy: RetryPolicy | None, uncounted: int = 0) -> str | None:
-    """Why the policy has this trial run again; None: it does not.
-
-    `record.attempt` counts from 1; the policy allows ``max_retries`` attempts beyond the first, and
-    beyond those that are `uncounted`.
+    Attempts count from 1; the policy allows ``max_retries`` beyond the first, and beyond those that
+    were refused.
     """
-    if policy is None or record.skipped is not None:
+    record, interruption, number = outcome.record, outcome.interruption, attempt.number
+    error, uncounted = record.first_error(), attempt.uncounted
+    restart = interruption is not None and interruption.kind == "restart"
+    if restart and error is not None and uncounted < MOST_RESTARTS:
+        assert interruption is not None
+        why = f"was refused by the provider and could not go on: {interruption.reason}"
+        again = Attempt(number + 1, uncounted + 1, f"attempt {number} {why}")
+        return Retry(error.kind, again)
+    if policy is None or record.skipped is not None or number - uncounted > policy.max_retries:
         return None
-    if record.attempt - uncounted > policy.max_retries:
-        return None
-    kinds, error, gate = set(policy.retry_on), record.first_error(), "turn_precondition_fail"
+    kinds, gate = set(policy.retry_on), "turn_precondition_fail"
     if error is not None:
         retried = error.kind in kinds or ("error" in kinds and error.kind not in _NEVER)
-        return error.kind if retried else None
-    gate_failed = any(turn.post_condition_passed is False for turn in record.turns)
-    return gate if gate_failed and gate in kinds else None
+    else:
+        gate_failed = any(turn.post_condition_passed is False for turn in record.turns)
+        retried = gate_failed and gate in kinds
+    reason = error.kind if error is not None else gate
+    return Retry(reason, Attempt(number + 1, uncounted, attempt.note)) if retried else None
 
 
 def with_note(record: Record, note: str | None) -> Record:

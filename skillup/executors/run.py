@@ -151,6 +151,13 @@ class Run:
         order = {job.id: place for place, job in enumerate(self.plan.jobs)}
         places = self.scheduler.places
         self.scheduler = Scheduler(units_of(jobs), order, places, self.stopping.has_room)
+
+        async def run(unit: Unit) -> None:
+            try:
+                await self.run_unit(unit, backend)
+            finally:
+                self.scheduler.release(unit)
+
         async with anyio.create_task_group() as group:
             safe = SafeObserver(self.observer, group.cancel_scope.cancel)
             self.observer = cast(RunObserver, safe)
@@ -159,14 +166,8 @@ class Run:
                 if unit is None:
                     await self.scheduler.changed()
                 else:
-                    group.start_soon(self._run_scheduled, unit, backend, name=unit[0].id)
+                    group.start_soon(run, unit, name=unit[0].id)
         safe.raise_failure()
-
-    async def _run_scheduled(self, unit: Unit, backend: Backend) -> None:
-        try:
-            await self.run_unit(unit, backend)
-        finally:
-            self.scheduler.release(unit)
 
     async def run_unit(self, unit: Sequence[Job], backend: Backend) -> None:
         """Have jobs run, but those that need not be, or that what they depend on keeps back."""

@@ -38,16 +38,14 @@ def request_digest(request: TrialRequest) -> str:
 async def resume_trial(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | str:
     """The trial, ready for its next turn; or why it must begin anew. Raises FullDiskError."""
     try:
-        return await _resume(request, checkpoint)
+        problem = await anyio.to_thread.run_sync(_put_back, request, checkpoint)
+        return problem if problem is not None else await _resume(request, checkpoint)
     except OSError as refused:
         refuse_full_disk(refused, request.scratch)
         return f"what it left could not be read: {refused.strerror or refused}"
 
 
 async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | str:
-    problem = await anyio.to_thread.run_sync(_put_back, request, checkpoint)
-    if problem is not None:
-        return problem
     added = extra_variables(request)
     if isinstance(added, TurnError):
         return added.message

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.retries import Attempt, retry_of, retry_reason
+from skillup.executors.retries import Attempt, retry_of
 from skillup.schema.case import RetryPolicy
 from skillup.schema.record import ErrorKind, Record, TurnError
 from skillup.trial.request import Interruption, TrialResult
@@ -18,6 +18,13 @@ def a_record(kind: ErrorKind | None, attempt: int = 1, *, gate: bool | None = No
     error = TurnError(kind=kind, message="so it is") if kind is not None else None
     turn = make_turn().model_copy(update={"error": error, "post_condition_passed": gate})
     return make_record(turn).record.model_copy(update={"attempt": attempt})
+
+
+def reason_of(
+    kind: ErrorKind | None, policy: RetryPolicy, attempt: Attempt, *, gate: bool | None = None
+) -> str | None:
+    retry = retry_of(TrialResult(a_record(kind, attempt.number, gate=gate)), policy, attempt)
+    return retry.reason if retry is not None else None
 
 
 @pytest.mark.parametrize(
@@ -40,15 +47,14 @@ def test_an_error_is_retried_as_often_and_for_what_the_policy_says(
     kind: Any, retry_on: list[str], retries: int, attempt: int, uncounted: int, runs_again: bool
 ) -> None:
     policy = RetryPolicy.model_validate({"max_retries": retries, "retry_on": retry_on})
-    reason = retry_reason(a_record(kind, attempt), policy, uncounted)
-    assert reason == (kind if runs_again else None)
-    assert retry_reason(a_record(kind, attempt), None) is None
+    assert reason_of(kind, policy, Attempt(attempt, uncounted)) == (kind if runs_again else None)
+    assert retry_of(TrialResult(a_record(kind, attempt)), None, Attempt(attempt)) is None
 
 
 def test_a_gate_that_fails_is_retried_if_the_policy_says_so() -> None:
     policy = RetryPolicy.model_validate({"max_retries": 1, "retry_on": ["turn_precondition_fail"]})
-    assert retry_reason(a_record(None, gate=False), policy) == "turn_precondition_fail"
-    assert retry_reason(a_record(None, gate=True), policy) is None
+    assert reason_of(None, policy, Attempt(), gate=False) == "turn_precondition_fail"
+    assert reason_of(None, policy, Attempt(), gate=True) is None
 
 
 def test_a_restart_counts_for_no_policy_and_its_note_stays() -> None:
