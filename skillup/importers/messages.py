@@ -9,6 +9,7 @@ from typing import Any
 from skillup.importers import files
 from skillup.importers.files import Placed
 from skillup.importers.values import SourceValue, as_text
+from skillup.schema.templates import escape
 
 ROLES = {
     "system": "system", "developer": "system", "user": "user", "human": "user",
@@ -43,7 +44,7 @@ def read_messages(
     """
     if not is_messages(value):
         text = content_text(value, node, placed, base)
-        return ReadConversation(prompt=str(node.finish(text, live=True)))
+        return ReadConversation(prompt=escape(text))
     found = ReadConversation()
     messages: list[tuple[str, str]] = []
     for item in value if isinstance(value, list) else [value]:
@@ -54,7 +55,7 @@ def read_messages(
             continue
         text = content_text(item.get("content"), node, placed, base, inline=role == "system")
         if role == "system":
-            found.system = f"{found.system}\n\n{node.finish(text)}".strip()
+            found.system = f"{found.system}\n\n{text}".strip()
         elif messages and messages[-1][0] == role:
             messages[-1] = (role, f"{messages[-1][1]}\n\n{text}".strip())
         else:
@@ -63,8 +64,8 @@ def read_messages(
         node.lost("an assistant's message with no user message after it")
         messages.pop()
     if messages:
-        found.prompt = str(node.finish(messages.pop()[1], live=True))
-    found.history = [{"role": role, "content": node.finish(text)} for role, text in messages]
+        found.prompt = escape(messages.pop()[1])
+    found.history = [{"role": role, "content": text} for role, text in messages]
     return found
 
 

@@ -90,31 +90,18 @@ class SourceValue:
         if self:
             self.source.used.add(self.loc)
 
-    def raw(self) -> Any:
-        """The value, templates filled in as far as they can be now; see :meth:`finish`."""
+    def take(self) -> Any:
+        """The value, templates filled in."""
         self.use()
         return self.value if self.scope is None else self.scope.fill(self.value, self)
 
-    def finish(self, value: Any, *, live: bool = False) -> Any:
-        """A value made of raw ones, for a place where names have no meaning.
-
-        With `live`, for a message that is sent: ``<<name>>`` means something there.
-        """
-        if self.scope is None:
-            return escape(value) if live else value
-        return self.scope.finish(value, self, live=live)
-
-    def take(self) -> Any:
-        """The value, templates filled in, for a place where names have no meaning."""
-        return self.finish(self.raw())
-
     def text(self) -> str:
-        """The value as text, for such a place."""
+        """The value as text."""
         return as_text(self.take())
 
     def message(self) -> str:
-        """The value as the text of a message that is sent."""
-        return str(self.finish(as_text(self.raw()), live=True))
+        """The value as the text of a message: there, ``<<name>>`` would be a template of ours."""
+        return escape(self.text())
 
     def texts(self) -> list[str]:
         """The value as a list of texts."""
@@ -176,11 +163,6 @@ _EXPRESSION = re.compile(
     r"(?:vars\.)?(?P<name>[A-Za-z_]\w*)(?P<steps>(?:\.\w+|\[\d+\])*)"
     r"\s*(?:\|\s*(?P<filter>dump|default\((?P<default>[^()]*)\)))?"
 )
-_LATER = re.compile(
-    r"""\\?\{\{-?\s*(?:env\.|(?:var|secret)\(\s*['"])(?P<name>[A-Za-z_][\w.]*)(?:['"]\s*\))?"""
-    r"""\s*-?\}\}"""
-)
-"""A name whose value is known only when the case is run."""
 _MOST_NESTED = 8
 
 
@@ -191,34 +173,28 @@ class TemplateScope:
     variables: Mapping[str, SourceValue] = field(default_factory=dict)
     empties: bool = True
     """A name without a value is an empty text, as in nunjucks; else the text stays as it is."""
-    needed: dict[str, str] = field(default_factory=dict)
-    """Names that messages use and that get a value when the case is run, as they are written."""
     _depth: int = 0
 
     def fill(self, value: Any, node: SourceValue) -> Any:
         """`value` with every template in it filled in; a text that is one placeholder keeps the
-        type of its value. Names that are known only later stay; see :meth:`finish`.
+        type of its value. The environment is never read: it has secrets.
         """
         return _mapped(value, lambda text: self._text(text, node))
 
     def _text(self, text: str, node: SourceValue) -> Any:
-        missing: list[str] = []
-
-        def filled(match: re.Match[str]) -> Any:
-            return match[0] if _LATER.fullmatch(match[0]) else self._value(match[1], missing)
-
         if "{{" not in text and "{%" not in text:
             return text
+        missing: list[str] = []
         self._depth += 1
         try:
             rest = _LOOP.sub("", text)
             if "{%" in rest or self._depth > _MOST_NESTED:
                 raise LookupError("a condition or a loop")
             if (whole := _PLACEHOLDER.fullmatch(rest.strip())) and "}}" not in whole[1]:
-                found = filled(whole)
+                found = self._value(whole[1], missing)
                 made = "" if found is None else found
             else:
-                made = _PLACEHOLDER.sub(lambda one: as_text(filled(one)), rest)
+                made = _PLACEHOLDER.sub(lambda one: as_text(self._value(one[1], missing)), rest)
         except LookupError as error:
             node.changed(f"a template that cannot be filled in ({error.args[0]})", "left as it is")
             return text
@@ -235,7 +211,8 @@ class TemplateScope:
         Raises LookupError.
         """
         match = _EXPRESSION.fullmatch(expression)
-        if match is None:
+        known_later = match is not None and match["name"] == "env" and match["default"] is None
+        if match is None or known_later:
             raise LookupError(f"`{expression}`")
         value = self.lookup(match["name"], re.findall(r"\w+", match["steps"]))
         if match["filter"] == "dump":
@@ -261,26 +238,6 @@ class TemplateScope:
             else:
                 return None
         return value
-
-    def finish(self, value: Any, node: SourceValue, *, live: bool) -> Any:
-        """A filled-in `value`, in which names that are known only later become ``<<name>>`` in a
-        message that will be sent (`live`), where what looked like that before is escaped.
-
-        The environment is never read: it has secrets.
-        """
-
-        def named(match: re.Match[str]) -> str:
-            name, original = match["name"], match[0].lstrip("\\")
-            if not live:
-                what = f"{original} outside of a message, where there are no variables"
-                node.lost(what, "left as it is: write the value in its place")
-                return original
-            self.needed[name] = original
-            instead = f"give its value with --var {name}=…, or write it under the case's `vars`"
-            node.changed(f"{original} is filled in when the case is run", instead)
-            return f"<<{name}>>"
-
-        return _mapped(value, lambda text: _LATER.sub(named, escape(text) if live else text))
 
 
 def _mapped(value: Any, change: Callable[[str], Any]) -> Any:

@@ -35,13 +35,12 @@ def convert(sources: list[SourceFile]) -> SuiteDraft:
         endpoint = {"mode": "real", "transport": "http", "endpoint": url.text()}
         draft.mcp_servers.append({"name": named, **endpoint})
     for number, item in enumerate(top.get("evals").elements(), start=1):
-        node = item.with_scope(scope := TemplateScope())
+        node = item.with_scope(TemplateScope())
         prompt, checks = _prompt_and_checks(node)
         case = CaseDraft(node, slug(prompt, f"eval-{number}"))
         case.turns.append({"content": prompt, "assertions": checks})
         case.conversation = any("prompt" in check for check in checks)
-        case.system = metadata.get("system_prompt").with_scope(scope).text()
-        case.vars = dict(scope.needed)
+        case.system = metadata.get("system_prompt").with_scope(node.scope).text()
         draft.cases.append(case)
     return draft
 

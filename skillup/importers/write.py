@@ -65,7 +65,6 @@ class CaseDraft:
     title: str = ""
     description: str = ""
     tags: list[str] = field(default_factory=list)
-    vars: dict[str, str] = field(default_factory=dict)
     depends_on: list[str] = field(default_factory=list)
     placed: list[Placed] = field(default_factory=list)
     setup: list[str] = field(default_factory=list)
@@ -81,7 +80,7 @@ class CaseDraft:
         """As it is written; `fixture` is the directory that holds what is `placed`.
 
         Texts of the other tool mean themselves, though a ``<<name>>`` in them is a template of
-        ours; only messages have names of ours, and are escaped already.
+        ours; messages are escaped already.
         """
         turns = [
             without_empty(
@@ -106,7 +105,6 @@ class CaseDraft:
                 "title": self.title,
                 "description": self.description,
                 "tags": self.tags,
-                "vars": self.vars,
                 "depends_on": self.depends_on,
                 "context": without_empty({"fixture": fixture, "setup": self.setup}),
                 "input": without_empty(given),
@@ -128,7 +126,7 @@ def literal_checks(checks: Any) -> Any:
         return [literal_checks(check) for check in checks]
     inner = {key: literal_checks(checks[key]) for key in _CHECK_LISTS if key in checks}
     own = {key: value for key, value in checks.items() if key not in inner}
-    # The message of a follow-up has the names of ours that it needs.
+    # The message of a follow-up is escaped already.
     texts = {key: value for key, value in own.items() if key != "prompt"}
     if has_templates(json.dumps(texts, ensure_ascii=False)):
         own["literal"] = True

@@ -193,8 +193,7 @@ def test_run_controls_become_settings(convert: Convert) -> None:
     assert result.suite["cases"]["parallelism"] == 2
     assert result.suite["environment"] == {"env": {"REGION": "${REGION:-}"}}
     first, second = result.cases
-    assert (first["input"]["prompt"], first["tags"]) == ("In <<REGION>>?", ["smoke"])
-    assert first["vars"] == {"REGION": "{{ env.REGION }}"}, "the environment is never looked at"
+    assert (first["input"]["prompt"], first["tags"]) == (r"In \{{ env.REGION }}?", ["smoke"])
     assert first["assertions"] == [{"name": "judge", "rubric": "Kind?"}]
     assert first["context"]["setup"] == ["npm ci 'a b'"]
     assert second["depends_on"] == ["first"]

@@ -31,8 +31,8 @@ def test_every_check_comes_over(convert: Convert) -> None:
     assert result.suite["mcp"]["servers"] == [
         {"name": "maps", "mode": "real", "transport": "http", "endpoint": "https://mcp.example"}
     ]
-    assert case["input"]["prompt"] == "What is the capital of <<country>>?"
-    assert case["vars"] == {"country": "{{var('country')}}"}
+    assert case["input"]["prompt"] == "What is the capital of {{var('country')}}?"
+    assert any("cannot be filled in" in note for note in result.notes)
     assert case["assertions"] == [
         {"glob": "*Paris*"},
         {"not_glob": "*London*"},
@@ -96,7 +96,7 @@ def test_a_prompt_among_the_checks_becomes_a_follow_up(convert: Convert) -> None
             "assertions": [
                 {"glob": "*105*"},
                 {
-                    "prompt": "Please recalculate <<what>>.",
+                    "prompt": "Please recalculate {{var('what')}}.",
                     "assertions": [
                         {"glob": "*105*"},
                         {"min_tokens": 1},

@@ -23,6 +23,7 @@ from skillup.importers.promptfoo.assertions import (
 from skillup.importers.source import JSON_LINES
 from skillup.importers.values import SourceValue, TemplateScope, as_text
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
+from skillup.schema.templates import escape
 
 _READ = {".yaml", ".yml", ".json", *JSON_LINES}
 _CRITERIA = ("criteria", "expected_outcome", "outcome")
@@ -238,7 +239,6 @@ class CaseBuilder:
         else:
             self._read_message()
         self._read_settings()
-        case.vars = dict(self.scope.needed)
         return case
 
     def _expected(self) -> SourceValue:
@@ -282,7 +282,7 @@ class CaseBuilder:
         own = own or self.scope.variables.get("input", own).with_scope(self.scope)
         messages = []
         for given in (self.top.get("input"), own):
-            raw = given.raw()
+            raw = given.take()
             if is_messages(raw):
                 messages.extend(raw if isinstance(raw, list) else [raw])
             elif raw is not None:
@@ -329,8 +329,7 @@ class CaseBuilder:
                 case.history.append({"role": "user", "content": given.prompt})
         for turn in turns.elements():
             message = turn.get("input", "content") if isinstance(turn.value, dict) else turn
-            raw = content_text(message.raw(), message, case.placed, self.test.base)
-            text = str(message.finish(raw, live=True))
+            text = escape(content_text(message.take(), message, case.placed, self.test.base))
             if not text.strip():
                 raise turn.refuse("an empty message", "write what the user says")
             listed, background = turn.get("assert", "assertions"), self._background()

@@ -150,7 +150,6 @@ def _merged(cases: list[CaseDraft]) -> CaseDraft:
         if case.settings.get("pass_threshold") != first.settings.get("pass_threshold"):
             case.node.lost("a threshold of its own", "the first turn's is the conversation's")
         first.turns.extend(case.turns)
-        first.vars |= case.vars
         first.tags = list(dict.fromkeys([*first.tags, *case.tags]))
         first.placed = list(dict.fromkeys([*first.placed, *case.placed]))
     titles = [f"Turn {n}: {case.title}" for n, case in enumerate(cases, start=1) if case.title]
