@@ -176,6 +176,7 @@ class _Supervision:
 
     async def _until_it_ends(self) -> None:
         """Waits for the child, or until there is no use in that; looks at its tree meanwhile."""
+        await anyio.lowlevel.checkpoint()  # the pumps begin: a child may be at its end already
         began = looked = anyio.current_time()
         while not self._given_up and not self._collect():
             await anyio.sleep(_POLL_SECONDS)
