@@ -95,6 +95,8 @@ async def prepare_repository(git: Git, context: GitContext, patch: Path | None) 
     Raises PreparationError.
     """
     is_new = not (git.workspace / ".git").exists()
+    if (context.checkout or "").startswith("-"):
+        raise PreparationError(_no(str(context.checkout)))
     if context.init:
         await _make_repository(git, context.checkout or _DEFAULT_BRANCH, is_new=is_new)
     elif (context.checkout or context.remotes) and is_new:
@@ -131,8 +133,6 @@ async def prepare_repository(git: Git, context: GitContext, patch: Path | None) 
 
 
 async def _make_repository(git: Git, branch: str, *, is_new: bool) -> None:
-    if branch.startswith("-"):
-        raise PreparationError(_no(branch))
     # Of a repository that is there it changes nothing.
     await git.do("init", "-q", "--template=", f"--initial-branch={branch}", failure=_no(branch))
     config = git.workspace / ".git" / "config"
@@ -149,7 +149,6 @@ async def _check_out(git: Git, wanted: str) -> None:
     commit = ("rev-parse", "--verify", "-q", "--end-of-options", wanted + "^{commit}")
     command = ["checkout", "-q", wanted, "--"]
     if not await git.succeeds(*commit):
-        await git.do("check-ref-format", "--branch", wanted, failure=_no(wanted))
         command = ["checkout", "-q", "-b", wanted]
     await git.do(*command, failure=f"`context.git.checkout`: git cannot check out {wanted!r}")
 
@@ -167,10 +166,6 @@ def hide_from_git(workspace: Path, paths: list[str]) -> None:
         return
     exclude = workspace / ".git" / "info" / "exclude"
     exclude.parent.mkdir(exist_ok=True)
-    text = exclude.read_text("utf-8", "surrogateescape") if exclude.exists() else ""
-    known = text.splitlines()
-    lines = [re.sub(r"([\\*?\[])", r"\\\1", f"/{path}/") for path in paths]
-    missing = "".join(f"{line}\n" for line in lines if line not in known)
-    if missing:
-        between = "\n" if text and not text.endswith("\n") else ""
-        exclude.write_text(text + between + missing, "utf-8", "surrogateescape")
+    with exclude.open("a", encoding="utf-8", errors="surrogateescape") as file:
+        for path in paths:
+            file.write("\n{}\n".format(re.sub(r"([\\*?\[])", r"\\\1", f"/{path}/")))

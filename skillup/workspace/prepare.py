@@ -153,17 +153,12 @@ async def _run_setup_command(request: ProcessRequest, where: str) -> None:
         raise PreparationError(message, evidence=outcome.start_error)
     if outcome.exit_code == 0 and outcome.ended_by == "exit":
         return
+    how = f"ended with exit code {outcome.exit_code}"
     if outcome.ended_by == "timeout":
-        seconds = f"{request.timeout_seconds:g}"
-        how = f"did not end within {seconds} s; make it shorter, or raise the timeout"
+        how = f"did not end within {request.timeout_seconds:g} s"
     elif outcome.ended_by == "output_limit":
-        how = "wrote too much output; make it quieter"
+        how = "wrote too much output"
     elif outcome.signal is not None:
-        how = f"was ended by signal {outcome.signal}; run it by hand in a copy of the fixture"
-    else:
-        how = (
-            f"ended with exit code {outcome.exit_code}; correct it, or install what it needs on "
-            "this machine"
-        )
+        how = f"was ended by signal {outcome.signal}"
     output = b"\n".join(last_lines).decode(errors="replace")
     raise PreparationError(f"{where} {how}", evidence=f"{output}\n{outcome.stderr_tail}")

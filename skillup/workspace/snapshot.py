@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
-from typing import NamedTuple
 
 from skillup.schema.record import FileState, WorkspaceChanges
 from skillup.workspace.blobs import BlobStore
@@ -37,13 +36,8 @@ class SnapshotLimits:
     """What is read for one snapshot; files that would go beyond it have no hash."""
 
 
-class Stamp(NamedTuple):
-    """What changes whenever a file is written to."""
-
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
+Stamp = tuple[int, int, int, int]
+"""What changes whenever a file is written to: size, mtime and ctime in ns, inode."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +102,18 @@ def take_snapshot(
             state = _link(root, entry)
         elif entry.kind == "file":
             status = entry.status
-            stamp = Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-            stamps[path] = stamp
+            stamps[path] = stamp = (
+                status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+            )  # fmt: skip
             state = reader.file(entry, path, stamp)
         if state is not None:
             files[path] = state
-    if reader.over_total:
-        limit = f"over {reader.limits.kept_total / 1e6:g} MB together"
-        why = f"the workspace's files are {limit}"
-        notes.append(f"the contents of {reader.over_total} files were not kept: {why}")
-    if reader.unread:
-        why = f"what is new in the workspace is over {reader.limits.read_total / 1e6:g} MB"
-        notes.append(f"{reader.unread} files were not read: {why}")
+    for number, what, limit in (
+        (reader.over_total, "kept", reader.limits.kept_total),
+        (reader.unread, "read", reader.limits.read_total),
+    ):
+        if number:
+            notes.append(f"{number} files were not {what}: over {limit / 1e6:g} MB together")
     in_order = dict(sorted(files.items()))
     return Snapshot(in_order, tuple(sorted(notes)), tuple(sorted(unseen)), stamps, started_ns)
 
@@ -180,10 +174,10 @@ class _FileReader:
         self.kept_bytes = self.over_total = self.read_bytes = self.unread = 0
 
     def file(self, entry: Entry, path: str, stamp: Stamp) -> FileState | None:
-        size = stamp.size
+        size = stamp[0]
         keep = self._may_be_kept(path, size)
         previous = self.previous
-        settled = stamp.ctime_ns < previous.started_ns - _TIMES_TELL_AFTER_NS
+        settled = stamp[2] < previous.started_ns - _TIMES_TELL_AFTER_NS
         if settled and previous.stamps.get(path) == stamp:
             known = previous.files.get(path)
             if known is not None and known.kept == keep:
