@@ -28,16 +28,12 @@ def rule(**fields: Any) -> Capture:
     [
         ({"pattern": r"(?P<value>\d+) (files?)"}, "12"),
         ({"pattern": r"Order-(\d+)"}, "7"),
-        ({"pattern": r"(?<value>Order)"}, "Order"),
         ({"jsonpath": "$.transcript.tool_results[0].call_id"}, "call-1"),
-        ({"jsonpath": "$.transcript.tool_results[0].content"}, "a.txt"),
         ({"jsonpath": "$.transcript.tool_calls[?(@.kind == 'read')].arguments.file_path"}, "a"),
         ({"jsonpath": "$.response_json.count"}, "12"),
-        ({"jsonpath": "$.response_json.list"}, "[1, true]"),
         ({"jsonpath": "$.response_json.list[1]"}, "true"),
         ({"jsonpath": "$.usage.output_tokens"}, "9"),
         ({"pattern": "absent (.)", "default": "none"}, "none"),
-        ({"jsonpath": "$.response_json.none", "default": ""}, ""),
         ({"jsonpath": "$.transcript.tool_results[1].content", "default": "empty"}, "empty"),
     ],
 )
@@ -52,13 +48,11 @@ def test_value_is_captured(fields: dict[str, Any], value: str) -> None:
     ("fields", "why"),
     [
         ({"pattern": r"absent (\d)"}, "found nothing"),
-        ({"pattern": r"order-(\d+)"}, "found nothing"),
         ({"pattern": "Found( *)12"}, "empty value"),
         ({"pattern": "(?P<value>x)?Found"}, "found nothing"),
         ({"jsonpath": "$.response_json.absent"}, "found nothing"),
         ({"jsonpath": "$.response_json.none"}, "empty value"),
         ({"jsonpath": "$.transcript.tool_results[1].content"}, "empty value"),
-        ({"jsonpath": "$.transcript.tool_results[5].content"}, "found nothing"),
     ],
 )
 def test_miss_says_which_variable_and_why(fields: dict[str, Any], why: str) -> None:
@@ -93,7 +87,6 @@ def test_catastrophic_pattern_is_a_miss_and_no_hang() -> None:
     ("fields", "why"),
     [
         ({"pattern": "(a)(b)"}, "has 2 groups"),
-        ({"pattern": "(a)(b)", "default": "x"}, "has 2 groups"),
         ({"pattern": "a"}, "has no group"),
         ({"pattern": "(a"}, "not a valid regex"),
         ({"jsonpath": "$..["}, "not a valid JSONPath"),

@@ -46,14 +46,6 @@ def test_a_child_that_cannot_be_evaluated_breaks_its_parent(spec: dict[str, Any]
     assert "needs a judge" in (result.error or "")
 
 
-def test_children_tell_case_apart_if_their_parent_does_and_they_do_not_object() -> None:
-    children = [{"contains": "YES"}, {"contains": "YES", "case_sensitive": False}]
-
-    result = of_yes({"any_of": children, "case_sensitive": True})
-
-    assert [child.passed for child in result.children] == [False, True]
-
-
 def test_a_judge_is_asked_about_the_turn_that_the_check_names() -> None:
     asked: list[tuple[str, int | None]] = []
 

@@ -105,20 +105,6 @@ def test_a_number_that_is_too_high_is_reported_for_each_path(tmp_path: Path) -> 
     ]
 
 
-def test_a_path_on_which_nothing_is_checked_is_named(tmp_path: Path) -> None:
-    case = """
-        input:
-          turns:
-            - content: x
-              branches:
-                - {name: a, turns: [y], assertions: [{contains: y}]}
-                - {name: b, turns: [y]}
-        """
-    (warning,) = load(tmp_path, case).warnings
-    assert str(warning).endswith("evidence")
-    assert (warning.line, "nothing is checked on the path `c/b`" in warning.message) == (7, True)
-
-
 @pytest.mark.parametrize("needed", ["c", "c/left", "c/right/up"])
 def test_a_case_may_depend_on_all_paths_or_on_one(tmp_path: Path, needed: str) -> None:
     other = f"depends_on: ['{needed}']\ninput: {{prompt: x}}\nassertions: [{{contains: x}}]\n"

@@ -46,13 +46,6 @@ def test_a_folder_of_cases_means_those_of_the_suite_above(tmp_path: Path) -> Non
     assert request.only == ((tmp_path / "cases").resolve(),)
 
 
-def test_a_whole_suite_outranks_one_of_its_cases(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"eval.yaml": SUITE, "a.yaml": CASE})
-    for order in (("a.yaml", "."), (".", "a.yaml")):
-        (request,) = found(tmp_path, *order)
-        assert request.only == ()
-
-
 @pytest.mark.parametrize(
     ("name", "files", "said"),
     [

@@ -29,10 +29,8 @@ def test_the_files_name_is_the_id_of_a_case_that_has_none() -> None:
     ("key", "default", "own"),
     [
         ("timeout_seconds", 10.0, 20.0),
-        ("max_turns", 3, 5),
         ("pass_threshold", 0.5, 0.0),
         ("on_turn_failure", "stop", "continue"),
-        ("trials", 4, 1),
     ],
 )
 def test_a_scalar_of_the_case_outranks_the_default(key: str, default: Any, own: Any) -> None:
@@ -73,7 +71,6 @@ RULES = {"type": "rule_based", "success": [{"contains": "x"}]}
         {"input": {"turns": [{"content": "a", "assertions": [{"contains": "y"}]}]}},
         # A judge that does not say by what it judges leaves that to the suite's.
         {"judge": {"pass_threshold": 0.5}},
-        {"judge": {"type": "rule_based", "id": "own"}},
         {"judges": [{"id": "own"}]},
     ],
 )

@@ -13,7 +13,6 @@ from skillup.load.profiles import (
     MissingVariableError,
     check_profile,
     expand,
-    is_profile,
     load_profile,
     read_profile,
 )
@@ -105,14 +104,6 @@ def test_a_key_in_place_of_a_variables_name_is_refused_and_not_repeated(
     assert key not in problem
     (problem,) = refused(tmp_path, "engine: codex\napi_key_env: ${MY_KEY}\n", MY_KEY=key)
     assert key not in problem
-
-
-def test_what_is_in_engines_is_a_profile(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"engines/a.yaml": "x", "cases/a.yaml": "x"})
-    assert is_profile(tmp_path / "engines")
-    assert is_profile(tmp_path / "engines/a.yaml")
-    assert not is_profile(tmp_path / "cases/a.yaml")
-    assert not is_profile(tmp_path)
 
 
 SET = {"A": "one", "EMPTY": "", "DOLLAR": "${A}"}

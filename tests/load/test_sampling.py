@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -62,26 +61,3 @@ def test_items_of_a_suite_without_a_dataset_are_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(UsageError, match="no suite given here has one"):
         sampled(load_paths([tmp_path]).suites, Sampling(size=1))
-
-
-def test_the_paths_of_an_item_with_branches_are_one_item(tmp_path: Path) -> None:
-    case = """
-        input:
-          turns:
-            - content: <<query>>
-              branches: [{name: a, turns: [x]}, {name: b, turns: [y]}]
-        assertions: [{contains: x}]
-    """
-    make_tree(
-        tmp_path,
-        {
-            "eval.yaml": "name: d\ncases: {datasets: [{path: i.jsonl, case: c.yaml}]}\n",
-            "c.yaml": textwrap.dedent(case),
-            "i.jsonl": "\n".join(json.dumps({"id": f"i{n}", "input": "q"}) for n in range(9)),
-        },
-    )
-
-    taken = ids(sampled(load_paths([tmp_path]).or_raise().suites, Sampling(size=2)))
-
-    assert len(taken) == 4
-    assert {name.rpartition("/")[2] for name in taken} == {"a", "b"}

@@ -144,17 +144,6 @@ def test_depending_on_a_case_that_does_not_validate_is_no_second_problem(tmp_pat
     ]
 
 
-def test_a_case_asked_for_alone_may_depend_on_others_of_its_suite(tmp_path: Path) -> None:
-    files = {
-        "eval.yaml": "name: d\n",
-        "a.yaml": f"id: first\n{CASE}",
-        "b.yaml": named("b", "first"),
-        "broken.yaml": "a: [",
-    }
-    loaded = load(tmp_path, files, "b.yaml")
-    assert (ids(loaded), told(loaded)) == (["b"], [])
-
-
 def test_a_suite_that_is_wrong_does_not_hide_what_is_wrong_with_its_cases(tmp_path: Path) -> None:
     suite = "nmae: d\ncases: {files: [a.yaml, b.yaml, gone.yaml], paralelism: 2}\n"
     loaded = load(tmp_path, {"eval.yaml": suite, "a.yaml": "imput: x\n", "b.yaml": "a: ["})

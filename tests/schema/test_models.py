@@ -9,14 +9,6 @@ from pydantic import ValidationError
 
 from skillup.schema.checks import Check
 from skillup.schema.judge import fill, unknown_variables, uses
-from skillup.schema.scripted import Script
-
-
-def test_a_plain_list_is_a_script() -> None:
-    reply = {"when": "hi", "say": "hello", "steps": [{"write": {"path": "a", "content": 1}}]}
-    script = Script.model_validate([reply])
-    assert script == Script.model_validate({"replies": [reply]})
-    assert Script.model_validate_json(script.model_dump_json()) == script
 
 
 def check(condition: Any) -> Check:
