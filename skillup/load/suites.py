@@ -77,7 +77,7 @@ def _load_suite(
         # The cases are still looked at: all problems are reported at once.
         suite, valid = Suite(), False
     templates = {(root / d.case).resolve() for d in suite.cases.datasets if d.case is not None}
-    files, partly = _case_files(document, root, request, templates, problems)
+    files, partly = _case_files(suite, document, root, request, templates, problems)
     cases: list[LoadedCase] = []
     broken: list[str] = []
     for path in files:
@@ -104,6 +104,7 @@ def _load_case(
     document = _read(file, problems)
     if document is None:
         return file.stem
+    case_id = str(document.data.get("id") or file.stem)
     theirs = compat.VERSION in (suite.schema_version, document.data.get("schema_version"))
     try:
         if theirs:
@@ -112,16 +113,13 @@ def _load_case(
             case = merge_defaults(Case.model_validate(document.data), suite, default_id=file.stem)
     except ValidationError as error:
         problems.extend(problems_from(error, document, Case))
-        return _id_of(file, document)
+        return case_id
     problems.extend(case_problems(case, document, variables, suite, root))
     return LoadedCase(case, document)
 
 
-def _id_of(path: Path, document: Document) -> str:
-    return str(document.data.get("id") or path.stem)
-
-
 def _case_files(
+    suite: Suite,
     document: Document,
     root: Path,
     request: SuiteRequest,
@@ -133,26 +131,21 @@ def _case_files(
     In the order of `cases.files`, else by name; each once. `templates` are the case files of
     datasets. What is wrong goes into `problems`.
     """
-    directory = request.path.resolve().parent
-    section = document.data.get("cases")
-    section = section if isinstance(section, dict) else {}
-    patterns = section.get("files")
-    patterns = [patterns] if isinstance(patterns, str | int) else patterns
+    directory, patterns = request.path.resolve().parent, suite.cases.files
     found: list[Path] = []
-    if isinstance(patterns, list):
-        for index, pattern in enumerate(map(str, patterns)):
-            loc = ("cases", "files", index)
-            outside = list(outside_problem(document, loc, pattern, root))
-            matches = [] if outside else _matches(pattern, root) or _matches(pattern, directory)
-            found += matches
-            problems += outside
-            if not matches and not outside and pattern:
-                what = "matches no file" if _is_glob(pattern) else "no such file"
-                message = f"{what}: {pattern} (paths start from {root.name}/)"
-                problems.append(document.problem(loc, message))
-    else:
+    for index, pattern in enumerate(patterns or ()):
+        loc = ("cases", "files", index)
+        outside = list(outside_problem(document, loc, pattern, root))
+        matches = [] if outside else _matches(pattern, root) or _matches(pattern, directory)
+        found += matches
+        problems += outside
+        if not matches and not outside:
+            what = "matches no file" if _is_glob(pattern) else "no such file"
+            message = f"{what}: {pattern} (paths start from {root.name}/)"
+            problems.append(document.problem(loc, message))
+    if patterns is None:
         found = [path for path in cases_beside(directory) if path.resolve() not in templates]
-        if not (found or request.only or templates or section.get("datasets")):
+        if not (found or request.only or suite.cases.datasets):
             problems.append(document.problem(("cases",), "no case files beside it or in cases/"))
     every = list(dict.fromkeys(path.resolve() for path in found))
     if not request.only:

@@ -149,7 +149,6 @@ def test_a_suite_that_is_wrong_does_not_hide_what_is_wrong_with_its_cases(tmp_pa
     loaded = load(tmp_path, {"eval.yaml": suite, "a.yaml": "imput: x\n", "b.yaml": "a: ["})
     assert [line.split(": ")[0] for line in told(loaded)] == [
         "eval.yaml:1:1",
-        "eval.yaml:2:33",
         "eval.yaml:2:45",
         "a.yaml:1:1",
         "b.yaml:1:5",
