@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -109,14 +110,20 @@ def large_report(
     *,
     trials: int = 1,
     engines: dict[str, float | None] | None = None,
+    user_costs: Iterable[float | None] = (),
     **more: Any,
 ) -> Path:
-    """A report of so many cases, on each of `engines`; `more` goes into its index."""
+    """A report of so many cases, on each of `engines`; `more` goes into its index.
+
+    `user_costs`: of simulated users of the first trials.
+    """
     rows = [row(n, turns) for n in range(1, cases + 1)]
     if trials > 1:
         rows = repeated(cases, trials, turns)
     if engines:
         rows = on_engines(rows, engines)
+    for line, cost in zip(rows, user_costs, strict=False):
+        line["simulator"] = {"messages": 2, "cost_usd": cost, "tokens": None, "models": []}
     index: dict[str, Any] = {
         "schema": "skillup.page/1", "mode": "report",
         "run": {"run_id": "large", "started_at": "2026-01-01T00:00:00Z", "finished": True,

@@ -55,7 +55,6 @@ def test_trials_are_offered_compared_walked_and_left(open_page: Opener, trials: 
         assert seen.texts(".side-A .differs") == ["nine"]
         assert seen.texts(".side-B .differs") == ["ten"]
         assert seen.page.locator(".pair-row.differing").count() == 2
-        assert seen.texts(".differs-here .tool-main") == ["rm loans.csv", "cat loans.csv"]
         tops = [
             seen.page.locator(f'.side-{side} .turn[data-turn="3"]').bounding_box() for side in "AB"
         ]
@@ -65,30 +64,11 @@ def test_trials_are_offered_compared_walked_and_left(open_page: Opener, trials: 
         seen.page.click(".first-difference a")
         seen.page.wait_for_function("() => document.activeElement.dataset.turn === '2'")
         assert seen.page.url.endswith("#/trial/2/with/3/turn/2")
-        for key, place in (("]", "2/with/4"), ("x", "4/with/2"), ("Escape", "4")):
-            with seen.arriving():
-                seen.page.keyboard.press(key)
-            assert seen.page.url.endswith(f"#/trial/{place}")
+        with seen.arriving():
+            seen.page.keyboard.press("Escape")
+        assert seen.page.url.endswith("#/trial/2")
         seen.go("#/trial/1/with/4")
         assert "are the same" in seen.page.inner_text(".first-difference")
         assert seen.page.locator(".differs, .differing").count() == 0
         seen.go("#/trial/2/with/99")
         assert "no such other trial" in seen.page.inner_text(".notice")
-
-
-def test_many_trials_take_a_line_and_unfold_to_all_of_them(
-    open_page: Opener, tmp_path: Path
-) -> None:
-    many = address_of(large_report(tmp_path / "many.html", 2, trials=16))
-    with open_page(many, width=400) as seen:
-        seen.go("#/trial/18")
-        line = " ".join(seen.page.inner_text(".trials:not(.compare) summary").split())
-        assert line == "✗ trial 2 of 16 trials: ● 8 passed ✗ 8 failed"
-        assert seen.page.locator(".trial-link:visible").count() == 1
-        box = seen.page.locator(".siblings").bounding_box()
-        assert box is not None
-        assert box["height"] < 130
-        seen.page.click(".trials:not(.compare) summary")
-        assert seen.page.locator(".trials:not(.compare) .trial-link:visible").count() == 16
-        seen.page.click(".compare summary")
-        assert seen.page.locator(".compare .trial-link:visible").count() == 15

@@ -40,8 +40,9 @@ def line_of(seen: Opened, case: str) -> str:
     return " ".join(cell.inner_text().replace("\u202f", " ").split())
 
 
-def test_each_case_says_what_was_decided_beside_its_rate(open_page: Opener, decided: str) -> None:
+def test_what_was_decided_of_each_case_and_of_all(open_page: Opener, decided: str) -> None:
     with open_page(decided) as seen:
+        page = seen.page
         assert line_of(seen, "always") == (
             "5/5 ● ● ● ● ● surely above 50 % after 5 trials, 3 not needed"
         )
@@ -49,57 +50,35 @@ def test_each_case_says_what_was_decided_beside_its_rate(open_page: Opener, deci
             "0/5 ✗ ✗ ✗ ✗ ✗ surely below 50 % after 5 trials, 3 not needed"
         )
         assert "undecided at 50 % after 8 trials" in line_of(seen, "sometimes")
-        assert "undecided at 50 % after 8 trials" in seen.page.inner_text("#flaky").replace(
-            "\u202f", " "
-        )
-
-
-def test_the_first_page_has_the_words_of_the_terminal(open_page: Opener, decided: str) -> None:
-    with open_page(decided) as seen:
-        assert seen.page.inner_text("#deciding") == (
+        assert page.inner_text("#deciding") == (
             "Decided after 5 trials; 6 of 24 trials were not needed; 1 case could not be decided. "
             "Rates of decided cases lie further from the threshold than the truth, on average."
         )
-        assert seen.page.inner_text("h1").endswith("; 6 not needed.")
-
-
-def test_what_was_not_needed_is_neither_failed_nor_missing(open_page: Opener, decided: str) -> None:
-    with open_page(decided) as seen:
-        assert "not run" not in seen.page.inner_text("main")
+        assert page.inner_text("h1").endswith("; 6 not needed.")
+        # What was not needed is neither failed nor missing.
+        assert "not run" not in page.inner_text("main")
         assert seen.texts("#shown") == ["18 trials, 3 cases"]
-        assert seen.page.locator(".bar-part.status-NOT_NEEDED").count() == 0
-        always = seen.page.locator('#rows tr:has(.case-link:text-is("always"))')
+        assert page.locator(".bar-part.status-NOT_NEEDED").count() == 0
+        always = page.locator('#rows tr:has(.case-link:text-is("always"))')
         assert always.locator(".status").inner_text() == "● passed"
         assert always.locator(".column-score").get_attribute("title") == "mean of 5 trials"
         always.locator(".toggle").click()
         assert seen.texts("#rows tr.trial .trial-name") == [f"trial {n}" for n in range(1, 6)]
-
-
-def test_those_trials_are_shown_on_request(open_page: Opener, decided: str) -> None:
-    with open_page(decided) as seen:
-        seen.page.click('.chip[data-status="NOT_NEEDED"]')
+        always.locator(".toggle").click()
+        # Those trials are shown on request.
+        page.click('.chip[data-status="NOT_NEEDED"]')
         assert sorted(seen.cases()) == ["always", "never"]
         assert seen.texts("#shown") == ["6 of 24 trials, 2 cases"]
-        seen.page.locator(".toggle").first.click()
+        page.locator(".toggle").first.click()
         assert seen.texts("#rows tr.trial .trial-name") == [f"trial {n}" for n in range(6, 9)]
         with seen.arriving():
-            seen.page.click("#rows tr.trial .trial-name >> nth=0")
-        said = " ".join(seen.page.inner_text(".verdict").split())
+            page.click("#rows tr.trial .trial-name >> nth=0")
+        said = " ".join(page.inner_text(".verdict").split())
         assert said == "· not needed its case was decided without it"
 
 
-def test_a_conversation_leads_to_the_trials_that_were_held(open_page: Opener, decided: str) -> None:
-    with open_page(decided) as seen:
-        with seen.arriving():
-            seen.page.click('#rows .case-link:text-is("always")')
-        assert len(seen.texts(".trials[aria-label='Trials of this case'] .trial-link")) == 5
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
-def test_it_is_legible_and_in_its_place(
-    open_page: Opener, decided: str, scheme: str, width: int
-) -> None:
-    with open_page(decided, scheme=scheme, width=width) as seen:
+def test_it_is_legible_and_in_its_place(open_page: Opener, decided: str) -> None:
+    with open_page(decided, scheme="dark", width=360) as seen:
         assert seen.page.evaluate(TOO_FAINT) == []
         assert wrong(seen) == []
 

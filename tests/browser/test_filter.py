@@ -14,7 +14,7 @@ def test_words_narrow_the_table_and_the_count_says_so(seen: Opened) -> None:
     assert seen.page.is_visible("#nothing")
     seen.page.fill("#filter-text", "MOODY")
     assert set(seen.cases()) == {"moody"}
-    assert seen.texts("#shown") == [f"12 of {trials} trials, 1 case in 2 lines"]
+    assert seen.texts("#shown") == [f"12 of {trials} trials, 1 case"]
     seen.page.fill("#filter-text", "-moody")
     assert "moody" not in seen.cases()
     assert len(seen.cases()) == len(everything) - 2
@@ -41,7 +41,9 @@ def test_conversations_are_searched_on_request(seen: Opened, open_page: Opener) 
         assert other.cases() == []
 
 
-def test_statuses_tags_and_variants_are_choices(seen: Opened) -> None:
+def test_statuses_tags_and_variants_are_choices_and_a_link_has_them(
+    seen: Opened, open_page: Opener
+) -> None:
     for status, cases in (("ERROR", {"closed"}), ("SKIP", {"closed", "gate"})):
         seen.page.click(f'[data-status="{status}"]')
         assert set(seen.cases()) == cases
@@ -53,12 +55,10 @@ def test_statuses_tags_and_variants_are_choices(seen: Opened) -> None:
     assert set(seen.cases()) == {"remove", "remove/refuse", "remove/agree"}
     seen.page.select_option("#filter-variant", "without_skill")
     assert len(seen.cases()) == 3
-    with seen.arriving():
-        seen.page.click(".bar-name.status-FAIL")
+    seen.page.click(".bar-name.status-FAIL")
     assert seen.page.input_value("#filter-variant") == "with_skill"
-
-
-def test_a_link_reproduces_the_view(seen: Opened, open_page: Opener) -> None:
+    # A link reproduces the view.
+    seen.page.click("#clear")
     seen.page.fill("#filter-text", "remove")
     seen.page.click('[data-status="FAIL"]')
     seen.page.click(".column-case button")
@@ -91,8 +91,8 @@ def test_what_failed_comes_first_and_columns_sort_both_ways_and_back(seen: Opene
     ]
     assert groups == sorted(groups)
 
-
-def test_what_is_said_is_said_by_signs_and_words_not_by_colour(seen: Opened) -> None:
+    # What is said is said by signs and words, not by colour.
+    seen.go("#/")
     row = seen.page.locator("#rows tr", has_text="closed").first
     assert row.locator(".dot").all_inner_texts() == ["●", "!", "○"]
     words = row.locator(".dots").get_attribute("aria-label")

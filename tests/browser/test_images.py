@@ -16,12 +16,12 @@ from tests.browser.pages import Opened, address_of
 from tests.support.pictures import png
 
 
-def write(path: Path, *images: dict[str, Any], diff: str = "") -> str:
+def write(path: Path, *images: dict[str, Any]) -> str:
     """A report of a conversation whose turn made these."""
     index, details = data_of(large_report(path, 1, 1))
     paths = [one["path"] for one in images]
     details["1"]["turns"][0]["changes"] = {
-        "added": paths, "modified": [], "deleted": [], "diff": diff, "images": list(images),
+        "added": paths, "modified": [], "deleted": [], "diff": "", "images": list(images),
     }  # fmt: skip
     path.write_bytes(page_html(index, [("1", packed(details["1"]))], title="images"))
     return address_of(path)
@@ -54,34 +54,6 @@ def test_it_is_drawn_within_bounds_and_named(open_page: Opener, tmp_path: Path) 
         assert caption.startswith("logo.png 900 × 900, ")
 
 
-def test_one_that_is_not_in_the_page_is_said(open_page: Opener, tmp_path: Path) -> None:
-    named = {"path": "large.png", "size": 2_000_000}
-    with open_page(write(tmp_path / "r.html", named)) as seen:
-        unfolded(seen)
-        caption = seen.page.inner_text("figcaption").replace("\u202f", " ")
-        assert caption == "large.png 2 000 kB, not shown here"
-        assert seen.page.locator(".images img").count() == 0
-
-
-def test_of_one_that_is_shown_no_difference_says_that_it_is_not(
-    open_page: Opener, tmp_path: Path
-) -> None:
-    diff = "".join(
-        f"--- /dev/null\n+++ b/{name}\n[nothing → 9 bytes; not shown: binary, large or not kept]\n"
-        for name in ("logo.png", "data.bin")
-    )
-    with open_page(write(tmp_path / "r.html", image(3, 2), diff=diff)) as seen:
-        unfolded(seen)
-        said = seen.page.inner_text(".changes .diff")
-        assert "data.bin" in said
-        assert said.count("not shown") == 1
-    own = diff.partition("--- /dev/null\n+++ b/data.bin")[0]
-    alone = write(tmp_path / "alone.html", image(3, 2), diff=own)
-    with open_page(alone) as seen:
-        unfolded(seen)
-        assert seen.page.locator(".changes .diff").count() == 0
-
-
 def test_nothing_else_is_taken_for_a_picture(open_page: Opener, tmp_path: Path) -> None:
     others: list[dict[str, Any]] = [
         {"type": "image/svg+xml"},
@@ -89,7 +61,7 @@ def test_nothing_else_is_taken_for_a_picture(open_page: Opener, tmp_path: Path) 
         {"type": "image/png,<script>"},
         {"data": "http://example.com/track.png"},
         {"data": '" onerror="window.hacked=1'},
-        {"data": None},
+        {"data": None, "path": "large.png", "size": 2_000_000, "width": None},
     ]
     images = [{**image(3, 2), **more} for more in others]
     with open_page(write(tmp_path / "r.html", *images)) as seen:
@@ -97,3 +69,4 @@ def test_nothing_else_is_taken_for_a_picture(open_page: Opener, tmp_path: Path) 
         assert seen.page.locator("main img").count() == 0
         said = seen.texts("figcaption")
         assert ["not shown here" in one for one in said] == [True] * len(others)
+        assert said[-1].replace("\u202f", " ") == "large.png 2 000 kB, not shown here"

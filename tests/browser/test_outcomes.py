@@ -89,7 +89,7 @@ def test_a_follow_up_stands_by_its_own_checks(told: Opened) -> None:
     told.open_case("chances")
     heads = told.texts(".follow-up > .turn-facts")
     assert [" ".join(head.split("score")[0].split()) for head in heads] == [
-        "✗ failed then passed on the second follow-up",
+        "✗ failed",
         "● passed",
     ]
 
@@ -97,15 +97,11 @@ def test_a_follow_up_stands_by_its_own_checks(told: Opened) -> None:
 def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened) -> None:
     told.open_case("gated")
     assert told.texts(".checks h4") == [
-        "Checks 1 of 2 failed; 1 check not evaluated, and so failed",
-        "Checks 1 check not evaluated, and so failed",
-        "Checks of the whole conversation 1 check not evaluated, and so failed",
+        "Checks 2 of 2 failed",
+        "Checks not evaluated",
+        "Checks of the whole conversation 1 of 1 failed",
     ]
-    assert told.texts(".check .why-not") == ["not evaluated: the gate of turn 1 failed"] * 3
-    assert told.page.locator(".check-FAIL").count() == 1
-    ending = told.page.locator(".conversation-checks .check")
-    ending.locator("summary").click()
-    assert "post-condition" not in ending.inner_text()
+    assert "post-condition" in told.page.inner_text(".conversation-checks .check")
     assert told.page.locator(".show-evidence").count() == 0
     assert told.page.locator(".verdict .status").inner_text() == "✗ failed"
     told.go("#/")
@@ -113,30 +109,23 @@ def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened
     assert "end" not in row.locator(".dots").inner_text()
 
 
-def test_branches_of_a_branch_stand_beneath_what_they_share(told: Opened) -> None:
+def test_branches_stand_beneath_what_they_forked_from(told: Opened) -> None:
     told.open_case("branchy/agree/undo")
-    lines = told.page.locator(".family li").evaluate_all(
-        """(all) => all.map((one) => {
-          const own = [...one.childNodes].filter((node) => node.nodeName !== 'UL');
-          const above = one.parentElement.closest('li');
-          return [
-            own.map((node) => node.textContent).join('').replace(/\\s+/g, ' ').trim(),
-            above ? above.querySelector('a, span').textContent.trim() : null,
-          ];
-        })"""
-    )
-    parents = {line.split(" passed")[0].lstrip("● "): above for line, above in lines}
-    assert list(parents) == [
-        "branchy",
-        "branchy/refuse",
-        "branchy/agree turn 2 shared",
-        "branchy/agree/thanks",
-        "branchy/agree/undo",
+    lines = [" ".join(text.split()) for text in told.texts(".family a")]
+    assert lines == [
+        f"● {name} passed"
+        for name in (
+            "branchy",
+            "branchy/refuse",
+            "branchy/agree/thanks",
+            "branchy/agree/undo",
+        )
     ]
-    assert str(parents["branchy/agree turn 2 shared"]).startswith("● branchy passed")
-    assert parents["branchy/agree/undo"] == "branchy/agree"
-    assert parents["branchy/agree/thanks"] == "branchy/agree"
-    assert [line.split("passed ")[-1] for line, _ in lines[3:]] == ["its own from turn 3"] * 2
+    parents = told.page.locator(".family li li").evaluate_all(
+        "(all) => all.map((one) => one.parentElement.closest('li').querySelector('a').textContent)"
+    )
+    assert parents[0].startswith("● branchy ")
+    assert told.texts(".family li li .aside")[0] == "its own from turn 2"
 
 
 def test_a_retried_trial_says_how_the_earlier_attempt_ended_and_shows_it(told: Opened) -> None:

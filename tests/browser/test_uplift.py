@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 
 from tests.browser.conftest import Opener
-from tests.browser.pages import Opened, address_of
+from tests.browser.pages import address_of
 from tests.support.project import Project
 
 SKILL = """
@@ -49,28 +48,20 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
     return address_of(run / "report.html"), outcome.stderr, summary
 
 
-@pytest.fixture
-def seen(open_page: Opener, told: tuple[str, str, str]) -> Iterator[Opened]:
-    """The report."""
-    with open_page(told[0]) as page:
-        yield page
-
-
 def test_rates_beside_the_uplift_are_those_that_it_is_the_difference_of(
-    seen: Opened, told: tuple[str, str, str]
+    open_page: Opener, told: tuple[str, str, str]
 ) -> None:
-    cells = "#uplift > .scroll tbody tr > *"
-    shown = [text.replace("\u202f", "") for text in seen.texts(cells)]
+    with open_page(told[0]) as seen:
+        shown = [
+            text.replace("\u202f", "") for text in seen.texts("#uplift > .scroll tbody tr > *")
+        ]
+        sentence = seen.page.inner_text("h1").replace("\u202f", " ")
+        without = seen.page.inner_text("#baseline").replace("\u202f", " ")
+    assert "4 of 6 trials passed with the skill (67 %; mean of 3 cases 33 %, 95 % int" in sentence
+    assert without == "Without the skill 0 of 6 passed (0 %; mean of 3 cases 0 %)."
     assert shown[:4] == ["unlike, scripted (mean of 3 cases)", "33%", "0%", "+33 points"]
     said = r"unlike \(mean of 3 cases\) +33% +0% +\+33"
     assert re.search(said, told[1])
     assert re.search(said, re.sub(r"[|\\]", "", told[2]).replace("  ", " "))
     assert "| of trials passed | without the skill |" in told[2]
     assert "| 67% | 0% |" in told[2]
-
-
-def test_the_interval_over_cases_stands_with_the_mean_of_the_cases(seen: Opened) -> None:
-    sentence = seen.page.inner_text("h1").replace("\u202f", " ")
-    assert "4 of 6 trials passed with the skill (67 %; mean of 3 cases 33 %, 95 % int" in sentence
-    without = seen.page.inner_text("#baseline").replace("\u202f", " ")
-    assert without == "Without the skill 0 of 6 passed (0 %; mean of 3 cases 0 %)."

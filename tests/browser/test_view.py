@@ -9,46 +9,36 @@ from tests.support.large_runs import write_large_run
 from tests.support.project import Project
 
 
-def test_runs_are_listed_opened_and_left(open_page: Opener, viewed: str) -> None:
+def test_runs_are_listed_opened_put_side_by_side_and_left(open_page: Opener, viewed: str) -> None:
     with open_page(viewed) as seen:
+        page = seen.page
         assert seen.texts("#shown") == ["2 runs"]
-        assert "library-desk" in seen.page.inner_text("#rows")
-        seen.page.keyboard.press("j")
+        assert "library-desk" in page.inner_text("#rows")
+        page.keyboard.press("j")
         with seen.arriving():
-            seen.page.keyboard.press("Enter")
-        assert "trials passed" in seen.page.inner_text("h1")
+            page.keyboard.press("Enter")
+        assert "trials passed" in page.inner_text("h1")
         with seen.arriving():
-            seen.page.locator("#rows .case-link", has_text="tour").first.click()
-        assert seen.page.locator(".conversation").count() == 1
+            page.locator("#rows .case-link", has_text="tour").first.click()
+        assert page.locator(".conversation").count() == 1
+        link = page.locator(".turn .raw a", has_text="stdout.jsonl").first
+        href = link.evaluate("(node) => node.href")
+        text = page.evaluate("async (href) => (await fetch(href)).text()", href)
+        assert "session_started" in text
+        with seen.arriving():
+            page.keyboard.press("Escape")
+        assert "trials passed" in page.inner_text("h1")
+        with seen.arriving():
+            page.select_option("#against", index=1)
+        page.click(".sides .same > summary")
+        with seen.arriving():
+            page.locator(".sides-table .case-link", has_text="tour").first.click()
+        assert page.locator('.side-A .turn[data-turn="3"]').count() == 1
+        assert page.locator('.side-B .turn[data-turn="3"]').count() == 1
         for title in ("trials passed", "Runs"):
             with seen.arriving():
-                seen.page.keyboard.press("Escape")
-            assert title in seen.page.inner_text("h1")
-
-
-def test_two_runs_are_put_side_by_side(open_page: Opener, viewed: str) -> None:
-    with open_page(viewed) as seen:
-        with seen.arriving():
-            seen.page.locator("#rows a").first.click()
-        with seen.arriving():
-            seen.page.select_option("#against", index=1)
-        seen.page.click('button[data-change="same"]')
-        with seen.arriving():
-            seen.page.locator(".sides-table .case-link", has_text="tour").first.click()
-        assert seen.page.locator('.side-A .turn[data-turn="3"]').count() == 1
-        assert seen.page.locator('.side-B .turn[data-turn="3"]').count() == 1
-
-
-def test_raw_streams_are_linked(open_page: Opener, viewed: str) -> None:
-    with open_page(viewed) as seen:
-        with seen.arriving():
-            seen.page.locator("#rows a").first.click()
-        with seen.arriving():
-            seen.page.locator("#rows .case-link", has_text="tour").first.click()
-        link = seen.page.locator(".turn .raw a", has_text="stdout.jsonl").first
-        href = link.evaluate("(node) => node.href")
-        text = seen.page.evaluate("async (href) => (await fetch(href)).text()", href)
-        assert "session_started" in text
+                page.keyboard.press("Escape")
+            assert title in page.inner_text("h1")
 
 
 def test_a_run_that_goes_on_updates_without_losing_the_filter_or_the_focus(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,8 +18,6 @@ from skillup.reports.comparison import changed_cases, how_sure, news, statements
 from skillup.reports.html import page_data
 from skillup.reports.html.page_data import PageRow, SideRow
 from skillup.reports.html.run_data import RunData
-from skillup.store.files import read_regular
-from skillup.store.places import directory_of_job
 
 # How the run's cases fared before, from the index of past runs, where there is one.
 
@@ -120,11 +117,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     for change in compared.cases:
         of_a, of_b = rows_a.get(change.key, []), rows_b.get(change.key, [])
         row_a, row_b = _representative(of_a, of_b), _representative(of_b, of_a)
-        digest = earlier.digests.get(change.key[:2])
-        edits: list[str] = []
-        known = digest is not None and digest == later.digests.get(change.key[:2])
-        if row_a is not None and row_b is not None and not known:
-            edits = case_changes(a.path, row_a["job"], b.path, row_b["job"])
+        digests = [run.digests.get(change.key[:2]) for run in (earlier, later)]
         # A verdict that another run stands in with is not that of any trial of A.
         shown_a = None if change.key in compared.earlier else row_a
         row = {
@@ -132,13 +125,13 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
             "a": _side(change.a, shown_a, shift),
             "b": _side(change.b, row_b, 0),
             "change": _change(change),
-            "case_changes": edits,
+            "case_changed": None not in digests and digests[0] != digests[1],
             "sure": change.sure,
             "how_sure": how_sure(change),
         }
         rows.append(cast("SideRow", row))
     rows.sort(key=lambda row: _ORDER.index(row["change"]))
-    edited = list(dict.fromkeys(row["case_id"] for row in rows if row["case_changes"]))
+    edited = list(dict.fromkeys(row["case_id"] for row in rows if row["case_changed"]))
     first = ["; ".join(news(compared))] if compared.verdicts.cases else []
     sides: page_data.Sides = {
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
@@ -203,63 +196,3 @@ def _side(tally: CaseTally, row: PageRow | None, shift: int) -> page_data.Side |
         "reason": tally.reason,
         "n": None if row is None else row["n"] + shift,
     }
-
-
-# What of a case was changed between two runs: the records of both have it as it was run.
-
-_CHECKS = ("assertions", "post_condition", "expected_output")
-_CASE_WORDS = {
-    "assertions": "checks of the whole conversation",
-    "scripted": "script",
-    "trials": "number of trials",
-}
-
-
-def case_changes(a: Path, job_a: str, b: Path, job_b: str) -> list[str]:
-    """``["messages", "checks of turn 2", "context"]``; empty if it is the same, or not known.
-
-    `a` and `b` are run directories, the jobs trials with a record in each.
-    """
-    cases = []
-    for run, job in ((a, job_a), (b, job_b)):
-        try:
-            record = json.loads(
-                read_regular(run / "trials" / directory_of_job(job) / "record.json")
-            )
-            cases.append(record["case"])
-        except (OSError, ValueError, RecursionError, KeyError, TypeError):
-            return []
-    before, now = cases
-    if not isinstance(before, dict) or not isinstance(now, dict):
-        return []
-    return list(dict.fromkeys(_differences(before, now)))
-
-
-def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    for name in dict.fromkeys([*before, *now]):
-        old, new = before.get(name), now.get(name)
-        if name in ("id", "suite_root") or old == new:
-            continue
-        if name != "input" or not isinstance(old, dict) or not isinstance(new, dict):
-            yield _CASE_WORDS.get(name, name)
-            continue
-        turns, later = _turns(old), _turns(new)
-        if [_message(turn) for turn in turns] != [_message(turn) for turn in later]:
-            yield "messages"
-        else:
-            pairs = enumerate(zip(turns, later, strict=True), start=1)
-            yield from (f"checks of turn {number}" for number, (x, y) in pairs if x != y)
-        for field in dict.fromkeys([*old, *new]):
-            if field not in ("turns", "prompt") and old.get(field) != new.get(field):
-                yield field
-
-
-def _turns(given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    turns = given.get("turns")
-    if not isinstance(turns, list):
-        turns = [given.get("prompt")]
-    return [turn if isinstance(turn, dict) else {"content": turn} for turn in turns]
-
-
-def _message(turn: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in turn.items() if name not in _CHECKS}

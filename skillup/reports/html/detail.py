@@ -294,41 +294,27 @@ def live_detail(
     n: int,
     checkpoint: Checkpoint | None,
     *,
-    at: int | None,
     limits: PageLimits,
     raw: RawFiles,
     read: Read,
 ) -> Json:
-    """A trial that is running, in turn `at` (None: in none), as far as it is known.
+    """A trial that is running, as far as it is known; `live` says what is being done.
 
-    The turns that its checkpoint has are there without checks. `live` says what is being done,
-    `under_way` has ``{turn_number, status, message, raw}`` of the turns after those.
+    The turns that its checkpoint has are there without checks.
     """
-    job, messages, known = row["job"], [], 0
-    if checkpoint is None:  # in the form of a trial, without a conversation
+    job = row["job"]
+    if checkpoint is not None:
+        detail = detail_of(n, job, checkpoint.record, None, limits=limits, raw=raw, read=read)
+    else:  # in the form of a trial, without a conversation
         lists = ("attempts", "history", "turns", "conversation_checks", "notes", "skills", "raw")
-        unknown = ("grade", "session_id", "started_at", "system", "error", "skipped")
+        unknown = ("grade", "session_id", "started_at", "system", "error", "skipped", "family")
         detail = {
             **{key: row[key] for key in ("job", "suite", "case_id", "title", "variant", "trial")},
             "n": n,
             "engine": {"profile": row["engine"]},
             "attempt": 1,
             "variables": {},
-            "family": None,
             **{name: [] for name in lists},
             **dict.fromkeys((*unknown, "simulated_end")),
         }
-    else:
-        known, case = len(checkpoint.record.turns), _case(checkpoint.record)
-        messages = [turn.content for turn in case.input.all_turns()] if case is not None else []
-        detail = detail_of(n, job, checkpoint.record, None, limits=limits, raw=raw, read=read)
-    under_way = [
-        {
-            "turn_number": number,
-            "status": "running" if number == at else "completed",
-            "message": messages[number - 1] if number <= len(messages) else None,
-            "raw": raw.of_turn(job, number),
-        }
-        for number in range(known + 1, (at or 0) + 1)
-    ]
-    return {**detail, "live": row["reason"], "under_way": under_way}
+    return {**detail, "live": row["reason"]}

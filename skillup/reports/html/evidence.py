@@ -20,6 +20,7 @@ from skillup.schema.record import TurnRecord
 
 _OF_FILES = {"files_exist", "files_not_exist", "file_contains", "golden_file"}
 _JUDGED = {"rubric", "criterion", "aspect", "window"}
+_CHANGES = {"in": "changes"}
 _AROUND = 60  # Characters on either side of a judge's quotation in its excerpt
 Json = dict[str, Any]
 
@@ -60,7 +61,7 @@ def _of_span(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> Json | None:
             if step.record.turn_number > span.turn or changes is None:
                 continue
             if span.path in (*changes["added"], *changes["modified"], *changes["deleted"]):
-                return _place(step, path=span.path)
+                return _place(step, **_CHANGES)
         return None
     numbers = (span.turn, span.follow_up)
     of_turn = (s for s in steps if (s.record.turn_number, s.data["follow_up"]) == numbers)
@@ -100,7 +101,7 @@ def _without_spans(check: CheckResult, steps: Sequence[EvidenceStep]) -> Iterato
     if check.kind in _OF_FILES:
         changed = [step for step in asked if step.data["changes"] is not None]
         if changed and not check.passed:
-            yield _place(changed[-1], path=None)
+            yield _place(changed[-1], **_CHANGES)
     elif check.kind in _JUDGED:
         excerpt = check.excerpt.partition(": ")[2]
         piece = excerpt.removeprefix("…").removesuffix("…")
@@ -146,7 +147,7 @@ def _place(step: EvidenceStep, **where: Any) -> Json:
     return {
         "turn": step.record.turn_number,
         "follow_up": step.data["follow_up"],
-        "in": "changes" if "path" in where else "response",
+        "in": "response",
         "item": None,
         "part": None,
         "argument": None,

@@ -50,13 +50,16 @@ class RowSimulator(TypedDict):
     models: list[str]
 
 
-class PageRow(TypedDict):
-    n: int
-    job: str
+class OfCase(TypedDict):
     suite: str
     case_id: str
     engine: str
     variant: str
+
+
+class PageRow(OfCase):
+    n: int
+    job: str
     title: str | None
     tags: list[str]
     trial: int
@@ -72,7 +75,6 @@ class PageRow(TypedDict):
     error_kind: str | None
     branch_of: str | None
     simulator: RowSimulator | None
-    started_at: NotRequired[str | None]
 
 
 class PageEngine(TypedDict):
@@ -83,14 +85,10 @@ class PageEngine(TypedDict):
 
 
 class PageRunHead(TypedDict):
-    """The run as a whole; `now` and `since` of one that goes on."""
-
     run_id: str
     started_at: str
     finished: bool
     running: bool
-    now: str | None
-    since: str | None
     stopped: Stop | None
     path: str
     engines: list[PageEngine]
@@ -117,20 +115,12 @@ class PageFailingSince(TypedDict):
     since: NotRequired[list[int]]
 
 
-class PageCaseHistory(TypedDict):
-    suite: str
-    case_id: str
-    engine: str
-    variant: str
+class PageCaseHistory(OfCase):
     marks: list[RunMark]
     failing_since: PageFailingSince | None
 
 
-class Decided(TypedDict):
-    suite: str
-    case_id: str
-    engine: str
-    variant: str
+class Decided(OfCase):
     decision: Decision
 
 
@@ -143,15 +133,11 @@ class Side(TypedDict):
     n: int | None
 
 
-class SideRow(TypedDict):
-    suite: str
-    case_id: str
-    engine: str
-    variant: str
+class SideRow(OfCase):
     a: Side | None
     b: Side | None
     change: Change
-    case_changes: list[str]
+    case_changed: bool
     sure: bool
     how_sure: str
 
@@ -228,7 +214,6 @@ Evidence = TypedDict(
         "argument": str | None,
         "start": int,
         "end": int,
-        "path": NotRequired[str | None],
         "more": NotRequired[list["Evidence"]],
     },
 )
@@ -362,27 +347,9 @@ class FamilyTrial(TypedDict):
     parent_n: int | None
 
 
-class FamilyNode(TypedDict):
-    """A trial, or turns that several share: ``[first, last]``."""
-
-    job: str | None
-    name: str | None
-    shared: list[int] | None
-    own_from: int
-    children: list[FamilyNode]
-
-
 class Family(TypedDict):
     of: str
     tree: list[FamilyTrial]
-    shape: FamilyNode
-
-
-class TurnUnderWay(TypedDict):
-    turn_number: int
-    status: str
-    message: str | None
-    raw: list[Link]
 
 
 class Trial(TypedDict):
@@ -414,7 +381,6 @@ class Trial(TypedDict):
     family: Family | None
     raw: list[Link]
     live: NotRequired[str]
-    under_way: NotRequired[list[TurnUnderWay]]
     waiting: NotRequired[str]
     problem: NotRequired[str]
 

@@ -34,14 +34,14 @@ def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> Pag
     return cast("PageRow", row)
 
 
-def running_row(planned: PlannedJob, turn: int | None, doing: str, since: str | None) -> PageRow:
+def running_row(planned: PlannedJob, turn: int | None, doing: str) -> PageRow:
     """A trial that is at `turn`, or at none, and then `doing` something else.
 
-    `since`: when it began. Its turns are judged when it is over.
+    Its turns are judged when it is over.
     """
     done = [{"status": "completed", "ok": None, "unjudged": True} for _ in range((turn or 1) - 1)]
     reason = doing if turn is None else f"turn {turn} is running"
-    return plain_row(planned, "RUNNING", reason, turns=done, started_at=since)
+    return plain_row(planned, "RUNNING", reason, turns=done)
 
 
 def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> PageRow:
@@ -111,8 +111,6 @@ def mark_flaky(rows: Sequence[PageRow]) -> None:
 
 # Trials that share turns, as trees: which turns they share, and where each goes its own way.
 
-_Group = tuple[str, int]  # Turns up to a number, run in the name of a trial
-
 
 class ForkTrees:
     def __init__(self, forks: Mapping[str, Fork], rows: Sequence[PageRow]) -> None:
@@ -124,11 +122,9 @@ class ForkTrees:
             self._members.setdefault(_root(row["job"], self._forks), []).append(row)
 
     def of(self, job: str, shift: int = 0) -> dict[str, Any] | None:
-        """``{of, tree, shape}``; None: the trial shares no turns. `shift` is added to each `n`.
+        """``{of, tree}``; None: the trial shares no turns. `shift` is added to each `n`.
 
         `tree`: its trials, each with the one in whose name the turns before its fork ran.
-        `shape`: how they branch, a node ``{job, name, shared, own_from, children}``. One that is
-        no trial (`job` None) is turns that are shared, ``[first, last]``, and no case of its own.
         """
         members = self._members.get(_root(job, self._forks), [])
         if len(members) < 2:
@@ -149,8 +145,7 @@ class ForkTrees:
                 }
             )
         own = self._rows[job]
-        shape = shape_of(self._forks, {row["job"]: row["case_id"] for row in members})
-        return {"of": own["branch_of"] or own["case_id"], "tree": tree, "shape": shape}
+        return {"of": own["branch_of"] or own["case_id"], "tree": tree}
 
 
 def _root(job: str, forks: Mapping[str, Fork]) -> str | None:
@@ -162,64 +157,3 @@ def _root(job: str, forks: Mapping[str, Fork]) -> str | None:
             return None
         seen.add(job)
     return job
-
-
-def shape_of(forks: Mapping[str, Fork], case_of: Mapping[str, str]) -> dict[str, Any]:
-    """The tree of the trials of `case_of` (job to case id), which `forks` hold together.
-
-    A node's `name` is what the cases below it have in common, None if that is no more than what
-    stands above. A trial whose case the ones below branch from stands in place of such a node.
-    """
-    groups: dict[str, set[int]] = {}
-    for job in case_of:
-        if job in forks:
-            groups.setdefault(forks[job].parent, set()).add(forks[job].after_turn)
-
-    def above(job: str, before: int | None = None) -> _Group | None:
-        """The last turns that the trial shares, or those before a number."""
-        shared = [n for n in groups.get(job, ()) if before is None or n < before]
-        if shared:
-            return job, max(shared)
-        return (forks[job].parent, forks[job].after_turn) if job in forks else None
-
-    inside: dict[_Group | None, list[str | _Group]] = {}
-    placed: set[_Group] = set()
-    for job in case_of:
-        entry: str | _Group = job
-        at = above(job)
-        inside.setdefault(at, []).append(entry)
-        while at is not None and at not in placed:
-            placed.add(at)
-            entry, at = at, above(*at)
-            inside.setdefault(at, []).append(entry)
-
-    def names(entry: str | _Group) -> list[list[str]]:
-        if isinstance(entry, str):
-            return [case_of[entry].split("/")]
-        return [name for one in inside[entry] for name in names(one)]
-
-    def node(entry: str | _Group, start: int, named: str | None) -> dict[str, Any]:
-        job: str | None = None
-        shared: list[int] | None = None
-        children: list[dict[str, Any]] = []
-        if isinstance(entry, str):
-            job, name = entry, case_of[entry]
-        else:
-            parts = names(entry)
-            common = [set(level) for level in zip(*parts, strict=False)]
-            alike = next((n for n, level in enumerate(common) if len(level) > 1), len(common))
-            name, shared = "/".join(parts[0][:alike]), [start, entry[1]]
-            same = (m for m in inside[entry] if isinstance(m, str) and case_of[m] == name)
-            job = next(same, None)
-            children = [node(one, entry[1] + 1, name) for one in inside[entry] if one != job]
-            if job is None and name == named:
-                name = ""
-        return {
-            "job": job,
-            "name": name or None,
-            "shared": shared,
-            "own_from": start,
-            "children": children,
-        }
-
-    return node(inside[None][0], 1, None)

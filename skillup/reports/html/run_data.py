@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -49,7 +49,6 @@ from skillup.store.runs import writer_of
 from skillup.store.trials import GRADE_FILE, RECORD_FILE
 
 PAGE_VERSION = "skillup.page/1"
-_MAX_K = 5  # As in the page's own script
 
 
 @dataclass(slots=True)
@@ -126,10 +125,7 @@ class RunData:
                 named = {"job": row["job"], "case_id": row["case_id"]}
                 return {"n": n + shift, **named, "waiting": row["reason"]}
             checkpoint = self._directory.read_checkpoint(job.id)
-            at = turn_under_way(self._place(job) / "raw")
-            return live_detail(
-                row, n + shift, checkpoint, at=at, limits=limits, raw=self._raw, read=read
-            )
+            return live_detail(row, n + shift, checkpoint, limits=limits, raw=self._raw, read=read)
         except RunDirectoryError as error:
             problem = error.message
         except Exception as defect:  # noqa: BLE001 - one conversation must not cost all others
@@ -168,9 +164,6 @@ class RunData:
             "started_at": self.started_at,
             "finished": bool(self.result.get("finished")) and not self.running,
             "running": self.running,
-            # Times that run on are counted from these, whatever the clock of the reader says.
-            "now": datetime.now(UTC).isoformat() if self.running else None,
-            "since": self.progress.first_time if self.running else None,
             "stopped": None if self.running else self.result.get("stopped"),
             "path": str(self.path),
             "engines": engines,
@@ -254,11 +247,10 @@ class RunData:
             return known.row.copy()
         self._ended.pop(job.id, None)
         has_record = (directory / RECORD_FILE).is_file()
-        since = self.progress.since.get(job.id)
         if self.running and has_record:
-            return running_row(job, None, "being judged", since)
+            return running_row(job, None, "being judged")
         if self.running and job.id in self.progress.started:
-            return running_row(job, turn_under_way(directory / "raw"), "being prepared", since)
+            return running_row(job, turn_under_way(directory / "raw"), "being prepared")
         if job.id in self._saved or (self.running and job.key in self.progress.decided):
             return plain_row(job, "NOT_NEEDED", "its case was decided without it")
         if has_record:
@@ -310,14 +302,7 @@ def _object(path: Path) -> dict[str, Any]:
 def _shown(analysis: Any) -> Any:
     """`analysis` without what the page has no place for: a run of many cases has much of it."""
     try:
-        cases = [
-            {
-                **case,
-                "turns": [],
-                "at_k": [at for at in case.get("at_k", ()) if case["flaky"] and at["k"] <= _MAX_K],
-            }
-            for case in analysis["cases"]
-        ]
-    except (AttributeError, KeyError, TypeError):  # there is none, or it is another version's
+        cases = [{**case, "turns": [], "at_k": []} for case in analysis["cases"]]
+    except (KeyError, TypeError):  # there is none, or it is another version's
         return analysis
     return {**analysis, "cases": cases}

@@ -67,7 +67,6 @@ class Fork:
 class Progress:
     started: set[str] = field(default_factory=set)
     """Jobs that began since the run was last opened, and are not over."""
-    since: dict[str, str] = field(default_factory=dict)  # When each job began last
     ever_started: set[str] = field(default_factory=set)
     forks: dict[str, Fork] = field(default_factory=dict)
     decided: dict[CaseKey, dict[str, Any]] = field(default_factory=dict)
@@ -96,8 +95,6 @@ def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
         elif kind in ("trial_started", "trial_continued"):
             found.started.add(job)
             found.ever_started.add(job)
-            if isinstance(time, str):
-                found.since[job] = time
         elif kind in ("trial_finished", "trial_left"):
             found.started.discard(job)
         elif kind == "trial_retried":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -59,11 +58,8 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         assert data.running_jobs() == JOBS[:2]
         assert [row["title"] for row in data.rows] == ["Asks", None, None]
         assert [row["tags"] for row in data.rows] == [["slow"], [], []]
-        row, head = data.rows[0], data.head()
-        assert row["turns"] == [{"status": "completed", "ok": None, "unjudged": True}]
-        times = [datetime.fromisoformat(str(at)) for at in (
-            head["since"], row["started_at"], head["now"])]  # fmt: skip
-        assert times == sorted(times)
+        unjudged = {"status": "completed", "ok": None, "unjudged": True}
+        assert data.rows[0]["turns"] == [unjudged]
         run.write_record(JOBS[0], a_record("a"))
         data.read()
         assert _statuses(data)[0] == ("RUNNING", "being judged")
@@ -80,12 +76,9 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
             data.detail(4, ORDINARY)
 
 
-CASE = {"id": "a", "input": {"turns": [{"content": "go on"}, {"content": "And <<name>>?"}]}}
-
-
-@pytest.mark.parametrize(("case", "message"), [(CASE, "And <<name>>?"), ({"of": "later"}, None)])
+@pytest.mark.parametrize("case", [{"id": "a", "input": {"prompt": "go on"}}, {"of": "later"}])
 def test_turns_that_are_over_are_there_and_the_one_under_way_is_named(
-    tmp_path: Path, case: dict[str, object], message: str | None
+    tmp_path: Path, case: dict[str, object]
 ) -> None:
     with RunDirectory.create(tmp_path / "r", INFO) as run:
         place = run.begin_trial(JOBS[0])
@@ -96,13 +89,8 @@ def test_turns_that_are_over_are_there_and_the_one_under_way_is_named(
         run.write_checkpoint(JOBS[0], a_checkpoint(record=record))
         now = RunData(run.path).detail(1, ORDINARY)
     assert before["turns"] == []
-    under_way = [(one["turn_number"], one["status"]) for one in before["under_way"]]
-    assert under_way == [(1, "completed"), (2, "running")]
     assert [turn["response"] for turn in now["turns"]] == ["done"]
     assert (now["grade"], now["live"]) == (None, "turn 2 is running")
-    (running,) = now["under_way"]
-    assert (running["turn_number"], running["message"]) == (2, message)
-    assert [link["name"] for link in running["raw"]] == ["turn-02.stdout.jsonl"]
     assert set(before) == set(now)
 
 
@@ -222,19 +210,17 @@ def test_trials_that_were_saved_are_a_status_of_their_own(tmp_path: Path) -> Non
     ]
 
 
-@pytest.mark.parametrize("flaky", [True, False])
-def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path, flaky: bool) -> None:
+def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path) -> None:
     """F18: 500 cases on 5 engines, 20 trials each, had 3.6 MB of them."""
     rate = Rate(passed=1, held=20, rate=0.05, low=0, high=0.2)
     case = CaseReliability(
-        suite="suite", case_id="a", engine="scripted", variant="with_skill", flaky=flaky, rate=rate,
+        suite="suite", case_id="a", engine="scripted", variant="with_skill", flaky=True, rate=rate,
         at_k=[AtK(k=k, pass_at_k=0.5, pass_hat_k=0.1) for k in range(1, 21)],
         turns=[TurnReliability(turn_number=1, rate=rate, first_failures=19, unfailed=0.05)],
     )  # fmt: skip
     data = _decided(tmp_path / "r", None, analysis=Analysis(cases=[case]))
     (shown,) = data.index("report")["analysis"]["cases"]
-    assert [at["k"] for at in shown["at_k"]] == ([1, 2, 3, 4, 5] if flaky else [])
-    assert shown["turns"] == []
+    assert shown["at_k"] == shown["turns"] == []
     assert shown["rate"] == rate.model_dump()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import typing
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from skillup.history.comparison import Change
 from skillup.reports.html.build import html_report
-from skillup.reports.html.comparison import _CHANGES, case_changes, sides_of, trials_of_a
+from skillup.reports.html.comparison import _CHANGES, sides_of, trials_of_a
 from skillup.reports.html.run_data import RunData
 from skillup.reports.result import build_result
 from skillup.schema.grade import Grade
@@ -127,52 +128,13 @@ def test_it_is_said_in_the_words_of_compare(tmp_path: Path) -> None:
     assert alone["summary"] == ["no case has a verdict in both runs: there is nothing to compare"]
 
 
-# Which parts of a case were changed between two runs.
-
-JOB = "case/scripted/with_skill/1"
-TURNS = ["Hello", {"content": "More", "assertions": [{"contains": "x"}]}]
-
-
-@pytest.mark.parametrize(
-    ("before", "now", "expected"),
-    [
-        ({"input": {"turns": TURNS}}, {"input": {"turns": TURNS}}, []),
-        (
-            {"input": {"turns": TURNS}},
-            {"input": {"turns": ["Hello", {"content": "More", "assertions": []}]}},
-            ["checks of turn 2"],
-        ),
-        (
-            {"input": {"turns": [{"content": "Hello"}]}},
-            {"input": {"turns": [{"content": "Hello", "expected_output": "Greets"}]}},
-            ["checks of turn 1"],
-        ),
-        ({"input": {"turns": TURNS}}, {"input": {"turns": TURNS[:1]}}, ["messages"]),
-        (
-            {"input": {"prompt": "a"}},
-            {"input": {"prompt": "b", "system": "c"}},
-            ["messages", "system"],
-        ),
-        (
-            {"assertions": [{"contains": "a"}]},
-            {"context": {"files": {"a": "b"}}},
-            ["checks of the whole conversation", "context"],
-        ),
-        ({"input": None}, {"input": {"prompt": "b"}}, ["input"]),
-    ],
-)
-def test_what_was_changed_of_a_case_is_named(
-    tmp_path: Path, before: dict[str, Any], now: dict[str, Any], expected: list[str]
-) -> None:
-    a, b = _run(tmp_path / "a", {"case": "p"}, **before), _run(tmp_path / "b", {"case": "p"}, **now)
-    sides = sides_of(a, b, shift=1)
-    assert sides["rows"][0]["case_changes"] == expected
+@pytest.mark.parametrize(("digest", "changed"), [("1", False), ("2", True), (None, False)])
+def test_that_a_case_was_changed_is_said(tmp_path: Path, digest: str | None, changed: bool) -> None:
+    a, b = (_run(tmp_path / name, {"case": "p"}) for name in "ab")
+    for run, own in ((a, "1"), (b, digest)):
+        info = {**run.info, "case_digests": {"case": own} if own else {}}
+        (run.path / "run.json").write_text(json.dumps(info), encoding="utf-8")
+    sides = sides_of(RunData(a.path), RunData(b.path), shift=1)
+    assert sides["rows"][0]["case_changed"] is changed
     note = "1 case was edited between the two runs: case"
-    assert sides["notes"] == ([note] if expected else [])
-
-
-def test_of_a_record_that_cannot_be_read_nothing_is_said(tmp_path: Path) -> None:
-    a, b = (_run(tmp_path / name, {"case": "p"}, title=name).path for name in "ab")
-    assert case_changes(a, JOB, b, JOB) == ["title"]
-    (b / "trials" / JOB / "record.json").write_text("{")
-    assert case_changes(a, JOB, b, JOB) == case_changes(a, JOB, tmp_path / "none", JOB) == []
+    assert sides["notes"] == ([note] if changed else [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from skillup.reports.html.detail import history_of, items_of
 from skillup.reports.html.evidence import content_parts, prompt_of
 from skillup.reports.html.limits import ORDINARY, PageLimits
-from skillup.reports.html.rows import shape_of
 from skillup.reports.html.run_data import RunData
 from skillup.reports.html.run_files import Fork, RawFiles
 from skillup.schema.checks import Check
@@ -219,53 +217,3 @@ def test_shared_turns_are_those_of_the_trial_that_was_forked(tmp_path: Path) -> 
     assert raw.of_turn("c/e/w/1", 1) == raw.of_turn("a/e/w/1", 1) != []
     assert raw.of_turn("b/e/w/1", 2) == []
     assert RawFiles(run, {"x": Fork("y", 9), "y": Fork("x", 9)}).of_turn("x", 1) == []
-
-
-# How trials branch, from the forks in a journal.
-
-
-def _shown(node: dict[str, Any]) -> Any:
-    own = node["job"] or (node["name"], *node["shared"])
-    return (own, node["own_from"], *map(_shown, node["children"]))
-
-
-@pytest.mark.parametrize(
-    ("forks", "cases", "shape"),
-    [
-        pytest.param(
-            {"no": Fork("main", 1), "thanks": Fork("main", 1), "undo": Fork("thanks", 2)},
-            {"main": "c", "no": "c/no", "thanks": "c/yes/thanks", "undo": "c/yes/undo"},
-            ("main", 1, ("no", 2), (("c/yes", 2, 2), 2, ("thanks", 3), ("undo", 3))),
-            id="branches of a branch are siblings beneath what they share",
-        ),
-        pytest.param(
-            {"yes": Fork("main", 2), "undo": Fork("yes", 3), "thanks": Fork("yes", 3)},
-            {"main": "a/c", "yes": "a/c/yes", "undo": "a/c/yes/undo", "thanks": "a/c/yes/thanks"},
-            ("main", 1, ("yes", 3, ("undo", 4), ("thanks", 4))),
-            id="a branch that goes on by itself stands above its own branches",
-        ),
-        pytest.param(
-            {"x": Fork("main", 1), "y": Fork("x", 3)},
-            {"main": "c", "x": "c/x", "y": "c/y"},
-            ("main", 1, ((None, 2, 3), 2, ("x", 4), ("y", 4))),
-            id="branches that begin alike share turns without a name",
-        ),
-        pytest.param(
-            {"x": Fork("main", 1), "y": Fork("main", 1)},
-            {"x": "c/x", "y": "c/y"},
-            (("c", 1, 1), 1, ("x", 2), ("y", 2)),
-            id="of a trial that is not shown the turns are",
-        ),
-        pytest.param(
-            {"b": Fork("a", 3), "c": Fork("a", 1), "d": Fork("c", 2)},
-            {"a": "f/x/y/a", "b": "f/x/y/b", "c": "f/z/c", "d": "f/z/d"},
-            (
-                *(("f", 1, 1), 1, (("f/x/y", 2, 3), 2, ("a", 4), ("b", 4))),
-                (("f/z", 2, 2), 2, ("c", 3), ("d", 3)),
-            ),
-            id="the first branch may be forked from again and again",
-        ),
-    ],
-)
-def test_the_shape_of_forks(forks: dict[str, Fork], cases: dict[str, str], shape: Any) -> None:
-    assert _shown(shape_of(forks, cases)) == shape

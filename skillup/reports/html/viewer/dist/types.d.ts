@@ -162,7 +162,6 @@ export interface Evidence {
   argument: string | null;
   start: number;
   end: number;
-  path?: string | null;
   more?: Array<Evidence>;
 }
 
@@ -177,15 +176,6 @@ export interface FailingSince {
 export interface Family {
   of: string;
   tree: Array<FamilyTrial>;
-  shape: FamilyNode;
-}
-
-export interface FamilyNode {
-  job: string | null;
-  name: string | null;
-  shared: Array<number> | null;
-  own_from: number;
-  children: Array<FamilyNode>;
 }
 
 export interface FamilyTrial {
@@ -273,12 +263,12 @@ export interface Rate {
 }
 
 export interface Row {
-  n: number;
-  job: string;
   suite: string;
   case_id: string;
   engine: string;
   variant: string;
+  n: number;
+  job: string;
   title: string | null;
   tags: Array<string>;
   trial: number;
@@ -294,7 +284,6 @@ export interface Row {
   error_kind: string | null;
   branch_of: string | null;
   simulator: RowSimulator | null;
-  started_at?: string | null;
 }
 
 export interface RowSimulator {
@@ -315,8 +304,6 @@ export interface RunHead {
   started_at: string;
   finished: boolean;
   running: boolean;
-  now: string | null;
-  since: string | null;
   stopped: Stop | null;
   path: string;
   engines: Array<Engine>;
@@ -365,7 +352,7 @@ export interface SideRow {
   a: Side | null;
   b: Side | null;
   change: "newly_failing" | "newly_passing" | "changed" | "not_run" | "only_a" | "only_b" | "same";
-  case_changes: Array<string>;
+  case_changed: boolean;
   sure: boolean;
   how_sure: string;
 }
@@ -465,7 +452,6 @@ export interface Trial {
   family: Family | null;
   raw: Array<Link>;
   live?: string;
-  under_way?: Array<TurnUnderWay>;
   waiting?: string;
   problem?: string;
 }
@@ -543,13 +529,6 @@ export interface TurnReliability {
   at_k: Array<AtK>;
   first_failures: number;
   unfailed: number | null;
-}
-
-export interface TurnUnderWay {
-  turn_number: number;
-  status: string;
-  message: string | null;
-  raw: Array<Link>;
 }
 
 export interface Uplift {

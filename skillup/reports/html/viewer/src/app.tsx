@@ -1,20 +1,20 @@
 /* Starts the page, shows what the address says whenever it changes, follows a run that goes on. */
 import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { Row, Trial } from "../dist/types";
+import type { Trial } from "../dist/types";
 import { ComparePage, PairPage } from "./compare";
-import { embeddedIndex, fetchIndex, fetchRuns, forgetTrials, runAddress, trial } from "./data";
+import { embeddedIndex, fetchIndex, fetchRuns, runAddress, trial } from "./data";
 import { Button, announce, behaviour, byId, guard, lightUp, unfoldAround } from "./dom";
 import { known, time } from "./text/format";
 import { keys, startKeys } from "./keys";
 import { Paper, print, startPrinting } from "./paper";
 import * as state from "./state";
-import { CHUNK, address, page, rowOf, view } from "./state";
+import { address, page, rowOf, view } from "./state";
 import { FirstPage } from "./summary";
-import { RunsPage, showTrial } from "./table";
-import { TrialPage, searched } from "./trial";
+import { RunsPage } from "./runs";
+import { showTrial } from "./table";
+import { TrialPage } from "./trial";
 
-const THEME = "skillup-theme";
 const darkWished = matchMedia("(prefers-color-scheme: dark)");
 
 function App() {
@@ -101,7 +101,7 @@ function skip(event: Event): void {
   byId("main")!.scrollIntoView();
 }
 
-/* Light and dark: the system's wish, unless the reader chose; the choice is remembered. */
+/* Light and dark: the system's wish, unless the reader chose otherwise for this page. */
 function isDark(): boolean {
   const { theme } = document.documentElement.dataset;
   return theme ? theme === "dark" : darkWished.matches;
@@ -110,23 +110,8 @@ function isDark(): boolean {
 export function toggleTheme(): void {
   const next = isDark() ? "light" : "dark";
   document.documentElement.dataset.theme = next;
-  try {
-    localStorage.setItem(THEME, next);
-  } catch {
-    /* it holds for this page only */
-  }
   view.update();
   announce(next === "dark" ? "Dark colours" : "Light colours");
-}
-
-function startTheme(): void {
-  try {
-    const chosen = localStorage.getItem(THEME);
-    if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
-  } catch {
-    /* storage may be refused */
-  }
-  darkWished.addEventListener("change", () => view.update());
 }
 
 export function toggleHelp(): void {
@@ -136,7 +121,9 @@ export function toggleHelp(): void {
   view.update();
 }
 
-const KEY_NAMES: Record<string, string> = { ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→" };
+const KEY_NAMES: Record<string, string> = {
+  ...{ ArrowDown: "↓", ArrowUp: "↑", ArrowLeft: "←", ArrowRight: "→" },
+};
 
 /* The list of keys, as a dialog, which gives the focus back to where it was. */
 function Help() {
@@ -152,7 +139,9 @@ function Help() {
       <dl class="keys">
         {keys().map(([names, what]) => [
           <dt>
-            {names.split(" ").map((name, at) => [at ? " " : null, <kbd>{KEY_NAMES[name] || name}</kbd>])}
+            {names.split(" ").map((name) => (
+              <kbd>{KEY_NAMES[name] || name}</kbd>
+            ))}
           </dt>,
           <dd>{what}</dd>,
         ])}
@@ -184,14 +173,14 @@ async function load(route: state.Route): Promise<Array<Trial | null>> {
   const against = page.filter.against || null;
   if (page.mode === "view" && !route.runId) {
     const runs = await fetchRuns();
-    if (wanted === route) Object.assign(page, { runs, index: null, runId: null, limit: CHUNK });
+    if (wanted === route) Object.assign(page, { runs, index: null, runId: null, all: false });
     return [];
   }
-  if (page.mode === "view" && (page.runId !== route.runId || page.against !== against || !page.index)) {
+  const same = page.runId === route.runId && page.against === against && page.index;
+  if (page.mode === "view" && !same) {
     const [runs, index] = await Promise.all([page.runs || fetchRuns(), fetchIndex(route.runId!)]);
     if (wanted !== route) return [];
-    forgetTrials();
-    const fresh = { unfolded: new Set(), tableAddress: null, limit: CHUNK, receivedAt: Date.now() };
+    const fresh = { unfolded: new Set(), tableAddress: null, all: false };
     Object.assign(page, { runs, index, runId: route.runId, against, ...fresh });
   }
   if (route.page === "trial") return [await read(rowOf(route.n) ? route.n : null)];
@@ -202,7 +191,10 @@ async function load(route: state.Route): Promise<Array<Trial | null>> {
   if (route.page === "pair") {
     const sides = page.index?.sides;
     const row = sides?.rows[route.n ?? -1];
-    const found = await Promise.all([sides?.details_of_a ? read(row?.a?.n) : null, read(row?.b?.n)]);
+    const found = await Promise.all([
+      sides?.details_of_a ? read(row?.a?.n) : null,
+      read(row?.b?.n),
+    ]);
     return found.map((detail) => (detail?.turns ? detail : null));
   }
   return [];
@@ -226,13 +218,12 @@ async function navigate(): Promise<void> {
     Object.assign(page, { index: null, runs: null, runId: route.runId });
   }
   if (wanted !== route) return;
-  const place = from.page === "trial" && route.page === "trial" && shownBefore ? readingPlace() : null;
-  Object.assign(page, { route, details, drawn: CHUNK });
+  Object.assign(page, { route, details });
   if (route.page === "table" && page.index) page.tableAddress = address("");
   document.title = title();
   view.update();
   follow();
-  arrive(route, shownBefore ? from : null, place);
+  arrive(route, shownBefore ? from : null);
   shownBefore = true;
   main.removeAttribute("aria-busy");
 }
@@ -246,64 +237,24 @@ function title(): string {
   return [case_id && case_id + two, run, "skillup"].filter(Boolean).join(" · ");
 }
 
-/* Where the reader is put: at the top, at the wanted turn, or at the row that was left. */
-function arrive(route: state.Route, from: state.Route | null, place: Place | null): void {
+/* Where the reader is put: at the row that was left, at the wanted turn, or at the top. */
+function arrive(route: state.Route, from: state.Route | null): void {
   if (route.page === "table") {
-    requestAnimationFrame(() => {
-      const to = route.query.get("go");
-      if (to) return lead(to);
-      if (page.focusFilter) byId("filter-text")?.focus();
-      else if (from?.n && /trial|compare/.test(from.page)) showTrial(from.n, false);
-      page.focusFilter = false;
-    });
-    if (from?.page === "table" && !route.query.get("go")) scrollTo(0, 0);
+    const left = from?.n && /trial|compare/.test(from.page) ? from.n : null;
+    if (left) requestAnimationFrame(() => showTrial(left));
+    else scrollTo(0, 0);
     return;
   }
   byId("main")!.focus({ preventScroll: true });
-  const hits = route.page === "trial" && searched().length > 0;
-  if (!route.turn && !hits && returnTo(place)) return;
   scrollTo(0, 0);
-  if (route.turn) requestAnimationFrame(() => jumpTo(route.turn!));
+  if (route.turn) requestAnimationFrame(() => jumpTo(route.turn!, "auto"));
 }
 
-/* Where a link of the first page leads: the number of a trial, for its case unfolded, or the name of a part
-   of the page. The address forgets it, so that the same link leads there again. */
-function lead(to: string): void {
-  history.replaceState(null, "", address(""));
-  if (/^\d+$/.test(to)) return showTrial(Number(to), true);
-  const part = document.querySelector(`main #${CSS.escape(to)}`);
-  part?.scrollIntoView({ block: "start" });
-  const first = part?.querySelector<HTMLElement>(to === "cases" ? "#rows a" : "h2");
-  if (first?.tagName === "H2") first.tabIndex = -1;
-  first?.focus({ preventScroll: true });
-}
-
-/* The turn that is being read, which has begun at the top of the window, and how far from there it did. */
-interface Place {
-  row: Row;
-  turn: string | null;
-  top: number;
-  scroll: number;
-}
-
-const turnNodes = () => [...document.querySelectorAll<HTMLElement>("main .conversation > .turn")];
-
-function readingPlace(): Place | null {
-  const row = rowOf(page.route.n);
-  const begun = turnNodes().filter((turn) => turn.getBoundingClientRect().top < 120);
-  const turn = scrollY > 0 ? begun.at(-1) : undefined; // none: the head is being read
-  const top = turn?.getBoundingClientRect().top || 0;
-  return row && { row, turn: turn?.dataset.turn || null, top, scroll: scrollY };
-}
-
-/* Puts the reader there in the conversation that is shown now; false if that is another case. */
-function returnTo(place: Place | null): boolean {
-  const row = rowOf(page.route.n);
-  if (!place || !row || state.caseOf(row) !== state.caseOf(place.row)) return false;
-  const turn = turnNodes().find((one) => one.dataset.turn === place.turn);
-  if (turn) scrollTo(0, scrollY + turn.getBoundingClientRect().top - place.top);
-  else scrollTo(0, place.turn ? document.documentElement.scrollHeight : place.scroll);
-  return true;
+/* The turn that is being read, which has begun at the top of the window; null: the head is. */
+export function turnInView(): string | null {
+  const turns = [...document.querySelectorAll<HTMLElement>("main .turn[data-turn]")];
+  const begun = turns.filter((turn) => turn.getBoundingClientRect().top < 120);
+  return (scrollY > 0 && begun.at(-1)?.dataset.turn) || null;
 }
 
 const partNode = (part: number | string) =>
@@ -311,15 +262,16 @@ const partNode = (part: number | string) =>
     part === "end" ? "main .conversation-checks" : `main .turn[data-turn="${Number(part)}"]`,
   );
 
-export function jumpTo(part: number | string): void {
+export function jumpTo(part: number | string, behavior = behaviour()): void {
   partNode(part)?.focus({ preventScroll: true });
-  partNode(part)?.scrollIntoView({ block: "start", behavior: behaviour() });
+  partNode(part)?.scrollIntoView({ block: "start", behavior });
 }
 
 /* To the first check of a part that failed; false if it has none. */
 function jumpToCheck(part: string): boolean {
   const node = partNode(part);
-  const check = node?.querySelector(".check-FAIL, .check-ERROR") || node?.querySelector(".check-SKIP");
+  const check =
+    node?.querySelector(".check-FAIL, .check-ERROR") || node?.querySelector(".check-SKIP");
   if (!check) return false;
   unfoldAround(check);
   lightUp(check);
@@ -346,12 +298,11 @@ function onJump(event: MouseEvent): void {
 }
 
 /* A run that goes on, under `skillup view`: the server says when its journal grew; the page asks for the
-   index again and is drawn anew. Several changes, one question; of a large run, which takes long, fewer. */
+   index again and is drawn anew. Several changes, one question. */
 let source: EventSource | null = null;
 let following: string | null = null;
 let waiting = false;
 let again = false; // something changed since it was asked
-let took = 0; // milliseconds, the last one
 
 function eventsOfPage(): string | null {
   if (page.mode !== "view") return null;
@@ -366,13 +317,8 @@ function follow(): void {
   source?.close();
   source = events ? new EventSource(events) : null;
   following = events;
-  source?.addEventListener("changed", askSoon);
   // When the stream begins, too: of what changed since the index was asked for, it says nothing.
-  let justAsked = !page.index; // the list; a run may have ended meanwhile, and then says no more
-  source?.addEventListener("open", () => {
-    if (!justAsked) askSoon();
-    justAsked = false;
-  });
+  for (const name of ["open", "changed"]) source?.addEventListener(name, askSoon);
 }
 
 function askSoon(): void {
@@ -381,12 +327,10 @@ function askSoon(): void {
   waiting = true;
   setTimeout(async () => {
     again = false;
-    const began = performance.now();
     await refresh().catch(() => {}); // the next event asks again
-    took = performance.now() - began;
     waiting = false;
-    if (again && !document.hidden) askSoon();
-  }, Math.max(250, 2 * took));
+    if (again) askSoon();
+  }, 250);
 }
 
 async function refresh(): Promise<void> {
@@ -398,15 +342,15 @@ async function refresh(): Promise<void> {
   } else {
     const index = await fetchIndex(runId);
     if (!same()) return;
-    Object.assign(page, { index, receivedAt: Date.now() });
-    forgetTrials();
+    page.index = index;
     // What is shown of a trial that has no grade yet, or could not be read, may have changed with it.
     if (route.page === "trial" && !details[0]?.grade) {
       const now = await read(route.n);
       if (!same()) return;
       const news = now && JSON.stringify(now) !== JSON.stringify(details[0]);
       if (now) page.details = [now];
-      if (news) announce(now.live || now.waiting ? "A turn has ended" : "The conversation has ended");
+      if (news)
+        announce(now.live || now.waiting ? "A turn has ended" : "The conversation has ended");
     }
   }
   view.update();
@@ -422,22 +366,19 @@ function start(): void {
   guard();
   const root = byId("app")!;
   view.update = () => render(<App />, root);
-  startTheme();
+  darkWished.addEventListener("change", () => view.update());
   startKeys();
   view.update();
   root.addEventListener("click", onJump);
   addEventListener("hashchange", () => void navigate());
   // A browser keeps six connections to a server for all its tabs: those that nobody sees let go.
   document.addEventListener("visibilitychange", () => {
-    if (page.mode !== "view") return;
-    if (!document.hidden) {
-      follow();
-      return askSoon();
-    }
+    if (!document.hidden) return follow(); // which asks for what has changed since
     source?.close();
     source = following = null;
   });
-  void navigate().then(startPrinting);
+  startPrinting();
+  void navigate();
 }
 
 start();

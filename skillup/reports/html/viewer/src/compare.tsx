@@ -4,9 +4,10 @@ import type { ComponentChildren } from "preact";
 import type { Side, SideRow, SideRun, Sides, Trial } from "../dist/types";
 import { Ending, ErrorBox, Jump, Opening, TurnView } from "./conversation";
 import { turnPairs, type TurnPair } from "./text/diff";
-import { Aside, Chip, Sign, Status } from "./dom";
-import { asSentence, count, known, plural, score, time } from "./text/format";
-import { STATUS, address, back, chosen, go, isBaseline, page, rowOf, trialAddress, trialName, trialsOf } from "./state";
+import { Aside, Fold, Sign, Status } from "./dom";
+import { asSentence, known, plural, score, time } from "./text/format";
+import { STATUS, address, back, go, isBaseline, page, rowOf } from "./state";
+import { trialAddress, trialName, trialsOf } from "./state";
 import { CompareLinks, NoTrial, lastRaw } from "./trial";
 
 const CHANGE: Record<string, [string, string, string]> = {
@@ -52,12 +53,11 @@ const RunText = ({ run, letter }: { run: SideRun; letter: string }) => (
 
 /* The part of the first page that compares. */
 export function SidesView({ sides }: { sides: Sides }) {
-  const wanted = chosen("change");
   const numbered = sides.rows.map((row, at) => ({ row, at }));
-  const rows = numbered.filter(({ row }) =>
-    wanted.length ? wanted.includes(row.change) : row.change !== "same",
-  );
-  const number = (change: string) => sides.rows.filter((row) => row.change === change).length;
+  const [changed, same] = [false, true].map((alike) =>
+    numbered.filter(({ row }) => (row.change === "same") === alike),
+  ) as [Numbered[], Numbered[]];
+  const table = (rows: Numbered[]) => <SidesTable rows={rows} hasA={sides.details_of_a} />;
   return (
     <section class="sides" aria-labelledby="sides-title">
       <h2 id="sides-title">Two runs side by side</h2>
@@ -72,45 +72,35 @@ export function SidesView({ sides }: { sides: Sides }) {
       {sides.notes.map((note) => (
         <p class="aside">{note}</p>
       ))}
-      <div class="filter">
-        <div class="chips" role="group" aria-label="Change">
-          {Object.entries(CHANGE).map(([change, [sign, word, status]]) =>
-            number(change) ? (
-              <Chip name="change" value={change} status={status}>
-                <span class="sign" aria-hidden="true">
-                  {`${sign} `}
-                </span>
-                {word} <span class="chip-count">{count(number(change))}</span>
-              </Chip>
-            ) : null,
-          )}
-        </div>
-        <output class="shown">{`${count(rows.length)} of ${plural(sides.rows.length, "case")}`}</output>
-      </div>
-      {rows.length ? (
-        <div class="scroll" tabIndex={0} role="region" aria-label="Flips">
-          <table class="cases-table sides-table">
-            <caption class="visually-hidden">How each case fared in both runs</caption>
-            <thead>
-              <tr>
-                {["Change", "Case", "A", "B", "Engine"].map((name) => (
-                  <th scope="col">{name}</th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map(({ row, at }) => (
-                <SideLine key={at} row={row} at={at} hasA={sides.details_of_a} />
-              ))}
-            </tbody>
-          </table>
-        </div>
-      ) : wanted.length ? null : (
-        <p class="nothing">No case came out otherwise.</p>
-      )}
+      {changed.length ? table(changed) : <p class="nothing">No case came out otherwise.</p>}
+      {same.length ? (
+        <Fold class="same" summary={`The same (${same.length})`} inside={() => table(same)} />
+      ) : null}
     </section>
   );
 }
+
+type Numbered = { row: SideRow; at: number };
+
+const SidesTable = ({ rows, hasA }: { rows: Numbered[]; hasA: boolean }) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label="Cases in both runs">
+    <table class="cases-table sides-table">
+      <caption class="visually-hidden">How each case fared in both runs</caption>
+      <thead>
+        <tr>
+          {["Change", "Case", "A", "B", "Engine"].map((name) => (
+            <th scope="col">{name}</th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map(({ row, at }) => (
+          <SideLine key={at} row={row} at={at} hasA={hasA} />
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
 
 function SideLine({ row, at, hasA }: { row: SideRow; at: number; hasA: boolean }) {
   const [sign, word, status] = CHANGE[row.change] || ["·", row.change, "NOT_HELD"];
@@ -151,7 +141,7 @@ function SideLine({ row, at, hasA }: { row: SideRow; at: number; hasA: boolean }
 export function AgainstChoice() {
   const others = (page.runs || []).filter((run) => run.id !== page.runId && !run.problem);
   if (page.mode !== "view" || !others.length) return null;
-  const choose = (value: string) => go(address("", { against: value || null, change: null }));
+  const choose = (value: string) => go(address("", { against: value || null }));
   return (
     <p class="beside">
       <label for="against">Put beside: </label>
@@ -198,10 +188,16 @@ function Pair({ top, columns }: { top: ComponentChildren; columns: [Column, Colu
             <h2 class="minor">{title}</h2>
             <p class="verdict">
               {status}
-              {detail?.grade?.reason ? <span class="verdict-reason"> {detail.grade.reason}</span> : null}
+              {detail?.grade?.reason ? (
+                <span class="verdict-reason"> {detail.grade.reason}</span>
+              ) : null}
             </p>
             {detail ? (
-              <ErrorBox error={detail.error} title="The trial could not run" raw={lastRaw(detail)} />
+              <ErrorBox
+                error={detail.error}
+                title="The trial could not run"
+                raw={lastRaw(detail)}
+              />
             ) : (
               <p class="notice">Its conversation is not in this report.</p>
             )}
@@ -211,18 +207,30 @@ function Pair({ top, columns }: { top: ComponentChildren; columns: [Column, Colu
       </div>
       {!all ? null : first ? (
         <p class="first-difference">
-          <Jump n={details[0]!.n} part={first.number} text={`First difference: turn ${first.number}`} />
+          <Jump
+            n={details[0]!.n}
+            part={first.number}
+            text={`First difference: turn ${first.number}`}
+          />
           {` (${first.what.join(", ")})`}
           {differing.length > 1 ? <Aside>; {plural(differing.length, "turn")} differ</Aside> : null}
         </p>
       ) : (
         <p class="first-difference">Messages, tool calls and answers are the same.</p>
       )}
-      <div class="pair-row">{row((detail) => <Opening detail={detail} />)}</div>
+      <div class="pair-row">
+        {row((detail) => (
+          <Opening detail={detail} />
+        ))}
+      </div>
       {pairs.map((pair) => (
         <PairRow key={pair.number} pair={pair} details={details} first={pair === first} />
       ))}
-      <div class="pair-row">{row((detail) => <Ending detail={detail} />)}</div>
+      <div class="pair-row">
+        {row((detail) => (
+          <Ending detail={detail} />
+        ))}
+      </div>
     </article>
   );
 }
@@ -241,11 +249,7 @@ function PairRow(props: { pair: TurnPair; details: Array<Trial | null>; first: b
       {pair.turns.map((turn, at) => (
         <div class={`pair-cell side-${"AB"[at]}`}>
           {turn ? (
-            <TurnView
-              turn={turn}
-              detail={details[at]!}
-              differing={{ words: pair.words[at]!, call: pair.call }}
-            />
+            <TurnView turn={turn} detail={details[at]!} differing={pair.words[at]!} />
           ) : (
             <p class="aside nothing">–</p>
           )}
@@ -291,13 +295,12 @@ export function PairPage({ details }: { details: Array<Trial | null> }) {
   const sides = page.index?.sides;
   const row = sides?.rows[page.route.n ?? -1];
   if (!sides || !row) return <NoTrial row={null} problem="there is no such pair" />;
-  const column = (letter: "A" | "B", run: SideRun, side: Side | null, detail?: Trial | null): Column => ({
+  const column = (letter: "A" | "B", run: SideRun, side: Side | null, at: number): Column => ({
     title: <RunText run={run} letter={letter} />,
     status: <SideText side={side} />,
-    detail: detail || null,
+    detail: details[at] || null,
     open: letter === "B",
   });
-  const edits = row.case_changes || [];
   const top = (
     <>
       <p class="way">
@@ -306,16 +309,14 @@ export function PairPage({ details }: { details: Array<Trial | null> }) {
       <h1>
         {row.case_id} <span class="case-title">{(CHANGE[row.change] || ["", row.change])[1]}</span>
       </h1>
-      {edits.length ? (
-        <p class="notice case-changes">
-          <strong>The case was changed between the two runs</strong>: {edits.join(", ")}.
-        </p>
+      {row.case_changed ? (
+        <p class="notice case-changed">The case was changed between the two runs.</p>
       ) : null}
     </>
   );
   const columns: [Column, Column] = [
-    column("A", sides.a, row.a, details[0]),
-    column("B", sides.b, row.b, details[1]),
+    column("A", sides.a, row.a, 0),
+    column("B", sides.b, row.b, 1),
   ];
   return <Pair top={top} columns={columns} />;
 }

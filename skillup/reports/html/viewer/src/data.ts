@@ -1,21 +1,19 @@
 /* Where the data comes from. A report carries it: the index as JSON, each trial as gzip in base64, unpacked
    when it is looked at. Under `skillup view` the server gives it, by relative addresses. */
 import type { Check, Index, Row, RunLine, Trial, Turn } from "../dist/types";
-import { known, plural } from "./text/format";
+import { known } from "./text/format";
 import { page, view, wasHeld } from "./state";
 import type { Range } from "./text/text";
 
 export type Evident = Range & { in: string; item: number | null } & {
   part?: string | null;
   argument?: string | null;
-  path?: string | null;
 };
 
 declare module "../dist/types" {
   interface Check {
     key?: string | null; // of its evidence
     moot?: "not evaluated" | "skips the rest" | null;
-    gate?: number | null; // the turn whose failed gate kept it from being evaluated
   }
   interface Turn {
     unjudged?: boolean;
@@ -23,9 +21,6 @@ declare module "../dist/types" {
     places?: Evident[]; // evidence of checks
   }
 }
-
-const KEEP = 60;
-const kept = new Map<string, Trial>(); // so that going back and forth is instant
 
 const embedded = (id: string) => document.getElementById(id)?.textContent ?? null;
 
@@ -36,7 +31,8 @@ async function unpack(base64: string): Promise<Trial> {
 }
 
 async function get<T>(address: string): Promise<T> {
-  const answer = await fetch(address, { cache: "no-store", headers: { Accept: "application/json" } });
+  const headers = { Accept: "application/json" };
+  const answer = await fetch(address, { cache: "no-store", headers });
   if (answer.ok) return (await answer.json()) as T;
   const told = (await answer.json().catch(() => ({}))) as { error?: string; hint?: string };
   const message = [told.error, told.hint].filter(Boolean).join("; ");
@@ -50,7 +46,8 @@ export function embeddedIndex(): Index | null {
 
 export const runAddress = (runId: string) => "api/runs/" + encodeURIComponent(runId);
 export const fetchRuns = async () => (await get<{ runs: RunLine[] }>("api/runs")).runs;
-export const fetchIndex = (runId: string) => get<Index>(`${runAddress(runId)}/index.json${beside()}`);
+export const fetchIndex = (runId: string) =>
+  get<Index>(`${runAddress(runId)}/index.json${beside()}`);
 
 /* The other run that is shown beside, if the address names one. */
 function beside(): string {
@@ -66,32 +63,11 @@ async function readTrial(n: number): Promise<Trial> {
 }
 
 /* A trial's conversation, from the page or from the server. */
-export async function trial(n: number): Promise<Trial> {
-  const key = [page.runId, page.filter.against, n].join("/");
-  const found = kept.get(key) || prepared(await readTrial(n));
-  kept.set(key, found);
-  if (kept.size > KEEP) kept.delete(kept.keys().next().value!);
-  return found;
-}
-
-export const forgetTrials = () => kept.clear();
-
-/* What a check says that was not asked, as the turn's gate had failed. */
-const OF_GATE = [
-  /^turn (\d{1,6}) failed: post-condition (?:not met|failed)/,
-  /^turn \d{1,6} was skipped: not sent: turn (\d{1,6}) failed its post-condition/,
-];
-
-function gateOf(check: Check): number | null {
-  if (check.assertable !== false) return null;
-  const said = OF_GATE.map((pattern) => pattern.exec(check.found || "")).find(Boolean);
-  return said ? Number(said[1]) : (check.children || []).map((one) => one.gate).find(Boolean) || null;
-}
+export const trial = async (n: number) => prepared(await readTrial(n));
 
 /* What checks that failed come to, before anything is drawn: of a turn that did not run they say nothing,
-   and a gate that skips the rest of its case is no failure. What a gate that failed its case kept from
-   being evaluated counts as failed, but nothing was found by it. And each check with evidence gets a key;
-   each turn and follow-up, the places of the evidence that is in it. */
+   and a gate that skips the rest of its case is no failure. And each check with evidence gets a key; each
+   turn and follow-up, the places of the evidence that is in it. */
 export function prepared(detail: Trial): Trial {
   const status = detail.grade?.status;
   const turns = new Map((detail.turns || []).map((turn) => [turn.turn_number, turn]));
@@ -113,8 +89,7 @@ export function prepared(detail: Trial): Trial {
         });
       }
       settle(check.children, why);
-      check.gate = check.passed || check.error || status !== "FAIL" ? null : gateOf(check);
-      check.moot = check.passed || check.error ? null : check.gate ? "not evaluated" : why(check);
+      check.moot = check.passed || check.error ? null : why(check);
     }
   };
   for (const turn of detail.turns || []) {
@@ -136,16 +111,14 @@ export function prepared(detail: Trial): Trial {
   return detail;
 }
 
-/* Checks in words: "2 of 3 failed", "not evaluated", "1 of 3 failed; 2 checks not evaluated, and so failed". */
+/* Checks in words: "2 of 3 failed", "not evaluated". */
 export function checksText(checks: Check[]): string {
   const failed = checks.filter((check) => !check.passed && !check.moot).length;
-  const gated = checks.filter((check) => check.gate).length;
-  const bad = failed ? [`${failed} of ${checks.length} failed`] : [];
-  if (gated) bad.push(`${plural(gated, "check")} not evaluated, and so failed`);
-  if (bad.length) return bad.join("; ");
+  if (failed) return `${failed} of ${checks.length} failed`;
   if (checks.some((check) => check.moot === "skips the rest")) return "failed: the rest is skipped";
   const moot = checks.filter((check) => check.moot).length;
-  if (moot) return moot === checks.length ? "not evaluated" : `${moot} of ${checks.length} not evaluated`;
+  if (moot === checks.length) return "not evaluated";
+  if (moot) return `${moot} of ${checks.length} not evaluated`;
   return checks.length > 1 ? `all ${checks.length} passed` : "passed";
 }
 
@@ -165,7 +138,7 @@ const MARKS: Record<string, Mark> = {
 /* A turn's sign: "failed" too where it ran and its checks failed. */
 export function rowMark(turn: { status: string; ok?: boolean | null; unjudged?: boolean }): Mark {
   if (turn.status === "completed" && turn.unjudged)
-    return { sign: "·", word: "held, not judged yet", status: "NOT_HELD" };
+    return { sign: "·", word: "not judged yet", status: "NOT_HELD" };
   const status = turn.status === "completed" && turn.ok === false ? "failed" : turn.status;
   return MARKS[status] || { sign: "·", word: status, status: "NOT_HELD" };
 }
@@ -176,7 +149,8 @@ export function turnMark(turn: Turn): Mark {
   const saved = turn.passed_on && turn.follow_ups.find((one) => one.label === turn.passed_on);
   const gates = checks.filter((check) => check.role === "post_condition");
   const deciding = saved ? [...gates, ...saved.checks] : checks;
-  if (turn.status === "completed" && turn.given_up) return { sign: "·", word: "held", status: "NOT_HELD" };
+  if (turn.status === "completed" && turn.given_up)
+    return { sign: "·", word: "completed", status: "NOT_HELD" };
   if (turn.status === "completed" && deciding.some((check) => check.moot === "skips the rest"))
     return { sign: "○", word: "skips the rest", status: "SKIP" };
   return rowMark({ ...turn, ok: deciding.every((check) => check.passed || check.moot) });
@@ -188,7 +162,8 @@ export function endMark(detail: Trial): Mark | null {
   if (!checks.length) return null;
   const bad = checks.filter((check) => !check.passed && !check.moot);
   if (bad.length) return MARKS[bad.every((check) => check.error) ? "error" : "failed"]!;
-  if (checks.some((check) => check.moot)) return { sign: "○", word: "not evaluated", status: "SKIP" };
+  if (checks.some((check) => check.moot))
+    return { sign: "○", word: "not evaluated", status: "SKIP" };
   return { sign: "●", word: "passed", status: "PASS" };
 }
 
@@ -204,49 +179,32 @@ export function failedPart(detail: Trial): number | "end" | null {
 /* Searching the words of the conversations themselves: each is unpacked once, and its words kept. */
 const AT_ONCE = 6;
 const MOST = 300000; // characters kept of one conversation
-const SAID = new Set("content text response arguments result system name diff".split(" "));
-const INSIDE = new Set("turns items follow_ups history changes".split(" "));
+const UNSAID = new Set("checks notes raw usage captures content_parts images error".split(" "));
 const texts = new Map<string, string>();
 const textKey = (n: number) => `${page.runId}/${n}`;
 
 /* What was said and done in a trial, in small letters; "" until it has been unpacked. */
 export const conversationText = (n: number) => texts.get(textKey(n)) || "";
 
-function collect(value: unknown, words: string[], all = false): void {
-  if (typeof value === "string") {
-    if (all) words.push(value);
-  } else if (Array.isArray(value)) for (const one of value) collect(one, words, all);
-  else if (value && typeof value === "object")
-    for (const [key, inside] of Object.entries(value))
-      if (all || SAID.has(key)) collect(inside, words, true);
-      else if (INSIDE.has(key)) collect(inside, words);
+function wordsOf({ system, history, turns }: Trial): string {
+  const said = (key: string, value: unknown) => (UNSAID.has(key) ? undefined : value);
+  return JSON.stringify([system, history, turns], said).slice(0, MOST).toLowerCase();
 }
 
-let reading: Promise<void> = Promise.resolve();
-
-/* Unpacks what is not known yet, and draws the page when it is; one search after the other. */
-export function readConversations(): void {
-  const { index, runId } = page;
-  reading = reading.then(async () => {
-    const missing = (index?.rows || []).filter((row) => wasHeld(row) && !texts.has(textKey(row.n)));
-    if (!missing.length || page.runId !== runId || !page.filter.deep) return;
-    const all = missing.length;
-    async function worker() {
-      for (let row: Row | undefined; page.runId === runId && (row = missing.shift()); ) {
-        const words: string[] = [];
-        // One that cannot be read has no words; the next search tries again.
-        const detail = await readTrial(row.n).catch(() => null);
-        if (!detail) continue;
-        collect(detail, words);
-        texts.set(`${runId}/${row.n}`, words.join("\n").slice(0, MOST).toLowerCase());
-        if (missing.length % 20 === 0) {
-          page.reading = `reading conversations, ${all - missing.length} of ${all}`;
-          view.update();
-        }
-      }
+/* Unpacks what is not known yet, and draws the page when it is. */
+export async function readConversations(): Promise<void> {
+  const { index, runId, reading } = page;
+  const missing = (index?.rows || []).filter((row) => wasHeld(row) && !texts.has(textKey(row.n)));
+  if (!missing.length || reading) return;
+  page.reading = true;
+  async function worker() {
+    for (let row: Row | undefined; page.runId === runId && (row = missing.shift());) {
+      // One that cannot be read has no words.
+      const detail = await readTrial(row.n).catch(() => null);
+      texts.set(`${runId}/${row.n}`, detail ? wordsOf(detail) : "");
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, worker));
-    page.reading = "";
-    view.update();
-  });
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  page.reading = false;
+  view.update();
 }

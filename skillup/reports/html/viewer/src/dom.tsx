@@ -1,8 +1,14 @@
 /* Elements that all views use. Whatever an agent, a case or a file wrote passes through `guard`, which
    makes text nodes of it; no HTML is ever parsed. */
-import { options, type ComponentChild, type ComponentChildren, type HTMLAttributes, type VNode } from "preact";
+import {
+  options,
+  type ComponentChild,
+  type ComponentChildren,
+  type HTMLAttributes,
+  type VNode,
+} from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { STATUS, chosen, setFilter } from "./state";
+import { STATUS } from "./state";
 
 /* Characters that would change how their neighbours are shown, or that show as nothing: terminal
    controls, marks of writing direction, zero-width characters, tags, lone surrogates. */
@@ -79,22 +85,10 @@ export function sync(change: () => void): void {
   }
 }
 
-export const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
-export const behaviour = (): ScrollBehavior => (calm() ? "auto" : "smooth");
+export const behaviour = (): ScrollBehavior =>
+  matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
 export const byId = (id: string) => document.getElementById(id);
 export const announce = (text: string) => void (byId("status")!.textContent = text);
-
-/* The same, also for those who see, for a moment: what a key did where nothing else shows it. */
-export function tell(text: string): void {
-  announce(text);
-  document.querySelectorAll(".told").forEach((one) => one.remove());
-  const note = document.createElement("p");
-  note.className = "told";
-  note.ariaHidden = "true";
-  note.textContent = text;
-  document.body.append(note);
-  setTimeout(() => note.remove(), 4000);
-}
 
 type ButtonProps = HTMLAttributes<HTMLButtonElement> & { onClick: () => void };
 export const Button = (props: ButtonProps) => <button type="button" {...(props as object)} />;
@@ -141,20 +135,15 @@ export function unfoldAround(node: Element): void {
 }
 
 let lit: Element[] = [];
-let kept = false; // by a click, until something else is lit
 export function lightUp(...nodes: Element[]): void {
-  kept = false;
   for (const node of lit) node.classList.remove("lit");
   for (const node of nodes) node.classList.add("lit");
   lit = nodes;
 }
 
-/* When the pointer goes on; where a click has scrolled the page, it did not do so by itself. */
-export const dim = () => kept || lightUp();
-
 /* Lights up all pieces with a key, in the conversation that `from` is in, of two that on its own side;
    scrolls to the first. What is folded away says by data-holds which marks are in it. */
-export function showMark(from: Element, key: string, scroll = true): void {
+export function showMark(from: Element, key: string): void {
   const side = from.closest(".side-A, .side-B")?.classList.item(1);
   const root = from.closest(side ? "article.pair" : ".attempt-turns, .conversation");
   const find = (name: string) => {
@@ -164,8 +153,7 @@ export function showMark(from: Element, key: string, scroll = true): void {
   for (const one of find("holds")) one.fold?.(null);
   const found = find("marks");
   lightUp(...found);
-  kept = scroll;
-  if (!found[0] || !scroll) return;
+  if (!found[0]) return;
   unfoldAround(found[0]);
   found[0].scrollIntoView({ block: "center", behavior: behaviour() });
 }
@@ -185,26 +173,12 @@ export const Status = ({ status }: { status: string }) => (
 export const Hidden = ({ text }: { text: string }) => <span class="visually-hidden">{text}</span>;
 export const Aside = (props: { children: ComponentChildren }) => <span class="aside" {...props} />;
 
-/* A button that puts a value into the filter `name`, among others there, or takes it out again. */
-export function Chip(props: { name: string; value: string; status: string; children: ComponentChildren }) {
-  const { name, value, status, children } = props;
-  const values = new Set(chosen(name));
-  const onClick = () => {
-    if (!values.delete(value)) values.add(value);
-    setFilter({ [name]: [...values].join(",") || null });
-  };
-  const pressed = values.has(value) ? "true" : "false";
-  return (
-    <Button
-      class={`chip status-${status}`}
-      aria-pressed={pressed}
-      {...{ [`data-${name}`]: value }}
-      onClick={onClick}
-    >
-      {children}
-    </Button>
-  );
-}
+export const Verdict = ({ sign, word, status }: { sign: string; word: string; status: string }) => (
+  <span class={`sign status-${status}`} title={word.trim()}>
+    <span aria-hidden="true">{sign}</span>
+    <Hidden text={word} />
+  </span>
+);
 
 /* A titled part of the first page. */
 export const Panel = (props: { title: string; id: string; children: ComponentChildren }) => (
@@ -223,12 +197,23 @@ export interface Cell {
 }
 
 /* A small table. */
-export function Table({ heads, rows, caption }: { heads: string[]; rows: Cell[][]; caption: string }) {
+export function Table({
+  heads,
+  rows,
+  caption,
+}: {
+  heads: string[];
+  rows: Cell[][];
+  caption: string;
+}) {
   const cell = (one: Cell) =>
     one.head !== undefined ? (
       <th scope="row">{one.head}</th>
     ) : (
-      <td class={one.number === undefined ? "" : `number ${one.class || ""}`} title={one.title || undefined}>
+      <td
+        class={one.number === undefined ? "" : `number ${one.class || ""}`}
+        title={one.title || undefined}
+      >
         {one.number ?? one.text}
       </td>
     );

@@ -15,7 +15,7 @@ export const STATUS: Record<string, { word: string; sign: string }> = {
   WAITING: { word: "waiting", sign: "–" }, // not begun, while the run goes on
 };
 
-const FILTERS = "q deep status tag engine variant suite sort change against".split(" ");
+const FILTERS = "q deep status tag engine variant suite sort against".split(" ");
 export type Filter = Record<string, string | undefined>;
 export const NO_FILTER = Object.fromEntries(FILTERS.slice(0, 7).map((key) => [key, null]));
 export type Key = [keys: string, what: string, act: () => void];
@@ -40,23 +40,16 @@ export const page = {
   details: [] as Array<Trial | null>, // of the trials that are shown
   problem: null as string | null,
   tableAddress: null as string | null,
-  focusFilter: false,
-  drawn: 60, // lines of the table
-  limit: 60,
+  all: false, // lines of the table, instead of the first
   unfolded: new Set<string>(), // cases whose trials are shown
-  asWritten: false, // messages, instead of their Markdown drawn
-  receivedAt: 0, // when the server last said how a run goes on
-  reading: "", // how far the search in conversations is
+  reading: false, // conversations, to search in them
   help: false,
   printed: null as Map<number, Trial | null> | null, // conversations that go on paper
 };
 
 export const view = { update: () => {} }; // draws the page anew; set by the app
 
-export const CHUNK = 60;
-export function rewind(): void {
-  page.drawn = CHUNK;
-}
+export const FIRST = 100; // lines of a long table
 
 /* The address says what is shown: a link reproduces the view.
 
@@ -130,40 +123,38 @@ export function setFilter(changes: Record<string, string | null>): void {
   }
   history.replaceState(null, "", address(""));
   page.tableAddress = location.hash;
-  rewind();
   view.update();
 }
 
-export const chosen = (key: string) => (page.filter[key] || "").split(",").filter(Boolean);
+export const listOf = (text = "") => text.split(",").filter(Boolean);
 
 /* Which trials are shown. `q`: words that must all be found in the row; "-word" must not be. With `deep`
    they are looked for in the conversation, too, whose words `said` has. Not in what is said of all rows
    alike, such as "all checks passed". Trials that were not needed are shown on request. */
-const haystacks = new WeakMap<Row, string>();
 function haystack(row: Row): string {
-  let text = haystacks.get(row);
-  if (text === undefined) {
-    const failed = row.status === "FAIL" || row.status === "ERROR";
-    const parts = [row.case_id, row.title, row.suite, row.engine, failed && row.reason, row.error_kind];
-    text = [...parts, ...(row.tags || [])].filter(Boolean).join("\n").toLowerCase();
-    haystacks.set(row, text);
-  }
-  return text;
+  const failed = row.status === "FAIL" || row.status === "ERROR";
+  const parts = [row.case_id, row.title, row.suite, row.engine, failed && row.reason, row.error_kind];
+  return [...parts, ...(row.tags || [])].filter(Boolean).join("\n").toLowerCase();
 }
 
 export function matches(row: Row, filter: Filter, said: (n: number) => string = () => ""): boolean {
-  const list = (text = "") => text.split(",").filter(Boolean);
-  const statuses = list(filter.status);
+  const statuses = listOf(filter.status);
   if (row.status === "NOT_NEEDED" && !statuses.includes(row.status)) return false;
-  if (statuses.length && !statuses.includes(row.status) && !(row.flaky && statuses.includes("FLAKY")))
+  if (
+    statuses.length &&
+    !statuses.includes(row.status) &&
+    !(row.flaky && statuses.includes("FLAKY"))
+  )
     return false;
-  if (!list(filter.tag).every((tag) => (row.tags || []).includes(tag))) return false;
+  if (!listOf(filter.tag).every((tag) => (row.tags || []).includes(tag))) return false;
   for (const key of ["engine", "variant", "suite"] as const)
     if (filter[key] && row[key] !== filter[key]) return false;
   const words = (filter.q || "").toLowerCase().split(/\s+/).filter(Boolean);
   const spoken = words.length && filter.deep ? said(row.n) : "";
   const has = (word: string) => haystack(row).includes(word) || spoken.includes(word);
-  return words.every((word) => (word.length > 1 && word[0] === "-" ? !has(word.slice(1)) : has(word)));
+  return words.every((word) =>
+    word.length > 1 && word[0] === "-" ? !has(word.slice(1)) : has(word),
+  );
 }
 
 /* The trials of one case, on one engine, in one variant, are one group: a line of the table. */
@@ -243,16 +234,10 @@ export function sorted(groups: Group[], sort = ""): Group[] {
     .map(([, group]) => group);
 }
 
-const made = new WeakMap<Row[], Group[]>();
-export function allGroups(rows: Row[]): Group[] {
-  if (!made.has(rows)) made.set(rows, groupsOf(rows));
-  return made.get(rows)!;
-}
-
 /* The groups of which a trial is wanted, in order, each with its wanted trials as `shown`. */
 export const shownGroups = (rows: Row[], filter: Filter, said?: (n: number) => string): Group[] =>
   sorted(
-    allGroups(rows)
+    groupsOf(rows)
       .map((group) => ({ ...group, shown: group.rows.filter((row) => matches(row, filter, said)) }))
       .filter((group) => group.shown.length),
     filter.sort,
@@ -263,7 +248,8 @@ export function firstFailure(row: Row): { at: number | "end" | null; error: bool
   if (row.status !== "FAIL" && row.status !== "ERROR") return null;
   const error = row.status === "ERROR";
   const at = row.turns.findIndex(
-    (turn) => turn.status === "error" || (!error && (turn.status === "failed" || turn.ok === false)),
+    (turn) =>
+      turn.status === "error" || (!error && (turn.status === "failed" || turn.ok === false)),
   );
   return { at: at >= 0 ? at + 1 : row.end === false ? "end" : null, error };
 }
@@ -282,7 +268,8 @@ export function failingNeighbours(order: Row[], here: Row | null) {
   const keys = [...cases.keys()];
   const at = here ? keys.indexOf(caseKey(here)) : -1;
   const first = (list: string[]) => list.map((key) => cases.get(key)).find(Boolean) || null;
-  return { next: first(keys.slice(at + 1)), previous: at < 0 ? null : first(keys.slice(0, at).reverse()) };
+  const before = keys.slice(0, Math.max(0, at));
+  return { next: first(keys.slice(at + 1)), previous: first(before.reverse()) };
 }
 
 /* All trials of a row's case: its engines, with and without the skill; not those not needed. */
@@ -295,8 +282,8 @@ export const trialsOf = (row: Row): Row[] =>
 export function trialName(row: Row, among: Row[]): string {
   const several = (key: "engine" | "variant") => new Set(among.map((one) => one[key])).size > 1;
   const variant = isBaseline(row) ? "without" : "with";
-  const parts = [several("engine") && row.engine, several("variant") && variant, `trial ${row.trial}`];
-  return parts.filter(Boolean).join(", ");
+  const before = [several("engine") && row.engine, several("variant") && variant];
+  return [...before, `trial ${row.trial}`].filter(Boolean).join(", ");
 }
 
 /* The other trials of a case that were held, those that tell most first: with the same engine, with

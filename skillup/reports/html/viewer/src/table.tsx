@@ -1,38 +1,29 @@
-/* The table of cases: a line each, unfolding to its trials, with the filter above; and the list of runs.
-   Lines are drawn as they come near the window. */
+/* The table of cases: a line each, unfolding to its trials, with the filter above. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import type { CaseHistory, CaseReliability, Decided, Index, Row, RunLine } from "../dist/types";
-import { conversationText, readConversations, rowMark } from "./data";
-import { Aside, Button, Chip, Hidden, Sign, Status, announce, byId, plain } from "./dom";
-import { cost, count, duration, known, mean, plural, score, time, tokenText } from "./text/format";
+import { useEffect, useState } from "preact/hooks";
+import type { CaseHistory, CaseReliability, Decided, Index, Row } from "../dist/types";
+import { Decision, FailingFor, Reasons, TrialDots, TurnDots, Where } from "./cells";
+import { conversationText, readConversations } from "./data";
+import { Aside, Button, Sign, Status, announce, byId, plain } from "./dom";
+import { cost, count, duration, known, mean, plural, score, tokenText } from "./text/format";
 import * as state from "./state";
-import { CHUNK, NO_FILTER, STATUS, page, setFilter, trialAddress, view, type Group } from "./state";
+import { FIRST, NO_FILTER, STATUS, page, setFilter, trialAddress, view, type Group } from "./state";
 
 const NAMES: Record<string, string> = {
   ...{ status: "Status", case: "Case", turns: "Turns", engine: "Engine", score: "Score" },
   ...{ time: "Time", tokens: "Tokens", cost: "Cost" },
 };
-const MOST_DOTS = 24;
-const MOST_REASONS = 3;
 
 export const shown = (): Group[] =>
   page.index ? state.shownGroups(page.index.rows, page.filter, conversationText) : [];
 export const order = (): Row[] => shown().flatMap((group) => group.shown);
 
 /* Unfolds (true) or folds a case. */
-export function fold(group: Group, unfolded: boolean): void {
+function fold(group: Group, unfolded: boolean): void {
   if (group.rows.length < 2 || page.unfolded.has(group.key) === unfolded) return;
   if (unfolded) page.unfolded.add(group.key);
   else page.unfolded.delete(group.key);
   announce(unfolded ? `${plural(group.shown.length, "trial")} shown below` : "Trials folded");
-  view.update();
-}
-
-/* Draws as many lines more; false: all are drawn. */
-export function more(lines: number): void {
-  page.limit = Math.max(page.limit, page.drawn + lines);
-  page.drawn += lines;
   view.update();
 }
 
@@ -45,7 +36,6 @@ const rows = () => [...document.querySelectorAll<HTMLElement>("#rows tr")];
 
 export function moveRow(step: number): void {
   const at = rows().findIndex((row) => row.contains(document.activeElement));
-  if (at + step >= rows().length) more(CHUNK);
   const last = rows().length - 1;
   const place = at >= 0 ? Math.max(0, Math.min(last, at + step)) : step > 0 ? 0 : last;
   focusRow(rows()[place], "nearest");
@@ -57,28 +47,27 @@ export function foldRow(unfolded: boolean): void {
   const group = shown().find((one) => String(one.at) === row?.dataset.group);
   if (!row || !group) return;
   if (!unfolded && row.classList.contains("trial"))
-    focusRow(rows().find((one) => one.dataset.group === row.dataset.group), "nearest");
+    focusRow(
+      rows().find((one) => one.dataset.group === row.dataset.group),
+      "nearest",
+    );
   fold(group, unfolded);
 }
 
-/* The line of a trial, with the focus; `unfolded`: that of its case, with its trials below. */
-export function showTrial(n: number, unfolded: boolean): void {
-  const groups = shown();
-  const group = groups.find((one) => one.rows.some((row) => row.n === n));
-  if (!group) return;
-  if (page.drawn <= groups.indexOf(group)) more(groups.indexOf(group) + CHUNK - page.drawn);
-  if (unfolded) fold(group, true);
-  const lines = rows().filter((row) => row.dataset.group === String(group.at));
-  const trial = lines.slice(1).find((row) => row.dataset.n === String(n));
-  focusRow((!unfolded && trial) || lines[0], "center");
+/* The line of a trial that was left, with the focus. */
+export function showTrial(n: number): void {
+  const group = shown().find((one) => one.rows.some((row) => row.n === n));
+  const lines = rows().filter((row) => row.dataset.group === String(group?.at));
+  focusRow(lines.slice(1).find((row) => row.dataset.n === String(n)) || lines[0], "center");
 }
 
 export function CaseTable({ index }: { index: Index }) {
-  const all = state.allGroups(index.rows);
+  const all = state.groupsOf(index.rows);
   const groups = shown();
   const several = all.some((group) => group.rows.length > 1);
-  const byCase = <T extends CaseHistory | CaseReliability | Decided>(list: T[] | null | undefined) =>
-    new Map((list || []).map((one) => [state.caseKey(one), one]));
+  const byCase = <T extends CaseHistory | CaseReliability | Decided>(
+    list: T[] | null | undefined,
+  ) => new Map((list || []).map((one) => [state.caseKey(one), one]));
   const about: About = {
     columns: columnsOf(index.rows),
     suites: (index.run.suites || []).length > 1,
@@ -86,30 +75,20 @@ export function CaseTable({ index }: { index: Index }) {
     tested: byCase<CaseReliability | Decided>(index.analysis?.cases || index.decided),
   };
   const decided = [...about.tested.values()].some((one) => one.decision);
-  const drawn = groups.slice(0, Math.min(page.drawn, page.limit));
-  const status = { status: page.filter.status };
-  const counted = index.rows.filter(
-    (row) => row.status !== "NOT_NEEDED" || state.matches(row, status),
-  );
-  const text = countText(groups.flatMap((group) => group.shown).length, counted.length, groups, all);
+  const drawn = page.all ? groups : groups.slice(0, FIRST);
+  const trials = groups.flatMap((group) => group.shown).length;
+  const text = countText(trials, index.rows, groups, all);
   const { q, deep } = page.filter;
   useEffect(() => {
     announce(`${text} shown`);
     if (deep && q) readConversations();
   }, [text, q, deep]);
-  const rest = groups.length - drawn.length;
-  const showMore = () => {
-    const first = drawn.length;
-    page.limit = Infinity;
-    more(CHUNK);
-    document.querySelectorAll("#rows tr:not(.trial)")[first]?.querySelector("a")?.focus({ preventScroll: true });
-  };
   return (
     <section class="cases" id="cases" aria-labelledby="cases-title">
       <div class="cases-head">
         <h2 id="cases-title">Conversations</h2>
         <output id="shown" for="filter-text" class="shown">
-          {page.reading || text}
+          {page.reading ? "reading conversations" : text}
         </output>
       </div>
       <FilterBar rows={index.rows} />
@@ -132,27 +111,23 @@ export function CaseTable({ index }: { index: Index }) {
       <p class="nothing" id="nothing" hidden={groups.length > 0}>
         No case matches this filter.
       </p>
-      <Nearing done={!rest || page.drawn >= page.limit} near={() => more(CHUNK)} />
-      <Button id="more" class="quiet" hidden={!rest || page.drawn < page.limit} onClick={showMore}>
-        {`Show ${count(rest)} more`}
-      </Button>
+      <MoreButton shown={drawn.length} all={groups.length} />
     </section>
   );
 }
 
-/* Calls `near` as long as it is near the window, until `done`. */
-function Nearing({ done, near }: { done: boolean; near: () => void }) {
-  const node = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (done) return;
-    const observer = new IntersectionObserver(
-      (entries) => entries.some((entry) => entry.isIntersecting) && near(),
-      { rootMargin: "800px" },
-    );
-    observer.observe(node.current!);
-    return () => observer.disconnect();
-  });
-  return <div ref={node} class="table-end" hidden={done} />;
+/* Draws the lines that are not drawn yet, of a table that is long. */
+export function MoreButton({ shown, all }: { shown: number; all: number }) {
+  const onClick = () => {
+    page.all = true;
+    view.update();
+    requestAnimationFrame(() => focusRow(rows()[shown], "nearest"));
+  };
+  return (
+    <Button id="more" class="quiet" hidden={shown >= all} onClick={onClick}>
+      {`Show ${count(all - shown)} more`}
+    </Button>
+  );
 }
 
 /* Those that say anything: one engine is named above, and what no trial tells is left out. */
@@ -165,13 +140,15 @@ function columnsOf(rows: Row[]): string[] {
   return Object.keys(NAMES).filter((key) => !needless[key]);
 }
 
-/* "12 trials, 3 cases in 6 lines": of the groups that are shown, and of all. */
-function countText(trials: number, all: number, groups: Group[], allGroups: Group[]): string {
-  const text = trials === all ? plural(trials, "trial") : `${count(trials)} of ${plural(all, "trial")}`;
-  const cases = (some: Group[]) => state.casesOf(some.map((group) => group.rows[0]!));
-  const lines = cases(allGroups) < allGroups.length;
-  if (allGroups.length === all && !lines) return text;
-  return `${text}, ${plural(cases(groups), "case")}${lines ? ` in ${plural(groups.length, "line")}` : ""}`;
+/* "12 of 40 trials, 3 cases": of the groups that are shown, and of all. */
+function countText(trials: number, rows: Row[], groups: Group[], allGroups: Group[]): string {
+  const status = { status: page.filter.status };
+  const counted = (row: Row) => row.status !== "NOT_NEEDED" || state.matches(row, status);
+  const all = rows.filter(counted).length;
+  const text =
+    trials === all ? plural(trials, "trial") : `${count(trials)} of ${plural(all, "trial")}`;
+  if (allGroups.length === all) return text;
+  return `${text}, ${plural(state.casesOf(groups.map((group) => group.rows[0]!)), "case")}`;
 }
 
 function HeadCell({ name, title }: { name: string; title: string }) {
@@ -203,12 +180,9 @@ function FilterBar({ rows }: { rows: Row[] }) {
     setFilter(NO_FILTER);
     byId("filter-text")?.focus();
   };
-  const title =
-    "Words that must all be in a case's id, title, tags, suite, engine, or the reason why it failed; " +
-    "a word after - must not be there";
   return (
     <div class="filter" role="search">
-      <SearchField label="Filter cases by words" hint="Case, title, tag, reason; -not" title={title} />
+      <SearchField label="Filter cases by words" hint="Case, title, tag, reason; -not" />
       <label class="deep" title="Look for the words in messages, answers and tool calls, too">
         <input
           id="filter-deep"
@@ -226,7 +200,11 @@ function FilterBar({ rows }: { rows: Row[] }) {
           ))}
         {/* Of cases, and beside the others, which are all trials together. */}
         {flaky ? (
-          <StatusChip status="FLAKY" word={flaky === 1 ? "flaky case" : "flaky cases"} number={flaky} />
+          <StatusChip
+            status="FLAKY"
+            word={flaky === 1 ? "flaky case" : "flaky cases"}
+            number={flaky}
+          />
         ) : null}
       </div>
       {CHOICES.map(([key, all]) => (
@@ -254,7 +232,7 @@ function FilterBar({ rows }: { rows: Row[] }) {
 }
 
 /* What is typed stays as it is, also with a space at its end; the filter has it without. */
-function SearchField(props: { label: string; hint: string; title?: string }) {
+export function SearchField({ label, hint }: { label: string; hint: string }) {
   const wanted = page.filter.q || "";
   const [typed, set] = useState(wanted);
   const onInput = (event: { currentTarget: HTMLInputElement }) => {
@@ -265,11 +243,10 @@ function SearchField(props: { label: string; hint: string; title?: string }) {
     <input
       id="filter-text"
       type="search"
-      placeholder={props.hint}
-      title={props.title}
+      placeholder={hint}
       autocomplete="off"
       spellcheck={false}
-      aria-label={props.label}
+      aria-label={label}
       aria-keyshortcuts="/"
       aria-controls="rows"
       value={typed.trim() === wanted ? typed : wanted}
@@ -278,11 +255,25 @@ function SearchField(props: { label: string; hint: string; title?: string }) {
   );
 }
 
-const StatusChip = ({ status, word, number }: { status: string; word: string; number: number }) => (
-  <Chip name="status" value={status} status={status}>
-    <Sign status={status} /> {word} <span class="chip-count">{count(number)}</span>
-  </Chip>
-);
+/* Puts a status into the filter, among others there, or takes it out again. */
+function StatusChip({ status, word, number }: { status: string; word: string; number: number }) {
+  const values = new Set(state.listOf(page.filter.status));
+  const pressed = values.has(status) ? "true" : "false";
+  const onClick = () => {
+    if (!values.delete(status)) values.add(status);
+    setFilter({ status: [...values].join(",") || null });
+  };
+  return (
+    <Button
+      class={`chip status-${status}`}
+      aria-pressed={pressed}
+      data-status={status}
+      onClick={onClick}
+    >
+      <Sign status={status} /> {word} <span class="chip-count">{count(number)}</span>
+    </Button>
+  );
+}
 
 export function tally(rows: Row[]): Record<string, number> {
   const counts = Object.fromEntries(Object.keys(STATUS).map((status) => [status, 0]));
@@ -297,7 +288,10 @@ const CHOICES = [
   ["tag", "All tags"],
 ] as const;
 
-const VARIANT: Record<string, string> = { with_skill: "with the skill", without_skill: "without the skill" };
+const VARIANT: Record<string, string> = {
+  with_skill: "with the skill",
+  without_skill: "without the skill",
+};
 
 function Choice(props: { rows: Row[]; name: "suite" | "engine" | "variant" | "tag"; all: string }) {
   const { rows, name, all } = props;
@@ -408,10 +402,14 @@ function trialRows(group: Group, about: About) {
         <Status status={row.status} />
       </td>
       <th scope="row" class="column-case">
-        <a href={trialAddress(row.n)} class="trial-name" aria-label={`${row.case_id}, trial ${row.trial}`}>
+        <a
+          href={trialAddress(row.n)}
+          class="trial-name"
+          aria-label={`${row.case_id}, trial ${row.trial}`}
+        >
           trial {row.trial}
         </a>
-        {reasons && row.reason && row.status !== "PASS" ? <span class="reason">{row.reason}</span> : null}
+        {reasons && row.status !== "PASS" ? <span class="reason">{row.reason}</span> : null}
       </th>
       <Numbers rows={[row]} about={about} turns={<TurnDots row={row} />} engine="" />
     </tr>
@@ -422,14 +420,11 @@ function trialRows(group: Group, about: About) {
 function Numbers(props: { rows: Row[]; about: About; turns: ComponentChildren; engine: string }) {
   const { rows, about, turns, engine } = props;
   const title = rows.length > 1 ? `mean of ${rows.length} trials` : undefined;
-  const over = mean(rows, (row) => row.duration_ms);
-  // Of trials of which none is over, how long the first of them has gone on.
-  const since = known(over) ? null : rows.map((row) => row.started_at).filter(known).sort()[0];
   const cell: Record<string, ComponentChildren> = {
     turns,
     engine,
     score: score(mean(rows, (row) => row.score)),
-    time: since ? <Since iso={since} /> : duration(over),
+    time: duration(mean(rows, (row) => row.duration_ms)),
     tokens: tokenText(mean(rows, (row) => row.tokens)),
     cost: cost(mean(rows, (row) => row.cost_usd)),
   };
@@ -439,243 +434,11 @@ function Numbers(props: { rows: Row[]; about: About; turns: ComponentChildren; e
         key === "turns" || key === "engine" ? (
           <td class={`column-${key}`}>{cell[key]}</td>
         ) : (
-          <td class={`column-${key} number`} title={since && key === "time" ? "so far" : title}>
+          <td class={`column-${key} number`} title={title}>
             {cell[key]}
           </td>
         ),
       )}
     </>
-  );
-}
-
-/* How long it is since `iso`, by the clock of the machine that holds the run; in whole seconds. */
-export function Since({ iso }: { iso: string }) {
-  const [, tick] = useState(0);
-  useEffect(() => {
-    const ticking = setInterval(() => tick((n) => n + 1), 1000);
-    return () => clearInterval(ticking);
-  }, []);
-  const now = Date.parse(page.index?.run.now || "") + (page.mode === "view" ? Date.now() - page.receivedAt : 0);
-  const seconds = Math.max(0, Math.floor((now - Date.parse(iso)) / 1000));
-  return <span class="running-time">{seconds < 10 ? `${seconds}\u202fs` : duration(seconds * 1000)}</span>;
-}
-
-/* A sign for each turn; and one at the end, where a check of the whole conversation failed. */
-function TurnDots({ row }: { row: Row }) {
-  const marks = row.turns.map(rowMark);
-  const words = marks.map((mark, at) => `turn ${at + 1} ${mark.word}`);
-  const end = row.end === false;
-  if (end) words.push("a check of the whole conversation failed");
-  const text = words.join(", ");
-  return (
-    <span class="dots" role="img" aria-label={text || "no turns"} title={text}>
-      {marks.slice(0, MOST_DOTS).map((mark) => (
-        <span class={`dot status-${mark.status}`}>{mark.sign}</span>
-      ))}
-      {marks.length > MOST_DOTS ? `+${marks.length - MOST_DOTS}` : null}
-      {end ? <span class="dot end status-FAIL">✗ end</span> : null}
-    </span>
-  );
-}
-
-/* "3/5", and a sign for each trial that opens it; the trials below, unfolded, are for the keyboard. */
-function TrialDots({ rows }: { rows: Row[] }) {
-  const passed = rows.filter((row) => row.status === "PASS").length;
-  const held = rows.filter(state.hasVerdict).length;
-  return (
-    <span class="trial-dots">
-      <span class="strong" title={`${passed} of ${held} passed`}>
-        {held ? `${passed}/${held}` : "–"}
-      </span>
-      <span class="dots">
-        {rows.slice(0, MOST_DOTS).map((row) => {
-          const { word, sign } = STATUS[row.status]!;
-          const words = `trial ${row.trial}: ${word}`;
-          return (
-            <a
-              href={trialAddress(row.n)}
-              class={`dot status-${row.status}`}
-              tabIndex={-1}
-              title={words}
-              aria-label={words}
-            >
-              {sign}
-            </a>
-          );
-        })}
-        {rows.length > MOST_DOTS ? `+${rows.length - MOST_DOTS}` : null}
-      </span>
-    </span>
-  );
-}
-
-/* "turn 3 ✗2, end ✗1" */
-function Where({ rows }: { rows: Row[] }) {
-  const counts = new Map<string, number>();
-  for (const row of rows) {
-    const failure = state.firstFailure(row);
-    if (!failure || failure.at === null) continue;
-    const place = failure.at === "end" ? "end" : `turn ${failure.at}`;
-    const key = `${place} ${failure.error ? "!" : "✗"}`;
-    counts.set(key, (counts.get(key) || 0) + 1);
-  }
-  if (!counts.size) return null;
-  return (
-    <span class="where" title="Where trials first failed">
-      {[...counts].map(([key, number]) => key + number).join(", ")}
-    </span>
-  );
-}
-
-/* Why its trials failed, each reason once. */
-function Reasons({ rows }: { rows: Row[] }) {
-  const counts = new Map<string, number>();
-  for (const row of rows) {
-    if (row.status === "PASS" || !row.reason) continue;
-    if (rows.length > 1 && row.status !== "FAIL" && row.status !== "ERROR") continue;
-    counts.set(row.reason, (counts.get(row.reason) || 0) + 1);
-  }
-  const sorted = [...counts].sort((a, b) => b[1] - a[1]);
-  const others = sorted.length - MOST_REASONS;
-  return (
-    <>
-      {sorted.slice(0, MOST_REASONS).map(([reason, number]) => (
-        <span class="reason">
-          {rows.length > 1 ? <span class="reason-count">{`${number} of ${rows.length} `}</span> : null}
-          {reason}
-        </span>
-      ))}
-      {others > 0 ? <span class="reason">and {plural(others, "other reason")}</span> : null}
-    </>
-  );
-}
-
-/* How long it has failed, as far as past runs tell. */
-function FailingFor({ group, history }: { group: Group; history: Map<string, CaseHistory> }) {
-  const since = history.get(group.key)?.failing_since;
-  if (!since || !/FAIL|FLAKY/.test(group.status)) return null;
-  const day = time(since.started_at);
-  const [passed, held] = since.before || [];
-  const title = since.before ? `since ${day}: before, ${passed} of ${held} passed` : `failing since ${day}`;
-  const text = since.runs > 1 ? `failing for ${since.runs} runs` : "new";
-  return (
-    <span class="tag" title={title}>
-      {since.before ? "passes less often" : text}
-    </span>
-  );
-}
-
-const KIND: Record<string, [string, string]> = {
-  above: ["surely above ", "PASS"],
-  below: ["surely below ", "FAIL"],
-  undecided: ["undecided at ", "SKIP"],
-};
-
-/* What `--until-decided` came to, of a case of the analysis; `before`: what stands first. */
-export function Decision(props: { of: CaseReliability | Decided | undefined; before?: string }) {
-  const decision = props.of?.decision;
-  if (!decision || !KIND[decision.verdict]) return null;
-  const { verdict, threshold, error_rate: chance, trials, saved } = decision;
-  // A threshold may have a part of a percent, as 0.995.
-  const level = (share: number) => `${Math.round(share * 1000) / 10}\u202f%`;
-  const open = verdict === "undecided" && (props.of as CaseReliability).not_run;
-  const [word, status] = open ? ["not decided yet at ", "SKIP"] : KIND[verdict]!;
-  const title = `Of a case at ${level(threshold)} itself it would be said wrongly at most in ${level(chance)} of all runs`;
-  return (
-    <span class="decision" title={title}>
-      {props.before}
-      <span class={`status-${status}`}>{word + level(threshold)}</span>{" "}
-      <Aside>{`after ${plural(trials, "trial")}${saved ? `, ${count(saved)} not needed` : ""}`}</Aside>
-    </span>
-  );
-}
-
-/* The start page of `skillup view`: every run of a folder, newest first; of many, the first on request. */
-const FIRST = 100;
-const RUN_STATE: Record<string, [string, string]> = {
-  running: ["live", "running"],
-  unfinished: ["tag", "not finished"],
-  damaged: ["tag", "damaged"],
-};
-
-export function RunsPage({ runs }: { runs: RunLine[] }) {
-  const words = (page.filter.q || "").toLowerCase().split(/\s+/).filter(Boolean);
-  const found = runs.filter((run) => {
-    const parts = [run.id, run.run_id, run.status, ...run.suites, ...run.engines];
-    const text = parts.filter(Boolean).join("\n").toLowerCase();
-    return words.every((word) => text.includes(word));
-  });
-  const some = page.limit > CHUNK ? found : found.slice(0, FIRST);
-  const showAll = () => {
-    more(Infinity);
-    rows()[some.length]?.querySelector("a")?.focus({ preventScroll: true });
-  };
-  const all = plural(runs.length, "run");
-  return (
-    <section class="cases">
-      <h1>Runs</h1>
-      {runs.length ? null : (
-        <p class="notice">
-          There is no run here yet. <code>skillup run</code> makes one.
-        </p>
-      )}
-      <div class="filter" role="search">
-        <SearchField label="Filter runs by words" hint="Filter runs" />
-        <output id="shown" class="shown">
-          {found.length === runs.length ? all : `${found.length} of ${all}`}
-        </output>
-      </div>
-      <table class="cases-table runs-table">
-        <caption class="visually-hidden">All runs, newest first</caption>
-        <thead>
-          <tr>
-            {["Started", "Run", "Suites", "Engines", "Result", "Time", "Cost"].map((name) => (
-              <th scope="col">{name}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody id="rows">
-          {some.map((run) => (
-            <RunRow key={run.id} run={run} />
-          ))}
-        </tbody>
-      </table>
-      <Button id="more" class="quiet" hidden={some.length === found.length} onClick={showAll}>
-        {`Show ${count(found.length - some.length)} more`}
-      </Button>
-    </section>
-  );
-}
-
-function RunRow({ run }: { run: RunLine }) {
-  const [name, word] = RUN_STATE[run.status] || ["", ""];
-  const far = name && run.status !== "damaged" ? ` ${count(run.done)} of ${count(run.planned)}` : "";
-  return (
-    <tr data-run={run.id}>
-      <td>{time(run.started_at)}</td>
-      <th scope="row">
-        <a class="case-link" href={`#/run/${encodeURIComponent(run.id)}/`}>
-          {run.id}
-        </a>{" "}
-        {word ? <span class={name}>{word + far}</span> : null}
-        {run.problem ? <span class="reason">{run.problem}</span> : null}
-      </th>
-      <td>{run.suites.join(", ")}</td>
-      <td>{run.engines.join(", ")}</td>
-      <td>
-        <span class="run-counts">
-          {Object.entries(run.counts || {})
-            .filter(([, number]) => number)
-            .map(([status, number]) => (
-              <span class={`status status-${status}`} title={STATUS[status]!.word}>
-                <Sign status={status} /> {count(number)}
-                <Hidden text={` ${STATUS[status]!.word}`} />
-              </span>
-            ))}
-        </span>
-      </td>
-      <td class="number">{duration(run.duration_ms)}</td>
-      <td class="number">{cost(run.cost_usd)}</td>
-    </tr>
   );
 }

@@ -5,7 +5,7 @@ import type { Changes, Picture, Trial, Turn } from "../../dist/types";
 import { turnMark, type Evident } from "../data";
 import { Aside, Fold, Hidden } from "../dom";
 import { count } from "./format";
-import { Long, holding, opensFor, type Range } from "./text";
+import { Long, opensFor, type Range } from "./text";
 
 type Line = [kind: string, text: string];
 const PLACE = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
@@ -55,35 +55,13 @@ export function Diff({ lines }: { lines: Line[] }) {
 
 /* An edit that a tool was asked to make. */
 export function editLines(before: string, after: string): Line[] {
-  return diffLines(before, after, { maxEditLength: 5000, ignoreNewlineAtEof: true })?.flatMap((part) => {
-    const sign = part.added ? "+" : part.removed ? "-" : " ";
-    const lines = part.value.replace(/\n$/, "").split("\n");
-    return lines.map((line): Line => [ofSign(sign), sign + line]);
-  }) || [];
-}
-
-interface FileDiff {
-  lines: Line[];
-  isOf: (path: string) => boolean;
-}
-
-/* A diff of several files, cut where each begins. */
-export function byFile(text: string): FileDiff[] {
-  const parts: Line[][] = [];
-  let head = false; // after a line "diff …": the names that follow are of the same file
-  const all = text ? diffKinds(text) : [];
-  all.forEach(([kind, line], at) => {
-    const names = kind === "diff-file" && /^--- /.test(line) && /^\+\+\+ /.test(all[at + 1]?.[1] || "");
-    const begins = line.startsWith("diff ");
-    if (begins || (names && !head) || !parts.length) parts.push([]);
-    head = begins || (head && !names);
-    parts[parts.length - 1]!.push([kind, line]);
-  });
-  return parts.map((lines) => {
-    const named = lines.slice(0, 6).map(([, line]) => `${line} `);
-    const names = named.filter((line) => /^(---|\+\+\+|diff|Binary) /.test(line));
-    return { lines, isOf: (path) => names.some((line) => line.includes(`/${path} `)) };
-  });
+  return (
+    diffLines(before, after, { maxEditLength: 5000, ignoreNewlineAtEof: true })?.flatMap((part) => {
+      const sign = part.added ? "+" : part.removed ? "-" : " ";
+      const lines = part.value.replace(/\n$/, "").split("\n");
+      return lines.map((line): Line => [ofSign(sign), sign + line]);
+    }) || []
+  );
 }
 
 /* Pictures: from the data itself, never from an address; of pixels, no SVG, which is a document. */
@@ -116,25 +94,16 @@ function Figure({ image }: { image: Picture }) {
   );
 }
 
-const UNSHOWN = /^\[.* → .*; not shown: binary, large or not kept\]$/;
 const SIGNS = [
   ["added", "+"],
   ["modified", "±"],
   ["deleted", "−"],
 ] as const;
 
-/* What a turn did to the workspace; `ranges`: the files that checks asked for (path null: all). */
+/* What a turn did to the workspace; `ranges`: of checks that look at files. */
 export function WorkspaceChanges({ changes, ranges }: { changes: Changes; ranges: Evident[] }) {
   const parts = SIGNS.filter(([name]) => (changes[name] || []).length);
   if (!parts.length && !changes.diff) return null;
-  const pictures = (changes.images || []).filter(isShown).map((image) => image.path);
-  // Of pictures that are shown it need not say that they cannot be.
-  const files = byFile(changes.diff || "").filter(
-    (file) => !(file.lines.some(([, line]) => UNSHOWN.test(line)) && pictures.some(file.isOf)),
-  );
-  const marks = (some: Range[]) => some.flatMap((one) => one.marks || []).join(" ") || undefined;
-  const unnamed = ranges.filter((one) => !one.path || !files.some((file) => file.isOf(one.path!)));
-  const apart = ranges.some((one) => one.path);
   const names = parts.flatMap(([name]) => changes[name]);
   const summary = (
     <>
@@ -145,7 +114,7 @@ export function WorkspaceChanges({ changes, ranges }: { changes: Changes; ranges
   );
   const inside = () => (
     <div class="tool-inside">
-      <ul class="plain files">
+      <ul class="plain">
         {parts.map(([name, sign]) =>
           changes[name].map((path) => (
             <li class={`file-${name}`}>
@@ -163,28 +132,13 @@ export function WorkspaceChanges({ changes, ranges }: { changes: Changes; ranges
           ))}
         </div>
       ) : null}
-      {apart ? (
-        <div class="file-diffs">
-          {files.map((file) => {
-            const here = ranges.filter((one) => one.path && file.isOf(one.path));
-            const classes = here.length ? ["wanted-file", ...new Set(here.map((one) => one.class))] : [];
-            return (
-              <div class={classes.join(" ") || undefined} data-marks={marks(here)}>
-                <Diff lines={file.lines} />
-              </div>
-            );
-          })}
-        </div>
-      ) : files.length ? (
-        <Diff lines={files.flatMap((file) => file.lines)} />
-      ) : null}
+      {changes.diff ? <Diff lines={diffKinds(changes.diff)} /> : null}
     </div>
   );
   return (
     <Fold
       class="changes"
-      data-marks={marks(unnamed)}
-      {...holding(ranges)}
+      data-marks={ranges.flatMap((one) => one.marks || []).join(" ") || undefined}
       summary={summary}
       inside={inside}
       start={opensFor(ranges)}
@@ -195,7 +149,10 @@ export function WorkspaceChanges({ changes, ranges }: { changes: Changes; ranges
 /* Where a trial worked, as skillup/store names it: another place for each is no difference. */
 const PLACE_OF_TRIAL = /(?:\/[^\s"'/:\\]+)*[/-]skillup-[a-z0-9_-]{8}[/-][0-9a-f]{12}(?![0-9a-f])/u;
 const PLACES = new RegExp(PLACE_OF_TRIAL.source, "gu");
-const WORD = new RegExp(PLACE_OF_TRIAL.source + String.raw`|\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]`, "gu");
+const WORD = new RegExp(
+  PLACE_OF_TRIAL.source + String.raw`|\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]`,
+  "gu",
+);
 const anywhere = (text: string) => text.replace(PLACES, "");
 
 const wordsOf = (text: string) =>
@@ -208,26 +165,18 @@ type Word = ReturnType<typeof wordsOf>[number];
 
 const MOST_EDITS = 2000;
 
-/* Places of words that only one of the two has: [in a, in b]. Where the texts are too long to be
-   compared, all between their common beginning and end. */
+/* Places of words that only one of the two has: [in a, in b]; all, where the texts are too long for that. */
 export function wordDifferences(a: string, b: string): [Range[], Range[]] {
   const [left, right] = [wordsOf(a), wordsOf(b)];
-  const same = (x?: Word, y?: Word) => x !== undefined && x.text === y?.text;
-  let from = 0;
-  while (same(left[from], right[from])) from++;
-  let common = 0;
-  const shorter = Math.min(left.length, right.length) - from;
-  while (common < shorter && same(left.at(-1 - common), right.at(-1 - common))) common++;
-  const [x, y] = [left, right].map((all) => all.slice(from, all.length - common)) as [Word[], Word[]];
-  const parts = diffArrays(x, y, { comparator: same, maxEditLength: MOST_EDITS });
+  const comparator = (x: Word, y: Word) => x.text === y.text;
+  const parts = diffArrays(left, right, { comparator, maxEditLength: MOST_EDITS });
   const own = (words: Word[], other: "added" | "removed") => {
-    if (!parts) return places(words, () => true);
-    const only = parts.flatMap((part) =>
+    const only = parts?.flatMap((part) =>
       part[other] ? [] : part.value.map(() => part.added || part.removed),
     );
-    return places(words, (at) => only[at]!);
+    return places(words, (at) => only?.[at] ?? true);
   };
-  return [own(x, "added"), own(y, "removed")];
+  return [own(left, "added"), own(right, "removed")];
 }
 
 /* Neighbouring words are one place; a space alone is none. */
@@ -239,7 +188,12 @@ function places(words: Word[], differs: (at: number) => boolean): Range[] {
     if (!differs(at)) open = false;
     else if (open) found[found.length - 1]!.end = word.end;
     else {
-      found.push({ start: word.start, end: word.end, class: "differs", title: "only on this side" });
+      found.push({
+        start: word.start,
+        end: word.end,
+        class: "differs",
+        title: "only on this side",
+      });
       open = true;
     }
   });
@@ -249,14 +203,8 @@ function places(words: Word[], differs: (at: number) => boolean): Range[] {
 const callTexts = (turn: Turn) =>
   (turn.items || [])
     .filter((item) => item.type === "tool")
-    .map((item) => `${item.name} ${anywhere(JSON.stringify(item.arguments || {}))}`);
-
-/* The place of the first call, among a turn's, that the other has not there; -1: all are alike. */
-export function firstOtherCall(a: Turn, b: Turn): number {
-  const [left, right] = [callTexts(a), callTexts(b)];
-  const longer = left.length > right.length ? left : right;
-  return longer.findIndex((_, at) => left[at] !== right[at]);
-}
+    .map((item) => `${item.name} ${anywhere(JSON.stringify(item.arguments || {}))}`)
+    .join("\n");
 
 /* What differs in two turns, in words; empty: nothing that tells them apart. */
 export function turnDifferences(a: Turn | undefined, b: Turn | undefined): string[] {
@@ -264,7 +212,7 @@ export function turnDifferences(a: Turn | undefined, b: Turn | undefined): strin
   const answer = (turn: Turn) => anywhere(turn.response || "").trim();
   return [
     anywhere(a.content) !== anywhere(b.content) ? "message" : "",
-    firstOtherCall(a, b) >= 0 ? "tool calls" : "",
+    callTexts(a) !== callTexts(b) ? "tool calls" : "",
     answer(a) !== answer(b) ? "answer" : "",
     turnMark(a).status !== turnMark(b).status ? "verdict" : "",
   ].filter(Boolean);
@@ -275,7 +223,6 @@ export interface TurnPair {
   turns: [Turn | undefined, Turn | undefined];
   what: string[]; // what differs
   words: [Range[], Range[]]; // of the answers
-  call: number; // the first other one
 }
 
 /* Two conversations, turn by turn; where there is only one, nothing differs. */
@@ -289,7 +236,6 @@ export function turnPairs(a: Trial | null, b: Trial | null): TurnPair[] {
       turns: [left, right],
       what: a && b ? turnDifferences(left, right) : [],
       words: both ? wordDifferences(left.response || "", right.response || "") : [[], []],
-      call: both ? firstOtherCall(left, right) : -1,
     };
   });
 }

@@ -11,7 +11,8 @@ export const known = <T>(value: T | null | undefined): value is T =>
 export const count = (value: Maybe) =>
   known(value) ? String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, NARROW) : NONE;
 
-export const plural = (value: number, one: string) => `${count(value)} ${value === 1 ? one : `${one}s`}`;
+export const plural = (value: number, one: string) =>
+  `${count(value)} ${value === 1 ? one : `${one}s`}`;
 
 /* A share, 0..1, as whole percent; a share that is not quite all or nothing never looks so. */
 function whole(share: number): number {
@@ -23,10 +24,12 @@ function whole(share: number): number {
 export const percent = (share: Maybe) => (known(share) ? whole(share) + NARROW + "%" : NONE);
 export const signed = (value: number) =>
   value > 0 ? `+${value}` : value < 0 ? `−${Math.abs(value)}` : "±0";
-export const points = (share: Maybe) => (known(share) ? `${signed(Math.round(share * 100))} points` : NONE);
+export const points = (share: Maybe) =>
+  known(share) ? `${signed(Math.round(share * 100))} points` : NONE;
 export const interval = (low: Maybe, high: Maybe) =>
   known(low) && known(high) ? `${whole(low)}–${whole(high)}${NARROW}%` : "";
-export const score = (value: Maybe) => (known(value) ? String(Math.round(value * 100) / 100) : NONE);
+export const score = (value: Maybe) =>
+  known(value) ? String(Math.round(value * 100) / 100) : NONE;
 
 export function duration(milliseconds: Maybe): string {
   if (!known(milliseconds)) return NONE;

@@ -6,8 +6,26 @@ import { gfmTable } from "micromark-extension-gfm-table";
 
 export type Place = { start: number; end: number };
 export type Element = {
-  tag: "p" | "div" | "span" | "pre" | "code" | "ul" | "ol" | "li" | "blockquote" | "hr"
-    | "table" | "thead" | "tbody" | "tr" | "th" | "td" | "strong" | "em" | "a";
+  tag:
+    | "p"
+    | "div"
+    | "span"
+    | "pre"
+    | "code"
+    | "ul"
+    | "ol"
+    | "li"
+    | "blockquote"
+    | "hr"
+    | "table"
+    | "thead"
+    | "tbody"
+    | "tr"
+    | "th"
+    | "td"
+    | "strong"
+    | "em"
+    | "a";
   class?: string;
   href?: string;
   attributes?: Record<string, string | number>;
@@ -105,7 +123,13 @@ function drawn(text: string, node: Nodes, nested: boolean): Drawn[] {
 
 /* The places of a text that may go on in further lines, without what a list or a quotation put before
    these, and without the signs that only keep others from being Markdown. */
-function lines(text: string, start: number, end: number, nested: boolean, escapes = false): Drawn[] {
+function lines(
+  text: string,
+  start: number,
+  end: number,
+  nested: boolean,
+  escapes = false,
+): Drawn[] {
   const found: Drawn[] = [];
   let at = start;
   for (const line of text.slice(start, end).split(/(?<=\n)/)) {
@@ -134,7 +158,8 @@ function fence(text: string, start: number, end: number, node: Code): Element {
     const whole = source[n + fenced] ?? "";
     const until = at + whole.replace(/\r$/, "").length;
     if (n) body.push("\n");
-    if (line && text.slice(at, until).endsWith(line)) body.push({ start: until - line.length, end: until });
+    if (line && text.slice(at, until).endsWith(line))
+      body.push({ start: until - line.length, end: until });
     else if (line) body.push(line);
     at += whole.length + 1;
   });
@@ -158,7 +183,12 @@ function table(text: string, node: Table): Element {
   const head: Element = { tag: "thead", children: rows.slice(0, 1) };
   const body: Element = { tag: "tbody", children: rows.slice(1) };
   const attributes = { tabindex: "0", role: "region", "aria-label": "Table" };
-  return { tag: "div", class: "md-table", attributes, children: [{ tag: "table", children: [head, body] }] };
+  return {
+    tag: "div",
+    class: "md-table",
+    attributes,
+    children: [{ tag: "table", children: [head, body] }],
+  };
 }
 
 /* The words and the address, both as written: nobody is led where they do not see. */
@@ -177,5 +207,7 @@ function link(text: string, node: Link | Image, nested: boolean): Drawn[] {
       ? node.children.flatMap((child) => drawn(text, child, nested))
       : lines(text, open, close, nested, true);
   const alone = close === open || text.slice(open, close) === node.url;
-  return [{ tag: "span", class: "md-link", children: alone ? [target] : [...inside, " (", target, ")"] }];
+  return [
+    { tag: "span", class: "md-link", children: alone ? [target] : [...inside, " (", target, ")"] },
+  ];
 }

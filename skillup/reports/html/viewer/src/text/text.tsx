@@ -5,7 +5,6 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button, outside, say, sync, type Foldable } from "../dom";
 import { count } from "./format";
 import { parseMarkdown, type Drawn } from "./markdown";
-import { page, view } from "../state";
 
 export interface Range {
   start: number;
@@ -25,7 +24,9 @@ export interface Piece {
 
 /* `text` cut where ranges, which may overlap, begin and end. */
 export function pieces(text: string, ranges: Range[]): Piece[] {
-  const good = ranges.filter((one) => one.start < one.end && one.start >= 0 && one.end <= text.length);
+  const good = ranges.filter(
+    (one) => one.start < one.end && one.start >= 0 && one.end <= text.length,
+  );
   const cuts = [...new Set([0, text.length, ...good.flatMap((one) => [one.start, one.end])])];
   cuts.sort((a, b) => a - b);
   const waiting = [...good].sort((a, b) => a.start - b.start);
@@ -46,7 +47,10 @@ export function marked(text: string, ranges: Range[]): ComponentChild[] {
   return pieces(text, ranges).map((piece) => {
     if (!piece.ranges.length) return say(piece.text);
     const marks = piece.ranges.flatMap((one) => one.marks || []);
-    const title = piece.ranges.map((one) => one.title).filter(Boolean).join("; ");
+    const title = piece.ranges
+      .map((one) => one.title)
+      .filter(Boolean)
+      .join("; ");
     const Tag = marks.length ? "mark" : "span";
     return (
       <Tag
@@ -64,13 +68,15 @@ export function marked(text: string, ranges: Range[]): ComponentChild[] {
 export const holding = (ranges: Range[]) => ({
   "data-holds": ranges.flatMap((one) => one.marks || []).join(" ") || undefined,
 });
-export const opensFor = (ranges: Range[]) => ranges.some((one) => /evidence-failed/.test(one.class));
+export const opensFor = (ranges: Range[]) =>
+  ranges.some((one) => /evidence-failed/.test(one.class));
 
 /* What is inside, with a button that shows all of it, if `text` is long. */
 export function Long({ text, children }: { text: string; children: ComponentChildren }) {
   const [folded, set] = useState(true);
   const node = useRef<HTMLDivElement>(null);
-  const long = text.length > FOLD_CHARACTERS || text.split("\n", FOLD_LINES + 2).length > FOLD_LINES + 1;
+  const long =
+    text.length > FOLD_CHARACTERS || text.split("\n", FOLD_LINES + 2).length > FOLD_LINES + 1;
   useLayoutEffect(() => {
     if (node.current)
       (node.current as Foldable).fold = (open) => open !== null && sync(() => set(!open));
@@ -105,14 +111,12 @@ export const Text = ({ text, ranges = [], name = "prose" }: TextProps) => (
    mark that stands on nothing but signs, which are not drawn, is shown as written. */
 export function Answer({ text, ranges = [], name = "prose" }: TextProps) {
   const string = text || "";
-  const [own, set] = useState<{ written: boolean; of: boolean } | null>(null);
+  const [written, set] = useState(false);
   const nodes = parseMarkdown(string);
   const seen = new Set<Range>();
   const drawn = nodes && draw(string, nodes, ranges, seen);
   const lost = ranges.some((one) => one.start < one.end && one.marks?.length && !seen.has(one));
   if (!drawn || lost) return <Text text={string} ranges={ranges} name={name} />;
-  // The reader's choice for this message, until all of them are switched.
-  const written = own && own.of === page.asWritten ? own.written : page.asWritten;
   return (
     <div class="rendered">
       {written ? (
@@ -128,17 +132,12 @@ export function Answer({ text, ranges = [], name = "prose" }: TextProps) {
         class="quiet as-written"
         title="The text with its Markdown signs, letter by letter"
         aria-pressed={written ? "true" : "false"}
-        onClick={() => set({ written: !written, of: page.asWritten })}
+        onClick={() => set(!written)}
       >
         as written
       </Button>
     </div>
   );
-}
-
-export function toggleAsWritten(): void {
-  page.asWritten = !page.asWritten;
-  view.update();
 }
 
 /* Elements of Markdown's nodes; adds to `seen` the ranges of which something is shown. */
