@@ -1,5 +1,5 @@
 /* What stands in a line of the table: signs of turns and trials, where and why it failed, what was decided. */
-import type { CaseHistory, CaseReliability, Decided, Row } from "../dist/types";
+import type { CaseReliability, Decided, FailingSince, Row } from "../dist/types";
 import { rowMark } from "./data";
 import { Aside } from "./dom";
 import { count, plural, time } from "./text/format";
@@ -100,22 +100,11 @@ export function Reasons({ rows }: { rows: Row[] }) {
 }
 
 /* How long it has failed, as far as past runs tell. */
-export function FailingFor({
-  group,
-  history,
-}: {
-  group: Group;
-  history: Map<string, CaseHistory>;
-}) {
-  const since = history.get(group.key)?.failing_since;
-  if (!since || !/FAIL|FLAKY/.test(group.status)) return null;
-  const day = time(since.started_at);
-  const [passed, held] = since.before || [];
-  const title = since.before ? `before ${day} ${passed} of ${held} passed` : `failing since ${day}`;
-  const text = since.runs > 1 ? `failing for ${since.runs} runs` : "new";
+export function FailingFor({ of, since }: { of: Group; since: FailingSince | null | undefined }) {
+  if (!since || !/FAIL|FLAKY/.test(of.status)) return null;
   return (
-    <span class="tag" title={title}>
-      {since.before ? "passes less often" : text}
+    <span class="tag" title={`failing since ${time(since.started_at)}`}>
+      {since.runs > 1 ? `failing for ${since.runs} runs` : "new"}
     </span>
   );
 }

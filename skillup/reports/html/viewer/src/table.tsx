@@ -374,7 +374,7 @@ function GroupRow({ group, about }: { group: Group; about: About }) {
         </a>
         {first.title ? <span class="case-title">{first.title}</span> : null}
         {aside.length ? <Aside>{aside.join(" · ")}</Aside> : null}
-        <FailingFor group={group} history={about.history} />
+        <FailingFor of={group} since={about.history.get(group.key)?.failing_since} />
         {(first.tags || []).map((tag) => (
           <span class="tag">{tag}</span>
         ))}
