@@ -95,8 +95,8 @@ def test_what_failed_comes_first_and_columns_sort_both_ways_and_back(seen: Opene
     seen.go("#/")
     row = seen.page.locator("#rows tr", has_text="closed").first
     assert row.locator(".dot").all_inner_texts() == ["●", "!", "○"]
-    words = row.locator(".dots").get_attribute("aria-label")
-    assert words == "turn 1 ok, turn 2 error, turn 3 skipped"
+    said_aloud = row.locator(".dots").get_attribute("aria-label")
+    assert said_aloud == "turn 1 ok, turn 2 error, turn 3 skipped"
     sentence = seen.page.inner_text("h1").replace("\u202f", " ")
     for said in (
         "passed with the skill",
