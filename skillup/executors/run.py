@@ -229,14 +229,11 @@ class Run:
         def show(text: str) -> None:
             self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
 
-        def refused(error: TurnError, times: int) -> None:
-            self.directory.journal("message_refused", job=job.id, error=error.kind, times=times)
-
         def write(checkpoint: Checkpoint) -> None:
             update = {"uncounted": attempt.uncounted}
             self.directory.write_checkpoint(job.id, checkpoint.model_copy(update=update))
 
-        throttle = options.rate_limiter.of_agent(job.profile, show, refused)
+        throttle = options.rate_limiter.of_agent(job.profile, show)
         return TrialRequest(
             run_id=options.run_id,
             job=job,

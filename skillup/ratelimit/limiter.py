@@ -60,18 +60,13 @@ class RateLimiter:
         """For one request to a model."""
         return Throttle(self._provider(("model", base_url, key), None))
 
-    def of_agent(
-        self,
-        profile: Profile,
-        show: Callable[[str], None] = lambda _: None,
-        note: Callable[[TurnError, int], None] = lambda _error, _times: None,
-    ) -> Throttle:
+    def of_agent(self, profile: Profile, show: Callable[[str], None] = lambda _: None) -> Throttle:
         """For the messages to one agent, whose CLI uses the account of `profile`.
 
-        `show` is for the live display; `note` is called for each refusal of a message.
+        `show` is for the live display.
         """
         account = ("agent", profile.engine, profile.base_url, profile.api_key_env)
-        return Throttle(self._provider(account, self._end), show, note)
+        return Throttle(self._provider(account, self._end), show)
 
     def _provider(
         self, account: tuple[str | None, ...], end: Callable[[str], None] | None
@@ -84,15 +79,8 @@ class RateLimiter:
 class Throttle:
     """What one asker does before and after each request; it makes one at a time."""
 
-    def __init__(
-        self,
-        provider: _Provider,
-        show: Callable[[str], None] = lambda _: None,
-        note: Callable[[TurnError, int], None] = lambda _error, _times: None,
-    ) -> None:
-        self._provider = provider
-        self._show = show
-        self._note = note
+    def __init__(self, provider: _Provider, show: Callable[[str], None] = lambda _: None) -> None:
+        self._provider, self._show = provider, show
         self._row = 0
         self._sent_in = 0
         self._first_refused_at = 0.0
@@ -119,7 +107,6 @@ class Throttle:
         if self._row == 0:
             self._first_refused_at = provider.clock()
         self._row += 1
-        self._note(error, self._row)
         why = provider.refused(error, self._sent_in, self._row - 1)
         others = provider.accepted_at > self._first_refused_at
         if why is None and self._row >= MANY_REFUSALS and others:

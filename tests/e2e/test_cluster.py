@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -84,7 +83,6 @@ def test_conversations_are_resumed_and_refusals_are_waited_out_on_workers_that_h
 
     outcome = held(refuse_a_once)
     assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "PASS"], outcome.stderr
-    assert [event["job"] for event in refusals(project)] == ["a/claude/with_skill/1"]
     record = project.record("a/claude/with_skill/1")
     assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True]
     assert record["engine"]["version"]
@@ -92,8 +90,3 @@ def test_conversations_are_resumed_and_refusals_are_waited_out_on_workers_that_h
     assert note.startswith("the provider refused the message once (rate_limit)")
     # The other worker is not told of it.
     assert not [n for t in project.record("b/claude/with_skill/1")["turns"] for n in t["notes"]]
-
-
-def refusals(project: Project) -> list[Any]:
-    """As the client has noted them."""
-    return [event for event in project.journal() if event["event"] == "message_refused"]

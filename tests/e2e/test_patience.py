@@ -91,7 +91,6 @@ def test_a_message_that_was_refused_is_sent_again_in_the_session_as_it_was(
     assert asked.count(["write one", "two"]) == 2
     assert asked.count(["write one", "two", "three"]) == 1
     assert len(asked) == 5
-    assert events(project.root / "out", "message_refused")
 
 
 @pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])

@@ -62,12 +62,10 @@ TOUCH: dict[str, Any] = {"run": "echo >> x"}
 def test_a_refusal_in_the_middle_is_waited_out_in_the_same_session(
     tmp_path: Path, kind: str
 ) -> None:
-    (record,), run = run_refused(tmp_path, [second(kind, 2), FINE])
+    (record,), _ = run_refused(tmp_path, [second(kind, 2), FINE])
     assert (record.first_error(), record.attempt) == (None, 1)
     assert len({turn.session_id for turn in record.turns}) == 1
     assert f"refused the message 2 times ({kind})" in record.turns[1].notes[0]
-    refused = [event for event in run.events() if event["event"] == "message_refused"]
-    assert [(event["error"], event["times"]) for event in refused] == [(kind, 1), (kind, 2)]
 
 
 def test_a_trial_whose_workspace_was_touched_begins_anew_and_no_policy_counts_that(

@@ -53,7 +53,6 @@ _PREPARE_SECONDS = 150.0
 _POLL_SECONDS = 0.2
 _WITHOUT_WORKERS_SECONDS = 60.0
 """How long a run waits for workers: at its start for the first, later for those that come again."""
-_COPIED_EVENTS = ("message_refused", "trial_forked")
 _DAMAGED = (tarfile.TarError, zlib.error, EOFError, ValidationError)
 _GO_ON = "what has finished is kept: go on with `skillup run --resume`"
 _BROKEN = "the connection to the Dask scheduler broke"
@@ -272,7 +271,7 @@ class _DaskBackend:
             files = await anyio.to_thread.run_sync(take)
             for event in map(json.loads, files["events.jsonl"].splitlines()):
                 kind = event.pop("event")
-                if kind in _COPIED_EVENTS and event.get("job") in open_jobs:
+                if kind == "trial_forked" and event.get("job") in open_jobs:
                     run.directory.journal(kind, **{k: v for k, v in event.items() if k != "time"})
             for job in jobs:
                 place = f"trials/{directory_of_job(job.id)}/"
