@@ -99,24 +99,18 @@ def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:
         nothing = Availability(found=False, command=(), problem=problem)
         broken.append(DoctorFinding(name, "?", nothing))
 
-    async def look() -> list[DoctorFinding]:
-        return [await _examine(profile, os.environ, probe=probe) for profile in profiles]
+    async def look(profile: Profile) -> DoctorFinding:
+        engine = get_engine(profile.engine)
+        available = await engine.check(profile, os.environ)
+        asked = probe and available.problem is None
+        probed = await _probe(profile, os.environ) if asked else None
+        notes = available.notes
+        if available.found and isinstance(engine, HistorySeeder):
+            problem = engine.seeding_problem(available.version)
+            notes = (*notes, f"no `input.history`: {problem}") if problem else notes
+        return DoctorFinding(profile.name, profile.engine, available, probed, notes)
 
-    return anyio.run(look) + broken
-
-
-async def _examine(
-    profile: Profile, environment: Mapping[str, str], *, probe: bool
-) -> DoctorFinding:
-    engine = get_engine(profile.engine)
-    available = await engine.check(profile, environment)
-    probed, notes = None, available.notes
-    if probe and available.problem is None:
-        probed = await _probe(profile, environment)
-    if available.found and isinstance(engine, HistorySeeder):
-        problem = engine.seeding_problem(available.version)
-        notes = (*notes, f"no `input.history`: {problem}") if problem else notes
-    return DoctorFinding(profile.name, profile.engine, available, probed, tuple(notes))
+    return [anyio.run(look, profile) for profile in profiles] + broken
 
 
 async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:

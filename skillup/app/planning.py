@@ -92,24 +92,23 @@ def _with_judge_model(suite: LoadedSuite, request: RunRequest) -> LoadedSuite:
 def _check_until_decided(request: RunRequest) -> None:
     """Raises UsageError if `--until-decided` and what belongs to it do not go together."""
     rate, decided = request.pass_rate, request.until_decided
-    problem = hint = ""
-    if rate is not None and not decided:
-        problem = f"--pass-rate {rate:g}: it says what --until-decided compares with"
-        hint = "give both, or leave it out"
-    elif rate is not None and not 0 < rate < 1:
-        problem = f"--pass-rate {rate:g}: must be between 0 and 1, without them"
-        hint = "for example 0.9: is a case surely above or below 90 %?"
-    elif decided and (request.trials or 0) < 2:
-        problem = "--until-decided needs the most trials that a case may have"
-        hint = "say it with --trials, for example --trials 50"
-    elif decided and (request.trials_from_turn or 1) > 1:
-        problem = (
-            "--until-decided does not go with --trials-from-turn: trials that share turns run "
-            "together, so none can be left out"
-        )
-        hint = "leave one of them out"
-    if problem:
-        raise UsageError(problem, hint=hint)
+    problems = {
+        f"--pass-rate {rate}: it says what --until-decided compares with": (
+            rate is not None and not decided
+        ),
+        f"--pass-rate {rate}: must be between 0 and 1, without them": (
+            rate is not None and not 0 < rate < 1
+        ),
+        "--until-decided needs the most trials that a case may have: say it with --trials": (
+            decided and (request.trials or 0) < 2
+        ),
+        "--until-decided does not go with --trials-from-turn: trials that share turns run "
+        "together, so none can be left out": decided and (request.trials_from_turn or 1) > 1,
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            hint = "for example --trials 50 --until-decided --pass-rate 0.9"
+            raise UsageError(problem, hint=hint)
 
 
 def shard_of(plan: Plan, shard: str, *, by_case: bool) -> Plan:

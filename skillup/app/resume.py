@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -30,8 +29,6 @@ _OR_AS_BEFORE = ("parallel", "rate_limit_wait", "no_judge_cache")
 _HOW = (*_FROM_NOW_ON, *_OR_AS_BEFORE)
 _DIGITS = 16
 _NAMED = 6
-_PASSWORD = re.compile(r"^([^:]+://[^:@/]*:).*@")
-"""In the URL of an index: what comes before it, and it."""
 
 
 def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunRequest:
@@ -172,12 +169,12 @@ def _trials(jobs: Iterable[str]) -> str:
 
 
 def resume_command(run: Path, request: RunRequest, index: str | None) -> str:
-    """The command that runs the rest of `run`; `index` is `--index`, shown without password."""
+    """The command that runs the rest of `run`; `index` is `--index`."""
     words = ["skillup", "run", "--resume", str(run)]
     if request.executor != "local":
         words += ["--executor", request.executor]
         words += ["--scheduler", request.scheduler] if request.scheduler is not None else []
-    words += ["--index", _PASSWORD.sub(r"\1***@", index)] if index is not None else []
+    words += ["--index", index] if index is not None else []
     return shlex.join(words)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from shlex import quote
 
 from skillup.errors import SkillupError, UsageError
 from skillup.load.discover import workspace_root
@@ -48,13 +47,6 @@ def newest_runs() -> str:
     return f"the newest ones: {newest}" if newest else f"there is no run in {folder} yet"
 
 
-def name_of_newest(run: Path) -> str:
-    """What the run that has just ended is called on the command line: `last`, or its place."""
-    folder = runs_folder(workspace_root(Path())).absolute()
-    newest = run.parent == folder and runs_in(folder)[-1:] == [run.name]
-    return LAST if newest else quote(shown_path(run))
-
-
 def means_a_run(name: str) -> bool:
     """Whether `name` is `last`, or the id of a run (or the beginning of some)."""
     return name == LAST or bool(_called(name, runs_in(runs_folder(workspace_root(Path())))))
@@ -80,7 +72,5 @@ def index_finished_run(path: Path, start: Path, given: str | None) -> None:
     except SkillupError as error:
         hint = f"\n  hint: {error.hint}" if error.hint else ""
         sys.stderr.write(plain(f"not indexed: {error.message}{hint}\n"))
-    except KeyboardInterrupt:
-        sys.stderr.write("not indexed: interrupted\n")
-    except Exception as error:  # noqa: BLE001 - nothing here may change what the run came to
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing here may change what the run came to
         sys.stderr.write(plain(f"not indexed: {type(error).__name__}: {error}\n"))

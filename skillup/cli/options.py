@@ -79,6 +79,7 @@ JudgeModelName = Annotated[str | None, option(_JUDGE_MODEL, "--judge-model")]
 Trust = Annotated[bool, option(_TRUST, "--trust", callback=_trust)]
 IndexUrl = Annotated[str | None, option(_INDEX, "--index", metavar="URL", callback=_index)]
 AsJson = Annotated[bool, option("Data on stdout, as JSON.", "--json")]
+Quiet = Annotated[bool, option("Only the counts, and what stands out.", "--quiet", "-q")]
 Full = Annotated[bool, option("Nothing shortened.", "--full")]
 Force = Annotated[bool, option("Replace files that are there.", "--force")]
 Reports = Annotated[Texts, option(_REPORTS, "--report")]
@@ -120,7 +121,6 @@ Scheduler = Annotated[str | None, option("The Dask scheduler's address: tcp://ho
 KeepWorkspaces = Annotated[
     bool, option("Leave each trial's scratch directory.", "--keep-workspaces")
 ]
-QuietRun = Annotated[bool, option("Only the closing table.", "--quiet", "-q")]
 Verbose = Annotated[bool, option("Show the conversations as they go on.", "--verbose", "-v")]
 RunOut = Annotated[
     Path | None,
@@ -142,4 +142,3 @@ InputWorkspace = Annotated[
 InputSkillDir = Annotated[
     Path | None, option("Of a judge-debug file: the skill's folder.", "--skill-dir")
 ]
-QuietJudge = Annotated[bool, option("Only what changed, and the counts.", "--quiet", "-q")]

@@ -31,15 +31,9 @@ from skillup.store.places import runs_folder
 from skillup.store.trials import RECORD_FILE
 
 _WIDTH = 120
-_NO_MARKERS = frozenset(
-    {
-        # pytest does something of its own for these.
-        *("filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"),
-        # `-m` reads these as words of its own.
-        *("and", "or", "not"),
-        "skillup",
-    }
-)
+# pytest does something of its own for these, or `-m` reads them as words of its own.
+_NO_MARKERS = frozenset(("filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"))
+_NO_MARKERS |= {"and", "or", "not", "skillup"}
 
 
 class NotRun(Failed):

@@ -18,7 +18,7 @@ def judge(
     write_labels: o.WriteLabels = None,
     workspace: o.InputWorkspace = None,
     skill_dir: o.InputSkillDir = None,
-    quiet: o.QuietJudge = False,
+    quiet: o.Quiet = False,
     as_json: o.AsJson = False,
 ) -> int:
     """Judge again what was recorded: offline, with the recorded or with edited cases.

@@ -70,11 +70,9 @@ def show(
         print_trial(one, console, full=full)
     for job, why in shown.unreadable.items():
         say(f"{job}: {why}", "yellow")
-    if not shown.jobs and not shown.ended:
-        say(f"{shown.run_id}: no trial has ended: they were not run, or are running")
-    elif not shown.jobs:
-        ended = count(shown.ended, "trial")
-        say(f"{shown.run_id}: none of the {ended} that ended failed or met an error")
+    if not shown.jobs:
+        none = f"none of the {count(shown.ended, 'trial')} that ended failed or met an error"
+        say(f"{shown.run_id}: {none if shown.ended else 'no trial has ended'}")
         say(f"to see all: skillup show {quote(run)} {quote(case or '*')}")
     return 0
 
@@ -181,12 +179,8 @@ def merge(
     index_finished_run(out, Path(), index)
     if as_json:
         sys.stdout.write(to_json(result, no_mask, indent=2).decode())
-    counts, baseline = result.summary, result.summary.baseline
-    errors = counts.error + (baseline.error if baseline is not None else 0)
-    parts = {"passed": counts.passed, "failed": counts.fail, "errors": errors}
-    parts |= {"skipped": counts.skip, "not run": len(result.not_run)}
-    told = ", ".join(f"{count} {what}" for what, count in parts.items() if count)
-    sys.stderr.write(f"{told or 'no trials'}   {out}\n")
+    summary, missing = result.summary, len(result.not_run)
+    sys.stderr.write(f"{summary.passed} of {summary.total} passed, {missing} not run   {out}\n")
     return exit_code(result)
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from skillup.cli import options as o
@@ -50,7 +51,7 @@ def run(
     reports: o.Reports = None,
     keep_workspaces: o.KeepWorkspaces = False,
     index: o.IndexUrl = None,
-    quiet: o.QuietRun = False,
+    quiet: o.Quiet = False,
     verbose: o.Verbose = False,
     as_json: o.AsJson = False,
 ) -> int:
@@ -167,7 +168,6 @@ class _Shown:
     def _print(
         self, session: RunSession, result: RunResult, command: str, written: list[Path]
     ) -> None:
-        from skillup.app.runs import name_of_newest
         from skillup.executors.retries import worth_retrying
         from skillup.reports.terminal.listing import shown_path
         from skillup.reports.terminal.result import print_ending, print_look, print_result
@@ -187,7 +187,7 @@ class _Shown:
             met = "1 trial met an error" if count == 1 else f"{count} trials met an error"
             self.say(f"{met}; once that is mended: {command} --retry-errors")
         if not self.quiet and not self.as_json:
-            print_look(written, name_of_newest(path), self.console)
+            print_look(written, quote(shown_path(path)), self.console)
 
 
 def exit_code(result: RunResult) -> ExitCode:
