@@ -87,10 +87,10 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
         case, *rest = job_id.rsplit("/", 3)
         parts = [part for part, differs in zip(rest, different, strict=False) if differs]
         label = " ".join(map(shown_id, [case, *parts]))
-        print_line(console, grade_line(label, grade, change), indent=None)
+        print_line(console, grade_line(label, grade, change))
         # With nothing to compare with, what failed is what one wants to see.
         for line in unmet_lines(grade) if change is None else flip_lines(change):
-            print_line(console, line, indent=None)
+            print_line(console, line)
     if counts.total:
         compared = source.kind not in ("session", "input")
         console.print()

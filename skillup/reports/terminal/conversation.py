@@ -17,7 +17,7 @@ from rich.text import Text
 
 from skillup.checks.context import beside_found, in_words
 from skillup.reports.advice import error_data
-from skillup.reports.terminal.layout import folded, make_text, print_line
+from skillup.reports.terminal.layout import make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds
 from skillup.reports.view_model import STYLE
 from skillup.schema.grade import CheckResult, Grade
@@ -93,8 +93,8 @@ class ConversationStream:
     def block(self, where: str, head: str, lines: Sequence[Line], style: str) -> None:
         parts = [make_text(self._mask("  ".join(filter(None, (where, head)))))]
         for line, line_style in lines:
-            parts += folded(self._console, Text("    " + self._mask(line), style=line_style))
-        self._console.print(Text("\n", style=style).join(parts), soft_wrap=True)
+            parts.append(Text("    " + self._mask(line), style=line_style))
+        print_line(self._console, Text("\n", style=style).join(parts))
 
     def _item(self, job: str, item: TranscriptItem) -> tuple[str, str, int, str]:
         who = f"sub-agent {one_line(item.agent, 40)}" if item.agent else "agent"
@@ -311,4 +311,4 @@ class _TrialPrinter:
             self._stream.block("", head, lines, style)
 
     def _line(self, text: str, style: str) -> None:
-        print_line(self._console, text, style=style, indent=None)
+        print_line(self._console, text, style=style)

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.padding import Padding
 from rich.segment import Segment, Segments
@@ -22,8 +21,6 @@ Part = str | Text | tuple[str, str]  # A text; a tuple has a style, too. Strings
 _LOG_WIDTH = 200
 _LOG_TABLE_WIDTH = 10_000
 """Where there is no terminal, a row is one line: log files are searched line by line."""
-_LEAST_ROOM = 20
-HANGING = 2  # By how much a line that goes on below is usually indented
 
 
 def make_console(stream: TextIO | None = None) -> Console:
@@ -90,25 +87,9 @@ def print_aligned(console: Console, rows: Sequence[Sequence[Part]]) -> None:
         print_table(console, make_table([""] * columns, rows, align=align), indent=2)
 
 
-def print_line(
-    console: Console, *parts: Part, style: str = "", indent: int | None = HANGING
-) -> None:
-    """A line; what goes on below is indented, as the line itself is if `indent` is None."""
-    for part in folded(console, make_text(*parts, style=style), indent):
-        console.print(part, soft_wrap=True)
-
-
-def folded(console: Console, line: Text, indent: int | None = None) -> list[Text]:
-    start = len(line.plain) - len(line.plain.lstrip(" "))
-    below = start if indent is None else indent
-    room = console.width - max(start, below)
-    if not console.is_terminal or line.cell_len <= console.width or room < _LEAST_ROOM:
-        return [line]
-    found = []
-    for number, part in enumerate(line[start:].wrap(console, room)):
-        part.rstrip()
-        found.append(Text(" " * (below if number else start)) + part)
-    return found
+def print_line(console: Console, *parts: Part, style: str = "") -> None:
+    """A line; on a terminal folded at words."""
+    console.print(make_text(*parts, style=style), soft_wrap=not console.is_terminal)
 
 
 def print_sheet(console: Console, sheet: Sheet) -> None:
@@ -117,11 +98,6 @@ def print_sheet(console: Console, sheet: Sheet) -> None:
         print_line(console, sheet.title, style="bold")
     if sheet.rows:
         rows = [[(cell.text, cell.style) for cell in row] for row in sheet.rows]
-        table = make_table(sheet.heads, rows, align=sheet.align)
-        if console.is_terminal and console.measure(table).maximum > console.width:
-            # Heads and names are folded, numbers stay whole as long as there is room.
-            for place, column in enumerate(table.columns[1:], start=1):
-                column.no_wrap, column.width = False, max(cell_len(row[place][0]) for row in rows)
-        print_table(console, table)
+        print_table(console, make_table(sheet.heads, rows, align=sheet.align))
     for line in sheet.lines:
-        print_line(console, (line.text, line.style), indent=None)
+        print_line(console, (line.text, line.style))
