@@ -36,7 +36,7 @@ _MOST_AT_ONCE = 200
 """Connections. Each has a thread, and whoever opens more leaves no files for reading runs."""
 _LOOK_EVERY = 0.5
 _SAY_EVERY = 10.0  # Seconds, so that a connection whose other end has gone is noticed
-_LARGEST_SHOWN = 20_000_000  # Bytes of a text that a browser is made to show; a larger one is saved
+_LARGEST_SHOWN = 50_000_000  # Bytes of a file
 _BINARY_WITHIN = 8192
 _RUN = re.compile(r"api/runs/(?P<run>[^/]+)/(?P<rest>.+)", re.DOTALL)
 _HEADERS = (
@@ -105,8 +105,8 @@ class NoSuchFileError(Exception):
     """There is nothing to serve under this path; why is nobody's business."""
 
 
-def open_inside(root: Path, encoded: str) -> tuple[BinaryIO, int, str]:
-    """The regular file `encoded` (a path as it stands in a URL) below `root`: file, size, name.
+def open_inside(root: Path, encoded: str) -> tuple[BinaryIO, str]:
+    """The regular file `encoded` (a path as it stands in a URL) below `root`: file, name.
 
     It is decoded once. Links are followed only where they lead to what is below `root`. Raises
     NoSuchFileError for everything else: directories, pipes, ways out, odd names.
@@ -124,14 +124,13 @@ def open_inside(root: Path, encoded: str) -> tuple[BinaryIO, int, str]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, RuntimeError, ValueError):
         raise NoSuchFileError from None
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise NoSuchFileError
-    return os.fdopen(descriptor, "rb"), status.st_size, parts[-1]
+    return os.fdopen(descriptor, "rb"), parts[-1]
 
 
-def disposition(name: str, *, attachment: bool) -> str:
+def disposition(name: str, attachment: bool) -> str:
     """The Content-Disposition for a file of this name, whatever is in the name."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "._- ") else "_" for c in name)
     return f'{"attachment" if attachment else "inline"}; filename="{plain}"'
@@ -142,12 +141,9 @@ def disposition(name: str, *, attachment: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer; of a file, where it is read from."""
-
     status: int
     kind: str
-    body: bytes | BinaryIO
-    length: int
+    body: bytes
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -178,7 +174,7 @@ def _found(
         folder = str(served.folder)
         index = {"schema": PAGE_VERSION, "mode": "view", "folder": folder, "open": first}
         body = page_html(index, [], title="skillup")
-        return Answer(200, "text/html; charset=utf-8", body, len(body))
+        return Answer(200, "text/html; charset=utf-8", body)
     if path == "api/runs":
         return _json(served.listing())
     if path == "api/events":
@@ -203,20 +199,22 @@ def _found(
 
 def _json(value: dict[str, Any], status: int = 200, *headers: tuple[str, str]) -> Answer:
     body = to_json(value, no_mask, indent=None)
-    return Answer(status, "application/json; charset=utf-8", body, len(body), headers)
+    return Answer(status, "application/json; charset=utf-8", body, headers)
 
 
 def _error(status: int, message: str, hint: str | None = None, *headers: tuple[str, str]) -> Answer:
     return _json({"error": message, "hint": hint}, status, *headers)
 
 
-def _file(file: BinaryIO, size: int, name: str) -> Answer:
+def _file(file: BinaryIO, name: str) -> Answer:
     """A raw file: always as plain text, whatever its name says it is."""
-    binary = b"\0" in file.read(_BINARY_WITHIN)
-    file.seek(0)
+    with file:
+        data = file.read(_LARGEST_SHOWN + 1)
+    if len(data) > _LARGEST_SHOWN:
+        return _error(413, f"{name} is too large to be shown: open it in the run's directory")
+    binary = b"\0" in data[:_BINARY_WITHIN]
     kind = "application/octet-stream" if binary else "text/plain; charset=utf-8"
-    attached = disposition(name, attachment=binary or size > _LARGEST_SHOWN)
-    return Answer(200, kind, file, size, (("Content-Disposition", attached),))
+    return Answer(200, kind, data, (("Content-Disposition", disposition(name, binary)),))
 
 
 class ViewServer(ThreadingHTTPServer):
@@ -279,8 +277,9 @@ class ViewServer(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """One request for each connection, which is closed after it: what else it sent is not read."""
+
     server: ViewServer
-    protocol_version = "HTTP/1.1"
     server_version = "skillup"
     sys_version = ""
     timeout = _PATIENCE
@@ -288,31 +287,22 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         server = self.server
         refusal, path = server.guard.refusal(self.headers), server.guard.inner_path(self.path)
-        has_body = self.headers.get("Content-Length", "0") != "0"
         answer: Answer | Stamp
         if refusal is not None:
-            self.close_connection = True
             answer = _error(403, refusal)
-        elif has_body or "Transfer-Encoding" in self.headers:
-            self.close_connection = True
-            answer = _error(400, "a request to read has no body")
         elif path is None:
             answer = _error(404, "open the address that `skillup view` printed")
         else:
             answer = answer_to(server.served, server.first, path, self.path.partition("?")[2])
         if isinstance(answer, Answer):
             self._send(answer)
-            return
-        self.close_connection = True
-        if not server.streams.acquire(blocking=False):
+        elif not server.streams.acquire(blocking=False):
             self._send(_error(503, "too many pages wait for changes: close some"))
-            return
-        try:
-            self._tell_changes(answer)
-        finally:
-            server.streams.release()
-
-    do_HEAD = do_GET  # noqa: N815 - the library's name
+        else:
+            try:
+                self._tell_changes(answer)
+            finally:
+                server.streams.release()
 
     def _head(self, status: int, kind: str, *headers: tuple[str, str]) -> None:
         self.send_response(status)
@@ -320,37 +310,16 @@ class _Handler(BaseHTTPRequestHandler):
         own = (("Content-Type", kind), ("Content-Security-Policy", policy))
         for name, value in (*own, *_HEADERS, *headers):
             self.send_header(name, value)
-        if self.close_connection:
-            self.send_header("Connection", "close")
         self.end_headers()
 
     def _send(self, answer: Answer) -> None:
-        body = answer.body
-        try:
-            length = ("Content-Length", str(answer.length))
-            self._head(answer.status, answer.kind, length, *answer.headers)
-            if self.command == "HEAD":
-                return
-            if isinstance(body, bytes):
-                self.wfile.write(body)
-                return
-            left = answer.length
-            while left > 0:  # as much as was promised: a file that is being written grows meanwhile
-                piece = body.read(min(left, 1 << 16))
-                if not piece:
-                    self.close_connection = True  # it became shorter
-                    return
-                self.wfile.write(piece)
-                left -= len(piece)
-        finally:
-            if not isinstance(body, bytes):
-                body.close()
+        length = ("Content-Length", str(len(answer.body)))
+        self._head(answer.status, answer.kind, length, *answer.headers)
+        self.wfile.write(answer.body)
 
     def _tell_changes(self, stamp: Stamp) -> None:
         """Server-Sent Events, until the browser or the server goes."""
         self._head(200, "text/event-stream; charset=utf-8")
-        if self.command == "HEAD":
-            return
         self.wfile.write(b"retry: 2000\n\n")
         seen, last = stamp(), time.monotonic()
         while not self.server.stopping.wait(_LOOK_EVERY):
@@ -364,12 +333,11 @@ class _Handler(BaseHTTPRequestHandler):
             seen, last = now, time.monotonic()
 
     def send_error(self, code: int, *_: Any, **__: Any) -> None:
-        """What is no HTTP, or another method than GET and HEAD: nothing of it is sent back."""
-        self.close_connection = True  # what has been sent along is not read
+        """What is no HTTP, or another method than GET: nothing of it is sent back."""
         if getattr(self, "command", None) is None:
-            self.command, self.request_version = "GET", "HTTP/1.1"
+            self.command, self.request_version = "GET", "HTTP/1.0"
         if code == 501:
-            allow = ("Allow", "GET, HEAD")
+            allow = ("Allow", "GET")
             self._send(_error(405, "this server is for reading only", None, allow))
         else:
             self._send(_error(400, "this is no request that can be read"))
