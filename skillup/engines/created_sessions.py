@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import anyio.to_thread
 
 from skillup.engines.base import CreatedSession, SessionRef, TrialContext
 from skillup.engines.cli_runner import CliEngine
+from skillup.engines.environment import write_private
 from skillup.engines.session_files import Rewriting
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
 from skillup.workspace.failures import refuse_full_disk
@@ -178,19 +177,8 @@ class WritingCliEngine(CliEngine):
 
 
 def _write_whole(file: Path, lines: Iterable[bytes]) -> None:
-    """All the lines or none, for the owner only: half a session would be resumed like a whole one.
-
-    Raises OSError; FileExistsError if the file is there.
-    """
+    """All the lines or none: half a session would be resumed like a whole one. Raises OSError."""
     if file.exists():
         raise FileExistsError(f"{file} is there already")
     file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_name(f".{file.name}.part")
-    try:
-        descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.writelines(lines)
-        unfinished.replace(file)
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
+    write_private(file, lines)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,3 +88,17 @@ def clean_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The few variables that pass from the user to an agent under ``clean``."""
     kept = {k: v for k, v in environment.items() if k in _PASSED_ON or k.startswith("LC_")}
     return {"PATH": os.defpath, **kept}
+
+
+def write_private(path: Path, chunks: Iterable[bytes]) -> None:
+    """At once, for the owner only: who reads the file finds the old or the new, whole."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
@@ -16,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from skillup.engines.base import TrialContext
-from skillup.engines.environment import EngineHome
+from skillup.engines.environment import EngineHome, write_private
 from skillup.engines.events import as_dict
 from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
@@ -105,7 +104,7 @@ class _SharedLogin:
         self._taken = _read(self._theirs)
         due = self._due(self._taken) or 0
         if self._own.resolve() != self._theirs and due > (self._due(_read(self._own)) or 0):
-            _replace(self._own, self._taken)
+            write_private(self._own, [self._taken])
             self._secrets.learn(login_secrets(self._own))
         self._stamp = self._stamp_now()
 
@@ -126,7 +125,7 @@ class _SharedLogin:
             masking.learn(login_secrets(self._own))
         if self._own.resolve() != self._theirs and _read(self._theirs) == self._taken:
             with suppress(OSError):  # the user's file may be read-only: the trial has its own
-                _replace(self._theirs, new)
+                write_private(self._theirs, [new])
         self.unlock()
 
     def due_within(self, seconds: float) -> bool:
@@ -168,17 +167,3 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """At once: who reads it finds the old or the new, whole."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

@@ -11,7 +11,7 @@ from skillup.executors.options import RunObserver, SafeObserver
 from skillup.executors.run import Run, case_of
 from skillup.executors.shared_prefix import run_family
 from skillup.plan import Job
-from skillup.process import ProcessRegister
+from skillup.process import process_register
 from skillup.schema.grade import Grade
 
 
@@ -20,7 +20,7 @@ async def run_locally(run: Run) -> None:
 
     Cancelling ends the processes of running trials and leaves what has finished.
     """
-    with ProcessRegister(run.options.register_dir, own_process=run.options.own_process):
+    with process_register(run.options.register_dir, own_process=run.options.own_process):
         await run.check_engines()
         await run.take_over_finished()
         await run.run_all(partial(run_family, run))
@@ -29,7 +29,7 @@ async def run_locally(run: Run) -> None:
 class Stepwise:
     """What :func:`run_locally` does for a whole plan, one trial at a time; in one event loop.
 
-    The caller keeps this process registered (ProcessRegister) meanwhile.
+    The caller keeps this process registered (process_register) meanwhile.
     """
 
     def __init__(self, run: Run) -> None:

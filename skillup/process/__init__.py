@@ -2,14 +2,14 @@
 
     run_process(request, on_line) -> ProcessOutcome     an agent's turn
     run_quiet(argv, ...) -> CompletedOutput             a short helper command
-    ProcessRegister(directory), end_leftovers(directory)   what a killed skillup left behind
+    process_register(directory), end_leftovers(directory)   what a killed skillup left behind
 
 Whatever happens to a process is data in its outcome.
 """
 
 from __future__ import annotations
 
-from skillup.process.cleanup import ProcessRegister, end_leftovers, kill_running
+from skillup.process.cleanup import end_leftovers, kill_running, process_register
 from skillup.process.spawn import (
     CompletedOutput,
     Leftover,
@@ -26,11 +26,11 @@ __all__ = [
     "Leftover",
     "OnLine",
     "ProcessOutcome",
-    "ProcessRegister",
     "ProcessRequest",
     "end_leftovers",
     "kill_running",
     "new_marker",
+    "process_register",
     "run_process",
     "run_quiet",
 ]

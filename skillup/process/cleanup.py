@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import platform
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from skillup.process.spawn import Leftover
 from skillup.process.tree import (
@@ -107,51 +105,37 @@ def _send(row: ProcessRow, number: signal.Signals) -> None:
 # After a skillup that was killed: finding and ending the processes it could not end itself.
 
 
-class ProcessRegister:
-    """A context in which this process is known as a live owner, so that nobody ends its processes.
+@contextmanager
+def process_register(register_dir: Path, *, own_process: bool = False) -> Iterator[None]:
+    """Meanwhile this process is known as a live owner, so that nobody ends its processes.
 
     ``register_dir`` is made if need be. ``own_process``: nobody else starts processes in this one,
     so that orphans may be adopted meanwhile. Raises OSError if the file cannot be written.
     """
-
-    def __init__(self, register_dir: Path, *, own_process: bool = False) -> None:
-        self._directory = register_dir
-        self._own_process = own_process
-        self._file: Path | None = None
-        self._since = math.inf
-
-    def __enter__(self) -> Self:
-        row = read_row(os.getpid())
-        pid, started = os.getpid(), row.started if row else 0.0
-        self._since = now_as_started()
-        # Of which machine: directories are shared between machines.
-        owner = {"pid": pid, "started": started, "owner": owner_id(), "host": platform.node()}
-        self._directory.mkdir(parents=True, exist_ok=True)
-        self._file = self._directory / f"{pid}-{started:.2f}.json"
-        unfinished = self._file.with_suffix(".tmp")
-        unfinished.write_text(json.dumps(owner), encoding="utf-8")
-        unfinished.replace(self._file)
-        if self._own_process:
-            adopt_orphans(wanted=True)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    row, since = read_row(os.getpid()), now_as_started()
+    pid, started = os.getpid(), row.started if row else 0.0
+    # Of which machine: directories are shared between machines.
+    owner = {"pid": pid, "started": started, "owner": owner_id(), "host": platform.node()}
+    register_dir.mkdir(parents=True, exist_ok=True)
+    file = register_dir / f"{pid}-{started:.2f}.json"
+    unfinished = file.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(owner), encoding="utf-8")
+    unfinished.replace(file)
+    if own_process:
+        adopt_orphans(wanted=True)
+    try:
+        yield
+    finally:
         survivors: tuple[Leftover, ...] = ()
         if not running_trees:
             # A turn takes only orphans that cannot be another's; those that hid from their parents
             # and from the marker while several turns ran are nobody's until all have ended.
-            tree = ProcessTree(
-                f"{OWNER_VARIABLE}={owner_id()}", started_after=self._since, takes_orphans=True
-            )
+            assignment = f"{OWNER_VARIABLE}={owner_id()}"
+            tree = ProcessTree(assignment, started_after=since, takes_orphans=True)
             survivors = _end(tree, 2.0).survivors
-        if self._file is not None and not survivors:
-            self._file.unlink(missing_ok=True)
-        if self._own_process:
+        if not survivors:
+            file.unlink(missing_ok=True)
+        if own_process:
             adopt_orphans(wanted=False)
 
 

@@ -18,7 +18,7 @@ from skillup.app.run_session import RunSession, first_skillup_error
 from skillup.errors import SkillupError
 from skillup.load.discover import workspace_root
 from skillup.plan import Job
-from skillup.process import ProcessRegister
+from skillup.process import process_register
 from skillup.pytest_plugin.suites import add_to_arguments, check_out, selected_suites, with_hint
 from skillup.reports.terminal.conversation import ShownTrial, print_trial
 from skillup.reports.terminal.layout import make_console
@@ -140,7 +140,7 @@ class SkillupPlugin:
             session = RunSession(request, plan, path=self._path, run_id=self._run_id)
             undo.enter_context(session)
             self._loop = undo.enter_context(ExitStack())
-            self._loop.enter_context(ProcessRegister(session.options.register_dir))
+            self._loop.enter_context(process_register(session.options.register_dir))
             self._portal = self._loop.enter_context(start_blocking_portal())
             self._trials = session.stepwise(PlainReporter(plan, make_console(), quiet=True))
             self._portal.call(self._trials.open)

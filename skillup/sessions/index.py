@@ -75,10 +75,10 @@ def _heads(
                 if not any(name in data for name in names):
                     continue
             head = read_head(file.path, file.size)
+            if head is None:
+                continue
             cwd = Path(head.summary.cwd or "")
-            if head.format is not None and (
-                project is None or any(cwd.is_relative_to(folder) for folder in folders)
-            ):
+            if project is None or any(cwd.is_relative_to(folder) for folder in folders):
                 yield file, head
 
 

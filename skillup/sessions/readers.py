@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from skillup.engines.registry import session_formats
 from skillup.engines.session_entries import EntryLog, SessionEntry, SessionFormat, SessionSummary
@@ -67,24 +67,22 @@ class SessionTranscript:
             yield from self._log.entries
 
 
-@dataclass(frozen=True, slots=True)
-class SessionHead:
+class SessionHead(NamedTuple):
     """What the first bytes of a session file tell: enough to tell sessions apart."""
 
-    format: SessionFormat | None  # None: it is no session, or its head does not say so
     summary: SessionSummary
     whole: bool
     """The file is no longer than its head; else turns are counted in the head alone, branches too.
     """
 
 
-def read_head(path: Path, size: int) -> SessionHead:
-    """Of a file of `size` bytes. Raises OSError."""
+def read_head(path: Path, size: int) -> SessionHead | None:
+    """Of a file of `size` bytes; None if it is no session, or does not say so. Raises OSError."""
     whole = size <= HEAD_BYTES
     format_ = detect_format(path, HEAD_BYTES)
     if format_ is None:
-        return SessionHead(None, SessionSummary(), whole)
+        return None
     transcript = SessionTranscript(path, format_, limit=None if whole else HEAD_BYTES)
     for _ in transcript:
         pass
-    return SessionHead(format_, transcript.summary, whole)
+    return SessionHead(transcript.summary, whole)

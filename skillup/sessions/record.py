@@ -111,8 +111,6 @@ def _notes(session: RecordedSession, case: Case) -> list[str]:
         s = "s" if count > 1 else ""
         what = f"{count} message{s} or command{s} without an answer of the agent: no turn"
         notes.append(what)
-    if found.before:
-        notes.append("what was said or done before the first message is left out")
     if session.summary.truncated:
         notes.append("the last line of the session is cut off")
     if session.summary.unknown_lines:

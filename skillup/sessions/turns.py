@@ -43,7 +43,6 @@ class SessionTurns:
     turns: list[SessionTurn] = field(default_factory=list)  # Those that were answered, in order
     unanswered: list[SessionTurn] = field(default_factory=list)
     """Commands that the CLI ran by itself, and messages at the end."""
-    before: int = 0  # Entries before the first message
 
 
 def turns_of(entries: Iterable[SessionEntry]) -> SessionTurns:
@@ -63,7 +62,6 @@ def turns_of(entries: Iterable[SessionEntry]) -> SessionTurns:
             if (typed := _as_typed(text)) not in turn.messages[-1:]:
                 turn.messages.append(typed)
         elif turn is None:
-            found.before += entry.role != "notice"
             continue
         elif entry.role == "user":
             # The message to a sub-agent stands in the call that started it, too.

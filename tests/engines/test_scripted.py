@@ -92,7 +92,7 @@ async def test_what_was_done_is_in_the_outcome(tmp_path: Path) -> None:
     assert [result.call_id for result in results] == [call.id for call in calls]
     assert [result.status for result in results] == ["success", "success", "error", "error"]
     assert "shell cat a.txt nowhere" in trial.progress
-    assert (outcome.unknown_events, outcome.version, outcome.cost_usd) == (0, "1.0", None)
+    assert (outcome.unknown_events, outcome.version, outcome.cost_usd) == (0, VERSION, None)
     assert (trial.workspace / "a.txt").read_text() == "A"
 
 
@@ -180,7 +180,7 @@ async def test_seeds_and_attempts_decide_what_is_left_to_chance(tmp_path: Path) 
 
 async def test_whether_it_is_there_and_another_command(tmp_path: Path) -> None:
     found = await ScriptedEngine().check(Profile(engine="scripted"), {})
-    assert (found.found, found.version, found.problem) == (True, "1.0", None)
+    assert (found.found, found.version, found.problem) == (True, VERSION, None)
     gone = Profile(engine="scripted", command=[str(tmp_path / "gone")])
     missing = await ScriptedEngine().check(gone, {})
     assert not missing.found
@@ -327,7 +327,7 @@ async def test_a_seeded_history_is_known_and_counts_no_turns(
     trial = ScriptedTrial(tmp_path, [{"turn": 1, "say": say}])
     engine = trial.engine
     assert engine.seeding_problem(VERSION) is None
-    assert all("cannot be written" in (engine.seeding_problem(v) or "") for v in (None, "0.9"))
+    assert all("can be written for" in (engine.seeding_problem(v) or "") for v in (None, "0.9"))
     created = await engine.seed([HistoryItem.model_validate(one) for one in history], trial.context)
     assert (created.error, created.session) == (None, SessionRef(trial.context.session_id))
     assert created.session

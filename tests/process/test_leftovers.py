@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skillup.process import ProcessRegister, end_leftovers
+from skillup.process import end_leftovers, process_register
 from tests.support.children import GUARD_SECONDS, Children, is_alive
 
 
@@ -29,9 +29,9 @@ def owner(children: Children, register: Path, body: str) -> Iterator[subprocess.
     program = f"""
         import anyio
         from pathlib import Path
-        from skillup.process import ProcessRegister, ProcessRequest, run_process
+        from skillup.process import process_register, ProcessRequest, run_process
         argv = (sys.executable, {str(children.script(body))!r})
-        with ProcessRegister(Path({str(register)!r})):
+        with process_register(Path({str(register)!r})):
             anyio.run(run_process, ProcessRequest(argv, Path.cwd(), dict(os.environ)))
     """
     env = {**children.env, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -71,7 +71,7 @@ def test_what_a_killed_owner_left_is_ended_and_a_live_one_is_not_disturbed(
 
 def test_a_register_of_our_own_one_of_the_dead_and_those_of_others(register: Path) -> None:
     assert end_leftovers(register) == []
-    with ProcessRegister(register):
+    with process_register(register):
         (file,) = register.iterdir()
         stale = json.loads(file.read_text(encoding="utf-8"))
         assert stale["pid"] == os.getpid()
@@ -92,7 +92,7 @@ def test_a_register_of_our_own_one_of_the_dead_and_those_of_others(register: Pat
 LIKE_SKILLUP = """
 import anyio, json, subprocess
 from pathlib import Path
-from skillup.process import ProcessRegister, ProcessRequest, run_process
+from skillup.process import process_register, ProcessRequest, run_process
 async def two_turns():
     async with anyio.create_task_group() as group:
         for _ in range(2):
@@ -127,7 +127,7 @@ def test_orphans_that_no_turn_could_claim_are_ended_with_the_last(
     forged = {"SKILLUP_TRIAL_MARKER": "1-2", "SKILLUP_OWNER": "1-2"}
     program = LIKE_SKILLUP.format(script=str(children.script(hiding(tmp_path, forged))))
     program += f"""
-with ProcessRegister(Path({str(register)!r}), own_process=True):
+with process_register(Path({str(register)!r}), own_process=True):
     anyio.run(two_turns)
 """
     variables = {**children.env, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -151,7 +151,7 @@ async def main():
         argv = ["sh", "-c", daemon]
         shown = subprocess.run(argv, start_new_session=True, capture_output=True, text=True)
         print(json.dumps([child.pid, int(shown.stdout)]), flush=True)
-with ProcessRegister(Path({str(register)!r})):
+with process_register(Path({str(register)!r})):
     anyio.run(main)
 """
     variables = {**children.env, "PYTHONPATH": os.pathsep.join(sys.path)}

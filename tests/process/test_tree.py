@@ -13,7 +13,7 @@ import anyio
 import psutil
 import pytest
 
-from skillup.process import ProcessRegister, run_process
+from skillup.process import process_register, run_process
 from skillup.process.tree import ProcessRow, read_row, read_table, row_of_psutil, same_process
 from tests.support.children import Children, is_alive
 
@@ -116,7 +116,7 @@ def test_an_orphan_that_changed_its_environment_is_found(
     body = "for _ in range(20): daemon(lambda: time.sleep(0.01))\n"
     body += f"{BARE}daemon(lambda: bare({marker}))\nwait_for_notes(2)"
     before = len(psutil.Process().children())
-    with ProcessRegister(tmp_path / "processes", own_process=True):
+    with process_register(tmp_path / "processes", own_process=True):
         outcome = children.run(body)
     assert [left.pid for left in outcome.leftover] == children.pids("hidden")
     assert not is_alive(children.pids("hidden")[0])
@@ -215,6 +215,6 @@ def test_an_orphan_that_two_turns_may_have_started_waits_for_the_older(
             assert psutil.pid_exists(children.pids("hidden")[0])
             await anyio.Path(children.directory / "younger-is-over").touch()
 
-    with ProcessRegister(tmp_path / "processes", own_process=True):
+    with process_register(tmp_path / "processes", own_process=True):
         anyio.run(both)
     assert not any(is_alive(pid) for pid in children.pids())

@@ -115,7 +115,7 @@ def shown(path: Path) -> bool:
     """Listed, printed, judged, made a case and judged by it; False: no case can be made of it."""
     head = read_head(path, path.stat().st_size)
     format_ = detect_format(path)
-    if format_ is None:
+    if format_ is None or head is None:
         return False
     transcript = SessionTranscript(path, format_)
     print_entries(transcript, Console(file=io.StringIO()), full=True)

@@ -41,7 +41,7 @@ class ScriptedTrial:
             home=base / "home",
             environment=os.environ if environment is None else environment,
             extra_env=extra_env or {},
-            version="1.0",
+            version="1.0.0",
             script=None if replies is None else Script.model_validate(replies),
             attempt=attempt,
             seed=seed,

@@ -92,10 +92,10 @@ def _register() -> None:
     import atexit
 
     from skillup.executors.orphans import default_register_dir, end_what_was_left
-    from skillup.process import ProcessRegister
+    from skillup.process import process_register
 
     end_what_was_left()
-    register = ProcessRegister(default_register_dir(), own_process=True)
+    register = process_register(default_register_dir(), own_process=True)
     with suppress(OSError):  # no place for it: records can be judged all the same
         register.__enter__()
         atexit.register(register.__exit__, None, None, None)

@@ -84,7 +84,7 @@ def show_session(
         _write([session_json(engine, path, transcript, transcript.summary)], end="")
         return 0
     head = read_head(path, path.stat().st_size)
-    _write(head_lines(engine, path, head.summary))
+    _write(head_lines(engine, path, (head or transcript).summary))
     print_entries(transcript, make_console(sys.stdout), full=full)
     agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
     _write(foot_lines(transcript.summary, sub_agents=agents))

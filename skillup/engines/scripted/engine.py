@@ -25,7 +25,7 @@ from skillup.engines.failures import Failure
 from skillup.engines.login import Login
 from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent import __file__ as _agent_package
-from skillup.engines.session_files import json_line, rows_of
+from skillup.engines.session_files import VersionRange, json_line, rows_of
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError, Usage
@@ -105,6 +105,8 @@ class ScriptedEngine(WritingCliEngine):
         install="correct `command` in the profile, or leave it out",
         login="it needs no login: the script asked for this error",
         skill_directory=".agents/skills",
+        writable=VersionRange(VERSION, VERSION),
+        install_writable="leave `command` out of the profile",
     )
 
     def arguments(
@@ -171,14 +173,6 @@ class ScriptedEngine(WritingCliEngine):
             return Availability(False, command, problem=problem)
         version = None if profile.command else VERSION
         return Availability(True, command, version, login="none needed")
-
-    def seeding_problem(self, version: str | None) -> str | None:
-        if version == VERSION:
-            return None
-        return (
-            f"scripted: sessions of {version or 'an agent whose version is not known'} cannot be "
-            f"written, only those of {VERSION}; leave `command` out of the profile"
-        )
 
     def history_lines(
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path

@@ -31,4 +31,4 @@ An error's ``kind`` is one of ``auth``, ``rate_limit``, ``quota``, ``overloaded`
 is synced before the result is printed.
 """
 
-VERSION = "1.0"
+VERSION = "1.0.0"

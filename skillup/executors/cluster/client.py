@@ -37,7 +37,7 @@ from skillup.executors.cluster.bundle import unpack_run
 from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
 from skillup.plan import Job
-from skillup.process import ProcessRegister
+from skillup.process import process_register
 from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import Record, TurnError
 from skillup.store.places import directory_of_job
@@ -88,7 +88,7 @@ async def run_on_cluster(cluster: Cluster, run: Run) -> None:
     or workers are gone for good.
     """
     options, jobs = run.options, run.plan.jobs
-    with ProcessRegister(options.register_dir, own_process=options.own_process):
+    with process_register(options.register_dir, own_process=options.own_process):
         await run.take_over_finished()
         if all(job.id in run.grades for job in jobs):
             return
