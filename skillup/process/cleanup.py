@@ -78,14 +78,8 @@ class TreeEnding:
 
 
 def kill_at_once(tree: ProcessTree) -> None:
-    """The last resort when there is no time for steps: SIGKILL until nobody is left, blocking."""
-    for _ in range(_KILL_ROUNDS):
-        alive = tree.living()
-        if not alive:
-            return
-        for row in alive:
-            _send(row, signal.SIGKILL)
-        time.sleep(_FIRST_PAUSE_SECONDS)
+    """The last resort when there is no time for steps, blocking."""
+    _end(tree, 0.0)
 
 
 def kill_running() -> None:

@@ -23,7 +23,6 @@ from skillup.process.tree import (
     ProcessTree,
     owner_id,
     read_row,
-    starting,
 )
 
 OnLine: TypeAlias = Callable[[bytes], Awaitable[None] | None]
@@ -125,23 +124,22 @@ def start(request: ProcessRequest, marker: str) -> tuple[Child, ProcessTree]:
         # Inherited from whoever started us; the kernel would throw exit statuses away.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     env = {**request.env, TRIAL_VARIABLE: marker, OWNER_VARIABLE: owner_id()}
-    with starting:
-        try:
-            popen = subprocess.Popen(
-                request.argv,
-                cwd=request.cwd,
-                env=env,
-                stdin=subprocess.PIPE if request.stdin else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            raise StartError(_why_not_started(error, request.argv[0], request.cwd)) from error
-        pid = popen.pid
-        main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0)
-        return popen, ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main)
+    try:
+        popen = subprocess.Popen(
+            request.argv,
+            cwd=request.cwd,
+            env=env,
+            stdin=subprocess.PIPE if request.stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise StartError(_why_not_started(error, request.argv[0], request.cwd)) from error
+    pid = popen.pid
+    main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0)
+    return popen, ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main)
 
 
 def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Child:

@@ -30,7 +30,6 @@ _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
 _REPORT_SECONDS = 5.0
 _POLL_SECONDS = 0.01
-_LOOK_SECONDS = 1.0
 _QUIET_OUTPUT_BYTES = 64 << 20
 
 
@@ -154,7 +153,9 @@ class _Supervision:
                 helpers.start_soon(feed_stdin, self._child.stdin, self._request.stdin)
             try:
                 with anyio.move_on_after(self._request.timeout_seconds) as self._patience:
-                    await self._until_it_ends()
+                    await anyio.lowlevel.checkpoint()  # the pumps begin: it may be at its end
+                    while not self._given_up and not self._collect():  # noqa: ASYNC110
+                        await anyio.sleep(_POLL_SECONDS)  # no event tells of it
                 if self._patience.cancelled_caught and not self._collect():
                     self._ended_by = "answered" if self._answered else "timeout"
             except BaseException:
@@ -173,18 +174,6 @@ class _Supervision:
 
     def _give_up(self) -> None:
         self._given_up = True
-
-    async def _until_it_ends(self) -> None:
-        """Waits for the child, or until there is no use in that; looks at its tree meanwhile."""
-        await anyio.lowlevel.checkpoint()  # the pumps begin: a child may be at its end already
-        began = looked = anyio.current_time()
-        while not self._given_up and not self._collect():
-            await anyio.sleep(_POLL_SECONDS)
-            now = anyio.current_time()
-            # Soon at first, then seldom: looking costs CPU that the turns want.
-            if now - looked >= min(_LOOK_SECONDS, (now - began) / 5):
-                looked = now
-                self._tree.look()
 
     def _collect(self) -> bool:
         """Whether the child has ended, and is cleared away."""

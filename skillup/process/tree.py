@@ -1,8 +1,8 @@
 """Which processes belong to a turn: found again however they hide from their parents.
 
-A process belongs if it is a descendant of one that does; if it was seen to belong before; if it is
-in a session that members are in; if its environment carries the marker; or if it is an orphan that
-came to us and no other running turn can have started it. Only a process of skillup's own adopts
+A process belongs if it is a descendant of one that does; if it was seen to belong before; if its
+environment carries the marker; or if it is an orphan that came to us and no other running turn can
+have started it. Only a process of skillup's own adopts
 orphans; there, whatever marker it bears, each is an agent's.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-import threading
 import time
 from contextlib import suppress
 from functools import lru_cache
@@ -175,9 +174,6 @@ def adopt_orphans(*, wanted: bool) -> None:
                 _adopting = os.getpid() if wanted else None
 
 
-# Locked while a process starts and becomes known, and while the table is read for a final look: so
-# a process started in one thread is never taken for an orphan by a look in another.
-starting = threading.Lock()
 running_trees: set[ProcessTree] = set()
 """Of all turns that are running in this process."""
 
@@ -202,7 +198,6 @@ class ProcessTree:
         self.assignment = assignment
         self.started_after = main.started if main else started_after
         self.known: set[tuple[int, float]] = {main.key} if main else set()
-        self._sessions: set[int] = {main.session} if main else set()
         self._takes_orphans = takes_orphans or main is not None
         self._quiet = False
         if main is not None:
@@ -212,13 +207,6 @@ class ProcessTree:
         """Forgets the turn: its processes are gone."""
         running_trees.discard(self)
 
-    def look(self) -> None:
-        """A cheap look: what is seen is remembered."""
-        table = read_table()
-        self._members(table, final=False)
-        self.known &= {row.key for row in table.values()}
-        self._sessions &= {row.session for row in table.values()}
-
     def living(self) -> list[ProcessRow]:
         """The living members by a fresh and thorough look, which also clears away dead orphans.
 
@@ -227,16 +215,14 @@ class ProcessTree:
         dead one.
         """
         while True:
-            with starting:
-                table = read_table()
-            members = self._members(table, final=True)
+            members = self._members(read_table())
             alive = [row for row in members if not row.zombie]
             reaped = [row for row in members if self._reap(row)]
             was_quiet, self._quiet = self._quiet, not alive and not reaped
             if alive or (was_quiet and self._quiet):
                 return alive
 
-    def _members(self, table: Table, *, final: bool) -> list[ProcessRow]:
+    def _members(self, table: Table) -> list[ProcessRow]:
         own = table.get(os.getpid())
         others = [tree for tree in list(running_trees) if tree is not self]
         not_ours = {0, 1, os.getpid()} | {tree.main.pid for tree in others if tree.main}
@@ -252,28 +238,22 @@ class ProcessTree:
         heads = [
             row
             for row in table.values()
-            if row.pid not in not_ours and self._is_head(row, own, others, final=final)
+            if row.pid not in not_ours and self._is_head(row, own, others)
         ]
         while heads:
             row = heads.pop()
             if row.pid not in found:
                 found[row.pid] = row
                 heads += children.get(row.pid, ())
-        for row in found.values():
-            self.known.add(row.key)
-            if own is None or row.session != own.session:
-                self._sessions.add(row.session)
+        self.known |= {row.key for row in found.values()}
         return list(found.values())
 
-    def _is_head(
-        self, row: ProcessRow, own: ProcessRow | None, others: list[ProcessTree], *, final: bool
-    ) -> bool:
+    def _is_head(self, row: ProcessRow, own: ProcessRow | None, others: list[ProcessTree]) -> bool:
         if row.key in self.known:
             return True
-        in_session = row.session in self._sessions
-        if row.started < self.started_after or not (in_session or final):
+        if row.started < self.started_after:
             return False
-        if not in_session and has_assignment(row.pid, self.assignment):
+        if has_assignment(row.pid, self.assignment):
             return True
         # We start every process in a session of its own; a child of ours in another session that
         # we did not start is an orphan. While an older turn still runs, it might be that one's.
@@ -287,9 +267,7 @@ class ProcessTree:
             and all(tree.started_after > row.started for tree in others)
         )
         # The marker of another running turn counts; any other may be made up.
-        return (in_session or is_orphan) and not any(
-            has_assignment(row.pid, tree.assignment) for tree in others
-        )
+        return is_orphan and not any(has_assignment(row.pid, tree.assignment) for tree in others)
 
     def _reap(self, row: ProcessRow) -> bool:
         """Whether a dead member was an orphan of ours and is now cleared away."""

@@ -82,15 +82,6 @@ def _heads(
                 yield file, head
 
 
-def count_sessions(files: Sequence[SessionFile]) -> int:
-    """How many of them are sessions, by their first lines."""
-    count = 0
-    for file in files:
-        with suppress(OSError):
-            count += detect_format(file.path) is not None
-    return count
-
-
 def find_session(reference: str, files: Sequence[SessionFile]) -> Path:
     """The file that a path, an id or the beginning of an id means.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -42,20 +41,6 @@ def test_list_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert row["first_words"] == "first words"
     assert row["path"] == str(homes / "claude/projects/-project/s1.jsonl")
     assert row["modified"].endswith("+00:00")
-
-
-def test_list_does_not_count_what_is_no_session(
-    homes: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = homes / "claude/projects/-project"
-    for name in ("old", "new"):
-        write_rows(folder / f"{name}.jsonl", [{"a": 1}])
-        os.utime(folder / f"{name}.jsonl", (0, 0) if name == "old" else (1 << 33, 1 << 33))
-    os.mkfifo(folder / "fifo.jsonl")
-    assert run("list", "--limit", "1") == 0
-    assert "and 1 more" in capsys.readouterr().out
-    assert run("list") == 0
-    assert "more" not in capsys.readouterr().out
 
 
 def test_list_of_a_project(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -172,11 +172,6 @@ def test_what_json_or_unicode_do_not_have_makes_no_broken_line(tmp_path: Path) -
     assert arguments == [{"number": "NaN", "path": "/a"}]
 
 
-def test_the_documentation_names_the_versions_that_are_known() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text("utf-8")
-    assert f"| `claude_code` | {ClaudeCode.spec.writable} |" in page
-
-
 WORDS = st.text(min_size=1, max_size=20).map(lambda text: f"say {text}")
 KINDS: st.SearchStrategy[ToolKind] = st.sampled_from(["shell", "read", "write", "mcp", "other"])
 STATUS: st.SearchStrategy[Status] = st.sampled_from(["success", "error"])

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 import yaml
 
@@ -113,15 +112,6 @@ async def test_long_texts_permission_and_step_limit_reach_the_agent(tmp_path: Pa
     assert limited.error.kind == "max_turns"
 
 
-async def test_a_clean_home_and_a_short_environment(tmp_path: Path) -> None:
-    user = {"PATH": "/usr/bin:/bin", "HOME": "/users/own", "LEAK": "me"}
-    replies = [{"steps": [{"run": 'echo "$HOME $LEAK $ADDED"'}], "say": "{{output}}"}]
-    clean = ScriptedTrial(tmp_path / "a", replies, environment=user, extra_env={"ADDED": "mine"})
-    assert response(await clean.turn("x")) == f"{clean.context.home}/home  mine"
-    shared = ScriptedTrial(tmp_path / "b", replies, environment=user, isolation="shared")
-    assert response(await shared.turn("x")).strip() == "/users/own me"
-
-
 async def test_credentials_are_masked_and_what_the_run_spares_is_not(tmp_path: Path) -> None:
     """Else a check would look in vain for a word that records are made of."""
     variables = {**os.environ, "DB_PASSWORD": "walrus"}
@@ -139,29 +129,6 @@ async def test_credentials_are_masked_and_what_the_run_spares_is_not(tmp_path: P
     assert response(outcome).startswith("walrus ***JUDGE_KEY*** ***SOME_API_KEY***")
     raw = "".join(path.read_text() for path in trial.context.raw_dir.iterdir())
     assert "sk-very-secret" not in raw + repr(outcome)
-
-
-async def test_eight_trials_at_once_do_not_mix(tmp_path: Path) -> None:
-    replies = [
-        {"turn": 1, "steps": [{"write": {"path": "me.txt", "content": "{{user}}"}}], "say": "ok"},
-        {"turn": 2, "steps": [{"delay": 0.05}], "say": "{{turns.1.user}} {{user}}"},
-        {"turn": 3, "steps": [{"read": "me.txt"}], "say": "{{output}} {{turns.2.answer}}"},
-    ]
-    answers: dict[int, str] = {}
-
-    async def run(number: int) -> None:
-        trial = ScriptedTrial(tmp_path / str(number), replies)
-        await trial.turn(f"i am {number}")
-        await trial.turn("b")
-        outcome = await trial.turn("c")
-        answers[number] = response(outcome)
-        assert outcome.session_verified
-        assert trial.processes() == []
-
-    async with anyio.create_task_group() as trials:
-        for number in range(8):
-            trials.start_soon(run, number)
-    assert answers == {n: f"i am {n} i am {n} b" for n in range(8)}
 
 
 async def test_seeds_and_attempts_decide_what_is_left_to_chance(tmp_path: Path) -> None:
@@ -243,16 +210,6 @@ async def test_every_fault_is_an_error_of_its_kind_and_leaves_nothing(
     assert trial.processes() == []
 
 
-async def test_a_cancelled_turn_leaves_nothing(tmp_path: Path) -> None:
-    trial = ScriptedTrial(tmp_path, [{"steps": [{"run": "touch begun; sleep 600"}]}])
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(trial.turn, "go")
-        while not (trial.workspace / "begun").exists():  # noqa: ASYNC110 - a file has no event
-            await anyio.sleep(0.02)
-        tasks.cancel_scope.cancel()
-    assert trial.processes() == []
-
-
 async def test_an_orphan_and_a_flood_do_not_cost_the_answer(tmp_path: Path) -> None:
     trial = misbehaving(tmp_path, orphan=True, flood_bytes=3_000_001)
     outcome = await trial.turn("go")
@@ -290,15 +247,6 @@ async def test_a_session_that_does_not_hold_the_earlier_turns_is_not_believed(
     assert (outcome.process is None) is not is_agent
     if how == "edited":
         assert f"{trial.session_path}: it held {len(text)} bytes" in outcome.error.evidence
-
-
-async def test_a_session_that_exists_already_is_not_begun_again(tmp_path: Path) -> None:
-    trial = ScriptedTrial(tmp_path, [SAYS])
-    trial.session_path.parent.mkdir(parents=True)
-    trial.session_path.write_text(json.dumps({"type": "session"}) + "\n")
-    outcome = await trial.turn("go")
-    assert outcome.error
-    assert outcome.error.kind == "session_mismatch"
 
 
 ASKED: list[dict[str, Any]] = [

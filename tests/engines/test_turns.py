@@ -164,14 +164,6 @@ def test_the_evidence_holds_the_end_of_both_streams(tmp_path: Path) -> None:
     assert "half a line of" in outcome.error.evidence
 
 
-def test_a_program_that_may_not_be_run_is_not_usable(tmp_path: Path) -> None:
-    program = tmp_path / "claude"
-    program.write_text("#!/bin/sh\n")
-    trial = make_trial(tmp_path, Profile(engine="claude_code", command=[str(program)]))
-    outcome = Conversation(get_engine("claude_code"), trial).say("hello")
-    assert error_kind(outcome) == "engine_not_usable"
-
-
 @pytest.mark.parametrize("forgets", ["os.remove(file.name)\n", "os.truncate(file.name, 0)\n"])
 def test_a_session_that_holds_no_first_turn_is_not_resumed(tmp_path: Path, forgets: str) -> None:
     conversation = agent(tmp_path, say(RESULT) + forgets)

@@ -218,13 +218,6 @@ def test_a_loop_that_is_broken_off_waits_for_no_helper_that_never_began(
     children.assert_none_left()
 
 
-def test_a_copy_that_cannot_be_made_is_an_error_before_anything_starts(children: Children) -> None:
-    request = children.request("pass", stderr_path=children.directory / "missing" / "err")
-    with pytest.raises(FileNotFoundError):
-        anyio.run(run_process, request)
-    assert children.pids() == []
-
-
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(("stream", "length"), [("stdout", 10), ("stderr", 1_000_000)])
 def test_a_full_disk_ends_the_process_and_is_raised(

@@ -123,30 +123,6 @@ def test_an_orphan_that_changed_its_environment_is_found(
     assert len(psutil.Process().children()) == before
 
 
-@pytest.mark.parametrize(
-    ("marker", "older_turn"), [({}, False), ({"SKILLUP_TRIAL_MARKER": "nested"}, True)]
-)
-def test_a_tool_with_another_environment_that_was_seen_alive_is_found(
-    children: Children, marker: dict[str, str], older_turn: bool
-) -> None:
-    """Also a turn within the turn, of an agent that runs skillup itself; beside another turn."""
-    notes = 3 if older_turn else 2
-
-    async def turns() -> None:
-        async with anyio.create_task_group() as tasks:
-            if older_turn:
-                tasks.start_soon(run_process, children.request("time.sleep(300)"))
-                await anyio.to_thread.run_sync(children.wait_for_pids, 1)
-            body = f"{BARE}detached(lambda: bare({marker}))\n"
-            body += f"wait_for_notes({notes}); time.sleep(0.6)"
-            outcome = await run_process(children.request(body))
-            assert [left.pid for left in outcome.leftover] == children.pids("hidden")
-            tasks.cancel_scope.cancel()
-
-    anyio.run(turns)
-    assert not is_alive(children.pids("hidden")[0])
-
-
 def test_a_wrapper_that_dies_first_hides_neither_its_program_nor_its_successors(
     children: Children,
 ) -> None:

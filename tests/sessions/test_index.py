@@ -10,7 +10,6 @@ import pytest
 
 from skillup.errors import UsageError
 from skillup.sessions.index import (
-    count_sessions,
     find_session,
     newest_heads,
     session_files,
@@ -93,7 +92,7 @@ def test_no_more_files_are_opened_than_are_asked_for_and_others_are_left_out(
     (folder / "empty.jsonl").touch()
     (folder / "bytes.jsonl").write_bytes(b"\0" * 500)
     files = session_files(homes)
-    assert (len(files), count_sessions(files)) == (8, 5)
+    assert len(files) == 8
     for name in ("s2", "s1", "s0"):
         (folder / f"{name}.jsonl").unlink()
     assert [file.session_id for file, _ in newest_heads(files, None, 2)] == ["s4", "s3"]

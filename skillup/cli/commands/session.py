@@ -35,7 +35,7 @@ def list_sessions(
     """List the sessions that the agents' CLIs have kept, newest first."""
     from skillup.reports.terminal.listing import ListedSession, print_sessions, session_as_dict
     from skillup.reports.text import plain
-    from skillup.sessions.index import count_sessions, newest_heads, session_files, session_homes
+    from skillup.sessions.index import newest_heads, session_files, session_homes
 
     homes = session_homes(os.environ)
     chosen = {name: place for name, place in homes.items() if engine in (None, name)}
@@ -50,9 +50,7 @@ def list_sessions(
     if as_json:
         _write([json.dumps([session_as_dict(row) for row in rows], ensure_ascii=False, indent=2)])
     elif rows:
-        # How many more there are of one project, only their heads could tell.
-        rest = [] if project else files[files.index(found[-1][0]) + 1 :]
-        print_sessions(rows, more=count_sessions(rest))
+        print_sessions(rows, more=len(rows) == limit < len(files))
     else:
         places = ", ".join(map(str, chosen.values()))
         of_project = f" of {project}" if project else ""

@@ -35,10 +35,8 @@ _CALLS = {
     "custom_tool_call": "",
     "local_shell_call": "local_shell",
     "web_search_call": "web_search",
-    "tool_search_call": "tool_search",
-    "image_generation_call": "image_generation",
 }
-OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
+OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _SHELLS = words("exec_command shell shell_command local_shell unified_exec")
 _AGENT_TOOLS = "spawn_agent send_input send_message resume_agent wait wait_agent close_agent"
 _KINDS: dict[str, ToolKind] = {
@@ -50,7 +48,10 @@ _KINDS: dict[str, ToolKind] = {
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _ROWS = ("session_meta", "response_item", "event_msg", "turn_context")
-_SILENT_ITEMS = ("message", "ghost_snapshot", "additional_tools", "compaction", "other")
+_SILENT_ITEMS = words("""
+    message ghost_snapshot additional_tools compaction other tool_search_call tool_search_output
+    image_generation_call
+""")
 _NOTICES = {
     "error": "error",
     "stream_error": "error",
@@ -165,8 +166,6 @@ class CodexTranscript:
 
 def output_of(item: dict[str, Any]) -> tuple[Status, str]:
     """What a call gave back: the exit code, if there is one, and the text after the header."""
-    if "tools" in item:  # of a search for tools
-        return "unknown", as_text(item["tools"])
     output = item.get("output")
     if isinstance(output, dict):
         succeeded = output.get("success")

@@ -130,8 +130,8 @@ def session_as_dict(row: ListedSession) -> dict[str, Any]:
     }
 
 
-def print_sessions(rows: Sequence[ListedSession], *, more: int) -> None:
-    """One table to stdout, and how many are not in it."""
+def print_sessions(rows: Sequence[ListedSession], *, more: bool) -> None:
+    """One table to stdout, and whether there may be more."""
     console = make_console(sys.stdout)
     home = str(Path.home())
     cells: list[list[Part]] = []
@@ -153,7 +153,7 @@ def print_sessions(rows: Sequence[ListedSession], *, more: int) -> None:
     heads = ["session", "engine", "last change", "turns", "project", "first words"]
     print_table(console, make_table(heads, cells, align="nnnrll", style="bold"))
     if more:
-        console.print(f"and {more} more: --limit shows them", style="dim")
+        console.print("there may be more: --limit shows them", style="dim")
 
 
 # `skillup session show`: a session as a transcript that people can read, and as JSON.
