@@ -16,7 +16,7 @@ from skillup.schema.record import Checkpoint, TurnError
 from skillup.trial.artifacts import remove_streams_from
 from skillup.trial.history import past_of, with_unanswered
 from skillup.trial.request import TrialRequest
-from skillup.trial.session import LiveSession, look_at, rewind_sessions, workspace_signature
+from skillup.trial.session import LiveSession, look_at, put_back
 from skillup.trial.setup import OpenTrial, context_of, extra_variables
 from skillup.workspace.failures import refuse_full_disk
 
@@ -58,8 +58,6 @@ async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | 
     )
     snapshot = await look_at(workspace, request.blobs)
     record, done = checkpoint.record, checkpoint.record.turns
-    if done[-1].last_answer().files != dict(snapshot.files):
-        return "the files of its workspace are not those that the last turn left"
     await anyio.to_thread.run_sync(remove_streams_from, request.raw_dir, len(done) + 1)
     session = LiveSession(
         request.engine,
@@ -96,9 +94,6 @@ def _put_back(request: TrialRequest, checkpoint: Checkpoint) -> str | None:
     home = request.scratch / "home"
     if not home.is_dir() or home.is_symlink():
         return "its scratch directory is gone"
-    if workspace_signature(request.scratch / "workspace") != checkpoint.workspace_sha256:
-        return "its workspace was changed after the last whole turn"
-    try:
-        return rewind_sessions(home.resolve(), checkpoint.session_files, checkpoint.session)
-    except OSError as refused:
-        return f"the agent's session could not be put back: {refused.strerror or refused}"
+    workspace, signature = request.scratch / "workspace", checkpoint.workspace_sha256
+    files, session = checkpoint.session_files, checkpoint.session
+    return put_back(home.resolve(), workspace, files, signature, session)

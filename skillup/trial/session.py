@@ -170,15 +170,10 @@ class LiveSession:
             return "with `isolation: shared` the agent's session cannot be put back"
         if backup.files is None:
             return "the agent's session could not be looked at before the message"
-        now = await anyio.to_thread.run_sync(workspace_signature, self.context.workspace)
-        if now is None or now != backup.workspace:
-            return "the agent had touched the workspace"
-        try:
-            why = await anyio.to_thread.run_sync(
-                rewind_sessions, self.context.home, backup.files, backup.fingerprint
-            )
-        except OSError as refused:
-            return f"the agent's session could not be put back: {refused.strerror or refused}"
+        home, workspace, known = self.context.home, self.context.workspace, backup.fingerprint
+        why = await anyio.to_thread.run_sync(
+            put_back, home, workspace, backup.files, backup.workspace, known
+        )
         if why is None:
             self.snapshot, self.session = backup.snapshot, backup.session
             self.fingerprint, self.messages = backup.fingerprint, backup.messages
@@ -328,6 +323,22 @@ def rewind_sessions(
                 if hashlib.file_digest(file, "sha256").hexdigest() == session.prefix_sha256:
                     return None
     return f"the file of session {session.session_id} does not hold exactly its turns"
+
+
+def put_back(
+    home: Path,
+    workspace: Path,
+    files: Mapping[str, int],
+    signature: str | None,
+    session: SessionFingerprint | None,
+) -> str | None:
+    """Make the session what it was, where the workspace still is; why not, if that cannot be."""
+    if signature is None or workspace_signature(workspace) != signature:
+        return "the workspace was changed meanwhile"
+    try:
+        return rewind_sessions(home, files, session)
+    except OSError as refused:
+        return f"the agent's session could not be put back: {refused.strerror or refused}"
 
 
 class AgentWatcher:

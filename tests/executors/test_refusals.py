@@ -75,7 +75,7 @@ def test_a_trial_whose_workspace_was_touched_begins_anew_and_no_policy_counts_th
     (record,), run = run_refused(tmp_path, [second("rate_limit", 1, TOUCH), FINE], **policy)
     assert (record.first_error(), record.attempt) == (None, 2)
     (note,) = record.notes
-    assert note.startswith("attempt 1 was refused by the provider and could not go on: the agent")
+    assert note.startswith("attempt 1 was refused by the provider and could not go on: the")
     (first,) = run.attempts("a/p/with_skill/1")
     assert [turn.status for turn in first.turns] == ["completed", "error", "skipped"]
 

@@ -160,8 +160,8 @@ def other_case(run: Path, project: Project) -> None:
 @pytest.mark.parametrize(
     ("disturb", "why"),
     [
-        (changed_workspace, "its workspace was changed after the last whole turn"),
-        (changed_git, "its workspace was changed after the last whole turn"),
+        (changed_workspace, "the workspace was changed meanwhile"),
+        (changed_git, "the workspace was changed meanwhile"),
         (lost_scratch, "its scratch directory is gone"),
         (other_session, "the file of session ID does not hold exactly its turns"),
         (other_case, "the case, its variables or the engine were changed since"),

@@ -175,7 +175,7 @@ def test_it_is_sent_again_in_the_session_as_it_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("steps", "isolation", "why"),
     [
-        ("[{write: {path: x.txt, content: x}}]", "clean", "the agent had touched the workspace"),
+        ("[{write: {path: x.txt, content: x}}]", "clean", "the workspace was changed meanwhile"),
         (THINKS, "shared", "with `isolation: shared` the agent's session cannot be put back"),
     ],
 )
