@@ -32,11 +32,7 @@ ReadFile = Callable[[FileState], bytes | None]
 
 
 async def grade(
-    record: Record,
-    read_file: ReadFile,
-    judge: Judge,
-    *,
-    case: Case | None = None,
+    record: Record, read_file: ReadFile, judge: Judge, *, case: Case | None = None
 ) -> Grade:
     """:func:`grade_record` with `judge` to answer what rules cannot; `judging` is what it took."""
     usage = UsageTracker()

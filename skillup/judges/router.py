@@ -16,12 +16,7 @@ from skillup.checks.context import beginning
 from skillup.errors import SkillupError
 from skillup.judges.agent.judge import DEFAULT_SECONDS as AGENT_SECONDS
 from skillup.judges.agent.judge import judge_by_agent, problem_of_agent
-from skillup.judges.artifacts import (
-    CannotJudgeError,
-    JudgedPart,
-    JudgePlace,
-    judged_part,
-)
+from skillup.judges.artifacts import CannotJudgeError, JudgedPart, JudgePlace, judged_part
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result, error_result
 from skillup.judges.llm.checks import READ_BY_MODEL, read_checks
 from skillup.judges.llm.reading import defect_message

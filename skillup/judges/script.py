@@ -53,11 +53,7 @@ _EVIDENCE_CHARACTERS = 2_000
 
 
 async def judge_by_script(
-    part: JudgedPart,
-    read_file: ReadFile,
-    place: JudgePlace,
-    blank: CheckResult,
-    judge: JudgeConfig,
+    part: JudgedPart, read_file: ReadFile, place: JudgePlace, blank: CheckResult, judge: JudgeConfig
 ) -> CheckResult:
     """`blank` with the verdict of the judge's script, or the `error` that kept it from one.
 
@@ -166,11 +162,7 @@ def _environment(
     variables = {"EVAL_WORKSPACE": str(copy.root), "EVAL_TURNS": str(len(record.turns))}
     for name, file, text in (
         ("EVAL_TRANSCRIPT_PATH", "transcript.json", as_json(part.turns, record.history)),
-        (
-            "EVAL_TRANSCRIPT_MARKDOWN_PATH",
-            "transcript.md",
-            "\n".join(as_markdown(part.exchanges)),
-        ),
+        ("EVAL_TRANSCRIPT_MARKDOWN_PATH", "transcript.md", "\n".join(as_markdown(part.exchanges))),
         ("EVAL_FINAL_MESSAGE_PATH", "final_message.txt", last.response),
         ("EVAL_RECORD_PATH", "record.json", record.model_dump_json()),
     ):

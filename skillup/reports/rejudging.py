@@ -154,7 +154,7 @@ def _judge(column: JudgeColumn, score: Score | None) -> dict[str, Any]:
         "items": len(verdicts),
         "passed": verdicts.count(True),
         "failed": verdicts.count(False),
-        "errors": [{**asdict(item), "reason": why} for why, items in failures for item in items],
+        "errors": [{**asdict(item), "reason": why} for item, why in failures],
         "judging": _dump(column.took),
         "labels": score and _score(score),
     }

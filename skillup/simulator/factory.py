@@ -24,14 +24,7 @@ from skillup.schema.judge import JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.record import SimulatorInfo, TurnError, Usage, total_cost, total_usage
 from skillup.schema.suite import UserSimulator, needs_simulator, playing_model
-from skillup.simulator.prompt import (
-    ModelUser,
-    as_message,
-    form_of,
-    form_text,
-    next_text,
-    part_text,
-)
+from skillup.simulator.prompt import ModelUser, as_message, form_of, form_text, next_text, part_text
 from skillup.trial.request import THE_RUNS_END, SimulatedUserEngine, SimulatorMessage, SimulatorPart
 
 USER = "user"

@@ -140,10 +140,7 @@ def test_a_stop_ends_the_conversation_and_a_message_beside_it_is_not_sent() -> N
 
 
 def speak(
-    base: Path,
-    replies: list[dict[str, Any]],
-    *parts: SimulatorPart,
-    wait_seconds: float = 0,
+    base: Path, replies: list[dict[str, Any]], *parts: SimulatorPart, wait_seconds: float = 0
 ) -> list[SimulatorMessage]:
     profile = Profile(name="player", engine="scripted", permission="read_only")
     models = Models({"PATH": os.environ["PATH"]}, str)

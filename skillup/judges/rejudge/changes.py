@@ -76,14 +76,12 @@ def compare(before: Grade, after: Grade) -> GradeChange:
     old, new = list(_checks(before)), list(_checks(after))
     partner: dict[int, int] = {}
     for key in _KEYS if len(old) == len(new) else _KEYS[:-1]:
-        taken = set(partner.values())
-        waiting: dict[Hashable, list[int]] = {}
-        for number in reversed(range(len(old))):
-            if number not in taken:
-                waiting.setdefault(key(*old[number]), []).append(number)
+        free = [(key(*old[n]), n) for n in range(len(old)) if n not in partner.values()]
         for number, placed in enumerate(new):
-            if number not in partner and (found := waiting.get(key(*placed))):
-                partner[number] = found.pop()
+            match = next((one for one in free if one[0] == key(*placed)), None)
+            if number not in partner and match is not None:
+                partner[number] = match[1]
+                free.remove(match)
     changes = []
     for number, (where, check) in enumerate(new):
         if number not in partner:
@@ -94,10 +92,8 @@ def compare(before: Grade, after: Grade) -> GradeChange:
             changes.append(CheckChange("flipped", where, known, check))
         elif _says(known) != _says(check):
             changes.append(CheckChange("changed", where, known, check))
-    taken = set(partner.values())
-    for number, (where, check) in enumerate(old):
-        if number not in taken:
-            changes.append(CheckChange("removed", where, check, None))
+    gone = [placed for number, placed in enumerate(old) if number not in partner.values()]
+    changes += [CheckChange("removed", where, check, None) for where, check in gone]
     return GradeChange(before, after, tuple(changes))
 
 

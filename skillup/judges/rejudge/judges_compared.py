@@ -205,13 +205,9 @@ class JudgeColumn:
         """The verdicts on trials as a whole."""
         return {item: said for item, said in self.verdicts.items() if said.kind == CASE}
 
-    def failures(self) -> dict[str, list[JudgedItem]]:
-        """What it failed to judge, by the reason."""
-        found: dict[str, list[JudgedItem]] = {}
-        for item, verdict in self.read().items():
-            if verdict.passed is None:
-                found.setdefault(verdict.reason, []).append(item)
-        return found
+    def failures(self) -> dict[JudgedItem, str]:
+        """What it failed to judge, and why."""
+        return {item: said.reason for item, said in self.read().items() if said.passed is None}
 
 
 @dataclass(frozen=True, slots=True)

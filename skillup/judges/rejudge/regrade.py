@@ -16,7 +16,7 @@ from skillup.schema.grade import Grade
 from skillup.schema.record import FileState, Record
 
 Judges = Callable[[Record, Case], AbstractAsyncContextManager[Judge]]
-"""Makes the judge of a record by a case; the same object may be made for many."""
+"""Makes the judge of a record by a case; the same object may be made, and entered, for many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class Regrader:
 
     def by_judges(self, items: Sequence[RegradeItem]) -> list[Grade]:
         """The grades of all of `items`, which are judged at once, in their order."""
-        assert self._judges is not None
-        made = [self._judges(item.record, item.case) for item in items]
+        judges = self._judges
+        assert judges is not None
         grades: dict[int, Grade] = {}
 
         async def one(number: int, judge: Judge) -> None:
@@ -65,12 +65,10 @@ class Regrader:
             grades[number] = await grade(item.record, item.read_file, judge, case=item.case)
 
         async def every() -> None:
-            async with AsyncExitStack() as stack:
-                distinct = {id(context): context for context in made}
-                judges = {key: await stack.enter_async_context(c) for key, c in distinct.items()}
-                async with anyio.create_task_group() as group:
-                    for number, context in enumerate(made):
-                        group.start_soon(one, number, judges[id(context)])
+            async with AsyncExitStack() as stack, anyio.create_task_group() as group:
+                for number, item in enumerate(items):
+                    context = judges(item.record, item.case)
+                    group.start_soon(one, number, await stack.enter_async_context(context))
 
         anyio.run(every)
         return [grades[number] for number in range(len(items))]

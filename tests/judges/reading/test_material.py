@@ -10,12 +10,7 @@ import pytest
 
 from skillup.judges.llm.subject import exchanges_of, material
 from skillup.judges.material import LONGEST_IN_ALL, Material, harmless
-from skillup.schema.record import (
-    ToolCall,
-    ToolResult,
-    TranscriptItem,
-    WorkspaceChanges,
-)
+from skillup.schema.record import ToolCall, ToolResult, TranscriptItem, WorkspaceChanges
 from tests.support.records import Recorded, call, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
 
