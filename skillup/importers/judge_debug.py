@@ -65,7 +65,6 @@ INPUT_PROFILE = "judge-input"
 class JudgeInput:
     """The content of a file."""
 
-    case: Case
     record: Record
     mock_results: tuple[dict[str, Any], ...] | None = None
     """The answers of the agent judge; None: it has to be asked."""
@@ -105,7 +104,11 @@ def read_judge_input(
         raise UsageError(f"{path}: no judge input", hint=hint)
     data |= folders
     turns = _turns(data)
-    notes = [*_without_unknown_golden(data), *_unknown_keys(data, path)]
+    notes = _unknown_keys(data, path)
+    gate = data.get("expect")
+    if isinstance(gate, dict) and "golden_file" in gate and data.get("skill_dir") == _SKILL_DIR:
+        where = "its `skill_dir` is a placeholder; give --skill-dir to have it compared"
+        notes.append(f"`expect.golden_file: {gate.pop('golden_file')}` was left out: {where}")
     case = _case(data, turns, path)
     mocked = data.get("mock_results")
     mock_results = tuple(mocked) if isinstance(mocked, list) and mocked else None
@@ -129,7 +132,7 @@ def read_judge_input(
         references=keep_references(case, root, blobs),
         turns=[turn.model_copy(update={"files": files, "process": process}) for turn in turns],
     )
-    return JudgeInput(case, record, mock_results, tuple(notes))
+    return JudgeInput(record, mock_results, tuple(notes))
 
 
 def _turns(data: Mapping[str, Any]) -> list[TurnRecord]:
@@ -183,16 +186,6 @@ def _item(entry: Mapping[str, Any]) -> TranscriptItem | None:
         )
         return TranscriptItem(type="tool_result", tool_result=tool_result)
     return None
-
-
-def _without_unknown_golden(data: dict[str, Any]) -> list[str]:
-    """Takes out what refers to a folder that the file only has a placeholder for."""
-    gate = data.get("expect")
-    unknown = data.get("skill_dir") == _SKILL_DIR
-    if not (unknown and isinstance(gate, dict) and "golden_file" in gate):
-        return []
-    where = "its `skill_dir` is a placeholder; give --skill-dir to have it compared"
-    return [f"`expect.golden_file: {gate.pop('golden_file')}` was left out: {where}"]
 
 
 def _unknown_keys(data: dict[str, Any], path: Path) -> list[str]:

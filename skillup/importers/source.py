@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load.datasets import no_constant
@@ -36,19 +36,14 @@ class Note:
         return f"{self.file}:{self.line}:{self.column}:{field} {self.what}; {self.instead}"
 
 
-class Locator(Protocol):
-    """Line and column of the value (or of its key) at a place, or of the nearest one around it."""
-
-    def __call__(self, loc: Loc, *, key: bool = False) -> tuple[int, int]: ...
-
-
 @dataclass(eq=False)
 class SourceFile:
     """One file (or one line of a JSON lines file) of another tool."""
 
     path: Path
     data: Any
-    locate: Locator
+    locate: Callable[..., tuple[int, int]]
+    """Line and column of the value at a place (with `key=True`, of its key), or of the nearest."""
     prefix: Loc = ()
     """What comes before a place's name: the index of the line, for JSON lines."""
     used: set[Loc] = field(default_factory=set)
@@ -131,8 +126,8 @@ def parse_source(text: str, path: Path, first_line: int = 1) -> SourceFile:
         found = [replace(p, line=p.line + first_line - 1) for p in error.problems]
         raise InvalidFilesError(found) from None
 
-    def locate(loc: Loc, *, key: bool = False) -> tuple[int, int]:
-        line, column = document.locate(loc, key=key)
+    def locate(loc: Loc, **more: bool) -> tuple[int, int]:
+        line, column = document.locate(loc, **more)
         return line + first_line - 1, column
 
     return SourceFile(path, document.data, locate)
@@ -158,4 +153,4 @@ def parse_json(text: str, path: Path, first_line: int = 1) -> SourceFile:
     except InvalidFilesError as error:
         if any(words in error.problems[0].message for words in ("already", "nesting")):
             raise
-        return SourceFile(path, data, lambda loc, *, key=False: (first_line, 1))  # noqa: ARG005
+        return SourceFile(path, data, lambda *_, **__: (first_line, 1))

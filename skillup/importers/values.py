@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from math import isfinite, nan
 from typing import Any
 
-from skillup.errors import InvalidFilesError, Problem
-from skillup.importers.source import Kind, SourceFile
+from skillup.errors import InvalidFilesError
+from skillup.importers.source import SourceFile
 from skillup.load.yaml_reader import Loc
 from skillup.schema.templates import escape
 
@@ -133,22 +133,15 @@ class SourceValue:
 
     def lost(self, what: str, instead: str = "left out") -> None:
         """Report that something of this is lost; the rest of it is accounted for elsewhere."""
-        self._remark(what, instead, "lost")
+        self.source.remarks.setdefault((self.loc, what), (instead, "lost"))
 
     def changed(self, what: str, instead: str) -> None:
         """Report that this was converted, but not exactly."""
-        self._remark(what, instead, "changed")
-
-    def _remark(self, what: str, instead: str, kind: Kind) -> None:
-        self.source.remarks.setdefault((self.loc, what), (instead, kind))
-
-    def problem(self, message: str, fix: str = "") -> Problem:
-        """Something that makes the file impossible to convert."""
-        return self.source.problem(self.loc, message, fix)
+        self.source.remarks.setdefault((self.loc, what), (instead, "changed"))
 
     def refuse(self, message: str, fix: str = "") -> InvalidFilesError:
-        """The same, to be raised."""
-        return InvalidFilesError([self.problem(message, fix)])
+        """What makes the file impossible to convert, to be raised."""
+        return InvalidFilesError([self.source.problem(self.loc, message, fix)])
 
 
 # Templates of other tools (nunjucks): names, parts of values, and two filters. A text with more

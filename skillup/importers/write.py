@@ -169,7 +169,7 @@ def lay_out(draft: SuiteDraft, directory: Path) -> dict[Path, str | Path]:
         try:
             Case.model_validate(data)
         except ValidationError as error:
-            problems.extend(_problem(case, detail) for detail in error.errors())
+            problems += [_problem(case, detail) for detail in error.errors()]
         files[directory / case.file] = to_yaml(data)
     if problems:
         raise InvalidFilesError(problems)
@@ -193,7 +193,8 @@ def lay_out(draft: SuiteDraft, directory: Path) -> dict[Path, str | Path]:
 def _problem(case: CaseDraft, detail: Any) -> Problem:
     where = ".".join(str(part) for part in detail["loc"])
     message = detail["msg"].removeprefix("Value error, ").replace(" || ", "; ")
-    return case.node.problem(f"cannot become a case: {where}: {message}")
+    node = case.node
+    return node.source.problem(node.loc, f"cannot become a case: {where}: {message}")
 
 
 def relative(start: Path, path: Path) -> str:

@@ -65,11 +65,15 @@ class Entry:
     """Of the entry itself, not of what a link points to."""
 
 
+def _raise(_path: str, error: OSError) -> None:
+    raise error
+
+
 def list_tree(
     root: Path,
     *,
     leave_out: Callable[[str, EntryKind], bool] = lambda _path, _kind: False,
-    on_error: Callable[[str, OSError], None] | None = None,
+    on_error: Callable[[str, OSError], None] = _raise,
 ) -> Iterator[Entry]:
     """Every entry below ``root``, a directory before its content, sorted by name in each.
 
@@ -86,25 +90,17 @@ def list_tree(
         try:
             with os.scandir(directory) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
-        except FileNotFoundError:
-            if relative:
-                continue
-            raise
         except OSError as error:
-            if on_error is None:
-                raise
-            on_error(relative, error)
+            if not (relative and isinstance(error, FileNotFoundError)):
+                on_error(relative, error)
             continue
         for entry in entries:
             path = f"{relative}/{entry.name}" if relative else entry.name
             try:
                 status = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
             except OSError as error:  # the path is too long, most likely
-                if on_error is None:
-                    raise
-                on_error(path, error)
+                if not isinstance(error, FileNotFoundError):
+                    on_error(path, error)
                 continue
             kind = _KINDS.get(stat.S_IFMT(status.st_mode), "special")
             if leave_out(path, kind):
