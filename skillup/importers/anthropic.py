@@ -69,9 +69,9 @@ def _case(node: SourceValue, number: int, skill: str, base: Path) -> CaseDraft:
     if not label:
         label = title or slug(text) if is_query else str(number)
     listed = [*node.get("expectations").elements(), *node.get("assertions").elements()]
-    checks += [{"rubric": text} for item in listed if (text := _statement(item))]
+    checks += [{"rubric": one} for item in listed if (one := _statement(item))]
     expected = node.get("expected_output").text()
-    turn = {"content": prompt.message(), "expected_output": expected, "assertions": checks}
+    turn = {"content": text, "expected_output": expected, "assertions": checks}
     # A number alone says too little in a report.
     case = CaseDraft(node, f"eval-{label}" if label.isdigit() else label, [turn], title=title)
     case.description, case.tags = node.get("description").text(), tags

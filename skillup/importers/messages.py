@@ -9,7 +9,6 @@ from typing import Any
 from skillup.importers import files
 from skillup.importers.files import Placed
 from skillup.importers.values import SourceValue, as_text
-from skillup.schema.templates import escape
 
 ROLES = {
     "system": "system", "developer": "system", "user": "user", "human": "user",
@@ -44,7 +43,7 @@ def read_messages(
     """
     if not is_messages(value):
         text = content_text(value, node, placed, base)
-        return ReadConversation(prompt=escape(text))
+        return ReadConversation(prompt=text)
     found = ReadConversation()
     messages: list[tuple[str, str]] = []
     for item in value if isinstance(value, list) else [value]:
@@ -64,7 +63,7 @@ def read_messages(
         node.lost("an assistant's message with no user message after it")
         messages.pop()
     if messages:
-        found.prompt = escape(messages.pop()[1])
+        found.prompt = messages.pop()[1]
     found.history = [{"role": role, "content": text} for role, text in messages]
     return found
 

@@ -15,7 +15,6 @@ from typing import Any
 from skillup.errors import InvalidFilesError
 from skillup.importers.source import SourceFile
 from skillup.load.yaml_reader import Loc
-from skillup.schema.templates import escape
 
 
 def as_text(value: Any) -> str:
@@ -98,10 +97,6 @@ class SourceValue:
     def text(self) -> str:
         """The value as text."""
         return as_text(self.take())
-
-    def message(self) -> str:
-        """The value as the text of a message: there, ``<<name>>`` would be a template of ours."""
-        return escape(self.text())
 
     def texts(self) -> list[str]:
         """The value as a list of texts."""

@@ -50,7 +50,7 @@ def _prompt_and_checks(node: SourceValue) -> tuple[str, list[Check]]:
     for name in ("prompt", "checks"):
         if not node.get(name).value:
             raise (node.get(name) or node).refuse(f"there is no `{name}` here", "add it")
-    return node.get("prompt").message(), _checks(node.get("checks"))
+    return node.get("prompt").text(), _checks(node.get("checks"))
 
 
 def _checks(node: SourceValue) -> list[Check]:

@@ -80,12 +80,12 @@ class CaseDraft:
         """As it is written; `fixture` is the directory that holds what is `placed`.
 
         Texts of the other tool mean themselves, though a ``<<name>>`` in them is a template of
-        ours; messages are escaped already.
+        ours.
         """
         turns = [
             without_empty(
                 {
-                    **turn,
+                    "content": escape(turn["content"]),
                     "expected_output": escape(turn.get("expected_output", "")),
                     "assertions": literal_checks(turn.get("assertions", [])),
                 }
@@ -126,9 +126,7 @@ def literal_checks(checks: Any) -> Any:
         return [literal_checks(check) for check in checks]
     inner = {key: literal_checks(checks[key]) for key in _CHECK_LISTS if key in checks}
     own = {key: value for key, value in checks.items() if key not in inner}
-    # The message of a follow-up is escaped already.
-    texts = {key: value for key, value in own.items() if key != "prompt"}
-    if has_templates(json.dumps(texts, ensure_ascii=False)):
+    if has_templates(json.dumps(own, ensure_ascii=False)):
         own["literal"] = True
     return {**own, **inner}
 

@@ -23,7 +23,6 @@ from skillup.importers.promptfoo.assertions import (
 from skillup.importers.source import JSON_LINES
 from skillup.importers.values import SourceValue, TemplateScope, as_text
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
-from skillup.schema.templates import escape
 
 _READ = {".yaml", ".yml", ".json", *JSON_LINES}
 _CRITERIA = ("criteria", "expected_outcome", "outcome")
@@ -213,11 +212,7 @@ class CaseBuilder:
         self.test, self.prompt, self.suite = test, prompt, suite
         self.node = test.node.with_scope(self.scope)
         self.case = CaseDraft(self.node, placed=list(suite.placed), setup=list(suite.setup))
-        skips = (
-            self.node.get("execution").get("skip_defaults"),
-            test.get("options").get("disableDefaultAsserts"),
-        )
-        skipped = any(skip.is_true() for skip in skips)
+        skipped = self.node.get("execution").get("skip_defaults").is_true()
         # The suite, unless the test does without its input and assertions.
         self.top = (self.node.nothing if skipped else suite.top).with_scope(self.scope)
 
@@ -247,10 +242,9 @@ class CaseBuilder:
         return own or self.scope.variables.get("expected_output", own).with_scope(self.scope)
 
     def _background(self) -> Background:
-        names = ("rubricPrompt", "rubric_prompt")
-        prompt = self.test.get("options").get(*names) or self.test.defaults.get("options").get(
-            *names
-        )
+        options = (place.get("options") for place in (self.test.node, self.test.defaults))
+        prompts = (place.get("rubricPrompt", "rubric_prompt") for place in options)
+        prompt = next(filter(None, prompts), None)
         return Background(
             promptfoo=self.suite.promptfoo,
             expected=self._expected().take(),
@@ -329,7 +323,7 @@ class CaseBuilder:
                 case.history.append({"role": "user", "content": given.prompt})
         for turn in turns.elements():
             message = turn.get("input", "content") if isinstance(turn.value, dict) else turn
-            text = escape(content_text(message.take(), message, case.placed, self.test.base))
+            text = content_text(message.take(), message, case.placed, self.test.base)
             if not text.strip():
                 raise turn.refuse("an empty message", "write what the user says")
             listed, background = turn.get("assert", "assertions"), self._background()
