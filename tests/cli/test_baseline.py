@@ -53,11 +53,6 @@ def test_the_counts_and_the_exit_code_are_those_with_the_skill(suite: Project) -
     assert list(tests.iter("failure")) == []
 
 
-def test_max_fail_counts_failures_with_the_skill_only(suite: Project) -> None:
-    outcome = suite.run("run", ".", "--baseline", "-j", "1", "--max-fail", "1", "--json")
-    assert (outcome.exit_code, outcome.data["not_run"]) == (0, [])
-
-
 def test_an_untouched_suite_of_init_gains_nothing_by_its_skill(project: Project) -> None:
     """V17: that the skill is used, which it cannot be without it, is no gain."""
     project.write({"SKILL.md": SKILL})

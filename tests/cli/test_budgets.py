@@ -61,25 +61,6 @@ def test_what_was_spent_before_counts_when_the_run_is_resumed(suite: Project) ->
     assert rest.data["not_run"] == []
 
 
-def test_attempts_that_were_tried_again_are_spent_too(project: Project) -> None:
-    case = """
-        input: {turns: [one, two]}
-        assertions: [{contains: fine}]
-        retry_policy: {max_retries: 1, retry_on: [model_error]}
-        scripted:
-          - {turn: 2, say: fine, misbehave: {error: model_error, times: 1}}
-          - {say: fine}
-        """
-    project.write({"eval.yaml": "name: d\n", "a.yaml": case, "b.yaml": case})
-    outcome = run(project, "-j", "1", "--max-tokens", "300")
-    assert outcome.data["summary"]["usage"]["input_tokens"] == 200  # of the attempt that stands
-    # One turn of the first attempt, two of the second.
-    assert outcome.data["stopped"]["message"] == "the budget of 300 tokens is used up (360)"
-    assert outcome.data["not_run"] == ["b/scripted/with_skill/1"]
-    again = resume(project, "--max-tokens", "300")
-    assert again.data["stopped"] == outcome.data["stopped"]
-
-
 @pytest.mark.indexed
 def test_a_run_that_held_nothing_has_its_reports_and_its_place_in_the_index(suite: Project) -> None:
     outcome = run(suite, "-e", "priced", "--max-cost-usd", "0", "--report", "junit,markdown")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,33 +107,6 @@ def test_what_a_run_held_after_it_was_indexed_counts(
     outcome = compare(project, "previous", stale if by_id else "last", "--json")
     assert changes(outcome) == {"a": "newly_failing"}
     assert outcome.exit_code == 1
-
-
-def test_the_last_run_is_of_this_workspace_where_several_share_an_index(tmp_path: Path) -> None:
-    shared = {"SKILLUP_INDEX": str(tmp_path / "shared.sqlite")}
-
-    def of(name: str) -> Project:
-        (tmp_path / name).mkdir()
-        return Project(tmp_path / name).write(
-            {"engines/README": "", "eval.yaml": SUITE.format(gates="{max_new_failures: 0}")}
-        )
-
-    def hold(project: Project, say: str, *options: str) -> str:
-        project.write({"cases/a.yaml": CASE.format(say=say)})
-        done = project.run("run", ".", "--json", *options, env=shared)
-        return str(done.data["run_id"])
-
-    here, there = of("here"), of("there")
-    hold(here, "hi there")
-    failed = hold(here, "no")
-    hold(there, "hi there")
-    hold(there, "hi there", "--out", str(here.root / "written-by-another"))
-    outcome = here.run("compare", "--json", env=shared)
-    assert outcome.data["b"]["run_id"] == failed
-    assert outcome.exit_code == 1
-    hold(here, "hi there", "--out", str(tmp_path / "elsewhere"))
-    assert here.run("compare", "--json", env=shared).data["b"]["run_id"] == failed
-    assert failed in here.run("show", "last", env=shared).stderr
 
 
 def test_a_name_that_means_no_other_run_is_told_so(project: Project) -> None:

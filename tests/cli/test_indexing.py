@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -62,26 +60,3 @@ def test_a_resumed_run_is_indexed_once_and_whole(project: Project) -> None:
     assert indexed(index) == [("b", "FAIL"), ("b", "NOT_HELD")]
     project.run("run", "--resume", str(project.latest_run()))
     assert indexed(index) == [("b", "FAIL"), ("b", "FAIL")]
-
-
-def test_only_what_needs_the_index_imports_a_database(project: Project) -> None:
-    project.write(FILES)
-    probe = """
-import sys
-from skillup.__main__ import main
-sys.argv = ["skillup", *sys.argv[1:]]
-try:
-    main()
-except SystemExit:
-    pass
-sys.exit("sqlite3" in sys.modules)
-"""
-    for arguments in (["--version"], ["validate", "."], ["compare", "--help"], ["run", "--help"]):
-        done = subprocess.run(
-            [sys.executable, "-c", probe, *arguments],
-            cwd=project.root,
-            env=project.environment(),
-            capture_output=True,
-            check=False,
-        )
-        assert done.returncode == 0, arguments

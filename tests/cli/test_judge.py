@@ -95,6 +95,9 @@ def test_the_same_cases_give_the_same_grades_without_suites_engines_or_path(
     assert [case["grade"] for case in sorted(data["cases"], key=lambda c: c["job_id"])] == before
     assert grades(project.root / "run") == before
     assert data["summary"]["pass"] == 2
+    assert (
+        data["analysis"] == json.loads((project.root / "run/result.json").read_text())["analysis"]
+    )
     assert data["changes"]["trials"] == 0
 
 

@@ -92,23 +92,6 @@ def test_one_model_is_compared_with_the_recorded_grades(project: Project) -> Non
     assert pair["trials"]["items"] == 2
 
 
-def test_two_models_are_compared_with_each_other(project: Project) -> None:
-    project.write({"cases/judges/other.yaml": STRICT})
-    # From here, from here in a folder, and from the suite.
-    models = (
-        "scripted:strict.yaml",
-        "scripted:cases/judges/other.yaml",
-        "scripted:judges/own.yaml",
-    )
-    options = [word for model in models for word in ("--against", model)]
-    data = judged(project, *options)
-    assert [judge["name"] for judge in data["judges"]] == list(models)
-    assert [(pair["first"], pair["second"]) for pair in data["pairs"]] == [
-        (models[0], models[1]), (models[0], models[2]), (models[1], models[2]),
-    ]  # fmt: skip
-    assert [pair["agreed"] for pair in data["pairs"]] == [6, 5, 5]
-
-
 def test_what_a_judge_failed_on_is_apart_and_makes_it_an_error(project: Project) -> None:
     rules = [{"when": "It asks", "error": "no answer in time"}]
     project.write({"broken.yaml": json.dumps({"rules": rules})})

@@ -1,13 +1,18 @@
-"""What several suites of one run ask for."""
+"""Parts of a run that are made before and around its trials: plans, limits, errors, time."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+import pytest
+
 from skillup.app.judges import router_of
 from skillup.app.planning import plan_of
 from skillup.app.request import RunRequest
+from skillup.app.resume import milliseconds_of_starts, resume_command
+from skillup.app.shutdown import Shutdown
+from skillup.errors import SkillupError
 from skillup.judges.models.cache import AnswerCache
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
@@ -94,3 +99,55 @@ def test_a_golden_file_that_an_agent_edits_is_for_later_trials_what_it_was(
     assert golden.read_text() == "wrong\n"
     statuses = {case["case_id"]: case["status"] for case in outcome.data["cases"]}
     assert statuses == {"a": "PASS", "b": "FAIL"}
+
+
+RESUME = "skillup run --resume '/runs/a night'"
+
+
+@pytest.mark.parametrize(
+    ("options", "index", "more"),
+    [
+        (
+            {"executor": "dask", "scheduler": "tcp://h:1"},
+            None,
+            "--executor dask --scheduler tcp://h:1",
+        ),
+        ({}, "/var/runs of us.sqlite", "--index '/var/runs of us.sqlite'"),
+    ],
+)
+def test_the_command_that_goes_on_says_where(
+    options: dict[str, str], index: str | None, more: str
+) -> None:
+    command = resume_command(Path("/runs/a night"), request(Path(), **options), index)
+    assert command == f"{RESUME} {more}"
+
+
+def test_a_refusal_names_the_command_that_goes_on_and_a_defect_is_not_hidden() -> None:
+    async def refuse() -> None:
+        raise SkillupError("the disk is full", hint="make room")
+
+    async def fail() -> None:
+        raise ZeroDivisionError
+
+    shutdown = Shutdown(lambda _: None, RESUME)
+    with pytest.raises(SkillupError) as raised:
+        shutdown.run(refuse)
+    assert raised.value.message == "the disk is full"
+    assert raised.value.hint == f"make room; go on with: {RESUME}"
+    with pytest.raises(ExceptionGroup) as defect:
+        shutdown.run(fail)
+    assert defect.group_contains(ZeroDivisionError)
+
+
+def test_the_time_between_two_starts_does_not_count() -> None:
+    events = [
+        {"event": event, "time": f"2026-01-01T{time}Z"}
+        for event, time in (
+            ("run_created", "10:00:00.000"),
+            ("trial_finished", "10:00:02.500"),
+            ("run_reopened", "12:00:00.000"),
+            ("result_written", "12:00:01.000"),
+            ("run_reopened", "13:00:00.000"),
+        )
+    ]
+    assert milliseconds_of_starts(events) == 3500

@@ -61,16 +61,6 @@ def test_show_prints_a_transcript(homes: Path, capsys: pytest.CaptureFixture[str
     assert lines[-1] == "1 turn"
 
 
-def test_show_names_the_files_of_sub_agents(
-    homes: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    agent = homes / "claude/projects/-project/s1/subagents/agent-a1.jsonl"
-    row = claude_row("user", "look", "1", None, isSidechain=True, agentId="a1")
-    write_rows(agent, [row])
-    assert run("show", "s1") == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith(str(agent))
-
-
 def test_show_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("show", "t1", "--json") == 0
     data = json.loads(capsys.readouterr().out)

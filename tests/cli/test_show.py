@@ -161,19 +161,6 @@ def test_a_pass_of_a_second_attempt_does_not_look_like_a_clean_one(project: Proj
     assert "attempt" not in project.run("show", "last", "once").stdout
 
 
-def test_a_run_of_which_no_trial_has_ended_says_so(tmp_path: Path) -> None:
-    project = Project(tmp_path).write(RETRIED)
-    assert project.run("run", "s").exit_code == 0
-    (run,) = (project.root / ".skillup/runs").iterdir()
-    for record in run.glob("trials/**/record.json"):
-        record.unlink()
-
-    shown = project.run("show", "last")
-
-    assert shown.exit_code == 0
-    assert shown.stdout.startswith(f"{run.name}: no trial has ended\n")
-
-
 def test_what_is_no_file_or_no_grade_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
     project = Project(tmp_path).write(SUITE)
     project.run("run", "s", "--out", "r")

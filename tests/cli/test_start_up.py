@@ -51,11 +51,9 @@ def imported_by(*arguments: str, cwd: Path) -> set[str]:
     ("arguments", "libraries"),
     [
         (["--version"], set()),
-        (["-V"], set()),
         (["--help"], {"typer"}),
         # Some versions of Typer check options by pydantic.
         (["run", "--help"], {"typer", "pydantic"}),
-        (["doctor", "--help"], {"typer", "pydantic"}),
     ],
 )
 def test_help_needs_only_the_command_line_library(

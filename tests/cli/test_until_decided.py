@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
-import time
 from typing import Any
 
 import pytest
 
-from tests.support.project import GUARD_SECONDS, Outcome, Project
+from tests.support.project import Outcome, Project
 
 PASS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
 FAIL = PASS.replace("say: fine", "say: bad")
@@ -65,27 +63,6 @@ def test_clear_cases_are_decided_rightly_and_their_other_trials_are_saved(projec
         for event in events(project, "case_decided")
     }
     assert told == found
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_to_the_same_decisions(project: Project) -> None:
-    project.write({"eval.yaml": "name: d\n", "a.yaml": PASS, "b.yaml": flips(0.6), "c.yaml": FAIL})
-    arguments = ["--trials", "30", "--until-decided", "--pass-rate", "0.7", "-j", "2"]
-    calm = project.run("run", ".", *arguments, "--json")
-    with project.start("run", ".", "--out", "out", *arguments) as process:
-        end = time.monotonic() + GUARD_SECONDS
-        while len(list(project.root.glob("out/trials/*/*/*/*/grading.json"))) < 12:
-            assert time.monotonic() < end
-            time.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    outcome = project.run("run", "--resume", "out", "-j", "2", "--json")
-    assert decisions(outcome) == decisions(calm)
-    assert outcome.data["not_run"] == []
-    told = [(event["case"], event["verdict"]) for event in events(project, "case_decided")]
-    assert {case for case, _ in told} == {
-        c for c, (s, _) in decisions(calm).items() if s != "undecided"
-    }
 
 
 @pytest.mark.parametrize(
