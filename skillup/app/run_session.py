@@ -17,7 +17,7 @@ from skillup.app.request import RunRequest, parse_vars
 from skillup.app.resume import case_digests, milliseconds_of_starts, reopened
 from skillup.errors import SkillupError
 from skillup.executors import Run, RunObserver, RunOptions, Stepwise, run_locally
-from skillup.executors.budgets import RunLimits, StopPolicy
+from skillup.executors.budgets import StopPolicy
 from skillup.executors.orphans import end_what_was_left
 from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
 from skillup.load.discover import workspace_root
@@ -100,13 +100,13 @@ class RunSession:
     ) -> RunOptions:
         """Limits, rate limiter, judges and simulated users, as far as the plan needs them."""
         request, secrets, info = self.request, self.secrets, self.directory.run_info()
-        limits = RunLimits(
+        stopping = StopPolicy(
+            warn,
             max_fail=request.max_fail,
             max_cost_usd=request.max_cost_usd,
             max_tokens=request.max_tokens,
-            time_limit_seconds=request.time_limit,
+            time_limit=request.time_limit,
         )
-        stopping = StopPolicy(limits, warn)
         wait = request.rate_limit_wait
         rate_limiter = RateLimiter(WAIT_SECONDS if wait is None else wait, stopping.end_for_quota)
         simulators = None

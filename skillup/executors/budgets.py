@@ -7,24 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from skillup.schema.grade import BASELINE, Grade, Judging, Stop
-from skillup.schema.record import Record, SimulatorInfo, Usage
+from skillup.schema.record import Record, Usage
 
 _Usage = tuple[str, float | None, int | None]
 """Who, and how much: USD and tokens, as far as they report it."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunLimits:
-    """What a run may use; None: as much as it needs. Trials that are running are not cut off."""
-
-    max_fail: int | None = None
-    """Trials that failed with the skill, or met an error."""
-    max_cost_usd: float | None = None
-    """Agents, judges and simulated users together, as far as they report it."""
-    max_tokens: int | None = None
-    """Input and output, of agents, judges and simulated users together."""
-    time_limit_seconds: float | None = None
-    """From the start (or the resuming) of the run."""
 
 
 @dataclass(slots=True)
@@ -70,24 +56,28 @@ class StopPolicy:
     """
 
     def __init__(
-        self, limits: RunLimits | None = None, warn: Callable[[str], None] = lambda _: None
+        self,
+        warn: Callable[[str], None] = lambda _: None,
+        *,
+        max_fail: int | None = None,
+        max_cost_usd: float | None = None,
+        max_tokens: int | None = None,
+        time_limit: float | None = None,
     ) -> None:
-        """`warn` is called, once each, for those that a budget cannot count."""
-        self.limits = limits or RunLimits()
+        """Limits of None: none. `warn` is called, once each, for those that cannot be counted."""
         self.warnings: list[str] = []
         """About the whole run."""
-        self._warn = warn
-        self._started = time.monotonic()
-        self._bad = 0
-        self._cost = Budget("--max-cost-usd", "cost", self.limits.max_cost_usd)
-        self._tokens = Budget("--max-tokens", "tokens", self.limits.max_tokens)
+        self._warn, self._max_fail, self._time_limit = warn, max_fail, time_limit
+        self._started, self._bad = time.monotonic(), 0
+        self._cost = Budget("--max-cost-usd", "cost", max_cost_usd)
+        self._tokens = Budget("--max-tokens", "tokens", max_tokens)
         self._reason: Stop | None = None
         self._check_budgets()
 
     @property
     def reason(self) -> Stop | None:
         """Why no more trials are started; None: more are."""
-        limit = self.limits.time_limit_seconds
+        limit = self._time_limit
         if limit is not None and time.monotonic() - self._started >= limit:
             self.stop(Stop(kind="time_limit", message=f"the time limit of {limit:g} s is up"))
         return self._reason
@@ -115,14 +105,10 @@ class StopPolicy:
             # That the agent fails without the skill is what a baseline is there to show.
             baseline = grade.variant == BASELINE
             self._bad += grade.status == "ERROR" or (grade.status == "FAIL" and not baseline)
-            limit = self.limits.max_fail
-            if limit is not None and self._bad >= limit:
+            if self._max_fail is not None and self._bad >= self._max_fail:
                 many = "1 trial" if self._bad == 1 else f"{self._bad} trials"
                 self.stop(Stop(kind="max_fail", message=f"{many} failed or met an error"))
-        used = list(_by_turns(record))
-        if record.simulated_end is not None:
-            used += _by_user(record.simulated_end.info)
-        used += _by_judges(grade.judging if grade is not None else record.judging)
+        used = list(_used(record, grade.judging if grade is not None else record.judging))
         finished = grade is not None
         self._cost.add([(who, usd) for who, usd, _ in used], finished=finished)
         self._tokens.add([(who, n) for who, _, n in used], finished=finished)
@@ -155,37 +141,26 @@ class StopPolicy:
                 self.stop(stop)
 
 
-def _by_turns(record: Record) -> Iterator[_Usage]:
-    """Agent and simulated user, in turns that no other record counts."""
+def _used(record: Record, judging: Judging | None) -> Iterator[_Usage]:
+    """By agent, simulated user and judges; turns that another record counts are left out."""
+    own = [turn for turn in record.turns if turn.held_by is None]
     engine = f"the engine {record.engine.profile}"
-    for turn in record.turns:
-        if turn.held_by is not None:
-            continue
-        yield from _by_user(turn.simulator)
-        for step in turn.executed():
-            tokens = step.usage.tokens() if step.usage is not None else None
-            if step.status == "completed":
-                yield engine, step.cost_usd, tokens
-            elif step.cost_usd is not None or step.usage is not None:
-                # What was broken off may report a part only, whoever the engine is.
-                yield engine, step.cost_usd or 0.0, 0 if step.usage is None else tokens
-
-
-def _by_judges(judging: Judging | None) -> Iterator[_Usage]:
+    for step in (step for turn in own for step in turn.executed()):
+        tokens = step.usage.tokens() if step.usage is not None else None
+        if step.status == "completed":
+            yield engine, step.cost_usd, tokens
+        elif step.cost_usd is not None or step.usage is not None:
+            # What was broken off may report a part only, whoever the engine is.
+            yield engine, step.cost_usd or 0.0, 0 if step.usage is None else tokens
+    users = [turn.simulator for turn in own]
+    users += [record.simulated_end.info] if record.simulated_end is not None else []
+    for info in users:
+        if info is not None and not info.cached:
+            who = f"the simulated user {info.model or ''}".rstrip()
+            yield who, info.cost_usd, info.usage.tokens() if info.usage is not None else None
     if judging is not None and judging.calls > judging.cached_calls:
-        usage = Usage(**judging.usage) if judging.usage else None
-        yield _usage("judge", judging.models, judging.cost_usd, usage)
-
-
-def _by_user(info: SimulatorInfo | None) -> Iterator[_Usage]:
-    if info is not None and not info.cached:
-        names = [info.model] if info.model is not None else []
-        yield _usage("simulated user", names, info.cost_usd, info.usage)
-
-
-def _usage(what: str, models: list[str], cost: float | None, usage: Usage | None) -> _Usage:
-    who = f"the {what} {' and '.join(models)}" if models else f"the {what}"
-    return who, cost, usage.tokens() if usage is not None else None
+        usage = Usage(**judging.usage).tokens() if judging.usage else None
+        yield f"the judge {' and '.join(judging.models)}".rstrip(), judging.cost_usd, usage
 
 
 def _used_up(budget: Budget) -> Stop:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillup.executors.budgets import Budget, RunLimits, StopPolicy
+from skillup.executors.budgets import Budget, StopPolicy
 from skillup.judges import grade_record
 from skillup.schema.grade import Grade, Judging, Stop
 from skillup.schema.record import EngineInfo, Record, SimulatorInfo, TurnError, TurnRecord, Usage
@@ -38,7 +38,7 @@ def graded(record: Record, judging: Judging | None = None, **more: Any) -> Grade
 
 def policy(*costs: float | None, tokens: int | None = None, **limits: Any) -> StopPolicy:
     """After trials that cost so much, each in a session of its own."""
-    stopping = StopPolicy(RunLimits(**limits))
+    stopping = StopPolicy(**limits)
     for number, usd in enumerate(costs):
         usage = None if tokens is None else Usage(input_tokens=tokens)
         record = a_trial(a_turn(session=f"t{number}", cost_usd=usd, usage=usage))
@@ -66,7 +66,7 @@ def test_what_another_record_counts_is_not_counted() -> None:
 
 
 def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:
-    stopping = StopPolicy(RunLimits(max_cost_usd=2.0))
+    stopping = StopPolicy(max_cost_usd=2.0)
     stopping.count(a_trial(a_turn(1, session="first", cost_usd=1.0)), None)
     record = a_trial(a_turn(1, session="second", cost_usd=0.25))
     stopping.count(record, graded(record))
@@ -77,7 +77,7 @@ def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:
 
 def test_who_reports_nothing_is_named_once_if_that_is_limited() -> None:
     shown: list[str] = []
-    stopping = StopPolicy(RunLimits(max_cost_usd=1.0), shown.append)
+    stopping = StopPolicy(shown.append, max_cost_usd=1.0)
     for session in ("a", "b"):
         simulator = SimulatorInfo(model="u")
         record = a_trial(a_turn(1, session=session, source="simulator", simulator=simulator))
@@ -90,7 +90,7 @@ def test_who_reports_nothing_is_named_once_if_that_is_limited() -> None:
 def test_what_used_nothing_reports_nothing_and_is_not_blamed() -> None:
     free = SimulatorInfo(model="u", cached=True)
     judging = Judging(calls=2, cached_calls=2, models=["m"])
-    stopping = StopPolicy(RunLimits(max_cost_usd=9.0, max_tokens=9000))
+    stopping = StopPolicy(max_cost_usd=9.0, max_tokens=9000)
     for record in (
         a_trial(a_turn(status="error", error=TurnError(kind="crash", message="it broke"))),
         a_trial(a_turn(status="skipped", started_at=None)),
