@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from math import sqrt
 from random import Random
 from statistics import fmean
@@ -12,12 +11,11 @@ import pytest
 
 from skillup.analysis import analyse
 from skillup.analysis.uplift import uplift_interval
-from skillup.engines.scripted_agent.script import choose_reply
 from skillup.schema.analysis import Uplift
 from skillup.schema.grade import Grade
 from skillup.stats.exact import PassCounts, stratified
 from skillup.stats.paired import interval_of_mean, mean_difference
-from tests.support.graded import a_grade, a_turn, grades_of, seed_of
+from tests.support.graded import a_grade, a_turn, grades_of
 
 # What the skill adds, paired by case.
 
@@ -114,38 +112,6 @@ def test_that_the_skill_is_used_is_not_what_it_adds() -> None:
     assert suite.turns.cases == 3, "what trials took is told of all that have a verdict"
 
 
-# Intervals of simulated runs, by the lots that the scripted agent itself draws.
-
-RUNS = 600
-
-
-class Agent:
-    """The scripted agent of a run, without its process: what it would answer."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._environment = monkeypatch
-
-    def passes(self, rate: float, job: str, trials: int) -> int:
-        """How many of `trials` are answered well, by a script that does so with chance `rate`."""
-        replies: list[dict[str, object]] = [{"say": "yes", "probability": rate}, {"say": "no"}]
-        return sum(self._says(replies, f"{job}/{n}") == "yes" for n in range(trials))
-
-    def _says(self, replies: list[dict[str, object]], job_id: str) -> object:
-        self._environment.setenv("SKILLUP_SCRIPTED_SEED", seed_of(job_id))
-        chosen = choose_reply(replies, "well?", 1, ())
-        assert chosen is not None
-        return chosen[0]["say"]
-
-
-@pytest.fixture
-def agent(monkeypatch: pytest.MonkeyPatch) -> Agent:
-    return Agent(monkeypatch)
-
-
-def tolerance(covered: float, runs: int = RUNS) -> float:
-    return 3 * sqrt(covered * (1 - covered) / runs) + 1e-9
-
-
 @pytest.mark.parametrize(
     "rates",
     [
@@ -155,47 +121,21 @@ def tolerance(covered: float, runs: int = RUNS) -> float:
     ],
 )
 def test_the_interval_of_a_suites_uplift_covers_it_at_least_as_often_as_it_says(
-    agent: Agent, rates: list[tuple[float, float]]
+    rates: list[tuple[float, float]],
 ) -> None:
-    true, runs = fmean(b - a for a, b in rates), 100
-    found = [uplift_interval(c, 0.95) for c in _suites(agent, rates, 5, runs)]
-    intervals = [interval for interval in found if interval is not None]
+    """Runs of five trials, without and with the skill, whose cases pass with these chances."""
+    random, true, runs = Random(1), fmean(b - a for a, b in rates), 200
 
-    assert len(intervals) == runs
-    covered = fmean(_holds(interval, true) for interval in intervals)
-    assert covered >= 0.95 - tolerance(0.95, runs)
+    def passed(rate: float) -> int:
+        return sum(random.random() < rate for _ in range(5))
+
+    intervals = [
+        uplift_interval([PassCounts(passed(a), 5, passed(b), 5) for a, b in rates], 0.95)
+        for _ in range(runs)
+    ]
+    limits = [interval for interval in intervals if interval is not None]
+    assert len(limits) == runs
+    covered = fmean(low - 1e-9 <= true <= high + 1e-9 for low, high in limits)
+    assert covered >= 0.95 - 3 * sqrt(0.95 * 0.05 / runs)
     # Nor is that because it says nothing.
-    assert fmean(high - low for low, high in intervals) < 0.6
-
-
-def test_the_interval_covers_what_the_skill_adds_in_cases_like_those_held(agent: Agent) -> None:
-    kinds = [(0.5, 0.8), (0.2, 0.9), (0.9, 0.9), (0.4, 0.3)]
-    true, runs = fmean(b - a for a, b in kinds), 100
-    covered = []
-    for run in range(runs):
-        random = Random(run)
-        (counts,) = _suites(agent, random.choices(kinds, k=12), 5, 1, f"{run}/")
-        differences = [c.passed_b / c.trials_b - c.passed_a / c.trials_a for c in counts]
-        interval = interval_of_mean(differences)
-        assert interval is not None
-        covered.append(_holds(interval, true))
-
-    assert fmean(covered) == pytest.approx(0.95, abs=tolerance(0.95, runs))
-
-
-def _holds(interval: tuple[float, float], true: float) -> bool:
-    return interval[0] - 1e-9 <= true <= interval[1] + 1e-9
-
-
-def _suites(
-    agent: Agent, rates: Sequence[tuple[float, float]], trials: int, runs: int, name: str = ""
-) -> Iterator[list[PassCounts]]:
-    """The cases of each run, held with these chances without and with the skill."""
-    for run in range(runs):
-        yield [
-            PassCounts(
-                agent.passes(without, f"{name}{run}/{case}/without", trials), trials,
-                agent.passes(with_skill, f"{name}{run}/{case}/with", trials), trials,
-            )
-            for case, (without, with_skill) in enumerate(rates)
-        ]  # fmt: skip
+    assert fmean(high - low for low, high in limits) < 0.6

@@ -92,14 +92,6 @@ def only(suites: list[SuiteHistory]) -> SuiteHistory:
     return suite
 
 
-def test_a_case_that_a_run_did_not_hold_has_a_gap_there() -> None:
-    suite = only(histories(rows_of({"a": "p"}, {"a": "p", "b": "f"}), SeriesFilter(), 20))
-    assert [[own.state for own in case.tallies] for case in suite.cases] == [
-        ["pass", "pass"],
-        ["absent", "fail"],
-    ]
-
-
 @pytest.mark.parametrize(
     ("cases", "state"),
     [

@@ -167,18 +167,5 @@ def test_what_was_not_run_does_not_bury_what_was_lost() -> None:
     assert rows[41] == ""
 
 
-@pytest.mark.parametrize("width", [50, 120])
-def test_long_lines_are_folded_at_words(width: int) -> None:
-    words = "they are still there, all three of them, `gone` is nowhere; nothing was removed"
-    a = a_run("a", {"short": "p" * 10, "c2": "p" * 10})
-    b = a_run("b", {"short": "f" * 10, "c2": "pf" * 5})
-    trials = (replace(t, reason="" if t.status == "PASS" else words) for t in b.trials)
-    lines = printed(compare_runs(a, replace(b, trials=tuple(trials)), 0.95), width).splitlines()
-    assert max(map(len, lines)) <= width
-    text = " ".join(" ".join(lines).split())
-    assert f"short 10/10 → 0/10 surely (p < 0.0001); {words}" in text
-    assert "lower in 2, higher in 0 of 2 cases; more than chance, p < 0.0001" in text
-
-
 def test_names_cannot_steer_the_terminal() -> None:
     assert "\x1b" not in printed(compared({"\x1b[31mx": "p"}, {"\x1b[31mx": "f"}))

@@ -65,12 +65,6 @@ def test_several_trials_make_a_table_and_name_what_wavers() -> None:
     assert "flaky: wavers (2/3), nearly (299/300)" in rows
 
 
-def test_decisions_and_what_they_saved() -> None:
-    info = {"request": {"until_decided": True}}
-    (sheet,) = sheets_of(analyse(grades_of("c", "p" * 30), info))
-    assert "above 80%" in [cell.text for cell in sheet.rows[0]]
-
-
 def test_the_baseline_is_compared_case_by_case_and_in_what_it_took() -> None:
     usage, bare = ({"input_tokens": n, "output_tokens": 500} for n in (1500, 500))
     rows = rows_of(

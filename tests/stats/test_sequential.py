@@ -63,28 +63,6 @@ def test_the_chance_to_be_wrong_is_at_most_what_is_stated(rate: float, threshold
         assert found.below <= ALPHA
 
 
-@pytest.mark.parametrize(
-    ("rate", "threshold", "side", "most"),
-    [
-        (1.0, 0.8, "above", 16),
-        (0.99, 0.8, "above", 21),
-        (0.95, 0.8, "above", 42),
-        (0.5, 0.8, "below", 22),
-        (0.3, 0.8, "below", 9),
-        (0.0, 0.8, "below", 3),
-        (1.0, 0.9, "above", 33),
-        (0.99, 0.9, "above", 50),
-        (0.5, 0.9, "below", 10),
-    ],
-)
-def test_a_rate_that_is_clear_is_decided_soon(
-    rate: float, threshold: float, side: str, most: int
-) -> None:
-    found = chances(rate, threshold)
-    assert getattr(found, side) > 0.95
-    assert found.mean_trials <= most
-
-
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.8, 0.95])
 @pytest.mark.parametrize(
     ("passes", "failures"), [(0, 0), (1, 0), (0, 3), (7, 2), (20, 20), (60, 1)]
