@@ -19,7 +19,7 @@ from skillup.checks.context import (
     plain,
     quoted,
 )
-from skillup.checks.text import Searcher, TextSearch, first_difference
+from skillup.checks.text import Searcher, find_text, first_difference
 from skillup.schema.check_specs import FileContains, GoldenFile
 from skillup.schema.grade import EvidenceSpan
 from skillup.schema.patterns import outside_problem
@@ -162,8 +162,8 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
         if wanted.matches is not None:
             span = searcher.find(wanted.matches, text)
         else:
-            search = TextSearch(content, case_sensitive=subject.case_sensitive)
-            span = search.find(wanted.content or "")
+            sensitive = subject.case_sensitive
+            span = find_text(content, wanted.content or "", case_sensitive=sensitive)
         if span is not None:
             start, end = original_span(content, span)
             place = subject.span(subject.last, "file", path=path, start=start, end=end)

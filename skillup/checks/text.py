@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -36,36 +37,24 @@ def folded(text: str, *, case_sensitive: bool) -> str:
     return plain(text) if case_sensitive else plain(plain(text).casefold())
 
 
-class TextSearch:
-    """A text that pieces are looked for in."""
+def find_all(text: str, piece: str, *, case_sensitive: bool) -> Iterator[Span]:
+    """Each place where `piece` stands in the plain form of `text`; they do not overlap."""
+    text, wanted = plain(text), plain(piece)
+    folded = text if case_sensitive else text.casefold()
+    wanted = wanted if case_sensitive else wanted.casefold()
+    places: Sequence[int] = range(len(text) + 1)  # of each folded character, its place in `text`
+    if len(folded) != len(text):  # folding can lengthen (ß → ss)
+        places = [i for i, one in enumerate(text) for _ in one.casefold()]
+    start = folded.find(wanted)
+    while start >= 0:
+        end = start + len(wanted)
+        yield (places[start], places[end - 1] + 1) if wanted else (0, 0)
+        start = folded.find(wanted, end) if wanted else -1
 
-    __slots__ = ("_folded", "_origins", "case_sensitive", "text")
 
-    def __init__(self, text: str, *, case_sensitive: bool) -> None:
-        self.text = plain(text)
-        self.case_sensitive = case_sensitive
-        self._folded = self.text if case_sensitive else self.text.casefold()
-        self._origins: list[int] | None = None
-
-    def find(self, piece: str) -> Span | None:
-        """Where `piece` stands in `text` first."""
-        return next(self.find_all(piece), None)
-
-    def find_all(self, piece: str) -> Iterator[Span]:
-        """Each place where `piece` stands in `text`; those of one do not overlap."""
-        wanted = plain(piece)
-        if not self.case_sensitive:
-            wanted = wanted.casefold()
-        start = self._folded.find(wanted)
-        while start >= 0:
-            end = start + len(wanted)
-            if len(self._folded) == len(self.text) or start == end:
-                yield start, end
-            else:  # folding can lengthen (ß → ss)
-                if self._origins is None:  # of each folded character, its place in `text`
-                    self._origins = [i for i, one in enumerate(self.text) for _ in one.casefold()]
-                yield self._origins[start], self._origins[end - 1] + 1
-            start = self._folded.find(wanted, end) if wanted else -1
+def find_text(text: str, piece: str, *, case_sensitive: bool) -> Span | None:
+    """Where `piece` stands first."""
+    return next(find_all(text, piece, case_sensitive=case_sensitive), None)
 
 
 class Searcher:
@@ -140,8 +129,8 @@ def look(
 
 def contains(spec: TextSet, subject: CheckSubject) -> Finding:
     """The answer contains texts."""
-    search = TextSearch(subject.answer, case_sensitive=subject.case_sensitive)
-    return look(subject, search.text, search.find_all, spec)
+    find = partial(find_all, subject.answer, case_sensitive=subject.case_sensitive)
+    return look(subject, plain(subject.answer), find, spec)
 
 
 def matches(spec: TextSet, subject: CheckSubject) -> Finding:

@@ -18,7 +18,7 @@ from skillup.checks.context import (
     plain,
 )
 from skillup.checks.json_values import as_text, same_value, shown
-from skillup.checks.text import Searcher, TextSearch
+from skillup.checks.text import Searcher, find_text
 from skillup.schema.check_specs import ArgMatch, ToolCount, ToolMatch, ToolSequence
 from skillup.schema.grade import EvidenceSpan
 from skillup.schema.record import ToolCall
@@ -146,10 +146,9 @@ class CallMatcher:
             match.equals, found.value, case_sensitive=exact, partly=True
         ):
             return False
-        if match.contains is not None:
-            search = TextSearch(found.text, case_sensitive=exact)
-            if search.find(match.contains) is None:
-                return False
+        piece = match.contains
+        if piece is not None and find_text(found.text, piece, case_sensitive=exact) is None:
+            return False
         if match.matches is not None:
             return self._searcher.search(match.matches, plain(found.text)) is not None
         return True
@@ -169,8 +168,8 @@ class CallMatcher:
                 hit = self._searcher.search(match.matches, plain(found.text))
                 span = None if hit is None else hit.span()
             elif match.contains is not None:
-                search = TextSearch(found.text, case_sensitive=self._case_sensitive)
-                span = search.find(match.contains)
+                sensitive = self._case_sensitive
+                span = find_text(found.text, match.contains, case_sensitive=sensitive)
             where: dict[str, object] = {"argument": found.name}
             if span is not None:
                 pieces.append(f"{path}: {around(plain(found.text), span)}")

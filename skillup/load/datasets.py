@@ -31,7 +31,6 @@ QUERY = "query"
 MESSAGE = ("query", "question", "prompt", "message")
 EXPECTED = ("response", "answer", "output")
 HISTORY = ("history", "chat_history", "messages")
-SYSTEM = ("system_prompt", "system")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _LEADS = frozenset({"prompt", "turns", "conversation", "transcript"})
 
@@ -282,8 +281,7 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
         raise NotAnItemError("an item without `input`", fix)
     given, metadata = value["input"], value.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
-    item_id = default_id if value.get("id") is None else value["id"]
-    if not isinstance(item_id, str | int) or isinstance(item_id, bool) or not str(item_id).strip():
+    if not isinstance(item_id := value.get("id") or default_id, str | int):
         raise NotAnItemError("its `id` is neither a text nor a whole number", "write a text")
     fields = given if isinstance(given, dict) else {}
     query = given if isinstance(given, str) else _first_text(fields, MESSAGE)
@@ -306,7 +304,6 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
         is_past = earlier is not None or beside
         index = _place_of(history, query, expected) if is_past else None
     spoken = next((m for m in raw or () if isinstance(m, dict) and m.get("role") == "system"), {})
-    systems = (_first_text(fields, SYSTEM), _first_text(spoken, ("content",)))
     tags = metadata.get("tags", [])
     answered = _texts_of(given_output)
     return DatasetItem(
@@ -314,7 +311,7 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
         line=line,
         query=query,
         expected=expected,
-        system=next(filter(None, systems), None) or _first_text(metadata, SYSTEM),
+        system=_first_text(spoken, ("content",)),
         history=history,
         message_index=index,
         tags=[str(tag) for tag in (tags if isinstance(tags, list) else [tags])],
@@ -360,8 +357,6 @@ def _texts_of(section: Any) -> dict[str, str]:
 # The messages of an item, as OpenAI's chat API writes them, as a case's `input.history`.
 
 _ROLES = {"human": "user", "ai": "assistant"} | {r: r for r in ("user", "assistant", "tool")}
-OF_A_MESSAGE = frozenset({"role", "content", "message_index", "tool_call_id", "tool_calls"})
-"""All the keys of a message that are looked at."""
 
 
 def _messages_of(value: Any) -> list[dict[str, Any]]:

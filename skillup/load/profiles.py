@@ -24,23 +24,23 @@ _REFERENCE = re.compile(
 )
 
 
+_SET_IT = "set it, or give a default: ${VAR:-default}"
+_NO_REFERENCE = "write ${VAR}, ${VAR:-default} or ${VAR?message}; for the text itself, write $${"
+
+
 class MissingVariableError(LookupError):
-    """A variable that is not set and has no default; the text says which, and the message given."""
+    """A reference without a value, or what only looks like one: the text says which."""
 
-    fix = "set it, or give a default: ${VAR:-default}"
-
-
-class BadReferenceError(MissingVariableError):
-    """``${`` that begins no reference known here: left as it is, it would reach the agent."""
-
-    fix = "write ${VAR}, ${VAR:-default} or ${VAR?message}; for the text itself, write $${"
+    def __init__(self, message: str, fix: str = _SET_IT) -> None:
+        super().__init__(message)
+        self.fix = fix
 
 
 def expand(text: str, environment: Mapping[str, str]) -> str:
     """`text` with every reference replaced, as a POSIX shell does. ``$$`` is a dollar sign.
 
-    Raises MissingVariableError for a variable that is not set and has no default, and
-    BadReferenceError (one of these) for what only looks like a reference.
+    Raises MissingVariableError for a variable that is not set and has no default, and for what
+    only looks like a reference: left as it is, it would reach the agent.
     """
 
     def value(match: re.Match[str]) -> str:
@@ -49,9 +49,10 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
         name, operator, rest = match["name"], match["operator"] or "", match["rest"] or ""
         # What was written is not repeated: somebody may have pasted a key there.
         if match["bad"] is not None:
-            raise BadReferenceError("`${` begins no reference to a variable here")
+            raise MissingVariableError("`${` begins no reference to a variable here", _NO_REFERENCE)
         if "${" in rest:
-            raise BadReferenceError(f"a reference within the reference to {name}")
+            message = f"a reference within the reference to {name}"
+            raise MissingVariableError(message, _NO_REFERENCE)
         found = environment.get(name)
         if found is not None and (found or ":" not in operator):
             return found
@@ -117,8 +118,7 @@ def check_profile(
     problems: list[Problem] = []
     data = _expand_all(document.data, (), environment, document, problems)
     if lenient:
-        fix = MissingVariableError.fix
-        problems = [replace(p, severity="warning") if p.fix == fix else p for p in problems]
+        problems = [replace(p, severity="warning") if p.fix == _SET_IT else p for p in problems]
     if not data.get("name"):
         data = {**data, "name": path.stem}
     try:

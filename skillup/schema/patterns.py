@@ -6,6 +6,7 @@ written for Go (skill-up) are read too.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -129,11 +130,8 @@ def outside_suite(script: str) -> str | None:
     plain = script.replace("\\", "/")
     if plain.startswith(("/", "~/")) or plain[1:3] == ":/":
         return f"the script {script} is named by an absolute path, and would be missing elsewhere"
-    depth = 0
-    for part in plain.split("/"):
-        depth += {"..": -1, ".": 0, "": 0}.get(part, 1)
-        if depth < 0:
-            return f"the script {script} lies outside of the suite"
+    if posixpath.normpath(plain).split("/")[0] == "..":
+        return f"the script {script} lies outside of the suite"
     return None
 
 

@@ -236,7 +236,7 @@ def test_fields_of_an_expected_answer_are_variables_and_one_without_text_is_told
 def test_what_items_say_is_no_template(tmp_path: Path) -> None:
     """V12: words of a dataset are data: they neither fail to load nor take values."""
     item = {
-        "input": {"query": "use {{x}}", "system": "be {{y}}"},
+        "input": {"query": "use {{x}}"},
         "metadata": {"history": [{"role": "user", "content": "<<query>> {{z}}"}, PAST[1]]},
     }
     loaded = load(tmp_path, item).or_raise()

@@ -9,7 +9,6 @@ import pytest
 from skillup.adapters import ADAPTERS
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.load.profiles import (
-    BadReferenceError,
     MissingVariableError,
     check_profile,
     expand,
@@ -148,6 +147,6 @@ def test_a_variable_that_is_not_set_is_told(text: str, said: str) -> None:
     "text", ["${", "${A", "${}", "${1}", "${A:=x}", "${A B}", "${NONE:-${A}}", "${9secret}"]
 )
 def test_what_only_looks_like_a_reference_is_refused_without_repeating_it(text: str) -> None:
-    with pytest.raises(BadReferenceError) as caught:
+    with pytest.raises(MissingVariableError) as caught:
         expand(text, SET)
     assert "secret" not in str(caught.value)
