@@ -87,18 +87,6 @@ def test_setup_commands_run_in_order_in_the_workspace_and_see_everything(
     }
 
 
-def test_a_failing_setup_command_stops_with_its_output(preparation: Preparation) -> None:
-    error = preparation.error(
-        {"setup": ["touch first", "echo out; echo err >&2; exit 7", "touch third"]}
-    )
-    assert error.kind == "setup"
-    assert "exit code 7" in error.message
-    assert "`context.setup`" in error.message
-    assert "out" in error.evidence
-    assert "err" in error.evidence
-    assert sorted(tree_of(preparation.root)) == ["first"]
-
-
 def test_a_setup_command_that_hangs_is_ended(preparation: Preparation) -> None:
     error = preparation.error({"setup": ["echo begun; sleep 300"]}, timeout_seconds=1.0)
     assert "did not end within 1 s" in error.message

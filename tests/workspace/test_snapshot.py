@@ -27,69 +27,39 @@ def sha(content: bytes) -> str:
 
 
 def test_files_links_and_modes_are_seen_and_contents_kept(tmp_path: Path, blobs: BlobStore) -> None:
-    root = make_tree(tmp_path / "w", {"b/x.sh": "run", "a": b"\0\xff", "b.txt": ""})
-    (root / "b" / "x.sh").chmod(0o755)
-    os.symlink("./b", root / "link")  # noqa: PTH211 - as it is written
-    (root / "empty").mkdir()
-    snapshot = take_snapshot(root, blobs)
-    assert snapshot.files == {
-        "a": FileState(sha256=sha(b"\0\xff"), size=2),
-        "b.txt": FileState(sha256=sha(b""), size=0),
-        "b/x.sh": FileState(sha256=sha(b"run"), size=3, executable=True),
-        "link": FileState(sha256=None, size=3, link="./b"),
-    }
-    assert list(snapshot.files) == sorted(snapshot.files)
-    assert snapshot.notes == ()
-    assert blobs.read_state(snapshot.files["a"]) == b"\0\xff"
-
-
-def test_what_is_in_git_is_left_out_and_what_looks_like_it_is_not(
-    tmp_path: Path, blobs: BlobStore
-) -> None:
-    root = make_tree(
-        tmp_path / "w", {".git/HEAD": "", "sub/.git/HEAD": "", ".gitignore": "", "x.git/y": ""}
-    )
-    make_tree(root / "worktree", {".git": "gitdir: elsewhere"})
-    assert list(take_snapshot(root, blobs).files) == [".gitignore", "worktree/.git", "x.git/y"]
-
-
-def test_odd_names_are_kept_and_those_that_are_no_utf8_escaped(
-    tmp_path: Path, blobs: BlobStore
-) -> None:
+    """S6: the record does not tell whether a link's target is there."""
     names = ["with space", "Grüße 你好", "new\nline", "-rf", "*"]
-    root = make_tree(tmp_path / "w", {f"{name}/{name}": "x" for name in names})
-    shown = [f"{name}/{name}" for name in names]
-    if sys.platform != "darwin":  # its file systems have UTF-8 names only
-        (root / os.fsdecode(b"\xff.txt")).write_text("x")
-        shown.append(r"\xff.txt")
-    state = FileState(sha256=sha(b"x"), size=1)
-    assert take_snapshot(root, blobs).files == dict.fromkeys(sorted(shown), state)
-
-
-def test_fifos_and_sockets_are_noted_and_nobody_waits_for_them(
-    tmp_path: Path, blobs: BlobStore
-) -> None:
-    root = make_tree(tmp_path / "w", {"a": "x"})
+    root = make_tree(tmp_path / "w", {"b/x.sh": "run", "a": b"\0\xff", "x.git/y": ""})
+    make_tree(root, {".git/HEAD": "", "sub/.git/HEAD": "", ".gitignore": "", "w/.git": ""})
+    make_tree(root, {f"{name}/{name}": "x" for name in names})
+    (root / "b" / "x.sh").chmod(0o755)
+    links = {"good": "./a", "gone": "b/none", "circle": "circle", "out": str(tmp_path)}
+    for name, target in links.items():
+        os.symlink(target, root / name)  # noqa: PTH211 - as it is written
+    (root / "empty").mkdir()
     os.mkfifo(root / "pipe")
+    no_utf8 = sys.platform != "darwin"  # its file systems have UTF-8 names only
+    if no_utf8:
+        (root / os.fsdecode(b"\xff.txt")).write_text("x")
+
     snapshot = take_snapshot(root, blobs)
-    assert list(snapshot.files) == ["a"]
+
+    states = {
+        "a": FileState(sha256=sha(b"\0\xff"), size=2),
+        "b/x.sh": FileState(sha256=sha(b"run"), size=3, executable=True),
+        **dict.fromkeys([".gitignore", "w/.git", "x.git/y"], FileState(sha256=sha(b""), size=0)),
+    }
+    odd = [f"{name}/{name}" for name in names] + [r"\xff.txt"] * no_utf8
+    states |= dict.fromkeys(odd, FileState(sha256=sha(b"x"), size=1))
+    found = {path: state for path, state in snapshot.files.items() if state.link is None}
+    assert found == states
+    assert list(snapshot.files) == sorted(snapshot.files)
+    assert {name: snapshot.files[name].link for name in links} == links
+    dangling = {name: snapshot.files[name].dangling for name in links}
+    assert dangling == {"good": False, "gone": True, "circle": True, "out": False}
     assert snapshot.notes == ("pipe is a FIFO, socket or device; it was left out",)
     assert snapshot.unseen == ("pipe",)
-
-
-def test_links_that_lead_to_nothing_are_told_from_others(tmp_path: Path, blobs: BlobStore) -> None:
-    """S6: the record does not tell whether a link's target is there."""
-    root = make_tree(tmp_path / "w", {"a": "x"})
-    for name, target in {
-        "good": "a",
-        "gone": "b",
-        "circle": "circle",
-        "out": str(tmp_path),
-    }.items():
-        (root / name).symlink_to(target)
-    files = take_snapshot(root, blobs).files
-    dangling = {name: state.dangling for name, state in files.items() if state.link is not None}
-    assert dangling == {"good": False, "gone": True, "circle": True, "out": False}
+    assert blobs.read_state(snapshot.files["a"]) == b"\0\xff"
 
 
 def test_what_cannot_be_read_is_there_but_has_no_hash(tmp_path: Path, blobs: BlobStore) -> None:

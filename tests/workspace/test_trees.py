@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,6 @@ from skillup.workspace.failures import (
 )
 from skillup.workspace.trees import copy_fixture, copy_workspace, stays_inside
 from tests.support.trees import make_tree, tree_of
-
-ODD_NAMES = ["with space", "Grüße 你好", "new\nline", "-rf", "*", "'\"", "..dots", "trailing "]
 
 
 def test_permissions_times_and_empty_directories_are_kept(tmp_path: Path) -> None:
@@ -54,21 +51,13 @@ def test_a_fixture_with_a_link_that_leads_out_or_a_fifo_is_refused_before_it_is_
     assert tree_of(tmp_path / "to") == {}
 
 
-def test_a_workspace_is_copied_with_git_and_links_and_without_sockets(tmp_path: Path) -> None:
+def test_a_workspace_is_copied_with_git_and_links_and_without_fifos(tmp_path: Path) -> None:
     source = make_tree(tmp_path / "from", {".git/HEAD": "ref", "a": "x"})
     links = {"out": "/etc/hosts", "one": "./a", "two": "b/../a", "three": "missing"}
     for name, target in links.items():
         os.symlink(target, source / name)  # noqa: PTH211 - as it is written
     os.mkfifo(source / "pipe")
-    with socket.socket(socket.AF_UNIX) as server:
-        # The path of a socket may only be short.
-        here = Path.cwd()
-        os.chdir(source)
-        try:
-            server.bind("s")
-        finally:
-            os.chdir(here)
-        copy_workspace(source, tmp_path / "to")
+    copy_workspace(source, tmp_path / "to")
     copied = {name: f"-> {target}" for name, target in links.items()}
     assert tree_of(tmp_path / "to") == {"a": "x", **copied}
     assert (tmp_path / "to" / ".git" / "HEAD").read_text() == "ref"
