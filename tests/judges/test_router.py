@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -49,32 +48,6 @@ def judge(of: JudgeRouter, written: dict[str, Any], root: Path) -> Grade:
             return await grade(recorded.record, recorded.read_file, of)
 
     return anyio.run(main)
-
-
-def script(root: Path, name: str, text: str) -> None:
-    (root / name).write_text(f"#!/bin/sh\n{text}\n")
-    (root / name).chmod(0o755)
-
-
-def test_models_and_scripts_answer_side_by_side(tmp_path: Path) -> None:
-    (tmp_path / "judge.yaml").write_text(json.dumps({"rules": [{"answer": PASS}]}))
-    script(tmp_path, "yes.sh", "exit 0")
-    script(tmp_path, "no.sh", "exit 1")
-    written = case(
-        {"script": "no.sh"},
-        RUBRIC,
-        {"contains": {"any": ["Shall"]}},
-        {"script": "yes.sh"},
-        judge_model={"model": "scripted:judge.yaml"},
-    )
-    graded = judge(router(tmp_path), written, tmp_path)
-    found = [(check.kind, check.passed, check.error) for check in graded.turns[0].checks]
-    assert found == [
-        ("script", False, None),
-        ("rubric", True, None),
-        ("contains", True, None),
-        ("script", True, None),
-    ]
 
 
 def test_an_old_record_is_judged_again_without_a_request(tmp_path: Path) -> None:

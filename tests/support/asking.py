@@ -69,7 +69,6 @@ def asking(
     *,
     environment: Mapping[str, str] = KEYS,
     cached: AnswerCache | None = None,
-    at_once: int = 8,
     rate_limiter: RateLimiter | None = None,
     suite_root: Path = Path(),
 ) -> T:
@@ -78,7 +77,7 @@ def asking(
     async def main() -> T:
         kept, limiter = cached or AnswerCache(), rate_limiter or RateLimiter(0)
         mask = Secrets.from_environment(environment).mask
-        models = Models(environment, mask, kept, at_once, limiter)
+        models = Models(environment, mask, kept, limiter)
         try:
             return await work(models.asker(suite_root))
         finally:

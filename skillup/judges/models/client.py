@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from skillup.judges.models.remote import RemoteModels
 
 
+_AT_ONCE = 8  # Requests that may be under way
+
+
 class _NoAnswerError(Exception):
     """There is none to keep; `answer` says why."""
 
@@ -55,7 +58,6 @@ class Models:
     environment: Mapping[str, str]  # The user's own; keys and addresses are taken from it
     mask: Callable[[str], str]  # Hides secrets: from the models that are asked, too
     answers: AnswerCache = field(default_factory=AnswerCache)  # Where answers are kept
-    at_once: int = 8  # Requests that may be under way at the same time
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)
     """The ways to providers, shared with agents that judge or play the user."""
     _remote: RemoteModels | None = field(init=False, default=None)
@@ -131,7 +133,7 @@ class Models:
         if self._remote is None:
             from skillup.judges.models.remote import RemoteModels
 
-            limiter = anyio.CapacityLimiter(self.at_once)
+            limiter = anyio.CapacityLimiter(_AT_ONCE)
             self._remote = RemoteModels(limiter, self.rate_limiter)
         return await self._remote.ask(question, endpoint)
 

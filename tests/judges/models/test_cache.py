@@ -57,19 +57,6 @@ def test_what_runs_share_is_kept_in_each_run_too(server: ModelServer, tmp_path: 
     assert len(server.requests) == 1
 
 
-def test_a_file_that_answers_another_question_is_not_there(
-    server: ModelServer, tmp_path: Path
-) -> None:
-    asked, other = (question("anthropic", server.url, text) for text in ("One?", "Other?"))
-    ask(cache(tmp_path), asked)
-    (file,) = tmp_path.glob("*.json")
-    ask(cache(tmp_path), other)
-    (copied,) = set(tmp_path.glob("*.json")) - {file}
-    copied.write_bytes(file.read_bytes())
-    assert not ask(cache(tmp_path), other)[0].cached
-    assert ask(cache(tmp_path), asked)[0].cached
-
-
 def test_errors_are_not_kept(tmp_path: Path) -> None:
     broken = True
 

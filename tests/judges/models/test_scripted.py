@@ -69,23 +69,6 @@ def test_conditions(tmp_path: Path, when: str, applies: bool) -> None:
     assert answer.value.passed is applies
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("rules: []\n", "strict.yaml:1:1: rules: it is empty"),
-        ("rules:\n  - when: x\n", "strict.yaml:2:5: rules[0]: a rule needs one of"),
-        ("rules:\n  - when: '('\n    answer: {}\n", "is not a valid regex"),
-        ("rules: [\n", "strict.yaml:"),
-        ("rule: []\n", "did you mean"),
-    ],
-)
-def test_a_script_that_is_wrong_says_where(tmp_path: Path, text: str, said: str) -> None:
-    script(tmp_path, text)
-    (answer,) = ask(tmp_path, asked())
-    assert answer.value is None
-    assert said in (answer.error or "")
-
-
 def test_an_edited_script_is_read_again_and_a_run_keeps_its_answer(tmp_path: Path) -> None:
     script(tmp_path, f"rules:\n  - {YES}\n")
     run = tmp_path / "run"
@@ -135,7 +118,9 @@ def test_each_criterion_is_decided_by_what_the_judged_answer_says(
             "none of the `criteria` of scripted:judges/strict.yaml is about c1: It asks",
         ),
         ("criteria: [{when: weather}]", "add `found` or `not_found`"),
-        ("criteria: []", "it is empty"),
+        ("rules: []\n", "strict.yaml:1:1: rules: it is empty"),
+        ("rules:\n  - when: x\n", "strict.yaml:2:5: rules[0]: a rule needs one of"),
+        ("rules:\n  - when: '('\n    answer: {}\n", "is not a valid regex"),
         ("{}", "add `rules` or `criteria`"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from skillup.judges.llm.subject import exchanges_of, material
 from skillup.judges.material import LONGEST_IN_ALL, Material, harmless
-from skillup.schema.record import ToolCall, ToolResult, TranscriptItem, WorkspaceChanges
+from skillup.schema.record import WorkspaceChanges
 from tests.support.records import Recorded, call, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
 
@@ -151,27 +151,3 @@ def test_a_long_conversation_keeps_its_beginning_and_above_all_its_end() -> None
     assert material.parts[-1].text.startswith("answer 199 ")
     assert "without the middle" in material.notes[0]
     assert "did not see" in material.notes[1]
-
-
-def test_what_was_done_is_shown_in_order() -> None:
-    items = [
-        TranscriptItem(type="message", text="Let me look."),
-        TranscriptItem(type="reasoning", text="secret thoughts"),
-        TranscriptItem(
-            type="tool_call",
-            tool_call=ToolCall(id="x", name="Read", kind="read", arguments={"path": "ä"}),
-            agent="helper",
-        ),
-        TranscriptItem(
-            type="tool_result", tool_result=ToolResult(call_id="x", status="error", content="gone")
-        ),
-        TranscriptItem(type="message", text="There is none."),
-    ]
-    turn = make_turn("There is none.", transcript=items, content="Which?")
-    assert [(part.label, part.text) for part in shown(make_record(turn)).parts] == [
-        ("turn 1 · user", "Which?"),
-        ("turn 1 · agent, while it worked", "Let me look."),
-        ("turn 1 · tool call 1: Read (read) (by the sub-agent helper)", '{"path": "ä"}'),
-        ("turn 1 · result of tool call 1 (error)", "gone"),
-        ("turn 1 · answer", "There is none."),
-    ]

@@ -54,11 +54,6 @@ def relevance(**spec: Any) -> list[Any]:
     [
         (talk(("Which is France's capital?", "Paris."), ("Its people?", "2 million."),
               ("Any sights?", "The Louvre.")), {"threshold": 0.8}, 1, 1.0, True),
-        (talk(("Hi!", "Hello! What can I do for you?"), ("How are you?", "Well, and you?")),
-         {"threshold": 0.8}, 1, 1.0, True),
-        (talk(("When is Paris at its best?", "In spring.")), {"threshold": 0.9}, 1, 1.0, True),
-        (talk(*[(f"question {n}", f"answer {n}") for n in range(3)]),
-         {"threshold": 0.9, "window_size": 3}, 1, 1.0, True),
         (talk(*[(f"question {n}", f"answer {n}") for n in range(4)]),
          {"threshold": 0.9, "window_size": 3}, 2, 1.0, True),
         (SUMS, {"threshold": 0.8, "window_size": 2}, 2, 0.5, False),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skillup.judges.rejudge.changes import compare
-from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
+from skillup.schema.grade import CheckResult, Grade, TurnGrade
 from tests.support.stored import a_grade
 
 
@@ -86,26 +86,6 @@ def test_a_line_that_was_reworded_is_the_same() -> None:
     assert said(grade(*before), grade(*after)) == [("changed", "turn 1", "rubric 'Asks first'")]
     assert [kind for kind, *_ in said(grade(*before), grade(after[0]))] == ["added"] + 2 * [
         "removed"
-    ]
-
-
-def test_checks_of_follow_ups() -> None:
-    def with_follow_up(result: CheckResult) -> Grade:
-        follow_up = FollowUpGrade(
-            label="first follow-up",
-            asked_by=[0],
-            content="sure?",
-            response="yes",
-            passed=result.passed,
-            score=result.score,
-            checks=[result],
-        )
-        whole = grade(check())
-        turn = whole.turns[0].model_copy(update={"follow_ups": [follow_up]})
-        return whole.model_copy(update={"turns": [turn]})
-
-    assert said(with_follow_up(check("f")), with_follow_up(failed("f"))) == [
-        ("flipped", "turn 1, first follow-up", "f")
     ]
 
 
