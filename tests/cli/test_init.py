@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from skillup.app.suites.new import request_from
 from tests.support.project import Project
 
 SKILL = """
@@ -47,26 +48,14 @@ def test_what_it_writes_validates_and_passes_as_it_is(skill: Project) -> None:
     assert "next: cd sk && skillup run .\n" in outcome.stderr
 
 
-@pytest.mark.parametrize(
-    ("description", "request_"),
-    [
-        (
-            "Writes CHANGELOG entries. Use when the user asks for release notes, a changelog or x.",
-            "I need release notes. Can you help me with that?",
-        ),
-        ("Use if the user needs a rota: for teams", "I need a rota. Can you help me with that?"),
-        ("Writes CHANGELOG entries from git history.", "Can you help me with log keeper?"),
-    ],
-)
-def test_the_request_is_something_that_a_user_would_say(
-    project: Project, description: str, request_: str
-) -> None:
-    project.write({"s/SKILL.md": f"---\nname: log-keeper\ndescription: '{description}'\n---\nx\n"})
-
-    assert project.run("init", "s").exit_code == 0
-    assert f'content: "{request_}"' in (
-        project.root / "s/evals/cases/uses-the-skill.yaml"
-    ).read_text("utf-8")
+def test_the_request_is_something_that_a_user_would_say() -> None:
+    for description, request in {
+        "Writes entries. Use when the user asks for release notes, or x.": "I need release notes.",
+        "Use if the user needs a rota: for teams": "I need a rota.",
+        "Cleans logs. Use whenever the user wants to rotate logs.": "I want to rotate logs.",
+    }.items():
+        assert request_from(description, "x") == f"{request} Can you help me with that?"
+    assert request_from("Writes entries.", "log-keeper") == "Can you help me with log keeper?"
 
 
 def test_engine_and_request_can_be_given(skill: Project) -> None:

@@ -79,7 +79,7 @@ def ended(program: str, argument: str, cwd: Path) -> tuple[int, str, str]:
 
 @pytest.mark.parametrize(
     "module",
-    ["skillup.cli.signals", "skillup.cli.errors", "typer", "skillup.cli.main", "pydantic"],
+    ["skillup.cli.signals", "typer", "pydantic"],
 )
 def test_while_libraries_are_imported(module: str, tmp_path: Path) -> None:
     assert ended(AT_IMPORT, module, tmp_path) == (130, "", "interrupted\n")

@@ -40,18 +40,6 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path).write({"cases/eval.yaml": "name: lab\n", "cases/leak.yaml": CASE})
 
 
-def test_a_masked_record_gives_the_grade_of_the_run(project: Project) -> None:
-    held = project.run("run", "cases", "--out", "run", env=KEY)
-    assert held.exit_code == 1, held.stderr
-    trial = project.root / "run/trials/leak/scripted/with_skill/1"
-    before = (trial / "grading.json").read_bytes()
-    assert SECRET.encode() not in before + (trial / "record.json").read_bytes()
-
-    again = project.run("judge", "run")
-
-    assert (again.exit_code, "nothing changed" in again.stderr) == (1, True), again.stderr
-
-
 EDITED = """
     id: leak
     input:
@@ -116,12 +104,13 @@ def test_keys_in_an_edited_case_are_masked_wherever_they_would_be_said(
 def test_a_key_that_is_masked_in_the_record_too_is_no_change(project: Project) -> None:
     case = CASE.replace("contains: LAB_API_KEY", "contains: sk-lab-0123456789")
     project.write({"cases/leak.yaml": case})
-    held = project.run("run", "cases", "--out", "run", env=KEY)
-    assert held.exit_code == 1, held.stderr
-
-    again = project.run("judge", "run", "--cases", "cases", env=KEY)
-
-    assert (again.exit_code, "nothing changed" in again.stderr) == (1, True), again.stderr
+    assert project.run("run", "cases", "--out", "run", env=KEY).exit_code == 1
+    trial = project.root / "run/trials/leak/scripted/with_skill/1"
+    files = [(trial / name).read_bytes() for name in ("grading.json", "record.json")]
+    assert SECRET.encode() not in b"".join(files)
+    for options in ((), ("--cases", "cases")):
+        again = project.run("judge", "run", *options, env=KEY)
+        assert (again.exit_code, "nothing changed" in again.stderr) == (1, True), again.stderr
 
 
 def test_a_key_in_a_variable_that_only_the_judge_names_is_masked(project: Project) -> None:

@@ -112,23 +112,6 @@ def test_keys_are_nowhere_in_the_run(project: Project) -> None:
     assert [path for path in files if key.encode() in path.read_bytes()] == []
 
 
-@pytest.mark.slow
-def test_a_resumed_run_keeps_its_judge(project: Project) -> None:
-    by_script(project, {"verdicts": []})
-    with ModelServer(right) as server:
-        env = {**KEYS, "ANTHROPIC_BASE_URL": server.url}
-        project.run("run", "cases", "--judge-model", "anthropic:judge-1", env=env)
-        directory = project.latest_run()
-        for name in ("record.json", "grading.json"):
-            (directory / "trials" / "a" / "scripted" / "with_skill" / "1" / name).unlink()
-        again = project.run("run", "--resume", str(directory), "--json", env=env)
-    assert again.exit_code == 0, again.stderr
-    (case,) = again.data["cases"]
-    assert case["judging"]["models"] == ["judge-1"]
-    assert case["judging"]["cached_calls"] == case["judging"]["calls"] > 0
-    assert len(server.requests) == 1
-
-
 FOLLOWED = """
     input:
       turns:

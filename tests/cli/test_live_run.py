@@ -42,17 +42,6 @@ def test_on_a_terminal_there_is_a_line_for_the_running_trial(suite: Project) -> 
     assert terminal.shown.count("\x1b[?25l") == terminal.shown.count("\x1b[?25h")
 
 
-@pytest.mark.slow
-def test_where_nobody_looks_nothing_moves(suite: Project) -> None:
-    env = {**suite.environment(), "TERM": "dumb"}
-    with on_a_terminal("run", ".", cwd=suite.root, env=env) as terminal:
-        code = terminal.ends()
-
-    assert code == 0
-    assert not CURSOR.search(terminal.shown)
-    assert "PASS" in terminal.shown
-
-
 def test_verbose_tells_the_conversation_on_stderr_and_nothing_else(suite: Project) -> None:
     outcome = suite.run("run", ".", "-v")
 

@@ -49,13 +49,6 @@ def test_a_path_that_is_no_suite(project: Project, verb: str, path: str, said: s
     assert said in refused(project.run(verb, path))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_a_suite_that_may_not_be_read(project: Project) -> None:
-    project.write(SUITE)
-    (project.root / "s/eval.yaml").chmod(0)
-    assert "may not be read" in refused(project.run("validate", "s"))
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -83,14 +76,6 @@ def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: 
     given = [] if "--resume" in arguments else ["s"]
     assert said in refused(project.run("run", *given, *arguments))
     assert not (project.root / ".skillup").exists(), "nothing is begun"
-
-
-def test_names_of_files_cannot_write_to_the_terminal(project: Project) -> None:
-    name = "a\x1b]0;title\x07\x1b[31mb"
-    assert "\x1b" not in refused(project.run("run", name))
-    project.write({f"{name}/eval.yaml": "nmae: x\n"})
-    assert "\x1b" not in refused(project.run("validate", name))
-    assert "\x1b" not in refused(project.run("list", name))
 
 
 @pytest.mark.parametrize("verb", ["run .", "doctor"])

@@ -143,3 +143,14 @@ def test_warnings_are_those_of_the_cases_that_are_run(project: Project) -> None:
     assert "warning" not in project.run("run", ".", "-k", "echo").stderr
     told = project.run("run", ".").stderr
     assert told.startswith("cases/odd.yaml:2:28: warning: assertions[0].golden_file: there is no")
+
+
+def test_every_engine_runs_every_case_and_what_it_depends_on(project: Project) -> None:
+    case = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
+    project.write({**SUITE, "cases/a.yaml": case, "cases/b.yaml": "depends_on: [a]\n" + case})
+    project.write({f"engines/{name}.yaml": "engine: scripted\n" for name in ("one", "two")})
+    project.write({"engines/gone.yaml": "engine: scripted\ncommand: no-such-agent\n"})
+    result = project.run_json(".", "-e", "one", "-e", "gone", "-e", "two")
+    found = {(case["engine"], case["case_id"]): case["status"] for case in result["cases"]}
+    for engine, statuses in {"one": "PASS PASS", "gone": "ERROR SKIP", "two": "PASS PASS"}.items():
+        assert f"{found[engine, 'a']} {found[engine, 'b']}" == statuses
