@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +14,7 @@ from skillup.reports.text import one_line
 from skillup.schema import templates
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
-from skillup.schema.record import Record, ToolCall, TurnRecord
+from skillup.schema.record import Record, TurnRecord
 from skillup.sessions.record import RecordedSession, record_of_session
 
 # Words of an answer that a check may go by: names of files, and what stands in quotes.
@@ -32,10 +30,8 @@ _CHANGING = re.compile(
 )
 _MOST_PHRASES = 3
 _MOST_TOOLS = 4
-_SHORT = 30
 _TITLE = 80
 _ID_WORDS = 7
-_SKILL_NAMES = ("skill", "name", "command")
 
 
 def key_phrases(answer: str) -> list[str]:
@@ -50,27 +46,22 @@ def _may_last(phrase: str) -> bool:
 
 def _suggested_checks(turn: TurnRecord, record: Record) -> list[dict[str, Any]]:
     """Checks of the turn that pass for what happened, as YAML data."""
+    succeeded = {result.call_id for result in turn.tool_results if result.status != "error"}
     checks: list[dict[str, Any]] = []
-    for call in _succeeded(turn):
+    for call in turn.tool_calls:
         if call.kind == "skill":
-            names = (call.arguments.get(key) for key in _SKILL_NAMES)
-            name = next((name for name in names if isinstance(name, str) and name.split()), None)
-            check: dict[str, Any] = {"skill_used": name.split()[0].lstrip("/")} if name else {}
-        else:
-            # A name is the agent's own; a kind is what another agent has, too.
-            named = call.kind in ("mcp", "other")
-            check = {"tool_called": {"name": call.name} if named else {"kind": call.kind}}
-        if check and check not in checks:
+            name = next(iter(call.arguments.values()), "")
+            check: dict[str, Any] = {"skill_used": str(name).removeprefix("/")}
+        elif call.kind in ("mcp", "other"):
+            check = {"tool_called": {"name": call.name}}
+        else:  # a name is the agent's own; a kind is what another agent has, too
+            check = {"tool_called": {"kind": call.kind}}
+        if call.id in succeeded and check not in checks:
             checks.append(check)
     phrases = ({"contains": text} for text in key_phrases(turn.response))
-    wanted = [*checks[:_MOST_TOOLS], *phrases]
-    passed = [check for check in literal_checks(wanted) if _passes(check, turn, record)]
-    answer = turn.response.strip(" .!\n")
-    if passed or not answer:
-        return passed
-    if len(answer) <= _SHORT and _may_last(answer):
-        return [literal_checks({"contains": answer})]
-    return [{"matches": r"\S"}]
+    wanted = literal_checks([*checks[:_MOST_TOOLS], *phrases])
+    passed = [check for check in wanted if _passes(check, turn, record)]
+    return passed or ([{"matches": r"\S"}] if turn.response.strip() else [])
 
 
 def _passes(check: dict[str, Any], turn: TurnRecord, record: Record) -> bool:
@@ -79,12 +70,6 @@ def _passes(check: dict[str, Any], turn: TurnRecord, record: Record) -> bool:
     except ValueError:
         return False
     return evaluate(model, CheckContext(record, turn, lambda _: None)).passed
-
-
-def _succeeded(turn: TurnRecord) -> Iterator[ToolCall]:
-    """Calls that failed, or that nothing is known of, suggest nothing."""
-    succeeded = {result.call_id for result in turn.tool_results if result.status != "error"}
-    yield from (call for call in turn.tool_calls if call.id in succeeded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,32 +112,12 @@ def case_of_session(session: RecordedSession, *, case_id: str | None = None) -> 
         "# The checks are suggestions: what happened once. Keep what must be so, and take out what",
         "# may differ.",
     ]
-    parts = ["\n".join(one_line(line, 400) for line in head) + "\n" + to_yaml(about)]
-    parts.append("input:\n  turns:\n")
     for turn, data in zip(record.turns, inputs, strict=True):
-        parts.append(textwrap.indent("".join(_turn(turn, data, record, session)), "    "))
-    return CaseText(case_id, "".join(parts), tuple(record.notes))
-
-
-def _turn(
-    turn: TurnRecord, data: dict[str, Any], record: Record, session: RecordedSession
-) -> Iterator[str]:
-    """The turn as an item of a list."""
-    source = session.found.turns[turn.turn_number - 1]
-    if source.interrupted:
-        yield "# The user interrupted the agent here.\n"
-    if source.command:
-        yield "# A command of the agent's CLI, not text for the model.\n"
-    yield _item(data)
-    checks = _suggested_checks(turn, record)
-    if checks:
-        yield "  # Suggested by what happened:\n  assertions:\n"
-        yield textwrap.indent("".join(map(_item, checks)), "    ")
-
-
-def _item(data: dict[str, Any]) -> str:
-    """``- key: value``, in as many lines as it takes."""
-    return textwrap.dedent(to_yaml({"x": [data]}).partition("\n")[2])
+        if checks := _suggested_checks(turn, record):
+            data["assertions"] = checks
+    header = "".join(one_line(line, 400) + "\n" for line in head)
+    text = header + to_yaml({**about, "input": {"turns": inputs}})
+    return CaseText(case_id, text, tuple(record.notes))
 
 
 def suite_text(engine: str) -> str:

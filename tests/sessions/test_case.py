@@ -92,18 +92,12 @@ def test_tools_skills_words_and_files_are_suggested(tmp_path: Path) -> None:
         {"tool_called": {"kind": "write"}},
         {"contains": {"all": ["a b"]}},
     ]
-    assert "# Suggested by what happened" in case.text
 
 
-def test_a_short_answer_is_suggested_whole_and_a_vague_one_just_has_to_be_there(
-    tmp_path: Path,
-) -> None:
+def test_a_vague_answer_just_has_to_be_there(tmp_path: Path) -> None:
     vague = "It is what it is, I would say; so be it."
-    said = [("user", "one"), ("assistant", "lol."), ("user", "two"), ("assistant", vague)]
-    first, second = turns_in(made(tmp_path, *said))
-    assert first.assertions[0].contains
-    assert first.assertions[0].contains.all == ["lol"]
-    assert [check.key for check in second.assertions] == ["matches"]
+    [turn] = turns_in(made(tmp_path, ("user", "one"), ("assistant", vague)))
+    assert [check.key for check in turn.assertions] == ["matches"]
 
 
 def test_the_header_and_commands(tmp_path: Path) -> None:
@@ -115,7 +109,6 @@ def test_the_header_and_commands(tmp_path: Path) -> None:
     )
     [turn] = turns_in(case)
     assert (turn.content, turn.slash_command) == ("/review all", True)
-    assert "# A command of the agent's CLI" in case.text
     assert "claude_code session s1" in case.text
     assert "# What it needs of its workspace, /project, belongs in" in case.text
 
