@@ -247,11 +247,6 @@ def test_any_history_is_read_as_it_was_given(history: list[HistoryItem]) -> None
         ("shell", "", {"cmd": "ls -l"}, "ls -l"),
         ("shell", "", {"command": ["cat", "a b"]}, "cat 'a b'"),
         ("shell", "command_execution", {"command": "ls"}, "ls"),
-        ("read", "", {"path": "a b.txt"}, "cat 'a b.txt'"),
-        ("read", "", {"file_path": "/a/b"}, "cat /a/b"),
-        ("search", "", {"pattern": "x y", "path": "src"}, "rg -n -e 'x y' src"),
-        ("search", "", {"query": "-x"}, "rg -n -e -x ."),
-        ("skill", "", {"skill": "greeter"}, "cat .agents/skills/greeter/SKILL.md"),
     ],
 )
 def test_what_codex_does_by_the_shell(
@@ -264,10 +259,6 @@ def test_what_codex_does_by_the_shell(
 @pytest.mark.parametrize(
     ("kind", "name", "expected"),
     [
-        ("web", "", ("", "web_search")),
-        ("agent", "", ("", "spawn_agent")),
-        ("other", "", ("", "other")),
-        ("write", "", ("", "write")),
         ("read", "", ("", "read")),
         ("shell", "Bash", ("", "Bash")),
         ("other", "odd name.v2", ("", "odd_name_v2")),

@@ -34,16 +34,6 @@ def fork_problem(first: Mapping[str, Any], thread_id: str) -> str | None:
 # A conversation that never ran, as the rows of a Codex rollout. Pure.
 
 _SHELL_TOOL = "exec_command"
-_NAMES = {"web": "web_search", "agent": "spawn_agent"}
-_TOKEN_NAMES = (
-    *("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"),
-    *("reasoning_output_tokens", "total_tokens"),
-)
-_NO_TOKENS = {
-    "total_token_usage": dict.fromkeys(_TOKEN_NAMES, 0),
-    "last_token_usage": dict.fromkeys(_TOKEN_NAMES, 0),
-    "model_context_window": None,
-}
 _EXIT_CODES = {"success": 0, "error": 1}
 
 
@@ -51,7 +41,7 @@ def own_call(call: ToolCall) -> tuple[str, str, dict[str, Any]]:
     """The namespace of an MCP tool, the tool's name, and its arguments, as Codex has them.
 
     A call with a name keeps it, but for `command_execution`, our records' name of Codex's shell.
-    One without is of the tool that Codex has for its kind, or a function of the kind's name.
+    One without is a shell command, or a function of its kind's name.
     """
     given, name, kind = call.arguments, call.name, "" if call.name else call.kind
     if mcp := mcp_name(name):
@@ -61,19 +51,7 @@ def own_call(call: ToolCall) -> tuple[str, str, dict[str, Any]]:
         if isinstance(command := given.get("cmd"), list):
             given["cmd"] = shlex.join(map(as_text, command))
         return "", _SHELL_TOOL, given
-    # Codex reads, searches and uses skills by the shell.
-    found = own_arguments(given, {"file_path": "path", "query": "pattern", "name": "skill"})
-    path, pattern, skill = (as_text(found.get(key)) for key in ("path", "pattern", "skill"))
-    words: list[str] = []
-    if kind == "read" and path:
-        words = ["cat", path]
-    elif kind == "search" and pattern:
-        words = ["rg", "-n", "-e", pattern, path or "."]
-    elif kind == "skill" and skill:
-        words = ["cat", f".agents/skills/{skill}/SKILL.md"]
-    if words:
-        return "", _SHELL_TOOL, {"cmd": shlex.join(words)}
-    return "", api_name(name or _NAMES.get(kind, kind)), given
+    return "", api_name(name or kind), given
 
 
 def rollout_rows(
@@ -102,9 +80,7 @@ def rollout_rows(
     }
     if provider is not None:
         meta["model_provider"] = provider
-    # The past has cost nothing here: a turn's tokens are the running total less the one before.
-    nothing_yet = {"type": "token_count", "info": _NO_TOKENS, "rate_limits": None}
-    payloads = [("session_meta", meta), ("event_msg", nothing_yet), *_payloads(history, thread_id)]
+    payloads = [("session_meta", meta), *_payloads(history, thread_id)]
     for ordinal, (kind, payload) in enumerate(payloads):
         yield {"timestamp": timestamp, "ordinal": ordinal, "type": kind, "payload": payload}
 
