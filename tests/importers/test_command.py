@@ -13,14 +13,6 @@ from skillup.cli.errors import run_app
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
 BLOCK = re.compile(r"^```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
-SUITE = """\
-name: probe
-version: "1"
-tests:
-  - id: one
-    input: Hi
-    assert: [{type: latency, threshold: 100}, {type: javascript, value: x}]
-"""
 
 
 def run(*arguments: str) -> int:
@@ -33,24 +25,7 @@ def run(*arguments: str) -> int:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "suite.yaml").write_text(SUITE)
     return tmp_path
-
-
-def test_prints_line_by_line_what_was_not_carried_over(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run("suite.yaml", "--out", "new") == 0
-    out, err = capsys.readouterr()
-    assert out == ""
-    version, program, counted = err.splitlines()
-    assert version.startswith("suite.yaml:2:1: version: not carried over; left out")
-    assert program == (
-        "suite.yaml:6:47: tests[0].assert[1]: `javascript`: a program with this tool's own input "
-        "and output; left out: write it anew as a `script` check"
-    )
-    assert counted == "suite.yaml (agentv) → new: 1 case; 2 not carried over, 0 changed"
-    assert (here / "new" / "eval.yaml").is_file()
 
 
 @pytest.mark.parametrize(

@@ -27,45 +27,33 @@ def source(tmp_path: Path) -> Path:
     return path
 
 
-def test_an_existing_file_is_not_touched_without_force(source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
+def test_what_is_there_is_not_touched_without_force(source: Path, tmp_path: Path) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
     (out / "cases").mkdir(parents=True)
     (out / "cases" / "one.yaml").write_text("mine")
+    elsewhere.write_text("mine")
+    (out / "eval.yaml").symlink_to(elsewhere)
     with pytest.raises(UsageError, match="already there") as refused:
         import_files([source], out)
     assert "--force" in (refused.value.hint or "")
     assert (out / "cases" / "one.yaml").read_text() == "mine"
-    assert not (out / "eval.yaml").exists()
     import_files([source], out, force=True)
     assert "prompt: One" in (out / "cases" / "one.yaml").read_text()
+    assert elsewhere.read_text() == "mine", "a link is replaced, and not followed"
+    with pytest.raises(UsageError, match="cannot write"):
+        import_files([source], elsewhere)
 
 
-def test_a_link_in_the_way_is_replaced_and_not_followed(source: Path, tmp_path: Path) -> None:
-    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
-    elsewhere.write_text("mine")
-    out.mkdir()
-    (out / "eval.yaml").symlink_to(elsewhere)
-    with pytest.raises(UsageError):
-        import_files([source], out)
-    import_files([source], out, force=True)
-    assert elsewhere.read_text() == "mine"
-
-
-def test_several_files_get_a_folder_each(source: Path, tmp_path: Path) -> None:
-    other = source.with_name("other.yaml")
+def test_several_files_get_a_folder_each_unless_one_is_broken(source: Path, tmp_path: Path) -> None:
+    other, broken = source.with_name("other.yaml"), source.with_name("broken.yaml")
     other.write_text(SUITE)
-    first, second = import_files([source, other], tmp_path / "out")
-    assert first.directory.name == "n"
-    assert second.directory.name == "n-2"
-    assert len(load_paths([tmp_path / "out"]).suites) == 2
-
-
-def test_nothing_is_written_if_one_of_them_is_broken(source: Path, tmp_path: Path) -> None:
-    broken = source.with_name("broken.yaml")
     broken.write_text("metadata: {name: n}\nevals: [{prompt: x}]\n")
     with pytest.raises(InvalidFilesError):
         import_files([source, broken], tmp_path / "out")
     assert not (tmp_path / "out").exists()
+    first, second = import_files([source, other], tmp_path / "out")
+    assert (first.directory.name, second.directory.name) == ("n", "n-2")
+    assert len(load_paths([tmp_path / "out"]).suites) == 2
 
 
 def test_names_that_differ_in_case_only_get_files_of_their_own(tmp_path: Path) -> None:
@@ -76,12 +64,6 @@ def test_names_that_differ_in_case_only_get_files_of_their_own(tmp_path: Path) -
     names = [case.file for case in imported.draft.cases]
     assert names == ["cases/a-b.yaml", "cases/a-b-2.yaml", "cases/x.yaml", "cases/case.yaml"]
     assert [case.id for case in imported.draft.cases] == ["A b", "a-b", "../../x", "é"]
-
-
-def test_a_file_in_place_of_the_folder_is_said(source: Path, tmp_path: Path) -> None:
-    (tmp_path / "out").write_text("a file")
-    with pytest.raises(UsageError, match="cannot write"):
-        import_files([source], tmp_path / "out")
 
 
 def test_what_cannot_become_a_suite_leaves_everything_as_it_was(tmp_path: Path) -> None:
