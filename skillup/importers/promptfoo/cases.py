@@ -83,6 +83,7 @@ def _read(node: SourceValue) -> Iterator[Prompt]:
     value = inner.value
     if isinstance(value, str) and (value.startswith(files.SCHEME) or _FILE.fullmatch(value)):
         value = files.read(value, node)
+        value = value.strip() if value is not None else None
     if value is not None:
         yield Prompt(inner, name, value)
     elif not inner:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
 
-from skillup.errors import InvalidFilesError, Problem
 from skillup.importers.promptfoo.cases import (
     CaseBuilder,
     ListedTest,
@@ -91,24 +90,15 @@ def _name_of(source: SourceFile) -> str:
 
 
 def _add_cases(suite: SuiteContext, prompts: list[Prompt], tests: list[ListedTest]) -> None:
-    problems: dict[Problem, None] = {}
     for number, prompt in enumerate(prompts or [None], start=1):
         suffix = ""
         if prompt is not None and len(prompts) > 1:
             suffix = f"-{slug(prompt.name, f'prompt-{number}')}"
         for group in _conversations(prompt, tests):
-            try:
-                cases = _of_group(group, prompt, suite)
-            except InvalidFilesError as error:
-                # Every prompt finds the same fault of a test.
-                problems |= dict.fromkeys(error.problems)
-                continue
-            for case in cases:
+            for case in _of_group(group, prompt, suite):
                 case.id += suffix
                 case.depends_on = [needed + suffix for needed in case.depends_on]
                 suite.draft.cases.append(case)
-    if problems:
-        raise InvalidFilesError(list(problems))
 
 
 def _of_group(
