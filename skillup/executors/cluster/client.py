@@ -17,7 +17,7 @@ import uuid
 import warnings
 import zlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +25,6 @@ from typing import Any
 import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
-from pydantic import ValidationError
 
 from skillup import __version__
 from skillup.engines.base import Availability
@@ -53,7 +52,6 @@ _PREPARE_SECONDS = 150.0
 _POLL_SECONDS = 0.2
 _WITHOUT_WORKERS_SECONDS = 60.0
 """How long a run waits for workers: at its start for the first, later for those that come again."""
-_DAMAGED = (tarfile.TarError, zlib.error, EOFError, ValidationError)
 _GO_ON = "what has finished is kept: go on with `skillup run --resume`"
 _BROKEN = "the connection to the Dask scheduler broke"
 _UNKNOWN = "nobody has looked at it yet"
@@ -72,7 +70,7 @@ class Cluster:
     """At most so many trials at once; None: one for each thread of the workers."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Worker:
     address: str
     threads: int
@@ -101,7 +99,7 @@ async def run_on_cluster(cluster: Cluster, run: Run) -> None:
                     run.engines[name] = get_engine(engine), Availability(True, ())
                 await run.run_all(backend.run)
             finally:
-                with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
+                with suppress(OSError), anyio.move_on_after(_CLOSE_SECONDS, shield=True):
                     await client.run(worker.forget, backend.id, on_error="ignore")
             group.cancel_scope.cancel()
 
@@ -118,6 +116,7 @@ class _DaskBackend:
             "request": dict(cluster.request),
         }
         self._workers: dict[str, _Worker] = {}
+        run.scheduler.resize(1)  # until it is known how many threads the workers have
 
     def _ready(self) -> list[_Worker]:
         return [one for one in self._workers.values() if one.problem is None]
@@ -127,7 +126,7 @@ class _DaskBackend:
         since = time.monotonic()
         while True:
             try:
-                with anyio.fail_after(_CONNECT_SECONDS):
+                with anyio.fail_after(_WITHOUT_WORKERS_SECONDS):
                     there = await self._client.nthreads()
             except (OSError, TimeoutError) as error:
                 raise SkillupError(f"{_BROKEN}: {_failure(error)}", hint=_GO_ON) from error
@@ -207,12 +206,13 @@ class _DaskBackend:
             "jobs": [job.id for job in jobs],
             "references": {case_of(job.id): known.get(case_of(job.id), {}) for job in jobs},
         }
+        await _until(lambda: bool(self._ready()))
+        for job in jobs:
+            self._run.observer.trial_started(job, 1)
         losses: list[str] = []
         while len(losses) <= LOSSES_ALLOWED:
             await _until(lambda: bool(self._ready()))
             one = min(self._ready(), key=lambda one: one.running / one.threads)
-            for job in () if losses else jobs:
-                self._run.observer.trial_started(job, 1)
             one.running += 1
             try:
                 answer = await self._submit(request, one)
@@ -223,7 +223,7 @@ class _DaskBackend:
                 return TurnError(kind="internal", message=what)
             if "lost" not in answer:
                 missing = answer["errors"].get("engine_not_found")
-                if missing is None and len(self._ready()) > 1:  # another one may have a login
+                if missing is None and set(self._ready()) - {one}:  # which may have a login
                     missing = answer["errors"].get("auth")
                 if missing is None:
                     return answer
@@ -265,35 +265,27 @@ class _DaskBackend:
         self, answer: Mapping[str, Any], jobs: Sequence[Job], notes: Mapping[str, str]
     ) -> None:
         """Put what was written over there into the run, as if it had happened here."""
-        run, open_jobs = self._run, {job.id: job for job in jobs}
+        run, ids = self._run, {job.id for job in jobs}
         take = partial(unpack_run, answer["trials"], jobs, run.directory, run.options.secrets)
         try:
             files = await anyio.to_thread.run_sync(take)
-            for event in map(json.loads, files["events.jsonl"].splitlines()):
-                kind = event.pop("event")
-                if kind == "trial_forked" and event.get("job") in open_jobs:
-                    run.directory.journal(kind, **{k: v for k, v in event.items() if k != "time"})
-            for job in jobs:
-                place = f"trials/{directory_of_job(job.id)}/"
-                for name in sorted(files):
-                    if name.startswith(f"{place}attempt-"):
-                        kept = Record.model_validate_json(files[name])
-                        error = kept.first_error()
-                        run.give_up(job, kept, error.kind if error else "turn_precondition_fail")
-                if place + RECORD_FILE in files:
-                    record = Record.model_validate_json(files[place + RECORD_FILE])
-                    graded = files.get(place + GRADE_FILE)
-                    grade = Grade.model_validate_json(graded) if graded is not None else None
-                    await run.conclude(
-                        job, with_note(record, notes.get(job.id)), grade, judged=True
-                    )
-                else:
-                    run.leave(job)
-                del open_jobs[job.id]
-        except (*_DAMAGED, KeyError, ValueError) as error:
+            events = [json.loads(line) for line in files["events.jsonl"].splitlines()]
+            found = [(job, *_results(files, job)) for job in jobs]
+        except (tarfile.TarError, zlib.error, EOFError, KeyError, ValueError) as error:
             what = f"what its worker sent back is damaged: {' '.join(str(error).split())[:300]}"
-            rest = [job for job in open_jobs.values() if job.id not in run.grades]
-            await self._fail(rest, TurnError(kind="internal", message=what))
+            await self._fail(jobs, TurnError(kind="internal", message=what))
+            return
+        for event in events:
+            if event["event"] == "trial_forked" and event["job"] in ids:
+                run.directory.journal(**{k: v for k, v in event.items() if k != "time"})
+        for job, attempts, record, grade in found:
+            for kept in attempts:
+                met = kept.first_error()
+                run.give_up(job, kept, met.kind if met else "turn_precondition_fail")
+            if record is None:
+                run.leave(job)
+            else:
+                await run.conclude(job, with_note(record, notes.get(job.id)), grade, judged=True)
         if answer["stop"] is not None:
             run.stopping.stop(Stop.model_validate(answer["stop"]))
 
@@ -302,6 +294,20 @@ class _DaskBackend:
             record = record_without_turns(self._run.request(job), error=error)
             self._run.directory.remove_scratch(job.id)
             await self._run.conclude(job, record)
+
+
+def _results(
+    files: Mapping[str, bytes], job: Job
+) -> tuple[list[Record], Record | None, Grade | None]:
+    """The attempts, the record and the grade of a trial; raises ValueError if they are none."""
+    place = f"trials/{directory_of_job(job.id)}/"
+    kept = [name for name in sorted(files) if name.startswith(f"{place}attempt-")]
+    record, grade = files.get(place + RECORD_FILE), files.get(place + GRADE_FILE)
+    return (
+        [Record.model_validate_json(files[name]) for name in kept],
+        Record.model_validate_json(record) if record is not None else None,
+        Grade.model_validate_json(grade) if grade is not None else None,
+    )
 
 
 @asynccontextmanager
