@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 from pydantic import TypeAdapter
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
-from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, read_run
+from skillup.history.runs import RunOutcomes, read_run
 from skillup.store.places import default_index_path
 from skillup.store.runs import is_run
 
@@ -93,17 +92,6 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
 # What is in it.
 
 
-class RunHead(NamedTuple):
-    run_id: str
-    started_at: str
-
-
-class CaseInRun(NamedTuple):
-    run: RunHead
-    key: CaseKey
-    tally: CaseTally
-
-
 @cache
 def _reader() -> TypeAdapter[RunOutcomes]:
     return TypeAdapter(RunOutcomes)
@@ -112,18 +100,6 @@ def _reader() -> TypeAdapter[RunOutcomes]:
 def all_runs(connection: sqlite3.Connection) -> list[RunOutcomes]:
     """The oldest first."""
     return [_reader().validate_json(text) for (text,) in connection.execute(_BY_START)]
-
-
-def tallies_of_all_runs(
-    connection: sqlite3.Connection, suites: Collection[str] = ()
-) -> list[CaseInRun]:
-    """Every case in every run, of `suites` or of all; the oldest run first, each in its order."""
-    return [
-        CaseInRun(RunHead(run.run_id, run.started_at), key, own)
-        for run in all_runs(connection)
-        for key, own in by_case(run.trials).items()
-        if not suites or key.suite in suites
-    ]
 
 
 def add_run(url: str, run: RunOutcomes) -> None:

@@ -7,8 +7,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from skillup.history.index import CaseInRun, RunHead
-from skillup.history.runs import ABSENT, WITH_SKILL, CaseKey, CaseTally, State, together
+from skillup.history.runs import (
+    ABSENT,
+    WITH_SKILL,
+    CaseKey,
+    CaseTally,
+    RunOutcomes,
+    State,
+    by_case,
+    together,
+)
 from skillup.stats.paired import interval_over_cases
 from skillup.stats.proportions import Interval, wilson
 
@@ -39,8 +47,8 @@ def matches(name: str, globs: Sequence[str]) -> bool:
 class FailingSince:
     """A case that failed, at least at times, in the last run that gave it a verdict."""
 
-    first: RunHead  # The run where it began: the first without a pass since it last passed
-    last_pass: RunHead | None  # The last run where it passed; None: there is none in the index
+    first: RunOutcomes  # The run where it began: the first without a pass since it last passed
+    last_pass: RunOutcomes | None  # The last run where it passed; None: there is none in the index
     runs: int  # With a verdict, from the first on
     word: Literal["failing", "not always passing"]  # As in the last of them
 
@@ -68,7 +76,7 @@ class SuiteHistory:
     """A suite over its newest runs, the oldest first."""
 
     suite: str
-    runs: tuple[RunHead, ...]
+    runs: tuple[RunOutcomes, ...]
     cases: tuple[CaseHistory, ...]
 
     @property
@@ -104,44 +112,40 @@ def _in_one_word(states: set[State]) -> State:
     return next((state for state in order if state in states), "absent")
 
 
-def histories(rows: Iterable[CaseInRun], chosen: SeriesFilter, last: int) -> list[SuiteHistory]:
-    """The suites over their newest `last` runs; `rows` begin with the oldest run.
+def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> list[SuiteHistory]:
+    """The suites over their newest `last` runs; `runs` begin with the oldest.
 
     Cases that none of these runs had are left out.
     """
-    suites: dict[str, dict[CaseKey, dict[RunHead, CaseTally]]] = {}
-    runs: dict[str, dict[RunHead, None]] = {}
-    for run, key, tally in rows:
-        if chosen.takes(key):
-            runs.setdefault(key.suite, {})[run] = None
-            suites.setdefault(key.suite, {}).setdefault(key, {})[run] = tally
+    of_suite: dict[str, dict[str, RunOutcomes]] = {}
+    of_case: dict[CaseKey, dict[str, CaseTally]] = {}
+    for run in runs:
+        for key, tally in by_case(run.trials).items():
+            if chosen.takes(key):
+                of_suite.setdefault(key.suite, {})[run.run_id] = run
+                of_case.setdefault(key, {})[run.run_id] = tally
     found = []
-    for suite in sorted(suites):
-        shown = tuple(runs[suite])[-last:]
-        cases = tuple(
-            _case(key, tuple(of.get(run, ABSENT) for run in shown), list(of.items()))
-            for key, of in suites[suite].items()
-            if any(run in of for run in shown)
-        )
-        found.append(SuiteHistory(suite, shown, cases))
+    for suite, by_id in sorted(of_suite.items()):
+        shown = tuple(by_id.values())[-last:]
+        cases = []
+        for key, own in of_case.items():
+            tallies = tuple(own.get(run.run_id, ABSENT) for run in shown)
+            if key.suite == suite and any(tally is not ABSENT for tally in tallies):
+                every = [(by_id[run_id], tally) for run_id, tally in own.items()]
+                # That a baseline fails is nobody's regression.
+                failing = failing_since(every) if key.variant == WITH_SKILL else None
+                cases.append(CaseHistory(key, tallies, failing))
+        found.append(SuiteHistory(suite, shown, tuple(cases)))
     return found
 
 
-def _case(
-    key: CaseKey, shown: tuple[CaseTally, ...], runs: Sequence[tuple[RunHead, CaseTally]]
-) -> CaseHistory:
-    """`runs`: all that are indexed. That a baseline fails is nobody's regression."""
-    failing = failing_since(runs) if key.variant == WITH_SKILL else None
-    return CaseHistory(key, shown, failing)
-
-
-def failing_since(runs: Iterable[tuple[RunHead, CaseTally]]) -> FailingSince | None:
+def failing_since(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> FailingSince | None:
     """When a case began to fail, at least at times; None if it always passed in its last run.
 
     Runs without a verdict are no failure, and no end of one. `runs` begin with the oldest.
     """
-    last_pass: RunHead | None = None
-    failed: list[tuple[RunHead, CaseTally]] = []
+    last_pass: RunOutcomes | None = None
+    failed: list[tuple[RunOutcomes, CaseTally]] = []
     for run, tally in runs:
         if tally.state == "pass":
             last_pass, failed = run, []

@@ -13,7 +13,7 @@ from typing import Any
 
 from skillup.history.comparison import CaseChange, Comparison, Means
 from skillup.history.gates import GateResult
-from skillup.history.runs import CaseTally, together
+from skillup.history.runs import CaseTally, RunOutcomes, together
 from skillup.history.series import CaseHistory, FailingSince, SuiteHistory
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
 from skillup.stats.proportions import Interval, percent
@@ -213,12 +213,15 @@ def trends_json(suites: Sequence[SuiteHistory]) -> str:
     def numbers(total: CaseTally, interval: Interval | None) -> dict[str, Any]:
         return {**_fields(total, *_TALLY), "pass_rate": total.rate, "interval": interval}
 
+    def head(run: RunOutcomes) -> dict[str, Any]:
+        return _fields(run, "run_id", "started_at")
+
     def since(found: FailingSince | None) -> dict[str, Any] | None:
         if found is None:
             return None
-        heads = {"first": found.first, "last_pass": found.last_pass}
         return {
-            **{name: head and head._asdict() for name, head in heads.items()},
+            "first": head(found.first),
+            "last_pass": head(found.last_pass) if found.last_pass is not None else None,
             "runs": found.runs,
         }
 
@@ -240,7 +243,7 @@ def trends_json(suites: Sequence[SuiteHistory]) -> str:
                 "suite": suite.suite,
                 **numbers(suite.total, suite.interval),
                 "runs": [
-                    {**run._asdict(), "state": state}
+                    {**head(run), "state": state}
                     for run, state in zip(suite.runs, suite.states(), strict=True)
                 ],
                 "cases": [of_case(suite, case) for case in suite.cases],

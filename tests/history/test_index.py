@@ -16,9 +16,7 @@ from skillup.history.index import (
     all_runs,
     open_index,
     rebuild,
-    tallies_of_all_runs,
 )
-from skillup.history.runs import by_case
 from tests.support.outcomes import a_key, a_run
 
 
@@ -30,16 +28,12 @@ def test_a_run_comes_out_as_it_went_in(index: str) -> None:
         assert all_runs(connection) == [run]
 
 
-def test_each_case_of_each_run_is_summed_up(index: str) -> None:
-    bare = a_key("one", variant="without_skill")
-    runs = [a_run(name, {"one": "ppfe", bare: "sn", "two": "e"}, cost=0.5) for name in "ba"]
+def test_runs_come_out_with_the_oldest_first(index: str) -> None:
+    runs = [a_run(name, {"one": "ppfe", "two": "e"}, cost=0.5) for name in "ba"]
     for run in runs:
         add_run(index, run)
     with open_index(index, write=False) as connection:
-        rows = tallies_of_all_runs(connection)
-        assert tallies_of_all_runs(connection, ["another"]) == []
-    assert [row.run.run_id for row in rows] == ["a"] * 3 + ["b"] * 3
-    assert {row.key: row.tally for row in rows[3:]} == by_case(runs[0].trials)
+        assert all_runs(connection) == runs[::-1]
 
 
 def test_texts_may_hold_anything(index: str) -> None:
@@ -94,9 +88,9 @@ def test_runs_that_end_at_the_same_time_are_all_indexed(index: str) -> None:
     ]
     assert [writer.wait(120) for writer in writers] == [0, 0, 0]
     with open_index(index, write=False) as connection:
-        rows = tallies_of_all_runs(connection)
-    assert len(rows) == 16 * 20
-    assert sum(row.tally.judged for row in rows if row.run.run_id == "shared") == 60
+        runs = {run.run_id: run for run in all_runs(connection)}
+    assert len(runs) == 16
+    assert len(runs["shared"].trials) == 60
 
 
 def test_paths_that_cannot_be_looked_at_here_do_not_end_a_rebuild(tmp_path: Path) -> None:

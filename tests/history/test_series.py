@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.history.index import CaseInRun, RunHead
-from skillup.history.runs import CaseKey, by_case
+from skillup.history.runs import CaseKey, RunOutcomes
 from skillup.history.series import (
     CaseHistory,
     SeriesFilter,
@@ -16,14 +15,9 @@ from skillup.stats.paired import interval_over_cases
 from tests.support.outcomes import Cases, a_key, a_run
 
 
-def rows_of(*nights: Cases) -> list[CaseInRun]:
+def rows_of(*nights: Cases) -> list[RunOutcomes]:
     """Runs named `1`, `2`, …, the oldest first."""
-    rows = []
-    for number, cases in enumerate(nights, start=1):
-        run = a_run(str(number), cases)
-        head = RunHead(run.run_id, run.started_at)
-        rows += [CaseInRun(head, key, own) for key, own in by_case(run.trials).items()]
-    return rows
+    return [a_run(str(number), cases) for number, cases in enumerate(nights, start=1)]
 
 
 def history_of(*nights: str, last: int = 20) -> CaseHistory:

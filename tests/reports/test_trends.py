@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from io import StringIO
 
 import pytest
 from rich.console import Console
 
-from skillup.history.index import CaseInRun, RunHead
-from skillup.history.runs import by_case
 from skillup.history.series import SeriesFilter, histories
 from skillup.reports.terminal.trends import print_trends
 from tests.support.outcomes import Cases, a_run
@@ -17,11 +16,7 @@ from tests.support.outcomes import Cases, a_run
 
 def printed(nights: list[Cases], width: int | None = None, *, everything: bool = False) -> str:
     """The history as it is printed, on a terminal so wide (None: in a log)."""
-    rows = []
-    for number, cases in enumerate(nights, start=1):
-        run = a_run(f"{number:03}", cases)
-        head = RunHead(run.run_id, run.started_at)
-        rows += [CaseInRun(head, key, own) for key, own in by_case(run.trials).items()]
+    rows = [a_run(f"{number:03}", cases) for number, cases in enumerate(nights, start=1)]
     stream = StringIO()
     console = Console(
         file=stream, width=width or 200, force_terminal=width is not None, no_color=True,
@@ -39,9 +34,7 @@ def test_a_case_of_several_trials_says_since_when_and_when_it_last_passed() -> N
 
 def test_the_line_of_all_cases_has_what_they_cost() -> None:
     cheap, dear = a_run("1", {"a": "pp"}, cost=0.10), a_run("1", {"b": "p"}, cost=0.40)
-    tallies = by_case([*cheap.trials, *dear.trials])
-    head = RunHead("1", cheap.started_at)
-    rows = [CaseInRun(head, key, own) for key, own in tallies.items()]
+    rows = [replace(cheap, trials=(*cheap.trials, *dear.trials))]
     stream = StringIO()
     print_trends(histories(rows, SeriesFilter(), 60), Console(file=stream, width=200))
     line = stream.getvalue().splitlines()[2]

@@ -285,11 +285,11 @@ def trends(
                 sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
         sys.stderr.write(f"{count(sum(error is None for _, error in done), 'run')} indexed\n")
     with runs.open_index(url, write=False) as connection:
-        rows = runs.tallies_of_all_runs(connection)
+        every = runs.all_runs(connection)
     chosen = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
-    found = histories(rows, chosen, last)
+    found = histories(every, chosen, last)
     if not found:
-        names = sorted({row.key.suite for row in rows})
+        names = sorted({trial.key.suite for run in every for trial in run.trials})
         hint = f"suites in the index: {listed_ids(names, _SHOWN) or 'none yet'}"
         raise UsageError("no indexed run matches", hint=hint)
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,8 +12,8 @@ from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.baseline import compare_with_index
 from skillup.history.comparison import CaseChange, Change
 from skillup.history.gates import gates_by_suite
-from skillup.history.index import CaseInRun, RunHead, index_url, open_index, tallies_of_all_runs
-from skillup.history.runs import CaseKey, CaseTally, by_case, read_run, workspace_of
+from skillup.history.index import all_runs, index_url, open_index
+from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, workspace_of
 from skillup.history.series import CaseHistory, SeriesFilter, histories
 from skillup.reports.comparison import changed_cases, how_sure, news, statements
 from skillup.reports.html import page_data
@@ -39,26 +40,26 @@ def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory
         return None
     try:
         outcomes = read_run(run)
-        head = RunHead(outcomes.run_id, outcomes.started_at)
-        own = [CaseInRun(head, key, tally) for key, tally in by_case(outcomes.trials).items()]
-        keys = {row.key for row in own}
+        keys = {trial.key for trial in outcomes.trials}
         with open_index(url, write=False) as connection:
-            indexed = tallies_of_all_runs(connection, sorted({key.suite for key in keys}))
+            indexed = all_runs(connection)
     except (IndexTroubleError, RunDirectoryError):
         return None
-    here = (head.started_at, head.run_id)
+    here = (outcomes.started_at, outcomes.run_id)
     before = [
-        row for row in indexed if row.key in keys and (row.run.started_at, row.run.run_id) < here
+        replace(run, trials=tuple(trial for trial in run.trials if trial.key in keys))
+        for run in indexed
+        if (run.started_at, run.run_id) < here
     ]
     return [
         _case_history(suite.runs, case)
-        for suite in histories([*before, *own], SeriesFilter(), _RUNS)
+        for suite in histories([*before, outcomes], SeriesFilter(), _RUNS)
         for case in suite.cases
     ]
 
 
-def _case_history(runs: Sequence[RunHead], case: CaseHistory) -> page_data.PageCaseHistory:
-    def head(run: RunHead) -> dict[str, str]:
+def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.PageCaseHistory:
+    def head(run: RunOutcomes) -> dict[str, str]:
         return {"run_id": run.run_id, "started_at": run.started_at}
 
     since: dict[str, Any] | None = None

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from skillup.history.index import RunHead
-from skillup.history.runs import WITH_SKILL, CaseTally, State
+from skillup.history.runs import WITH_SKILL, CaseTally, RunOutcomes, State
 from skillup.history.series import CaseHistory, SuiteHistory
 from skillup.reports.sheet import interval as shown_interval
 from skillup.reports.sheet import percent
@@ -121,5 +120,5 @@ def _is_steady(case: CaseHistory) -> bool:
     return {tally.state for tally in case.tallies} <= {"pass", "absent"}
 
 
-def _run(run: RunHead) -> str:
+def _run(run: RunOutcomes) -> str:
     return f"{run.run_id} ({run.started_at[:16].replace('T', ' ')})"
