@@ -138,21 +138,13 @@ def texts_of(judged: JudgedPart) -> Iterator[Part]:
 
 
 def as_json(turns: Iterable[TurnRecord], history: Sequence[HistoryItem] = ()) -> str:
-    """A list of entries, one for each message, call and result, in order.
-
-    Each has `role` (user, assistant, tool_call, tool_result, reasoning, notice) and `turn`, and
-    `content`, `tool_call` {id, name, kind, arguments} or `tool_result` {call_id, status, content}.
-    Earlier messages that were placed in the session have turn 0.
-    """
+    """A list of entries (docs/judges.md); messages placed in the session before have turn 0."""
     entries = [*_history_entries(history), *(entry for turn in turns for entry in _entries(turn))]
     return json.dumps(entries, ensure_ascii=False, indent=1)
 
 
 def as_markdown(exchanges: Sequence[Exchange]) -> list[str]:
-    """A piece for each exchange.
-
-    The text of others is quoted (`> `), so that it cannot be taken for a heading.
-    """
+    """A piece for each exchange; texts are quoted (`> `), and cannot be taken for headings."""
     pieces = []
     for exchange in exchanges:
         lines = [f"# {exchange.label}\n"]

@@ -91,11 +91,7 @@ class JudgeRouter:
         return TurnError(kind="judge", message=self.models.mask(why)) if why else None
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
-        """One result for each of the request's checks, in order; or that of a whole judge.
-
-        Raises nothing but RunDirectoryError, where the run cannot keep the answers, and
-        FullDiskError.
-        """
+        """See :class:`Judge`; raises only where the run cannot keep the answers."""
         first = request.checks[0].key if request.checks else ""
         record = request.context.record
         root = Path(record.suite_root)

@@ -19,6 +19,7 @@ import os
 import re
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -92,17 +93,13 @@ async def judge_by_script(
 def _find_script(
     path: str, part: JudgedPart, read_file: ReadFile, suite_root: Path, scratch: Path
 ) -> tuple[Path, list[str]]:
-    """The script as it was when the record was made, and what to note.
-
-    It is run where it lies if it is still the same, else from a copy below `scratch`.
-    """
+    """The script as it was when the record was made, where it lies or copied, and what to note."""
     kept, own = part.record.references.get(path), suite_root / path
     if kept is None:
         return own, []
-    try:
+    present = None
+    with suppress(OSError):
         present = own.read_bytes() if own.is_file() else None
-    except OSError:
-        present = None
     if present is not None and hashlib.sha256(present).hexdigest() == kept.sha256:
         return own, []
     content = read_file(kept)
@@ -120,10 +117,7 @@ def _find_script(
 
 
 def command_of(script: Path) -> tuple[str, ...]:
-    """The command that starts it: its executable bit, its first line or its ending say how.
-
-    Raises CannotJudgeError.
-    """
+    """How to start it: by its executable bit, first line or ending. Raises CannotJudgeError."""
     try:
         if script.exists() and not script.is_file():  # a pipe might never end
             raise CannotJudgeError(f"the script {script} is no file; correct its path")
@@ -317,10 +311,7 @@ def verdict_of(output: CompletedOutput, blank: CheckResult, judge: JudgeConfig) 
 
 
 def _printed(stdout: str) -> _Verdict | None:
-    """The object that is all of the output, or its end from the start of a line on; None: prose.
-
-    Raises CannotJudgeError for anything that looks like JSON and is not one such object.
-    """
+    """The object at the end of the output; None: prose. Raises CannotJudgeError: neither."""
     text = bare(stdout)
     like = _LIKE_JSON.search(text)
     if like is None:

@@ -12,6 +12,7 @@ and weights are not part of it, and skills of the judge count by their paths alo
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -74,29 +75,21 @@ _NO_SCRIPT = (
 _GIVEN = {"model", "base_url", "context", "skills", "scripted"}
 """What of its configuration a judge, or the engine that plays it, is given as it is written."""
 _TEXT_BYTES = 4 << 20
-_PROVIDERS = ("anthropic", "openai")
 
 
 def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     """The profile that is named, read-only, with the judge's model. Raises SkillupError."""
     profile = place.profiles(judge.engine)
-    updates: dict[str, Any] = {"permission": "read_only"}
-    if judge.base_url is not None:
-        why = address_problem(
-            "judge.base_url", judge.base_url, place.models.environment, profile.base_url
-        )
+    names = ("model", "base_url", "api_key_env")
+    updates = {name: given for name in names if (given := getattr(judge, name)) is not None}
+    if judge.base_url is not None:  # the model's name may be the whole name there
+        known = place.models.environment
+        why = address_problem("judge.base_url", judge.base_url, known, profile.base_url)
         if why is not None and isinstance(get_engine(profile.engine), SchemaAnswers):
             raise UsageError(why)
-        updates["base_url"] = judge.base_url
-    if judge.model is not None:
-        name = judge.model
-        if judge.base_url is None:  # else it may be the whole name there
-            for provider in _PROVIDERS:
-                name = name.removeprefix(f"{provider}:").removeprefix(f"{provider}/")
-        updates["model"] = name
-    if judge.api_key_env is not None:
-        updates["api_key_env"] = judge.api_key_env
-    return profile.model_copy(update=updates)
+    elif judge.model is not None:
+        updates["model"] = re.sub("^(anthropic|openai)[:/]", "", judge.model)
+    return profile.model_copy(update={"permission": "read_only", **updates})
 
 
 def problem_of_agent(judge: JudgeConfig, place: JudgePlace) -> str | None:
@@ -144,10 +137,7 @@ async def judge_by_agent(
     place: JudgePlace,
     blank: CheckResult,
 ) -> CheckResult:
-    """`blank` with what the agent says, or an `error` if it could not judge.
-
-    Raises RunDirectoryError where the run cannot keep its answer, and FullDiskError.
-    """
+    """`blank` with what the agent says, or an `error`. Raises RunDirectoryError, FullDiskError."""
     agent = _AgentJudge(judge, judged, read_file, usage, place, numbered(judge.criteria))
     answers: list[AgentAnswer] = []
     notes, error = list(judged.notes), ""

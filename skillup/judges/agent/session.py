@@ -49,10 +49,7 @@ class ThrottledSession:
     _messages: int = 0
 
     async def ask(self, prompt: Prompt, read: Callable[[str], T]) -> T:
-        """What `read` makes of the answer; asked once more if that is malformed.
-
-        Raises NoAgentAnswerError.
-        """
+        """What `read` makes of the answer, or of a second one. Raises NoAgentAnswerError."""
         problem = ""
         for _ in range(2):
             turn = await self._send(prompt, problem)

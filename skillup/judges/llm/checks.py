@@ -67,10 +67,7 @@ class RubricAnswer(AnswerForm):
 
 
 async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[CheckResult]:
-    """A result for each of `checks` (`rubric`, `expected_output`), all asked in one question.
-
-    A rubric with a `prompt` of its own must come alone.
-    """
+    """A result for each of `checks`, all asked in one question; a `prompt` comes alone."""
     text = reading.text
     asked: list[list[tuple[str, Criterion]]] = []
     lines: dict[str, str] = {}

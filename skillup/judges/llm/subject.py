@@ -100,10 +100,7 @@ def _exchange(step: TurnRecord, follow_up: int) -> Exchange:
 
 
 def parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
-    """Everything that was said and done from one message to its answer.
-
-    `follow_up` counts the answers of the turn, from 0: the turn's own.
-    """
+    """All from one message to its answer; `follow_up` counts the turn's answers, from 0."""
     own = {"turn": step.turn_number, "follow_up": follow_up - 1 if follow_up else None}
     if step.content:
         yield Part("user", "user", step.content)

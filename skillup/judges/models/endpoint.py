@@ -21,10 +21,7 @@ _FAMILIES = {
 
 
 class CannotAskError(Exception):
-    """A model that cannot be asked as things are; the message says why and what to do.
-
-    It does not leave this package: it becomes the `error` of an answer, or a case's problem.
-    """
+    """A model that cannot be asked as things are; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +66,7 @@ def environment_address(model: JudgeModel, environment: Mapping[str, str]) -> st
 
 
 def endpoint_of(model: JudgeModel, environment: Mapping[str, str]) -> Endpoint:
-    """How to reach `model`, which is none of ``scripted:``.
-
-    Raises CannotAskError: no such provider, the extra is not installed, or there is no key.
-    """
+    """How to reach `model`, which is none of ``scripted:``. Raises CannotAskError."""
     provider, name = parse_model(model.model)
     family = _family(model.model)
     if any(find_spec(module) is None for module in ("pydantic_ai", family)):

@@ -44,9 +44,9 @@ class MalformedAnswerError(Exception):
 
 
 def read_answer(answer: str | dict[str, Any], form: type[Form], ids: Sequence[str] = ()) -> Form:
-    """The answer: one JSON object that is a whole message, or is already read.
+    """The answer, a message or already read; with `ids` a list that speaks of each of these once.
 
-    `ids`: the form is a list that speaks of each of these once. Raises MalformedAnswerError.
+    Raises MalformedAnswerError.
     """
     try:
         value = form.model_validate(answer if isinstance(answer, dict) else only_object(answer))

@@ -32,10 +32,7 @@ class Regrader:
     """Grades one record after the other. Cases that many records share are validated once."""
 
     def __init__(self, judges: Judges | None = None) -> None:
-        """`judges` is asked only for records whose case needs more than rules.
-
-        Without it, checks that need more are errors.
-        """
+        """Without `judges`, checks that need more than rules are errors."""
         self._judges = judges
         self._cases: dict[tuple[str, str], tuple[dict[str, Any], Case]] = {}
 
