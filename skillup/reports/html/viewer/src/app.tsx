@@ -11,8 +11,8 @@ import { Paper, print, startPrinting } from "./paper";
 import * as state from "./state";
 import { address, page, rowOf, view } from "./state";
 import { FirstPage } from "./summary";
-import { RunsPage } from "./runs";
-import { showTrial } from "./table";
+import { RunsPage } from "./table/runs";
+import { showTrial } from "./table/table";
 import { TrialPage } from "./trial";
 
 const darkWished = matchMedia("(prefers-color-scheme: dark)");
@@ -297,8 +297,8 @@ function onJump(event: MouseEvent): void {
   if (!(jump.classList.contains("to-check") && jumpToCheck(part))) jumpTo(part);
 }
 
-/* A run that goes on, under `skillup view`: the server says when its journal grew; the page asks for the
-   index again and is drawn anew. Several changes, one question. */
+/* A run that goes on, under `skillup view`: the server says when its journal grew; the page asks
+   for the index again and is drawn anew. Several changes, one question. */
 let source: EventSource | null = null;
 let following: string | null = null;
 let waiting = false;
@@ -343,7 +343,7 @@ async function refresh(): Promise<void> {
     const index = await fetchIndex(runId);
     if (!same()) return;
     page.index = index;
-    // What is shown of a trial that has no grade yet, or could not be read, may have changed with it.
+    // What is shown of a trial without a grade, or that could not be read, may have changed.
     if (route.page === "trial" && !details[0]?.grade) {
       const now = await read(route.n);
       if (!same()) return;

@@ -20,7 +20,7 @@ function LineChart({ times, series }: { times: string[]; series: Series[] }) {
   const points = (values: Value[]) =>
     values.flatMap((value, at) => (known(value) ? [{ cx: x(at), cy: y(value) }] : []));
   const sparse = Math.ceil(times.length / 4);
-  const label = `Mean pass rate of the cases over ${times.length} runs; the table below has the numbers`;
+  const label = `Mean pass rate over ${times.length} runs; the table below has the numbers`;
   return (
     <div class="chart" role="img" aria-label={label}>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true">
@@ -111,7 +111,8 @@ export function trend(index: Index) {
   return { id: "trend", title: "Over past runs", inside };
 }
 
-/* Where conversations first fail: a bar for each turn, of the trials whose first failed turn it is. */
+/* Where conversations first fail: a bar for each turn, of the trials whose first failed turn it
+   is. */
 export function firstFailures(index: Index) {
   const verdicts = index.rows.filter((row) => !isBaseline(row) && hasVerdict(row));
   const counts = new Map<number | "end", number>();

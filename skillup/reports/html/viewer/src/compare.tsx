@@ -1,14 +1,14 @@
-/* Two runs side by side: the flips as a table; and two conversations in columns, aligned by turn: a pair of
-   two runs, or two trials of one case. */
+/* Two runs side by side: the flips as a table; and two conversations in columns, aligned by turn: a
+   pair of two runs, or two trials of one case. */
 import type { ComponentChildren } from "preact";
 import type { Side, SideRow, SideRun, Sides, Trial } from "../dist/types";
 import { Ending, ErrorBox, Jump, Opening, TurnView } from "./conversation";
 import { turnPairs, type TurnPair } from "./text/diff";
-import { Aside, Fold, Sign, Status } from "./dom";
+import { Aside, Fold, SignAndWord, Status } from "./dom";
 import { asSentence, known, plural, score, time } from "./text/format";
-import { STATUS, address, back, go, isBaseline, page, rowOf } from "./state";
+import { address, back, go, isBaseline, page, rowOf } from "./state";
 import { trialAddress, trialName, trialsOf } from "./state";
-import { CompareLinks, NoTrial, lastRaw } from "./trial";
+import { CompareLinks, NoTrial } from "./trial";
 
 const CHANGE: Record<string, [string, string, string]> = {
   newly_failing: ["▼", "newly failing", "FAIL"],
@@ -20,25 +20,14 @@ const CHANGE: Record<string, [string, string, string]> = {
   same: ["=", "same", "NOT_HELD"],
 };
 
-/* "● passed 8 of 8", "◐ passed 6 of 8", "✗ failed 8 of 8": the count is of what the word says. */
+/* "● passed 8/8", "◐ flaky 6/8", "✗ failed 0/8": how many of the trials passed. */
 function SideText({ side }: { side: Side | null }) {
   if (!side) return <Aside>–</Aside>;
   const { held, passed } = side;
-  const flaky = passed > 0 && passed < held;
-  const status = flaky ? "FLAKY" : side.status;
-  const counted = side.status === "FAIL" && !flaky ? held - passed : passed;
   return (
     <span>
-      {held > 1 ? (
-        <>
-          <span class={`status status-${status}`}>
-            <Sign status={status} /> {flaky ? "passed" : STATUS[status]!.word}
-          </span>
-          {` ${counted} of ${held}`}
-        </>
-      ) : (
-        <Status status={side.status} />
-      )}
+      <Status status={passed > 0 && passed < held ? "FLAKY" : side.status} />
+      {held > 1 ? ` ${passed}/${held}` : null}
       {known(side.score) ? <Aside> {score(side.score)}</Aside> : null}
     </span>
   );
@@ -108,12 +97,7 @@ function SideLine({ row, at, hasA }: { row: SideRow; at: number; hasA: boolean }
   return (
     <tr data-change={row.change}>
       <td>
-        <span class={`status status-${status}`}>
-          <span class="sign" aria-hidden="true">
-            {sign}
-          </span>{" "}
-          {word}
-        </span>
+        <SignAndWord sign={sign} word={word} status={status} />
         {row.how_sure ? <span class="where">{row.how_sure}</span> : null}
       </td>
       <th scope="row">
@@ -165,10 +149,8 @@ interface Column {
   title: ComponentChildren;
   status: ComponentChildren;
   detail: Trial | null;
-  open?: boolean; // a link to it alone
 }
 
-/* Both columns; `to`: the address of a turn. */
 function Pair({ top, columns }: { top: ComponentChildren; columns: [Column, Column] }) {
   const details = columns.map((column) => column.detail);
   const pairs = turnPairs(details[0]!, details[1]!);
@@ -183,35 +165,25 @@ function Pair({ top, columns }: { top: ComponentChildren; columns: [Column, Colu
     <article class="case pair">
       {top}
       <div class="pair-row pair-heads">
-        {columns.map(({ title, status, detail, open }) => (
+        {columns.map(({ title, status, detail }) => (
           <div>
             <h2 class="minor">{title}</h2>
             <p class="verdict">
               {status}
-              {detail?.grade?.reason ? (
-                <span class="verdict-reason"> {detail.grade.reason}</span>
-              ) : null}
+              {detail?.grade ? ` ${detail.grade.reason}` : null}
             </p>
             {detail ? (
-              <ErrorBox
-                error={detail.error}
-                title="The trial could not run"
-                raw={lastRaw(detail)}
-              />
+              <ErrorBox error={detail.error} title="The trial could not run" />
             ) : (
               <p class="notice">Its conversation is not in this report.</p>
             )}
-            {open && detail ? <a href={trialAddress(detail.n)}>Open alone</a> : null}
           </div>
         ))}
       </div>
       {!all ? null : first ? (
         <p class="first-difference">
-          <Jump
-            n={details[0]!.n}
-            part={first.number}
-            text={`First difference: turn ${first.number}`}
-          />
+          First difference:{" "}
+          <Jump n={details[0]!.n} part={first.number} text={`turn ${first.number}`} />
           {` (${first.what.join(", ")})`}
           {differing.length > 1 ? <Aside>; {plural(differing.length, "turn")} differ</Aside> : null}
         </p>
@@ -295,11 +267,10 @@ export function PairPage({ details }: { details: Array<Trial | null> }) {
   const sides = page.index?.sides;
   const row = sides?.rows[page.route.n ?? -1];
   if (!sides || !row) return <NoTrial row={null} problem="there is no such pair" />;
-  const column = (letter: "A" | "B", run: SideRun, side: Side | null, at: number): Column => ({
-    title: <RunText run={run} letter={letter} />,
-    status: <SideText side={side} />,
+  const column = (letter: "a" | "b", at: number): Column => ({
+    title: <RunText run={sides[letter]} letter={letter.toUpperCase()} />,
+    status: <SideText side={row[letter]} />,
     detail: details[at] || null,
-    open: letter === "B",
   });
   const top = (
     <>
@@ -314,9 +285,5 @@ export function PairPage({ details }: { details: Array<Trial | null> }) {
       ) : null}
     </>
   );
-  const columns: [Column, Column] = [
-    column("A", sides.a, row.a, 0),
-    column("B", sides.b, row.b, 1),
-  ];
-  return <Pair top={top} columns={columns} />;
+  return <Pair top={top} columns={[column("a", 0), column("b", 1)]} />;
 }

@@ -4,7 +4,7 @@ import type { Link, Trial, TrialError, Turn } from "../dist/types";
 import { Checks } from "./checks";
 import { turnMark } from "./data";
 import { WorkspaceChanges } from "./text/diff";
-import { Aside, Fold, Status, showMark } from "./dom";
+import { Aside, Fold, SignAndWord, Status, showMark } from "./dom";
 import { cost, duration, known, plural, score, usageText } from "./text/format";
 import { trialAddress } from "./state";
 import { Answer, Text, type Range } from "./text/text";
@@ -104,7 +104,7 @@ export function TurnView({ turn, detail, differing }: TurnProps) {
   const mark = turnMark(turn);
   const number = turn.turn_number;
   const head = `Turn ${number}`;
-  // An earlier attempt is no place of the trial: keys and links to turns mean those of the one that counts.
+  // An earlier attempt is no place of the trial: keys and links mean the one that counts.
   const counted = !turn.given_up;
   const attributes = counted ? { "data-turn": number } : {};
   return (
@@ -116,12 +116,7 @@ export function TurnView({ turn, detail, differing }: TurnProps) {
     >
       <header class="turn-head">
         <h3>{counted ? <Jump n={detail.n} part={number} text={head} /> : head}</h3>{" "}
-        <span class={`status status-${mark.status}`}>
-          <span class="sign" aria-hidden="true">
-            {mark.sign}
-          </span>{" "}
-          {mark.word}
-        </span>
+        <SignAndWord {...mark} />
         {turn.passed_on ? <span class="tag">passed on its {turn.passed_on}</span> : null}
         {turn.held_by ? <span class="tag">shared, run before the fork</span> : null}
         <span class="turn-facts">{facts(turn)}</span>
@@ -142,8 +137,9 @@ export function TurnView({ turn, detail, differing }: TurnProps) {
 }
 
 /* A link to a part of the conversation that is shown. */
-export const Jump = ({ n, part, text }: { n: number; part: number | string; text: string }) => (
-  <a href={trialAddress(n, part)} class="jump" data-turn={part}>
+type JumpProps = { n: number; part: number | string; text: string; name?: string };
+export const Jump = ({ n, part, text, name = "" }: JumpProps) => (
+  <a href={trialAddress(n, part)} class={`jump ${name}`} data-turn={part}>
     {text}
   </a>
 );

@@ -1,5 +1,6 @@
-/* Where the data comes from. A report carries it: the index as JSON, each trial as gzip in base64, unpacked
-   when it is looked at. Under `skillup view` the server gives it, by relative addresses. */
+/* Where the data comes from. A report carries it: the index as JSON, each trial as gzip in
+   base64, unpacked when it is looked at. Under `skillup view` the server gives it, by relative
+   addresses. */
 import type { Check, Index, Row, RunLine, Trial, Turn } from "../dist/types";
 import { known } from "./text/format";
 import { page, view, wasHeld } from "./state";
@@ -65,9 +66,9 @@ async function readTrial(n: number): Promise<Trial> {
 /* A trial's conversation, from the page or from the server. */
 export const trial = async (n: number) => prepared(await readTrial(n));
 
-/* What checks that failed come to, before anything is drawn: of a turn that did not run they say nothing,
-   and a gate that skips the rest of its case is no failure. And each check with evidence gets a key; each
-   turn and follow-up, the places of the evidence that is in it. */
+/* What checks that failed come to, before anything is drawn: of a turn that did not run they say
+   nothing, and a gate that skips the rest of its case is no failure. And each check with evidence
+   gets a key; each turn and follow-up, the places of the evidence that is in it. */
 export function prepared(detail: Trial): Trial {
   const status = detail.grade?.status;
   const turns = new Map((detail.turns || []).map((turn) => [turn.turn_number, turn]));
@@ -156,17 +157,6 @@ export function turnMark(turn: Turn): Mark {
   return rowMark({ ...turn, ok: deciding.every((check) => check.passed || check.moot) });
 }
 
-/* The sign of the checks of the whole conversation; null: there are none. */
-export function endMark(detail: Trial): Mark | null {
-  const checks = detail.conversation_checks || [];
-  if (!checks.length) return null;
-  const bad = checks.filter((check) => !check.passed && !check.moot);
-  if (bad.length) return MARKS[bad.every((check) => check.error) ? "error" : "failed"]!;
-  if (checks.some((check) => check.moot))
-    return { sign: "○", word: "not evaluated", status: "SKIP" };
-  return { sign: "●", word: "passed", status: "PASS" };
-}
-
 /* The part that decided: a turn's number, "end", or null where nothing failed. */
 export function failedPart(detail: Trial): number | "end" | null {
   const named = Number(/^turn (\d{1,6}): /.exec(detail.grade?.reason || "")?.[1]);
@@ -176,7 +166,8 @@ export function failedPart(detail: Trial): number | "end" | null {
   return (detail.conversation_checks || []).some((check) => !check.passed) ? "end" : null;
 }
 
-/* Searching the words of the conversations themselves: each is unpacked once, and its words kept. */
+/* Searching the words of the conversations themselves: each is unpacked once, and its words
+   kept. */
 const AT_ONCE = 6;
 const MOST = 300000; // characters kept of one conversation
 const UNSAID = new Set("checks notes raw usage captures content_parts images error".split(" "));

@@ -1,5 +1,5 @@
-/* Elements that all views use. Whatever an agent, a case or a file wrote passes through `guard`, which
-   makes text nodes of it; no HTML is ever parsed. */
+/* Elements that all views use. Whatever an agent, a case or a file wrote passes through `guard`,
+   which makes text nodes of it; no HTML is ever parsed. */
 import {
   options,
   type ComponentChild,
@@ -12,8 +12,12 @@ import { STATUS } from "./state";
 
 /* Characters that would change how their neighbours are shown, or that show as nothing: terminal
    controls, marks of writing direction, zero-width characters, tags, lone surrogates. */
-const HIDDEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const HIDDEN = new RegExp(
+  String.raw`[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e]` +
+    String.raw`|[\u2060-\u206f\ufeff\ufff9-\ufffb]|\udb40[\udc00-\udc7f]` +
+    String.raw`|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]`,
+  "g",
+);
 
 const code = (character: string) =>
   "U+" + character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
@@ -44,8 +48,8 @@ export function say(text: string): ComponentChild {
   return [...parts, string.slice(last)] as unknown as ComponentChild;
 }
 
-/* Links lead to places in this page and to files beside it; to nothing else. Links out of it are made
-   by `outside`, which tells the other side nothing and gives it no hold of this window. */
+/* Links lead to places in this page and to files beside it; to nothing else. Links out of it are
+   made by `outside`, which tells the other side nothing and gives it no hold of this window. */
 export function safeHref(href: string): string {
   if (href.startsWith("#")) return href;
   return /^[a-z][a-z0-9+.-]*:|^[\\/]{2}|[\u0000-\u0020\\]/i.test(href) ? "#" : href;
@@ -141,8 +145,8 @@ export function lightUp(...nodes: Element[]): void {
   lit = nodes;
 }
 
-/* Lights up all pieces with a key, in the conversation that `from` is in, of two that on its own side;
-   scrolls to the first. What is folded away says by data-holds which marks are in it. */
+/* Lights up all pieces with a key, in the conversation that `from` is in, of two that on its own
+   side; scrolls to the first. What is folded away says by data-holds which marks are in it. */
 export function showMark(from: Element, key: string): void {
   const side = from.closest(".side-A, .side-B")?.classList.item(1);
   const root = from.closest(side ? "article.pair" : ".attempt-turns, .conversation");
@@ -164,16 +168,24 @@ export const Sign = ({ status }: { status: string }) => (
   </span>
 );
 
-export const Status = ({ status }: { status: string }) => (
+type Signed = { sign: string; word: string; status: string };
+export const SignAndWord = ({ sign, word, status }: Signed) => (
   <span class={`status status-${status}`}>
-    <Sign status={status} /> {STATUS[status]?.word}
+    <span class="sign" aria-hidden="true">
+      {sign}
+    </span>{" "}
+    {word}
   </span>
+);
+
+export const Status = ({ status }: { status: string }) => (
+  <SignAndWord {...STATUS[status]!} status={status} />
 );
 
 export const Hidden = ({ text }: { text: string }) => <span class="visually-hidden">{text}</span>;
 export const Aside = (props: { children: ComponentChildren }) => <span class="aside" {...props} />;
 
-export const Verdict = ({ sign, word, status }: { sign: string; word: string; status: string }) => (
+export const Verdict = ({ sign, word, status }: Signed) => (
   <span class={`sign status-${status}`} title={word.trim()}>
     <span aria-hidden="true">{sign}</span>
     <Hidden text={word} />

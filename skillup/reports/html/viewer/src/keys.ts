@@ -1,11 +1,11 @@
-/* The keyboard. Single keys act only outside fields and without modifiers; Tab, Enter and the browser's own
-   keys are left alone. Each page has its own keys. */
+/* The keyboard. Single keys act only outside fields and without modifiers; Tab, Enter and the
+   browser's own keys are left alone. Each page has its own keys. */
 import { jumpTo, toggleHelp, toggleTheme, turnInView } from "./app";
 import { announce, byId } from "./dom";
 import { print } from "./paper";
 import { back, comparable, compareAddress, failingNeighbours, go, page } from "./state";
 import { parseRoute, rowOf, trialAddress, trialsOf, type Key } from "./state";
-import { foldRow, moveRow, order } from "./table";
+import { foldRow, moveRow, order } from "./table/table";
 import type { Row } from "../dist/types";
 
 const COMMON: Key[] = [

@@ -1,5 +1,5 @@
-/* On paper: the summary, the table, and the conversations that failed, with everything unfolded. Of trials
-   of a case that failed for the same reason, one. Of a single conversation, that one. */
+/* On paper: the summary, the table, and the conversations that failed, with everything unfolded. Of
+   trials of a case that failed for the same reason, one. Of a single conversation, that one. */
 import type { Row, Trial } from "../dist/types";
 import { Turns } from "./conversation";
 import { trial } from "./data";
@@ -22,7 +22,8 @@ function failing(): Row[] {
   return [...found.values()];
 }
 
-/* Unpacks what has to be printed, then opens the browser's dialog; its own menu does not wait for us. */
+/* Unpacks what has to be printed, then opens the browser's dialog; its own menu does not wait for
+   us. */
 export async function print(): Promise<void> {
   const printed = new Map<number, Trial | null>();
   if (page.index && page.route.page === "table") {

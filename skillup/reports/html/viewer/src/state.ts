@@ -55,10 +55,10 @@ export const FIRST = 100; // lines of a long table
 
      #/                                  the summary and the table (the list of runs, under view)
      #/?q=…&status=FAIL,ERROR&sort=-score  the same, filtered and sorted
-     #/trial/12?…                        a conversation; the filter is kept for n, p and going back
+     #/trial/12?…                        a conversation; the filter is kept
      #/trial/12/turn/3                   the same, at turn 3; turn/end: at the checks of all of it
      #/trial/12/with/15                  beside another trial of the same case; …/turn/3 as above
-     #/pair/7                            both conversations of a pair, of two runs; …/turn/3 as above
+     #/pair/7                            both conversations of a pair of two runs
      #/run/ID/…                          any of these, in a run, under `skillup view` */
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#\/?/, "").split(/\?(.*)/s);
@@ -128,12 +128,20 @@ export function setFilter(changes: Record<string, string | null>): void {
 
 export const listOf = (text = "") => text.split(",").filter(Boolean);
 
-/* Which trials are shown. `q`: words that must all be found in the row; "-word" must not be. With `deep`
-   they are looked for in the conversation, too, whose words `said` has. Not in what is said of all rows
-   alike, such as "all checks passed". Trials that were not needed are shown on request. */
+/* Which trials are shown. `q`: words that must all be found in the row; "-word" must not be.
+   With `deep` they are looked for in the conversation, too, whose words `said` has. Not in what
+   is said of all rows alike, such as "all checks passed". Trials that were not needed are shown
+   on request. */
 function haystack(row: Row): string {
   const failed = row.status === "FAIL" || row.status === "ERROR";
-  const parts = [row.case_id, row.title, row.suite, row.engine, failed && row.reason, row.error_kind];
+  const parts = [
+    row.case_id,
+    row.title,
+    row.suite,
+    row.engine,
+    failed && row.reason,
+    row.error_kind,
+  ];
   return [...parts, ...(row.tags || [])].filter(Boolean).join("\n").toLowerCase();
 }
 

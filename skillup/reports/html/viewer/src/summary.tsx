@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import type { CaseReliability, Difference, Engine, EngineInfo, Index } from "../dist/types";
 import type { Rate, Row, Uplift } from "../dist/types";
-import { Decision } from "./cells";
+import { Decision } from "./table/cells";
 import { firstFailures, trend } from "./charts";
 import { AgainstChoice, SidesView } from "./compare";
 import { Aside, Button, Fold, Panel, Sign, Table, type Cell } from "./dom";
@@ -10,10 +10,10 @@ import { asSentence, cost, count, duration, interval, known, mean } from "./text
 import { percent, plural, points, score, signed, tokenText, tokens } from "./text/format";
 import { NO_FILTER, STATUS, caseKey, caseOf, hasVerdict, isBaseline } from "./state";
 import { setFilter, trialAddress } from "./state";
-import { CaseTable, tally } from "./table";
+import { CaseTable, tally } from "./table/table";
 
-/* The mean of the cases' pass rates: each counts the same, however many verdicts it has; on several engines
-   it is one case. Said where trials are more than cases. */
+/* The mean of the cases' pass rates: each counts the same, however many verdicts it has; on several
+   engines it is one case. Said where trials are more than cases. */
 function meanOfCases(verdicts: Row[]): string {
   const by = new Map<string, number[]>();
   for (const row of verdicts)
@@ -23,7 +23,8 @@ function meanOfCases(verdicts: Row[]): string {
   return `; mean of ${count(by.size)} cases ${percent(rate)}`;
 }
 
-/* ", 95 % interval 69–90 %", of the analysis: over cases, with their mean, where cases have several trials. */
+/* ", 95 % interval 69–90 %", of the analysis: over cases, with their mean, where cases have several
+   trials. */
 function intervalText({ analysis }: Index, verdicts: Row[]): string {
   const overall = analysis?.overall;
   if (overall?.held !== verdicts.length) return "";
@@ -131,7 +132,8 @@ function StoppedNotice({ index: { run } }: { index: Index }) {
   );
 }
 
-/* The shares of the statuses as one bar, and below it what each part is; a click leaves these in the table. */
+/* The shares of the statuses as one bar, and below it what each part is; a click leaves these in
+   the table. */
 function Bar({ index }: { index: Index }) {
   const rows = index.rows.filter((row) => !isBaseline(row));
   const parts = Object.entries(tally(rows)).filter(([, number]) => number > 0);
@@ -211,7 +213,8 @@ function totals({ summary, rows, run }: Index): Part {
 const rateText = (rate: Rate | null) =>
   known(rate?.rate) ? `${percent(rate.rate)} (${rate.passed}/${rate.held})` : "–";
 
-/* Each engine's rate and means, and each case by engine; a single one would say the headline again. */
+/* Each engine's rate and means, and each case by engine; a single one would say the headline
+   again. */
 function engines(index: Index): Part {
   const columns = index.analysis?.engines || [];
   if (columns.length < 2) return null;
@@ -242,7 +245,8 @@ function differenceCell(difference: Difference | null, format: (value: number) =
   };
 }
 
-/* With against without the skill. Of a suite, rates are over those cases that its uplift is over. */
+/* With against without the skill. Of a suite, rates are over those cases that its uplift is
+   over. */
 function uplift({ analysis }: Index): Part {
   const all = analysis?.uplift || [];
   if (!all.length) return null;
@@ -261,7 +265,7 @@ function uplift({ analysis }: Index): Part {
     {
       head: one.case_id
         ? [one.case_id, suites && one.suite, engines && one.engine].filter(Boolean).join(", ")
-        : `${one.suite}, ${one.engine} (${one.cases > 1 ? "mean of " : ""}${plural(one.cases, "case")})`,
+        : `${one.suite}, ${one.engine} (mean of ${plural(one.cases, "case")})`,
     },
     { number: rate(one, "with_skill") },
     { number: rate(one, "without_skill") },

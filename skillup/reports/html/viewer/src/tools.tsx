@@ -1,4 +1,5 @@
-/* What an agent did within a turn: its calls, a line each, and what it said or thought between them. */
+/* What an agent did within a turn: its calls, a line each, and what it said or thought between
+   them. */
 import type { ComponentChildren } from "preact";
 import type { Item } from "../dist/types";
 import type { Evident } from "./data";
@@ -65,8 +66,9 @@ function callText({ arguments: given = {} }: Item): string {
   return whole.replace(/\s+/g, " ").trim().slice(0, 300);
 }
 
-/* A tool call: one line that says what it did, which opens to its arguments and its result. `ranges`: places
-   in its result or its arguments to be marked; one without extent means all of it. */
+/* A tool call: one line that says what it did, which opens to its arguments and its result.
+   `ranges`: places in its result or its arguments to be marked; one without extent means all of
+   it. */
 function Tool({ item, ranges }: { item: Item; ranges: Evident[] }) {
   const whole = ranges.filter((one) => one.start === one.end).flatMap((one) => one.marks || []);
   const kind = item.kind || "other";

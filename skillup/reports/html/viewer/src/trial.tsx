@@ -1,5 +1,5 @@
-/* A trial: its head (which it is, its verdict, what it took, earlier attempts) and its conversation; one
-   that is going on, or has not begun. */
+/* A trial: its head (which it is, its verdict, what it took, earlier attempts) and its
+   conversation; one that is going on, or has not begun. */
 import type { ComponentChildren } from "preact";
 import type {
   Attempt,
@@ -10,22 +10,21 @@ import type {
   Trial,
   TrialGrade,
 } from "../dist/types";
-import { ErrorBox, RawLinks, Turns } from "./conversation";
-import { endMark, failedPart, turnMark, type Mark } from "./data";
+import { ErrorBox, Jump, RawLinks, Turns } from "./conversation";
+import { failedPart } from "./data";
 import { Aside, Fold, Hidden, Sign, Status } from "./dom";
 import { cost, duration, known, plural, score, time, usageText } from "./text/format";
 import { useHits } from "./hits";
 import { STATUS, back, comparable, compareAddress, failingNeighbours, page, rowOf } from "./state";
-import { trialAddress, trialName, trialsOf } from "./state";
+import { trialAddress, trialName, trialsOf, wasHeld } from "./state";
 import { engineText } from "./summary";
-import { order } from "./table";
+import { order } from "./table/table";
 
 export function TrialPage({ detail }: { detail: Trial | null }) {
   const row = rowOf(page.route.n);
   useHits();
-  if (!detail || detail.problem)
+  if (!detail || detail.problem || detail.waiting)
     return <NoTrial row={row} problem={page.problem || detail?.problem || ""} />;
-  if (detail.waiting) return <Waiting row={row} detail={detail} />;
   return (
     <article class="case" key={`${page.runId}/${detail.n}`}>
       <TrialHead detail={detail} row={row} />
@@ -33,7 +32,7 @@ export function TrialPage({ detail }: { detail: Trial | null }) {
       {detail.live ? (
         <p class="notice live-end">
           <span class="live">running</span>
-          {` ${detail.live}. Turns show themselves here when they have ended; checks, with the trial.`}
+          {` ${detail.live}. Turns are shown when they have ended; checks, with the trial.`}
         </p>
       ) : null}
     </article>
@@ -56,24 +55,7 @@ export const NoTrial = ({ row, problem }: { row: Row | null; problem: string }) 
         <Status status={row.status} /> {row.reason || ""}
       </p>
     ) : null}
-    <p class="notice">
-      {row && /RUNNING|WAITING|NOT_HELD|NOT_NEEDED/.test(row.status)
-        ? "This conversation has not come to its end."
-        : `It cannot be shown: ${problem}`}
-    </p>
-  </article>
-);
-
-const Waiting = ({ row, detail }: { row: Row | null; detail: Trial }) => (
-  <article class="case">
-    <Way />
-    <h1>{detail.case_id}</h1>
-    <p class="verdict">
-      <Status status={row?.status || "NOT_HELD"} /> {detail.waiting}
-    </p>
-    {page.index?.run.running ? (
-      <p class="notice">The conversation shows itself here when it begins.</p>
-    ) : null}
+    {row && !wasHeld(row) ? null : <p class="notice">It cannot be shown: {problem}</p>}
   </article>
 );
 
@@ -103,14 +85,7 @@ export function TrialHead({ detail, row }: { detail: Trial; row: Row | null }) {
             {part === null ? (
               grade.reason
             ) : (
-              <a
-                href={trialAddress(detail.n, part)}
-                class="jump to-check"
-                data-turn={part}
-                title="Show the check"
-              >
-                {grade.reason}
-              </a>
+              <Jump n={detail.n} part={part} text={grade.reason} name="to-check" />
             )}
           </span>
         ) : null}
@@ -127,7 +102,6 @@ export function TrialHead({ detail, row }: { detail: Trial; row: Row | null }) {
       </div>
       <Facts detail={detail} grade={grade} />
       <Family detail={detail} />
-      <TurnLinks detail={detail} />
     </header>
   );
 }
@@ -151,12 +125,8 @@ function Neighbours({ row }: { row: Row | null }) {
 
 function Facts({ detail, grade }: { detail: Trial; grade: TrialGrade | null }) {
   const engine = detail.engine || {};
-  const spent = (part: Pick<Judging, "cost_usd" | "usage"> | null | undefined) =>
-    part
-      ? [cost(part.cost_usd), usageText(part.usage)]
-          .filter((text) => text && text !== "–")
-          .join(", ")
-      : "";
+  const spent = (part: Pick<Judging, "cost_usd" | "usage"> | null) =>
+    part ? [cost(part.cost_usd), usageText(part.usage)].filter(Boolean).join(", ") : "";
   const calls = (part: Judging | Simulated, number: string) =>
     [number, spent(part), (part.models || []).join(", ")].filter(Boolean).join(", ");
   const judging = grade?.judging;
@@ -164,7 +134,12 @@ function Facts({ detail, grade }: { detail: Trial; grade: TrialGrade | null }) {
   const cached = judging?.cached_calls ? ` (${judging.cached_calls} from the cache)` : "";
   const how = [engine.permission, engine.isolation].filter(Boolean).join(", ");
   const attempt = detail.attempt > 1 ? `, attempt ${detail.attempt}` : "";
-  const variables = Object.entries(detail.variables || {});
+  const variables = Object.entries(detail.variables).map(
+    ([name, value]) => `<<${name}>> = ${value}`,
+  );
+  const skills = detail.skills.map(({ name, role }) =>
+    role === "distractor" ? `${name} (distractor)` : name,
+  );
   const single = grade?.execution_mode === "single_shot";
   const facts: Array<[string, ComponentChildren]> = [
     ["suite", detail.suite],
@@ -172,41 +147,13 @@ function Facts({ detail, grade }: { detail: Trial; grade: TrialGrade | null }) {
     ["variant", detail.variant === "without_skill" && "without the skill"],
     ["trial", (detail.trial > 1 || attempt) && `${detail.trial}${attempt}`],
     ["mode", single && "single shot: all turns were sent as one message"],
-    [
-      "time",
-      (known(grade?.duration_ms) || detail.started_at) && [
-        known(grade?.duration_ms) ? duration(grade.duration_ms) : null,
-        detail.started_at ? <Aside> from {time(detail.started_at)}</Aside> : null,
-      ],
-    ],
+    ["time", `${duration(grade?.duration_ms)} from ${time(detail.started_at)}`],
     ["agent", spent(grade)],
     ["judges", judging?.calls && calls(judging, plural(judging.calls, "request") + cached)],
     ["simulated user", user && calls(user, plural(user.messages, "message"))],
     ["session", detail.session_id && <code>{detail.session_id}</code>],
-    [
-      "skills",
-      detail.skills?.length &&
-        detail.skills
-          .map(({ name, role }) => (role === "distractor" ? `${name} (distractor)` : name))
-          .join(", "),
-    ],
-    [
-      "variables",
-      variables.length > 0 && (
-        <Fold
-          summary={plural(variables.length, "variable")}
-          inside={() => (
-            <ul class="plain">
-              {variables.map(([name, value]) => (
-                <li>
-                  <code>{`<<${name}>>`}</code> = <span>{String(value)}</span>
-                </li>
-              ))}
-            </ul>
-          )}
-        />
-      ),
-    ],
+    ["skills", skills.join(", ")],
+    ["variables", variables.length > 0 && variables.join(", ")],
     ["notes", detail.notes?.length && detail.notes.map((note) => <p class="note">{note}</p>)],
     ["files", detail.raw?.length && <RawLinks raw={detail.raw} />],
   ];
@@ -221,33 +168,6 @@ function Facts({ detail, grade }: { detail: Trial; grade: TrialGrade | null }) {
         ) : null,
       )}
     </dl>
-  );
-}
-
-function TurnLinks({ detail }: { detail: Trial }) {
-  const end = endMark(detail);
-  if (detail.turns.length + (end ? 1 : 0) < 2) return null;
-  const chip = (part: number | "end", mark: Mark, title: string) => (
-    <a
-      href={trialAddress(detail.n, part)}
-      class={`jump status-${mark.status}`}
-      data-turn={part}
-      title={title}
-    >
-      <span class="sign" aria-hidden="true">
-        {mark.sign}
-      </span>{" "}
-      {part}
-      <Hidden text={`, ${mark.word}`} />
-    </a>
-  );
-  return (
-    <nav class="turn-links" aria-label="Turns">
-      {detail.turns.map((turn) =>
-        chip(turn.turn_number, turnMark(turn), (turn.content || "").slice(0, 120)),
-      )}
-      {end ? chip("end", end, "Checks of the whole conversation") : null}
-    </nav>
   );
 }
 
@@ -287,7 +207,8 @@ function AttemptView({ detail, attempt }: { detail: Trial; attempt: Attempt }) {
   );
 }
 
-/* Cases that branch from one conversation: a tree of its trials, each below the one that it forked from. */
+/* Cases that branch from one conversation: a tree of its trials, each below the one that it forked
+   from. */
 function Family({ detail }: { detail: Trial }) {
   const all = detail.family?.tree || [];
   if (!all.length) return null;

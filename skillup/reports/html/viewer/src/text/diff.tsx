@@ -1,5 +1,5 @@
-/* Differences: of files, by line, with signs, so that colour is not all that tells; of edits; and which
-   words and calls of two conversations differ. By jsdiff. */
+/* Differences: of files, by line, with signs, so that colour is not all that tells; of edits; and
+   which words and calls of two conversations differ. By jsdiff. */
 import { diffArrays, diffLines } from "diff";
 import type { Changes, Picture, Trial, Turn } from "../../dist/types";
 import { turnMark, type Evident } from "../data";
@@ -14,8 +14,8 @@ const OF_FILE = /^(diff |index |--- |\+\+\+ |new file|deleted file|similarity|re
 const ofSign = (line: string) =>
   line[0] === "+" ? "diff-added" : line[0] === "-" ? "diff-removed" : "diff-same";
 
-/* What each line is. Below its `@@` a part has so many lines of either file: there the sign alone tells,
-   since `--- x` may be a deleted comment. */
+/* What each line is. Below its `@@` a part has so many lines of either file: there the sign alone
+   tells, since `--- x` may be a deleted comment. */
 export function diffKinds(text: string): Line[] {
   let [before, after] = [0, 0];
   return text
@@ -165,7 +165,8 @@ type Word = ReturnType<typeof wordsOf>[number];
 
 const MOST_EDITS = 2000;
 
-/* Places of words that only one of the two has: [in a, in b]; all, where the texts are too long for that. */
+/* Places of words that only one of the two has: [in a, in b]; all, where the texts are too long for
+   that. */
 export function wordDifferences(a: string, b: string): [Range[], Range[]] {
   const [left, right] = [wordsOf(a), wordsOf(b)];
   const comparator = (x: Word, y: Word) => x.text === y.text;

@@ -1,4 +1,5 @@
-/* Markdown, read by mdast, as nodes whose leaves are places in the text: nothing of it is made up. */
+/* Markdown, read by mdast, as nodes whose leaves are places in the text: nothing of it is made
+   up. */
 import type { Code, Image, Link, Nodes, Parents, Root, Table } from "mdast";
 import { fromMarkdown } from "mdast-util-from-markdown";
 import { gfmTableFromMarkdown } from "mdast-util-gfm-table";
@@ -121,8 +122,8 @@ function drawn(text: string, node: Nodes, nested: boolean): Drawn[] {
   }
 }
 
-/* The places of a text that may go on in further lines, without what a list or a quotation put before
-   these, and without the signs that only keep others from being Markdown. */
+/* The places of a text that may go on in further lines, without what a list or a quotation put
+   before these, and without the signs that only keep others from being Markdown. */
 function lines(
   text: string,
   start: number,

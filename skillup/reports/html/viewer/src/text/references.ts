@@ -1,5 +1,6 @@
-/* In place of those parts of Markdown's parser that the page has no use for, and of its large table of named
-   references: HTML, definitions, references and headings by lines below them are texts here, shown as they were written. */
+/* In place of those parts of Markdown's parser that the page has no use for, and of its large table
+   of named references: HTML, definitions, references and headings by lines below them are texts
+   here, shown as they were written. */
 type State = (code: number | null) => State | undefined;
 
 const none = (name: string) => ({ name, tokenize: (_: unknown, _ok: State, nok: State) => nok });

@@ -1,5 +1,5 @@
-/* A text with places in it marked: evidence of checks, captures, differences. The text itself is never
-   changed: ranges are offsets in it as it was written, also where its Markdown is drawn. */
+/* A text with places in it marked: evidence of checks, captures, differences. The text itself is
+   never changed: ranges are offsets in it as it was written, also where its Markdown is drawn. */
 import type { ComponentChild, ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button, outside, say, sync, type Foldable } from "../dom";
@@ -64,7 +64,8 @@ export function marked(text: string, ranges: Range[]): ComponentChild[] {
   });
 }
 
-/* What is folded away says which marks are in it; it is open from the start where a check failed by it. */
+/* What is folded away says which marks are in it; it is open from the start where a check failed by
+   it. */
 export const holding = (ranges: Range[]) => ({
   "data-holds": ranges.flatMap((one) => one.marks || []).join(" ") || undefined,
 });
@@ -107,8 +108,8 @@ export const Text = ({ text, ranges = [], name = "prose" }: TextProps) => (
   </Long>
 );
 
-/* What an agent said, with its Markdown drawn, and a button that shows it as it was written. One with a
-   mark that stands on nothing but signs, which are not drawn, is shown as written. */
+/* What an agent said, with its Markdown drawn, and a button that shows it as it was written. One
+   with a mark that stands on nothing but signs, which are not drawn, is shown as written. */
 export function Answer({ text, ranges = [], name = "prose" }: TextProps) {
   const string = text || "";
   const [written, set] = useState(false);

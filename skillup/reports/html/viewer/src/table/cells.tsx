@@ -1,10 +1,11 @@
-/* What stands in a line of the table: signs of turns and trials, where and why it failed, what was decided. */
-import type { CaseReliability, Decided, FailingSince, Row } from "../dist/types";
-import { rowMark } from "./data";
-import { Aside } from "./dom";
-import { count, plural, time } from "./text/format";
-import * as state from "./state";
-import { STATUS, trialAddress, type Group } from "./state";
+/* What stands in a line of the table: signs of turns and trials, where and why it failed, what was
+   decided. */
+import type { CaseReliability, Decided, FailingSince, Row } from "../../dist/types";
+import { rowMark } from "../data";
+import { Aside } from "../dom";
+import { count, plural, time } from "../text/format";
+import * as state from "../state";
+import { STATUS, trialAddress, type Group } from "../state";
 
 const MOST_DOTS = 24;
 const MOST_REASONS = 3;
@@ -27,7 +28,8 @@ export function TurnDots({ row }: { row: Row }) {
   );
 }
 
-/* "3/5", and a sign for each trial that opens it; the trials below, unfolded, are for the keyboard. */
+/* "3/5", and a sign for each trial that opens it; the trials below, unfolded, are for the
+   keyboard. */
 export function TrialDots({ rows }: { rows: Row[] }) {
   const passed = rows.filter((row) => row.status === "PASS").length;
   const held = rows.filter(state.hasVerdict).length;
@@ -130,7 +132,10 @@ export function Decision(props: { of: CaseReliability | Decided | undefined; bef
     <span class="decision" title={title}>
       {props.before}
       <span class={`status-${status}`}>{word + level(threshold)}</span>{" "}
-      <Aside>{`after ${plural(trials, "trial")}${saved ? `, ${count(saved)} not needed` : ""}`}</Aside>
+      <Aside>
+        after {plural(trials, "trial")}
+        {saved ? `, ${count(saved)} not needed` : null}
+      </Aside>
     </span>
   );
 }

@@ -1,13 +1,22 @@
 /* The table of cases: a line each, unfolding to its trials, with the filter above. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { CaseHistory, CaseReliability, Decided, Index, Row } from "../dist/types";
+import type { CaseHistory, CaseReliability, Decided, Index, Row } from "../../dist/types";
 import { Decision, FailingFor, Reasons, TrialDots, TurnDots, Where } from "./cells";
-import { conversationText, readConversations } from "./data";
-import { Aside, Button, Sign, Status, announce, byId, plain } from "./dom";
-import { cost, count, duration, known, mean, plural, score, tokenText } from "./text/format";
-import * as state from "./state";
-import { FIRST, NO_FILTER, STATUS, page, setFilter, trialAddress, view, type Group } from "./state";
+import { conversationText, readConversations } from "../data";
+import { Aside, Button, Sign, Status, announce, byId, plain } from "../dom";
+import { cost, count, duration, known, mean, plural, score, tokenText } from "../text/format";
+import * as state from "../state";
+import {
+  FIRST,
+  NO_FILTER,
+  STATUS,
+  page,
+  setFilter,
+  trialAddress,
+  view,
+  type Group,
+} from "../state";
 
 const NAMES: Record<string, string> = {
   ...{ status: "Status", case: "Case", turns: "Turns", engine: "Engine", score: "Score" },
@@ -416,7 +425,8 @@ function trialRows(group: Group, about: About) {
   ));
 }
 
-/* The cells after the case, of those columns that are shown; a case's numbers are its trials' means. */
+/* The cells after the case, of those columns that are shown; a case's numbers are its trials'
+   means. */
 function Numbers(props: { rows: Row[]; about: About; turns: ComponentChildren; engine: string }) {
   const { rows, about, turns, engine } = props;
   const title = rows.length > 1 ? `mean of ${rows.length} trials` : undefined;

@@ -1,9 +1,10 @@
-/* The start page of `skillup view`: every run of a folder, newest first; of many, the first on request. */
-import type { RunLine } from "../dist/types";
-import { Hidden, Sign } from "./dom";
+/* The start page of `skillup view`: every run of a folder, newest first; of many, the first on
+   request. */
+import type { RunLine } from "../../dist/types";
+import { Hidden, Sign } from "../dom";
 import { MoreButton, SearchField } from "./table";
-import { cost, count, duration, plural, time } from "./text/format";
-import { FIRST, STATUS, page } from "./state";
+import { cost, count, duration, plural, time } from "../text/format";
+import { FIRST, STATUS, page } from "../state";
 
 const RUN_STATE: Record<string, [string, string]> = {
   running: ["live", "running"],
