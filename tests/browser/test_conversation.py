@@ -71,14 +71,9 @@ def test_every_piece_is_marked_and_a_failed_check_of_a_file_shows_it(seen: Opene
     assert "# News\n\n- dark mode\n- login" in check.locator(".excerpt").inner_text()
     check.locator("button").click()
     assert page.locator(".changes.lit").count() == 1
-    chips = page.locator(".turn-links a").all_inner_texts()
-    assert [chip.split(",")[0].strip() for chip in chips] == ["✗ 1", "● 2", "✗ end"]
     page.click(".verdict-reason a")
     page.wait_for_selector('.turn[data-turn="1"] .check-FAIL.lit')
     assert page.url.endswith("/turn/1")
-    page.click(".turn-links a >> nth=2")
-    assert page.url.endswith("/turn/end")
-    page.wait_for_function("() => document.activeElement.className === 'conversation-checks'")
 
 
 def test_follow_ups_simulated_users_branches_and_trials(seen: Opened) -> None:

@@ -91,7 +91,6 @@ _PICTURES = 4_000_000
 must not make packing them, only to leave them out, take minutes."""
 _EACH = 12_000  # A run of very many trials may take so much for each of them
 _TAG = 60  # Bytes around each of the conversations
-_SAMPLE = 12
 Pack = Callable[[int, PageLimits], bytes]
 
 
@@ -144,29 +143,9 @@ def html_report(
 def _fitting(shown: Sequence[int], pack: Pack, room: int) -> dict[int, bytes]:
     """The conversations, packed; where they are too large together, the largest are shortened."""
     found = {n: pack(n, ORDINARY) for n in shown}
-    if sum(map(len, found.values())) <= room:
-        return found
-    left, most = room, 0
-    ordered = sorted(map(len, found.values()))
-    for place, size in enumerate(ordered):  # to which size the largest come down, so all have room
-        most = left // (len(ordered) - place)
-        if size > most:
-            break
-        left -= size
-    large = [n for n, data in found.items() if len(data) > most]
-    some = large[:: max(1, len(large) // _SAMPLE)]
-    enough = next(
-        (
-            place
-            for place, limits in enumerate(TIGHTER)
-            if sum(len(pack(n, limits)) for n in some) <= most * len(some)
-        ),
-        len(TIGHTER) - 1,
-    )
-    for limits in TIGHTER[enough:]:
-        for n in large:
-            found[n] = min(found[n], pack(n, limits), key=len)
+    for limits in TIGHTER:
         if sum(map(len, found.values())) <= room:
             break
-        large = [n for n in large if len(found[n]) > most]
+        for n in [n for n, data in found.items() if len(data) > room // len(found)]:
+            found[n] = min(found[n], pack(n, limits), key=len)
     return found

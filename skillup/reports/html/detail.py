@@ -14,14 +14,12 @@ from skillup.reports.html.evidence import (
     captures_of,
     content_parts,
     evidence_of,
-    prompt_of,
 )
 from skillup.reports.html.limits import PageLimits, Read, add_images, shortened, shortened_data
 from skillup.reports.html.run_files import RawFiles
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import (
-    Checkpoint,
     HistoryItem,
     Record,
     ToolCall,
@@ -148,7 +146,6 @@ def _step(
         "follow_ups": [],
         "raw": raw,
         "score": None,
-        "asked_by": list(turn.asked_by),
         "simulator": turn.simulator.model_dump() if turn.simulator else None,
     }
     return EvidenceStep(turn, data, places)
@@ -163,14 +160,11 @@ def _steps(
     for turn in record.turns:
         number = turn.turn_number
         planned = turns_of_case.get(number)
-        checks = planned.checks() if planned is not None else []
         steps = []
         for place, message in enumerate(turn.executed()):
             first = place == 0
-            template = prompt_of(checks, message.asked_by)
-            if first:
-                own = planned is not None and turn.source == "case"
-                template = planned.content if planned is not None and own else None
+            own = first and planned is not None and turn.source == "case"
+            template = planned.content if planned is not None and own else None
             values = record.variables_after(number - 1 if first else number)
             links = raw.of_turn(job, number, place, attempt)
             step = _step(message, template, values, limits, links, None if first else place - 1)
@@ -181,9 +175,8 @@ def _steps(
     # Once all are there, the last first: where a value went is seen in the turns after.
     for turn, steps in zip(reversed(record.turns), reversed(found), strict=True):
         answer = steps[-1].data
-        planned = turns_of_case.get(turn.turn_number)
         steps[0].data["captures"] = captures_of(
-            turn, planned, turns, answer["response"], answer["follow_up"]
+            turn, turns, answer["response"], answer["follow_up"]
         )
     return found
 
@@ -290,31 +283,8 @@ def _attempt(job: str, number: int, limits: PageLimits, raw: RawFiles) -> Json:
 
 
 def live_detail(
-    row: Mapping[str, Any],
-    n: int,
-    checkpoint: Checkpoint | None,
-    *,
-    limits: PageLimits,
-    raw: RawFiles,
-    read: Read,
+    row: Mapping[str, Any], n: int, record: Record, *, limits: PageLimits, raw: RawFiles, read: Read
 ) -> Json:
-    """A trial that is running, as far as it is known; `live` says what is being done.
-
-    The turns that its checkpoint has are there without checks.
-    """
-    job = row["job"]
-    if checkpoint is not None:
-        detail = detail_of(n, job, checkpoint.record, None, limits=limits, raw=raw, read=read)
-    else:  # in the form of a trial, without a conversation
-        lists = ("attempts", "history", "turns", "conversation_checks", "notes", "skills", "raw")
-        unknown = ("grade", "session_id", "started_at", "system", "error", "skipped", "family")
-        detail = {
-            **{key: row[key] for key in ("job", "suite", "case_id", "title", "variant", "trial")},
-            "n": n,
-            "engine": {"profile": row["engine"]},
-            "attempt": 1,
-            "variables": {},
-            **{name: [] for name in lists},
-            **dict.fromkeys((*unknown, "simulated_end")),
-        }
+    """A trial that is running, as far as its checkpoint knows it, without checks."""
+    detail = detail_of(n, row["job"], record, None, limits=limits, raw=raw, read=read)
     return {**detail, "live": row["reason"]}

@@ -9,19 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillup.checks.context import CannotEvaluateError, one_line, original_span, plain
-from skillup.checks.text import Searcher
+from skillup.checks.context import one_line, original_span, plain
 from skillup.schema import templates
-from skillup.schema.case import Capture, Turn
-from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, EvidenceSpan
-from skillup.schema.patterns import kept_group
 from skillup.schema.record import TurnRecord
 
 _OF_FILES = {"files_exist", "files_not_exist", "file_contains", "golden_file"}
 _JUDGED = {"rubric", "criterion", "aspect", "window"}
 _CHANGES = {"in": "changes"}
-_AROUND = 60  # Characters on either side of a judge's quotation in its excerpt
 Json = dict[str, Any]
 
 
@@ -110,10 +105,7 @@ def _without_spans(check: CheckResult, steps: Sequence[EvidenceStep]) -> Iterato
             for text, where in _texts(step):
                 at = one_line(text).find(piece) if piece.strip() and "\r" not in text else -1
                 if at >= 0:
-                    start = at + (_AROUND if piece != excerpt and excerpt[0] == "…" else 0)
-                    end = at + len(piece) - (_AROUND if excerpt[-1] == "…" else 0)
-                    within = (start, end) if start < end else (at, at + len(piece))
-                    yield _piece(step, text, text, within, **where) or {}
+                    yield _piece(step, text, text, (at, at + len(piece)), **where) or {}
 
 
 def _texts(step: EvidenceStep) -> Iterator[tuple[str, Json]]:
@@ -176,17 +168,16 @@ def content_parts(template: str | None, content: str, values: Mapping[str, str])
 
 
 def captures_of(
-    turn: TurnRecord, case: Turn | None, turns: Sequence[Json], answer: str, follow_up: int | None
+    turn: TurnRecord, turns: Sequence[Json], answer: str, follow_up: int | None
 ) -> list[Json]:
     """The turn's captures: ``{variable, value, used_in, where}``.
 
     `turns`: all of the page's turns; `answer`: the text the captures were taken from, as the page
     has it, which is that of `follow_up` if that is given.
     """
-    rules = {rule.variable: rule for rule in case.capture} if case is not None else {}
     found = []
     for name, value in turn.captures.items():
-        span = _captured_span(rules.get(name), value, answer)
+        span = _only_span(value, answer)
         where = None
         if span is not None:
             start, end = (utf16(answer, place) for place in original_span(answer, span))
@@ -202,30 +193,8 @@ def captures_of(
     return found
 
 
-def _captured_span(rule: Capture | None, value: str, answer: str) -> tuple[int, int] | None:
-    """In the plain form of the answer; None: it cannot be known."""
-    if rule is None or not value:
-        return None
+def _only_span(value: str, answer: str) -> tuple[int, int] | None:
+    """In the plain form of the answer; None: a value that stands there twice may be either."""
     text, piece = plain(answer), plain(value)
-    if rule.pattern is None:
-        whole = (rule.jsonpath or "").replace(" ", "").startswith(("$.response", "response"))
-        at = text.find(piece)
-        # A value that stands there twice may be either.
-        return (at, at + len(piece)) if whole and text.count(piece) == 1 else None
-    try:
-        match = Searcher().search(rule.pattern, text)
-        group = kept_group(rule.pattern)
-    except (CannotEvaluateError, ValueError):
-        return None
-    return match.span(group) if match is not None and match[group] == value else None
-
-
-def prompt_of(checks: Sequence[Check], asked_by: Sequence[int]) -> str | None:
-    """The template of the follow-up that the check at `asked_by` asked for."""
-    prompt: str | None = None
-    for place in asked_by:
-        if not 0 <= place < len(checks):
-            return None
-        prompt = checks[place].prompt
-        checks = checks[place].assertions or []
-    return prompt
+    at = text.find(piece)
+    return (at, at + len(piece)) if piece and text.count(piece) == 1 else None

@@ -32,13 +32,8 @@ ORDINARY = PageLimits(tool=20_000, text=100_000, image=400_000, images=1_000_000
 WIDE = PageLimits(tool=400_000, text=1_000_000, image=5_000_000, images=20_000_000)
 """For a page that asks for one conversation at a time."""
 TIGHTER = (
-    PageLimits(ORDINARY.tool, ORDINARY.text, image=100_000, images=200_000),
-    PageLimits(ORDINARY.tool, ORDINARY.text, image=20_000, images=40_000),
     PageLimits(ORDINARY.tool, ORDINARY.text),  # pictures go before a word does
-    *(
-        PageLimits(tool, 6 * tool)
-        for tool in (8_000, 5_000, 3_000, 2_000, 1_200, 800, 500, 300, 150)
-    ),
+    *(PageLimits(tool, 6 * tool) for tool in (8_000, 3_000, 1_200, 500, 150)),
 )
 """For a file that would be too large otherwise, one after the other."""
 

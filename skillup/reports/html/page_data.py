@@ -302,7 +302,6 @@ class PageTurn(TypedDict):
     follow_ups: list[PageTurn]
     raw: list[Link]
     score: float | None
-    asked_by: list[int]
     passed_on: NotRequired[str | None]
     label: NotRequired[str]
     passed: NotRequired[bool]

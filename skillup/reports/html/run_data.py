@@ -82,9 +82,7 @@ class RunData:
         self.result = _object(self.path / RESULT_FILE)
         self.result.pop("cases", None)
         self.running = not self.progress.ended and self.is_still_running()
-        # `run.json` of an older version may not have the jobs, which the journal knows.
-        others = [] if self.info.get("jobs") else sorted(self.progress.ever_started)
-        self.jobs = planned_jobs(self.info, others)
+        self.jobs = planned_jobs(self.info)
         self._by_n = {job.n: job for job in self.jobs}
         self._saved = frozenset(() if self.running else self.not_needed())
         self._raw = RawFiles(self.path, self.progress.forks, self._base)
@@ -121,11 +119,13 @@ class RunData:
                     family=self._trees.of(job.id, shift),
                     read=read,
                 )
-            if row["status"] != "RUNNING":
+            checkpoint = self._directory.read_checkpoint(job.id)
+            if row["status"] != "RUNNING" or checkpoint is None:
                 named = {"job": row["job"], "case_id": row["case_id"]}
                 return {"n": n + shift, **named, "waiting": row["reason"]}
-            checkpoint = self._directory.read_checkpoint(job.id)
-            return live_detail(row, n + shift, checkpoint, limits=limits, raw=self._raw, read=read)
+            return live_detail(
+                row, n + shift, checkpoint.record, limits=limits, raw=self._raw, read=read
+            )
         except RunDirectoryError as error:
             problem = error.message
         except Exception as defect:  # noqa: BLE001 - one conversation must not cost all others

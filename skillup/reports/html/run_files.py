@@ -30,11 +30,8 @@ class PlannedJob:
     tags: tuple[str, ...] = ()
 
 
-def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[PlannedJob]:
-    """The jobs of `info` (`run.json`); then those of `more`, the ids of other known jobs.
-
-    What is missing in `info`, or is not as it should be, is left out.
-    """
+def planned_jobs(info: Mapping[str, Any]) -> list[PlannedJob]:
+    """The jobs of `info` (`run.json`); what is missing there or damaged is left out."""
     listed, about = info.get("jobs"), info.get("suites")
     ids = [job for job in listed if isinstance(job, str)] if isinstance(listed, list) else []
     suites = {
@@ -48,7 +45,7 @@ def planned_jobs(info: Mapping[str, Any], more: Iterable[str] = ()) -> list[Plan
         return values.get(key.case_id) if isinstance(values, dict) else None
 
     found = []
-    for n, job in enumerate(dict.fromkeys([*ids, *more]), start=1):
+    for n, job in enumerate(dict.fromkeys(ids), start=1):
         key, trial = planned_key(job, suites)
         title, tags = of_case(key, "titles"), of_case(key, "tags")
         texts = tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
@@ -67,7 +64,6 @@ class Fork:
 class Progress:
     started: set[str] = field(default_factory=set)
     """Jobs that began since the run was last opened, and are not over."""
-    ever_started: set[str] = field(default_factory=set)
     forks: dict[str, Fork] = field(default_factory=dict)
     decided: dict[CaseKey, dict[str, Any]] = field(default_factory=dict)
     """What `--until-decided` came to so far: ``{verdict, threshold, error_rate, trials}``."""
@@ -94,7 +90,6 @@ def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
             continue
         elif kind in ("trial_started", "trial_continued"):
             found.started.add(job)
-            found.ever_started.add(job)
         elif kind in ("trial_finished", "trial_left"):
             found.started.discard(job)
         elif kind == "trial_retried":
@@ -108,14 +103,16 @@ def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
 
 def turn_under_way(raw: Path) -> int | None:
     """The turn that a running trial is at, by the raw streams that there are; None: none yet."""
-    names = (entry.name for entry in _entries(raw))
+    names = (entry.name for entry in raw.glob("turn-*"))
     return max((int(match[1]) for name in names if (match := _TURN.match(name))), default=None)
 
 
-# The raw files of a trial, as links: streams by turn, the rest by trial.
+# The files of a trial, as links: streams by turn, the rest by trial.
 
-_STREAM = re.compile(r"turn-(?P<turn>\d{1,6})(?:-follow-up-(?P<follow_up>\d{1,6}))?\.")
-_OF_TRIAL = re.compile(r"record\.json|grading\.json|attempt-\d+\.json")
+_STREAM = re.compile(
+    r"raw(?:\.attempt-(?P<attempt>\d+))?/turn-(?P<turn>\d{1,6})(?:-follow-up-(?P<step>\d{1,6}))?\."
+)
+_OF_ATTEMPT = re.compile(r"(?:attempt-(\d+)\.json$|(?:raw|files)\.attempt-(\d+)/)")
 _MAX_LINKS = 200
 Link = dict[str, str]
 
@@ -135,31 +132,26 @@ class RawFiles:
 
         Turns before a fork ran in the name of the trial that was forked.
         """
-
-        def is_stream(name: str) -> bool:
-            match = _STREAM.match(name)
-            place = match and (int(match["turn"]), int(match["follow_up"] or 0))
-            return place == (turn, follow_up)
-
-        if attempt is not None:
-            return self._links(job, f"raw.attempt-{attempt}", is_stream)
+        wanted = (attempt or 0, turn, follow_up)
         seen: set[str] = set()
         holder: str | None = job
         while holder is not None and holder not in seen:
             seen.add(holder)
-            found = self._links(holder, "raw", is_stream)
-            if found:
-                return found
+            found = self._links(holder, lambda name: _stream(name) == wanted)
+            if found or attempt is not None:
+                return [{**link, "name": link["name"].rpartition("/")[2]} for link in found]
             fork = self._forks.get(holder)
             holder = fork.parent if fork is not None and turn <= fork.after_turn else None
         return []
 
     def of_attempt(self, job: str, number: int) -> list[Link]:
         """What an earlier attempt left: its record and files."""
-        found = self._links(job, "", f"attempt-{number}.json".__eq__)
-        for folder in (f"raw.attempt-{number}", f"files.attempt-{number}"):
-            found += self._below(job, folder)
-        return found[:_MAX_LINKS]
+
+        def is_of_it(name: str) -> bool:
+            match = _OF_ATTEMPT.match(name)
+            return match is not None and str(number) in match.groups()
+
+        return self._links(job, is_of_it)
 
     def record_of_attempt(self, job: str, number: int) -> bytes:
         """Raises OSError if there is none."""
@@ -170,45 +162,36 @@ class RawFiles:
 
     def of_trial(self, job: str) -> list[Link]:
         """What belongs to no turn: the record, earlier attempts, the simulated user, artifacts."""
-        found = self._links(job, "", lambda name: _OF_TRIAL.fullmatch(name) is not None)
-        found += self._links(job, "raw", lambda name: _STREAM.match(name) is None)
-        for part in _entries(self._trial(job)):
-            if part.name.partition(".")[0] in ("raw", "files") and len(found) <= _MAX_LINKS:
-                found += self._below(job, part.name)
-        return found[:_MAX_LINKS]
 
-    def _below(self, job: str, folder: str) -> list[Link]:
-        """The files of one of the trial's directories; of ``raw`` only those further down."""
-        found: list[Link] = []
-        top = self._trial(job) / folder
-        for parent, names, _ in os.walk(top) if not top.is_symlink() else ():
-            names.sort()
-            inner = Path(parent).relative_to(self._trial(job)).as_posix()
-            if inner != "raw":
-                found += self._links(job, inner, lambda _: True)
-            if len(found) > _MAX_LINKS:
-                break
-        return found
+        def is_of_no_turn(name: str) -> bool:
+            stream = _stream(name)
+            return stream is None or stream[0] > 0
+
+        return self._links(job, is_of_no_turn)
 
     def _trial(self, job: str) -> Path:
         return self._run / "trials" / directory_of_job(job)
 
-    def _links(self, job: str, folder: str, is_shown: Callable[[str], bool]) -> list[Link]:
-        root = self._trial(job) / folder
+    def _links(self, job: str, is_shown: Callable[[str], bool]) -> list[Link]:
         found: list[Link] = []
-        for path in _entries(root):
-            if path.is_symlink() or not path.is_file() or not is_shown(path.name):
-                continue
-            relative = path.relative_to(self._run).as_posix()
-            href = self._base + quote(relative, safe="/", errors="surrogateescape")
-            name = path.relative_to(root if folder == "raw" else self._trial(job)).as_posix()
-            found.append({"name": name, "href": href})
+        trial = self._trial(job)
+        for parent, folders, names in os.walk(trial):
+            folders.sort()
+            for name in sorted(names):
+                path = Path(parent, name)
+                relative = path.relative_to(trial).as_posix()
+                if not is_shown(relative) or path.is_symlink() or not path.is_file():
+                    continue
+                if len(found) == _MAX_LINKS:
+                    return found
+                within = quote(path.relative_to(self._run).as_posix(), errors="surrogateescape")
+                found.append({"name": relative, "href": self._base + within})
         return found
 
 
-def _entries(directory: Path) -> list[Path]:
-    """Sorted; nothing if it cannot be read."""
-    try:
-        return sorted(directory.iterdir())
-    except OSError:
-        return []
+def _stream(name: str) -> tuple[int, int, int] | None:
+    """The attempt (0: the one that counts), turn and follow-up of a stream."""
+    match = _STREAM.match(name)
+    if match is None:
+        return None
+    return int(match["attempt"] or 0), int(match["turn"]), int(match["step"] or 0)

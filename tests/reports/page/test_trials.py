@@ -8,11 +8,10 @@ from urllib.parse import unquote
 import pytest
 
 from skillup.reports.html.detail import history_of, items_of
-from skillup.reports.html.evidence import content_parts, prompt_of
+from skillup.reports.html.evidence import content_parts
 from skillup.reports.html.limits import ORDINARY, PageLimits
 from skillup.reports.html.run_data import RunData
 from skillup.reports.html.run_files import Fork, RawFiles
-from skillup.schema.checks import Check
 from skillup.schema.record import Record, ToolCall, ToolResult, TranscriptItem, TurnError
 from skillup.store import RunDirectory
 from skillup.store.places import directory_of_job
@@ -106,13 +105,6 @@ def test_a_value_that_is_taken_anew_counts_from_the_turn_after() -> None:
     record = make_record(*turns, initial_variables={"x": "0", "z": "8"}).record
     assert [record.variables_after(n)["x"] for n in (0, 1, 2)] == ["0", "1", "2"]
     assert record.variables_after(None) == {"x": "2", "z": "8"}
-
-
-def test_the_prompt_of_a_follow_up_is_found_by_its_place() -> None:
-    inner = Check(prompt="inner", assertions=[Check(contains="x")])
-    checks = [Check(contains="x"), Check(prompt="outer", assertions=[inner])]
-    asked: list[list[int]] = [[1], [1, 0], [5], []]
-    assert [prompt_of(checks, place) for place in asked] == ["outer", "inner", None, None]
 
 
 # Attempts that were not counted: how they ended, and where their files are.

@@ -515,7 +515,6 @@ export interface Turn {
   follow_ups: Array<Turn>;
   raw: Array<Link>;
   score: number | null;
-  asked_by: Array<number>;
   passed_on?: string | null;
   label?: string;
   passed?: boolean;

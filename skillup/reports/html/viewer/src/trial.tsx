@@ -14,7 +14,7 @@ import { ErrorBox, Jump, RawLinks, Turns } from "./conversation";
 import { failedPart } from "./data";
 import { Aside, Fold, Hidden, Sign, Status } from "./dom";
 import { cost, duration, known, plural, score, time, usageText } from "./text/format";
-import { useHits } from "./hits";
+import { useHits } from "./text/hits";
 import { STATUS, back, comparable, compareAddress, failingNeighbours, page, rowOf } from "./state";
 import { trialAddress, trialName, trialsOf, wasHeld } from "./state";
 import { engineText } from "./summary";

@@ -1,8 +1,8 @@
 /* Words that were searched for in conversations are marked in the one that is opened. The marks are
    the browser's own highlights over the text as it stands: nothing is written into it. */
 import { useLayoutEffect } from "preact/hooks";
-import { behaviour, unfoldAround, type Foldable } from "./dom";
-import { page } from "./state";
+import { behaviour, unfoldAround, type Foldable } from "../dom";
+import { page } from "../state";
 
 const SAID = ".speech, .changes";
 const BESIDE = "button, .who, .aside, .label, .tag, .kind, .tool-main, .visually-hidden";
