@@ -61,7 +61,6 @@ def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
         ({"message": {"content": [{"type": "tool_result", "content": "x"}]}}, False),
         ({"message": {"content": "caveat"}, "isMeta": True}, False),
         ({"message": {"content": "to the sub-agent"}, "isSidechain": True}, False),
-        ({"message": {"content": "summary"}, "isCompactSummary": True}, False),
         ({"message": {"content": "[Request interrupted by user]"}}, False),
         ({"message": {"content": "hello"}, "type": "assistant"}, False),
         ({}, False),
@@ -77,7 +76,6 @@ def test_only_what_somebody_sent_is_a_user_message(entry: dict[str, Any], counts
     [
         ("/tmp/x/My Project_1.2", "-tmp-x-My-Project-1-2"),
         ("/ü/é", "----"),
-        ("/e\u0301", "-e-"),
         ("/\U0001f600", "---"),
         ("/" + "a" * 199, "-" + "a" * 199),
         # Hashes by the same arithmetic in node, over charCodeAt.
@@ -238,14 +236,12 @@ EDITED = {"file_path": "a", "old_string": "x", "new_string": "y"}
         ("shell", "", {"command": "ls", "description": "Lists"}, "Bash", None),
         ("shell", "", {"cmd": ["ls", "a b"]}, "Bash", {"command": "ls 'a b'"}),
         ("read", "", {"path": "a"}, "Read", {"file_path": "a"}),
-        ("read", "", {"file_path": "a", "limit": 3}, "Read", None),
         ("write", "", {"path": "a", "text": "x"}, "Write", {"file_path": "a", "content": "x"}),
         ("edit", "", {"filename": "a", "old": "x", "new": "y"}, "Edit", EDITED),
         ("search", "", {"query": "x", "path": "s"}, "Grep", {"pattern": "x", "path": "s"}),
         ("web", "", {"uri": URL}, "WebFetch", {"url": URL}),
         ("web", "", {"q": "soup"}, "WebSearch", {"query": "soup"}),
         ("skill", "", {"name": "greeter"}, "Skill", {"skill": "greeter"}),
-        ("agent", "", {"prompt": "look"}, "Agent", None),
         ("read", "", {"path": "a", "file_path": "b"}, "Read", None),
         ("read", "", {"path": "a", "filename": "b"}, "Read", {"file_path": "a", "filename": "b"}),
         # A call with a name keeps it and its arguments.
@@ -253,8 +249,6 @@ EDITED = {"file_path": "a", "old_string": "x", "new_string": "y"}
         ("shell", "my tool.v2", {"path": "a"}, "my_tool_v2", None),
         ("shell", "kitchen::stock", {}, "mcp__kitchen__stock", None),
         ("shell", "::", {}, "mcp__unknown__tool", None),
-        ("shell", "kitchen::", {}, "mcp__kitchen__tool", None),
-        ("shell", "::stock", {}, "mcp__unknown__stock", None),
         ("shell", "x" * 300, {}, "x" * 64, None),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -130,47 +129,6 @@ def test_wrong_arguments_and_scripts_and_how_it_starts(tmp_path: Path) -> None:
             [sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=root
         )
         assert done.stdout.startswith(expected)
-
-
-def test_tools_are_really_used_and_seen(tmp_path: Path) -> None:
-    steps: list[dict[str, Any]] = [
-        {"say": "Looking at {{user}}."},
-        {"run": "ls *.txt; echo oops >&2"},
-        {"run": "echo no; exit 3"},
-        {"write": {"path": "new/{{user}}.txt", "content": "for {{user}} ü\n"}},
-        {"read": "gone.txt"},
-        {"skill": "nothing"},
-        {"skill": "keeper"},
-        {"delay": 0.01},
-        {"remember": {"who": "{{user}}"}},
-        {"read": "new/{{user}}.txt"},
-    ]
-    usage = {"input_tokens": 7, "cached_input_tokens": 5, "output_tokens": 3}
-    say = "{{remember.who}}: {{output}}, {{skills}}"
-    agent = RawAgent(tmp_path, [{"steps": steps, "say": say, "usage": usage}])
-    (agent.workspace / "a.txt").touch()
-    agent.install_skill("keeper", "# Keep logs\n", ".claude/skills")
-    run = agent.first("ann")
-    assert answer(run) == "ann: for ann ü, keeper"
-    missing = "no skill nothing is installed (installed: keeper)"
-    assert results(run) == [
-        ("success", "a.txt\noops"),
-        ("error", "exit code 3\nno"),
-        ("success", "wrote new/ann.txt"),
-        ("error", "gone.txt: No such file or directory"),
-        ("error", missing),
-        ("success", "# Keep logs"),
-        ("success", "for ann ü"),
-    ]
-    calls = [(call["name"], call["input"]) for call in run.of_type("tool_call")]
-    assert calls[0] == ("shell", {"command": "ls *.txt; echo oops >&2"})
-    assert calls[2] == ("write_file", {"path": "new/ann.txt", "content": "for ann ü\n"})
-    assert calls[5:] == [("skill", {"skill": "keeper"}), ("read_file", {"path": "new/ann.txt"})]
-    assert run.one("session_started")["skills"] == ["keeper"]
-    texts = [event["text"] for event in run.of_type("message")]
-    assert texts == ["Looking at ann.", "ann: for ann ü, keeper"]
-    assert run.one("usage") == {"type": "usage", **usage, "requests": 8}
-    assert (agent.workspace / "new" / "ann.txt").read_text("utf-8") == "for ann ü\n"
 
 
 def test_a_limit_of_steps(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tempfile
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from skillup.engines.claude_code.events import ClaudeEvents
 from skillup.engines.codex.events import CodexEvents
-from skillup.sessions.readers import HEAD_BYTES, SessionTranscript, detect_format, read_head
+from skillup.sessions.readers import SessionTranscript, detect_format, read_head
 from tests.support.session_files import (
     claude_row,
     codex_meta,
@@ -113,22 +112,3 @@ def test_no_row_is_too_strange(rows: list[Any], format_: str) -> None:
         for entry in SessionTranscript(path, format_named(format_)):
             assert isinstance(entry.item.text or "", str)
             told(entry)
-
-
-def test_a_large_file_is_read_in_a_fraction_of_its_size_and_its_head_alone(tmp_path: Path) -> None:
-    rows = [claude_row("user", "x" * 5000, str(n), str(n - 1) if n else None) for n in range(1500)]
-    path = write_rows(tmp_path / "s.jsonl", [HELLO, *rows])
-    head = read_head(path, path.stat().st_size)
-    assert head is not None
-    assert not head.whole
-    assert head.summary.first_words == "hello"
-    assert 1 < head.summary.turns < HEAD_BYTES / 5_000
-    assert (head.summary.truncated, head.summary.unknown_lines) == (False, 0)
-    tracemalloc.start()
-    try:
-        transcript = SessionTranscript(path, format_named("claude_code"))
-        assert sum(1 for _ in transcript) == 1500
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert peak < path.stat().st_size / 5

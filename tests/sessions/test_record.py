@@ -152,7 +152,6 @@ def test_where_the_case_does_not_say_how_many_turns_there_are_all_are_judged(
     "third",
     [
         {},
-        {"post_condition": {"must_contain_any": ["x"]}},
         {"post_condition": {"must_contain_any": ["x"], "on_fail": "skip_remaining"}},
         {"assertions": [{"not_contains": "x"}]},
     ],
