@@ -28,6 +28,7 @@ from skillup.engines.environment import EngineHome, clean_variables, trial_envir
 from skillup.engines.events import EventParser
 from skillup.engines.failures import Failure, KindsByText, kind_of_text, shortened, turn_error
 from skillup.engines.login import Login, find_login, login_secrets, renewed_once
+from skillup.engines.session_entries import SessionFormat
 from skillup.engines.session_files import (
     VersionRange,
     loss_of,
@@ -62,6 +63,7 @@ class CliSpec:
     skill_directory: str  # Where, relative to the workspace, it looks for skills
     home: EngineHome | None = None
     session_word: str = "session"
+    takes_ids: bool = True  # A new session gets the id that we choose
     stderr: KindsByText = field(default_factory=dict)  # What it means where no event says it
     writable: VersionRange | None = None
     """Of these, sessions that skillup wrote were resumed at both ends and in between."""
@@ -73,6 +75,8 @@ class CliEngine(ABC):
 
     name: str
     spec: CliSpec
+    sessions: SessionFormat | None = None
+    """Of the sessions that its users have of their own, which skillup can read."""
 
     @abstractmethod
     def arguments(
@@ -95,10 +99,6 @@ class CliEngine(ABC):
     def standard_input(self, turn: TurnRequest) -> bytes:
         """What the process reads."""
         return turn.prompt.encode("utf-8", "replace")
-
-    def chosen_id(self, trial: TrialContext) -> str | None:
-        """The id that a new session gets; None: the CLI chooses one."""
-        return trial.session_id
 
     def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
         """The CLI's own variables that may hold the key, best first."""
@@ -226,7 +226,7 @@ async def run_turn(
     async with renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file) as renewed:
         argv = (*engine.command(trial.profile), *engine.arguments(turn, trial, resumed, login))
         result = await _run_process(engine, argv, env, renewed, parser, turn, trial)
-    expected = resumed or engine.chosen_id(trial)
+    expected = resumed or (trial.session_id if engine.spec.takes_ids else None)
     check = partial(_checked, engine, result, turn, trial, parser, home, expected)
     return await anyio.to_thread.run_sync(check)
 

@@ -19,7 +19,7 @@ Status = Literal["success", "error", "unknown"]
 _CONTENT_CHARACTERS = 1 << 20
 _UNKNOWN_CHARACTERS = 500
 _UNKNOWN_KEPT = 1000  # a flood of them would fill the memory; the raw stream has them all
-_DEEPEST = 100  # deeper data could be read, but neither checked nor written into a record
+_DEEPEST = 100  # deeper data could be read, but not written into a record
 _LARGEST_COUNT = 1 << 53
 _ESCAPED_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -114,8 +114,8 @@ def read_event(line: bytes) -> dict[str, Any] | str | None:
         event = json.loads(line, parse_constant=str)
         if _ESCAPED_SURROGATE.search(line):
             event = _whole_characters(event)
-        if line.count(b"{") + line.count(b"[") > _DEEPEST:
-            event = _without_depths(event, _DEEPEST)
+        if line.count(b"{") + line.count(b"[") > _DEEPEST and _depth(event) > _DEEPEST:
+            event = None
     except (ValueError, RecursionError):
         event = None
     return event if isinstance(event, dict) else line.decode(errors="replace")
@@ -132,14 +132,9 @@ def _whole_characters(value: Any) -> Any:
     return value
 
 
-def _without_depths(value: Any, room: int) -> Any:
-    if not isinstance(value, dict | list):
-        return value
-    if room == 0:
-        return "… nested too deep …"
-    if isinstance(value, dict):
-        return {key: _without_depths(item, room - 1) for key, item in value.items()}
-    return [_without_depths(item, room - 1) for item in value]
+def _depth(value: Any) -> int:
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(value, dict | list) else 0
 
 
 def as_dict(value: Any) -> dict[str, Any]:

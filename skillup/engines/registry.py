@@ -13,7 +13,7 @@ from skillup.adapters import ADAPTERS
 from skillup.engines.base import Engine
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.login import login_secrets
-from skillup.engines.session_entries import SessionFormat, SessionKeeper
+from skillup.engines.session_entries import SessionFormat
 from skillup.errors import UsageError
 
 
@@ -41,7 +41,8 @@ def _engines() -> list[Engine]:
 
 def session_formats() -> dict[str, SessionFormat]:
     """How the CLIs keep their users' sessions, by the adapter's name."""
-    return {e.name: e.sessions for e in _engines() if isinstance(e, SessionKeeper)}
+    engines = (engine for engine in _engines() if isinstance(engine, CliEngine))
+    return {each.name: each.sessions for each in engines if each.sessions is not None}
 
 
 def remove_logins(trial_home: Path) -> None:

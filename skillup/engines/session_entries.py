@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol
 
 from skillup.engines.events import Transcript
 from skillup.engines.session_files import SessionLine
@@ -120,10 +120,3 @@ class SessionFormat:
     running_total: bool = False  # The tokens are those of the session so far
     left_lines: Callable[[Iterable[SessionLine]], Collection[int]] | None = None
     """The numbers of the lines that are on branches gone back from; None: there are no branches."""
-
-
-@runtime_checkable
-class SessionKeeper(Protocol):
-    """An engine whose users have sessions of their own, which skillup can read."""
-
-    sessions: SessionFormat

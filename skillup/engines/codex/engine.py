@@ -93,6 +93,7 @@ class Codex(WritingCliEngine):
         skill_directory=".agents/skills",
         home=HOME,
         session_word="thread",
+        takes_ids=False,
         stderr=BY_STDERR,
         writable=VersionRange("0.145.0", "0.169.0"),
         install_writable="`npm install -g @openai/codex@VERSION`",
@@ -152,9 +153,6 @@ class Codex(WritingCliEngine):
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         return rollout.is_user_message(row)
-
-    def chosen_id(self, trial: TrialContext) -> str | None:
-        return None
 
     def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
         if profile.base_url:
