@@ -18,19 +18,25 @@ from skillup.schema.record import TurnRecord
 
 FOLLOW_UP = "follow_up"
 _LONGEST = 200
-Within = Callable[[float, float], bool]
+
+
+_AMOUNTS: dict[str, tuple[Callable[[TurnRecord], float | None], str, str]] = {
+    "tokens": (
+        lambda turn: turn.usage.output_tokens if turn.usage is not None else None,
+        "{:g} output tokens",
+        "the engine did not report its output tokens",
+    ),
+    "cost": (lambda turn: turn.cost_usd, "${:.6g}", "the engine did not report its cost"),
+    "time": (lambda turn: turn.duration_ms / 1000, "{:.3f} s", ""),
+}
+"""What of a turn is counted, how it is shown, and why it may not be known."""
 
 
 def _limit(
-    spec: float,
-    subject: CheckSubject,
-    *,
-    amount: Callable[[TurnRecord], float | None],
-    within: Within,
-    shown: str,
-    unknown: str = "",
+    spec: float, subject: CheckSubject, *, of: str, within: Callable[[float, float], bool]
 ) -> Finding:
-    """The sum of an amount over the turns; `unknown`: why it may not be known."""
+    """The sum of an amount over the turns."""
+    amount, shown, unknown = _AMOUNTS[of]
     values = [value for turn in subject.turns if (value := amount(turn)) is not None]
     if len(values) < len(subject.turns):
         return not_assertable(unknown)
@@ -48,22 +54,6 @@ def _exit_code(spec: int, subject: CheckSubject) -> Finding:
     return Finding(process.exit_code == spec, f"exit code {process.exit_code}")
 
 
-_tokens = partial(
-    _limit,
-    amount=lambda turn: None if turn.usage is None else turn.usage.output_tokens,
-    shown="{:g} output tokens",
-    unknown="the engine did not report its output tokens",
-)
-_cost = partial(
-    _limit,
-    amount=lambda turn: turn.cost_usd,
-    within=operator.le,
-    shown="${:.6g}",
-    unknown="the engine did not report its cost",
-)
-_duration = partial(
-    _limit, amount=lambda turn: turn.duration_ms / 1000, within=operator.le, shown="{:.3f} s"
-)
 # The arguments of a check in one line.
 
 
@@ -137,6 +127,7 @@ class CheckKind:
     """From its arguments to those that `look` takes, where these differ."""
 
 
+_at_most = partial(partial, _limit, within=operator.le)
 _contains = partial(CheckKind, text.contains, _show_texts, of_answers=True)
 _matches = CheckKind(text.matches, partial(_show_texts, show="/{}/".format), of_answers=True)
 _called = partial(CheckKind, tools.tool_called, show=_show_calls)
@@ -148,8 +139,8 @@ KINDS: dict[str, CheckKind] = {
     "glob": _glob(text.glob),
     "not_glob": _glob(partial(text.glob, wanted=False), forbids=True),
     "equals": CheckKind(text.equals, quoted, of_answers=True),
-    "min_tokens": CheckKind(partial(_tokens, within=operator.ge)),
-    "max_tokens": CheckKind(partial(_tokens, within=operator.le)),
+    "min_tokens": CheckKind(partial(_limit, of="tokens", within=operator.ge)),
+    "max_tokens": CheckKind(_at_most(of="tokens")),
     "json": CheckKind(json_values.json_value, _show_json, of_answers=True),
     "tool_called": _called(),
     "tool_not_called": _called(show=show_match, forbids=True, read=_never),
@@ -165,8 +156,8 @@ KINDS: dict[str, CheckKind] = {
         files.golden_file, lambda s: f"{s.file or 'the answer'} = {s.path}", of_answers=True
     ),
     "exit_code": CheckKind(_exit_code),
-    "max_cost_usd": CheckKind(_cost, "${:g}".format),
-    "max_duration_seconds": CheckKind(_duration, "{:g} s".format),
+    "max_cost_usd": CheckKind(_at_most(of="cost"), "${:g}".format),
+    "max_duration_seconds": CheckKind(_at_most(of="time"), "{:g} s".format),
     **dict.fromkeys(("any_of", "all_of"), CheckKind(None, _show_checks)),
     "none_of": CheckKind(None, _show_checks, forbids=True),
     "script": CheckKind(None, operator.attrgetter("path")),
