@@ -106,7 +106,7 @@ def problems_from(
         at = document.locate(path, key=on_key or (isinstance(value, dict | list) and bool(path)))
         if one["type"] == "extra_forbidden":
             guess = near_miss(key, keys)
-            misspelled.add((path[:-1], id(keys.get(guess or ""))))
+            misspelled.add((path[:-1], id(keys[guess]) if guess else None))
             message, fix = _unknown_key(one, path, keys, guess)
         elif one["type"] == "missing":
             if (path, id(keys.get(key))) in misspelled:

@@ -107,12 +107,13 @@ def _texts(
     if case.user_simulator is not None:
         yield ("user_simulator", "scenario"), case.user_simulator.scenario, last
     if given.conversation is not None:
-        persona = given.conversation.persona.model_dump()
-        for loc, text in _texts_in(persona, ("input", "conversation", "persona")):
-            yield loc, text, last
+        place: Loc = ("input", "conversation", "persona")
+        for name, value in given.conversation.persona:
+            for text in value if isinstance(value, list) else [value]:
+                yield (*place, name), text, last
     for number, turn in enumerate(given.turns or ()):
         if not turn.literal:
-            place: Loc = (*TURNS, number)
+            place = (*TURNS, number)
             yield (*place, "content"), turn.content, known[number]
             yield (*place, "respond"), turn.respond, known[number]
             yield (*place, "expected_output"), turn.expected_output, known[number + 1]
@@ -120,14 +121,6 @@ def _texts(
     for where, judge in judges_of(case):
         for number, criterion in enumerate(judge.criteria):
             yield (*where, "criteria", number, "outcome"), criterion.outcome, last
-
-
-def _texts_in(value: Any, loc: Loc) -> Iterator[tuple[Loc, str]]:
-    if isinstance(value, str):
-        yield loc, value
-    elif isinstance(value, list | dict):
-        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from _texts_in(item, (*loc, key))
 
 
 def _unknown_names(
