@@ -70,7 +70,6 @@ class RunDirectory:
         self._journal = Journal(path / JOURNAL_FILE, mask) if lock is not None else None
         self._written: dict[tuple[str, str], set[str]] | None = None
         self._journal_size: int | None = 0
-        self._made: set[str] = set()
         self.set_aside: list[Path] = []
         """Records that were damaged, or not this run's own; as they are called now."""
         if self._journal is not None:
@@ -184,12 +183,9 @@ class RunDirectory:
         return self._trials / directory_of_job(job_id)
 
     def _made_directory(self, job_id: str) -> Path:
-        """That, made if need be, and once clean of what killed writers left."""
+        """That, made if need be, and clean of what killed writers left."""
         self._writing()
-        if job_id not in self._made:
-            trials.make_trial_directory(self._trials, job_id)
-            self._made.add(job_id)
-        return self.trial_directory(job_id)
+        return trials.make_trial_directory(self._trials, job_id)
 
     def begin_trial(self, job_id: str) -> TrialPlace:
         """Makes the trial's directories, empty, and journals ``trial_started``.
@@ -197,7 +193,6 @@ class RunDirectory:
         What an earlier, unfinished attempt left in ``raw`` and ``files`` is set aside
         (``raw.attempt-1``); its scratch is removed.
         """
-        self._made.discard(job_id)
         directory = self._made_directory(job_id)
         self._scratch.remove(job_id)
         scratch = self._scratch.directory(job_id)

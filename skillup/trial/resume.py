@@ -88,9 +88,6 @@ def _put_back(request: TrialRequest, checkpoint: Checkpoint) -> str | None:
     """Why the trial cannot be gone on with; None: its home is as it was then, all else, too."""
     if checkpoint.asked_sha256 != request_digest(request):
         return "the case, its variables or the engine were changed since"
-    turns = request.job.loaded.case.input.all_turns()
-    if not 0 < len(checkpoint.record.turns) < len(turns):
-        return "its checkpoint does not fit the case"
     home = request.scratch / "home"
     if not home.is_dir() or home.is_symlink():
         return "its scratch directory is gone"

@@ -17,15 +17,6 @@ from tests.support.records import file_states, make_record, make_turn
 from tests.support.stored import a_record, a_result
 
 
-@pytest.mark.parametrize("durable", [True, False])
-def test_a_file_is_replaced_and_nothing_else_is_left(tmp_path: Path, durable: bool) -> None:
-    path = tmp_path / "a.json"
-    write_atomic(path, b"old", durable=durable)
-    write_atomic(path, b"new", durable=durable)
-    assert path.read_bytes() == b"new"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 def test_what_the_system_refuses_is_an_error_with_the_path_in_it(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match=r"cannot write .*nowhere/a"):
         write_atomic(tmp_path / "nowhere" / "a", b"x")

@@ -102,13 +102,6 @@ def test_every_job_id_has_a_safe_directory_and_short_ones_come_back(job: str) ->
     assert job_of_directory(directory) in (job, None)
 
 
-def test_long_parts_of_job_ids_are_cut_and_stay_different() -> None:
-    one, other = directory_of_job("x" * 500 + "1"), directory_of_job("x" * 500 + "2")
-    assert one != other
-    assert len(one) == len(other) == 120
-    assert job_of_directory(one) is None
-
-
 def test_the_second_writer_is_refused_by_name_and_a_killed_one_is_in_nobodys_way(
     tmp_path: Path,
 ) -> None:

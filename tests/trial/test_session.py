@@ -11,15 +11,14 @@ from typing import Any
 import anyio
 import pytest
 
-from skillup.engines.base import EngineTurn, ItemWatcher, SessionRef, TrialContext, TurnRequest
-from skillup.engines.events import Transcript
+from skillup.engines.base import EngineTurn, SessionRef, TrialContext, TurnRequest
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.ratelimit import Throttle
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, TurnError
-from skillup.trial import TrialEvent, run_trial
+from skillup.trial import run_trial
 from skillup.trial.request import Interruption, TrialResult
-from skillup.trial.session import AgentWatcher, rewind_sessions, session_files, workspace_signature
+from skillup.trial.session import rewind_sessions, session_files, workspace_signature
 from tests.support.plans import jobs_of, request_of
 
 SESSION = "home/.claude/projects/x/s-1.jsonl"
@@ -80,18 +79,6 @@ def test_a_workspace_that_was_touched_has_another_signature(tmp_path: Path) -> N
         before = workspace_signature(tmp_path)
         change()
         assert workspace_signature(tmp_path) != before
-
-
-def test_watchers_see_every_item_as_it_comes() -> None:
-    events: list[TrialEvent] = []
-    watcher = AgentWatcher("job", events.append)
-    transcript = Transcript(watcher)
-    transcript.message("Hi")
-    transcript.call("1", "shell", "shell", {"command": "ls"})
-    transcript.result("1", "success", "a")
-    assert isinstance(watcher, ItemWatcher)
-    assert [event.item for event in events if event.item is not None] == transcript.items
-    assert [event.text for event in events if event.kind == "activity"] == ["writes", "shell ls"]
 
 
 class Patient(Throttle):
