@@ -76,8 +76,7 @@ _PLAIN = _LIKE | dict.fromkeys(map(ord, _MARKUP))
 _LEFT_OUT = re.compile(r"(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?")
 _AROUND_QUOTATIONS = " \t\n\"'“”‘’«»"
 _OF_THE_AGENT = frozenset({"answer", "message", "call", "result", "files"})
-ENOUGH = 8
-"""Characters of a quotation that is to support a pass, where the whole text is not shorter."""
+ENOUGH = 8  # Characters of a quotation that supports a pass, if the text is not shorter
 
 
 @dataclass(frozen=True, slots=True)

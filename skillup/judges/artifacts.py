@@ -34,8 +34,7 @@ class JudgePlace:
 
     models: Models  # Environment, mask, rate limiter and kept answers are its
     scratch: Path  # An empty directory of this judging alone; whoever made it removes it
-    profiles: Callable[[str | None], Profile]
-    """A profile by its name; None: the record's own. Raises UsageError if there is none."""
+    profiles: Callable[[str | None], Profile]  # By name; None: the record's own. Raises UsageError
     suite_root: Path  # What the paths of the case are relative to; it need not be there any more
     secrets: Secrets = NO_SECRETS  # What the raw streams of agents may not show
 
@@ -51,12 +50,10 @@ class JudgedPart:
     record: Record
     label: str  # ``turn 2`` or ``conversation``
     number: int | None  # The turn's; None: the conversation
-    exchanges: tuple[Exchange, ...] = ()
-    """Everything up to the point in question, follow-ups too, in order."""
+    exchanges: tuple[Exchange, ...] = ()  # Up to the point in question, in order
     files: Files = field(default_factory=dict)  # The workspace at that point
     notes: tuple[str, ...] = ()
-    nothing: dict[str, Any] | None = None
-    """Where there is nothing to look at: what the result says of that."""
+    nothing: dict[str, Any] | None = None  # What the result says where nothing is there
 
     @property
     def before(self) -> Files:
@@ -198,8 +195,7 @@ class WorkspaceCopy:
 
     root: Path
     not_kept: tuple[str, ...] = ()  # Files that were too large to be kept with the record
-    left_out: tuple[str, ...] = ()
-    """Links that led out of the workspace: here they would lead to something else."""
+    left_out: tuple[str, ...] = ()  # Links that led out of the workspace
 
     def notes(self) -> list[str]:
         """For the reader of a grade."""

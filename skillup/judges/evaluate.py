@@ -76,10 +76,8 @@ class JudgeRequest:
     context: CheckContext
     role: CheckRole
     case: Case  # The case it is judged by, which may be edited since the record was made
-    checks: list[Check] = field(default_factory=list)
-    """Different ones, in the order in which they were met: all of them scripts, or none."""
-    judge: JudgeConfig | None = None
-    """A whole judge (`script`, `agent_judge`) is asked instead of `checks`."""
+    checks: list[Check] = field(default_factory=list)  # In order: all scripts, or none
+    judge: JudgeConfig | None = None  # A script or agent, asked instead of `checks`
 
 
 class Judge(Protocol):

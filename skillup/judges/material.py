@@ -93,8 +93,7 @@ class Part:
     kind: PartKind
     label: str  # Who or what, in a few words: `user`, `tool call 1: Bash (shell)`
     text: str
-    span: EvidenceSpan | None = None
-    """Where in the record it is; None: no place that a span can name."""
+    span: EvidenceSpan | None = None  # Where in the record it is; None: nowhere
     recorded: str | None = None  # The text as it is recorded there; None: the span means the whole
 
 

@@ -64,12 +64,10 @@ class JudgeRouter:
     """
 
     models: Models
-    profiles: Callable[[str, Path], Profile]
-    """A profile by its name, for a suite's root. Raises UsageError if there is none."""
+    profiles: Callable[[str, Path], Profile]  # By name, for a suite's root. Raises UsageError
     case_location: Callable[[Case], tuple[Path, str] | None] = lambda _: None
     """Suite root and profile's name of a case that is about to be run; None: not known."""
-    secrets: Secrets = NO_SECRETS
-    """What nothing of the run may show, nor the raw streams of its agents."""
+    secrets: Secrets = NO_SECRETS  # What the raw streams of agents may not show
 
     async def __aenter__(self) -> Self:
         return self

@@ -48,8 +48,7 @@ from skillup.workspace.failures import refuse_full_disk
 
 DEFAULT_SECONDS = 30.0
 _SHELLS = {".sh": "/bin/sh", ".bash": "bash"}
-_LONGEST_VALUE_BYTES = 96 << 10
-"""The system refuses to start a program with a variable of over 128 KiB."""
+_LONGEST_VALUE_BYTES = 96 << 10  # No program starts with a variable of over 128 KiB
 _EVIDENCE_CHARACTERS = 2_000
 
 

@@ -28,12 +28,9 @@ class Judged:
 
     case: Case
     record: Record
-    turns: Sequence[TurnGrade]
-    """Those that the case writes down, or all of a conversation that a simulated user led."""
-    missing: Sequence[TurnGrade]
-    """Those that the case writes down and the record lacks, as if they had been skipped."""
-    conversation: Sequence[CheckResult]
-    """Results of the gate `expect`, of the conversation's checks and of its judges."""
+    turns: Sequence[TurnGrade]  # Those of the case, or all that a simulated user led
+    missing: Sequence[TurnGrade]  # Those that the record lacks, as if skipped
+    conversation: Sequence[CheckResult]  # Of gate, checks and judges
 
     def deciding(self) -> list[tuple[str, CheckResult]]:
         """All results that the case passes or fails by, and where each stands."""

@@ -47,8 +47,7 @@ class Facet:
     weight: float = 1.0
     required: bool = False
     expected: str = ""
-    threshold: float | None = None
-    """The mean of the scores has to reach it; None: the majority decides."""
+    threshold: float | None = None  # Of the mean; None: the majority decides
     needs_quotation: bool = True  # A pass without a quotation that supports it has a note
 
 

@@ -50,10 +50,8 @@ class SimulatorFactory:
     """Finds who plays the users of one run."""
 
     models: Models
-    profiles: Callable[[str, Path], Profile]
-    """A profile by its name, for the suite with that root. Raises UsageError if there is none."""
-    secrets: Secrets = NO_SECRETS
-    """What nothing of the run may show, nor the raw streams of its agents."""
+    profiles: Callable[[str, Path], Profile]  # By name, for a suite's root. Raises UsageError
+    secrets: Secrets = NO_SECRETS  # What the raw streams of agents may not show
     _checked: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
     """What is known of engines, by the profile's name: its version, and what is wrong with it."""
 

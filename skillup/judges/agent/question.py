@@ -80,11 +80,9 @@ class Materials:
     directory: Path = Path()
     limits: ContextLimits = field(default_factory=ContextLimits)
     mask: Callable[[str], str] = str
-    files: list[tuple[str, str]] = field(default_factory=list)
-    """Path as the judge sees it, and what it is."""
+    files: list[tuple[str, str]] = field(default_factory=list)  # Path, and what it is
     inline: list[tuple[str, str]] = field(default_factory=list)  # What it is, and the text
-    notes: list[str] = field(default_factory=list)
-    """What was shortened, for the reader of the grade."""
+    notes: list[str] = field(default_factory=list)  # What was shortened
 
     def put(self, name: str, what: str, text: str, how: Showing = "file_ref") -> None:
         """A file, and in the question too if that is asked for."""

@@ -42,8 +42,7 @@ class ThrottledSession:
     rate_limiter: RateLimiter
     timeout_seconds: float  # For each message; what was refused does not count
     stem: str  # What the names of its raw files begin with
-    turns: list[EngineTurn] = field(default_factory=list)
-    """All that came of messages, refused ones too."""
+    turns: list[EngineTurn] = field(default_factory=list)  # Refused ones too
     _last: EngineTurn | None = None  # In the present session
     _in_session: int = 0
     _messages: int = 0

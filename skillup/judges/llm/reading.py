@@ -68,8 +68,7 @@ class JudgePrompt:
     answer: str  # How to answer; always there
     criteria: str = ""  # A list that both the task and the answer refer to
     criteria_title: str = "Criteria"
-    own: str | None = None
-    """The user's own question, in place of the task; its variables are filled in."""
+    own: str | None = None  # The user's own question, in place of the task, with variables
 
     def assembled(self, material: Material, judged: Sequence[Exchange], expected: str) -> str:
         """The whole prompt.

@@ -29,8 +29,7 @@ class Exchange:
     """One message of the user and everything up to the agent's answer."""
 
     label: str  # `turn 2`, `turn 2, follow-up 1`, `earlier exchange 1`
-    turn: int
-    """The turn it is part of; 0 and below: it was put into the session before the first turn."""
+    turn: int  # The turn it is part of; 0 and below: before the first one
     parts: tuple[Part, ...]
     step: TurnRecord | None = None  # Of what was run; None: it came from the history
 
@@ -195,8 +194,7 @@ class JudgedText:
 
     case: Case
     scope: str  # `turn 2` or `conversation`, as in results
-    exchanges: tuple[Exchange, ...]
-    """All of the conversation, up to the turn in question; never empty."""
+    exchanges: tuple[Exchange, ...]  # All, up to the turn in question; never empty
     shown: tuple[Exchange, ...]  # Of these, what `window_size` leaves
     is_turn: bool
     variables: Mapping[str, str]  # As they stood at its end

@@ -58,8 +58,7 @@ class Models:
     environment: Mapping[str, str]  # The user's own; keys and addresses are taken from it
     mask: Callable[[str], str]  # Hides secrets: from the models that are asked, too
     answers: AnswerCache = field(default_factory=AnswerCache)  # Where answers are kept
-    rate_limiter: RateLimiter = field(default_factory=RateLimiter)
-    """The ways to providers, shared with agents that judge or play the user."""
+    rate_limiter: RateLimiter = field(default_factory=RateLimiter)  # Shared with agents
     _remote: RemoteModels | None = field(init=False, default=None)
 
     def asker(self, suite_root: Path) -> AskModel:

@@ -100,10 +100,8 @@ class ModelQuestion:
     prompt: str  # The question itself, with what is judged in it
     form: type[BaseModel]  # The form of the answer
     sample: int = 0  # Which repetition it is, from 0 (``repeat`` asks the same several times)
-    ids: tuple[str, ...] = ()
-    """The answer is a list that speaks of each of these once, and of nothing else."""
-    criteria: tuple[str, ...] = ()
-    """The texts of `ids` where these are criteria: for written-down judges, like the next two."""
+    ids: tuple[str, ...] = ()  # The answer is a list that speaks of each of these once
+    criteria: tuple[str, ...] = ()  # Their texts: for written-down judges, like the next two
     latest: str = ""  # The agent's latest answer in the prompt
     judged: str = ""  # All answers that are judged
 
@@ -129,13 +127,10 @@ class ModelAnswer:
 
     value: Any  # An object of the question's `form`; None: see `error`
     error: str | None = None  # What happened and what to do, in one or two lines; secrets masked
-    usage: Usage | None = None
-    """Tokens of this answer, those of answers that were malformed included."""
+    usage: Usage | None = None  # Of malformed answers, too
     cost_usd: float | None = None  # None: not known
-    model: str | None = None
-    """As the provider names it; as it was asked, where the provider does not say."""
-    cached: bool = False
-    """Known from earlier: nothing was sent. Usage and cost are then those of that time."""
+    model: str | None = None  # As the provider names it, else as it was asked
+    cached: bool = False  # Nothing was sent; usage and cost are those of that time
 
 
 AskModel = Callable[[ModelQuestion], Coroutine[Any, Any, ModelAnswer]]

@@ -20,8 +20,7 @@ class CheckChange:
     """A check that says something else than before, or that only one of the grades has."""
 
     change: Change
-    where: str
-    """``turn 2``, ``turn 2, first follow-up`` or ``conversation``: where the check stands."""
+    where: str  # ``turn 2``, ``turn 2, first follow-up`` or ``conversation``
     before: CheckResult | None  # None: added
     after: CheckResult | None  # None: removed
 

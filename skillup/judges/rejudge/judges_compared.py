@@ -182,10 +182,8 @@ class JudgeColumn:
     """One judge of a panel."""
 
     name: str
-    model: str | None = None
-    """Who is asked in place of the cases' own judges; None: those themselves."""
-    verdicts: dict[JudgedItem, JudgeVerdict] = field(default_factory=dict)
-    """All that it said, of scripts and of trials as a whole, too."""
+    model: str | None = None  # Asked in place of the cases' own judges; None: those themselves
+    verdicts: dict[JudgedItem, JudgeVerdict] = field(default_factory=dict)  # Of trials, too
     took: Judging | None = None
 
     def add(self, job: str, grade: Grade) -> None:
