@@ -35,10 +35,8 @@ class Exported:
     directory: Path
     suite: str
     engine: str
-    graded: int
-    """Trials with a verdict: only those are runs there."""
-    others: int
-    """Trials that met an error or were skipped: named in the notes."""
+    graded: int  # Trials with a verdict: only those are runs there
+    others: int  # Trials that met an error or were skipped: named in the notes
 
 
 def export_run(run: RunDirectory, out: Path) -> list[Exported]:

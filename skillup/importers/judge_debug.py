@@ -68,8 +68,7 @@ class JudgeInput:
     record: Record
     mock_results: tuple[dict[str, Any], ...] | None = None
     """The answers of the agent judge; None: it has to be asked."""
-    notes: tuple[str, ...] = ()
-    """What could not be taken from the file."""
+    notes: tuple[str, ...] = ()  # What could not be taken from the file
 
 
 def is_judge_input(path: Path) -> bool:

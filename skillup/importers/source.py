@@ -44,8 +44,7 @@ class SourceFile:
     data: Any
     locate: Callable[..., tuple[int, int]]
     """Line and column of the value at a place (with `key=True`, of its key), or of the nearest."""
-    prefix: Loc = ()
-    """What comes before a place's name: the index of the line, for JSON lines."""
+    prefix: Loc = ()  # What comes before a place's name: the index of the line, for JSON lines
     used: set[Loc] = field(default_factory=set)
     """Everything at and below these places has been converted."""
     remarks: dict[tuple[Loc, str], tuple[str, Kind]] = field(default_factory=dict)

@@ -60,8 +60,7 @@ class CaseDraft:
     id: str = ""
     turns: list[dict[str, Any]] = field(default_factory=list)
     """Each with `content`, and with `assertions` and `expected_output` as they are."""
-    conversation: bool = False
-    """Written as `turns` even if there is only one."""
+    conversation: bool = False  # Written as `turns` even if there is only one
     title: str = ""
     description: str = ""
     tags: list[str] = field(default_factory=list)
@@ -73,8 +72,7 @@ class CaseDraft:
     assertions: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     """`aggregation`, `on_turn_failure`, `window_size`, `pass_threshold`, `trials`, …"""
-    file: str = ""
-    """Where it is written, in the suite's folder."""
+    file: str = ""  # Where it is written, in the suite's folder
 
     def as_dict(self, fixture: str = "") -> dict[str, Any]:
         """As it is written; `fixture` is the directory that holds what is `placed`.

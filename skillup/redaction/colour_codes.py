@@ -12,8 +12,7 @@ import re
 _COLOUR = r"\[[0-?]*[ -/]*[@-~]"
 # Of a command (ESC ]) that nothing ends the text stays: a terminal would hide all that follows.
 _RAW = rf"\x1b(?:{_COLOUR}|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[ -/]*[0-~])"
-ESCAPES = re.compile(_RAW)
-"""Codes as terminals get them; what is shown is shown without."""
+ESCAPES = re.compile(_RAW)  # Codes as terminals get them; what is shown is shown without
 
 # `_SAME` stands for the backslashes of a code's beginning: each level of JSON doubles them. A match
 # begins only with the first of many backslashes: else runs of them would take quadratic time.

@@ -33,8 +33,7 @@ _ONLY_LETTERS = re.compile(r"[A-Za-z]+([-_. ][A-Za-z]+)*")
 # So many backslashes JSON has for one of them where it is nested six deep.
 _LONGEST_ESCAPE = 64
 
-Hit = tuple[int, int, str]
-"""A secret in a text: its begin, its end, and its replacement."""
+Hit = tuple[int, int, str]  # A secret in a text: its begin, its end, and its replacement
 
 
 def masking_bytes(mask: Callable[[str], str]) -> Callable[[bytes], bytes]:

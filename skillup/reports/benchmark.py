@@ -22,8 +22,7 @@ GRADED = ("PASS", "FAIL")
 _METRICS = {"pass_rate": "+.2f", "time_seconds": "+.1f", "tokens": "+.0f"}
 """Name, and the form of a difference."""
 
-Run = tuple[Grade, dict[str, Any]]
-"""A trial, and what `runs` has of it."""
+Run = tuple[Grade, dict[str, Any]]  # A trial, and what `runs` has of it
 
 
 def benchmark_json(result: RunResult) -> str:

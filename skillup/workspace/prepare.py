@@ -27,8 +27,7 @@ _LINE_BYTES = 1000
 class PreparedWorkspace:
     """A workspace that is ready for turn 1."""
 
-    root: Path
-    """A real path: agents name their sessions after it."""
+    root: Path  # A real path: agents name their sessions after it
     skills: tuple[SkillInfo, ...]
     skill_paths: dict[str, Path]
     """Name → directory in the workspace, the first if the engine looks in several."""

@@ -94,18 +94,14 @@ def _name_problem(name: object) -> tuple[str, str] | None:
 class SkillToInstall:
     """A skill on disk, and what of it is installed."""
 
-    name: str
-    """As in :func:`skill_name`, unless the suite gives another."""
+    name: str  # As in :func:`skill_name`, unless the suite gives another
     source_dir: Path
-    include: Sequence[str] = ()
-    """Globs; none: everything. SKILL.md always is."""
-    exclude: Sequence[str] = ()
-    """Globs; they outrank ``include``."""
+    include: Sequence[str] = ()  # Globs; none: everything. SKILL.md always is
+    exclude: Sequence[str] = ()  # Globs; they outrank ``include``
     target: str | None = None
     """The directory in the workspace, in place of those that the engine looks in."""
     role: Literal["under_test", "distractor"] = "under_test"
-    as_is: bool = False
-    """Without a SKILL.md, what is there is installed all the same."""
+    as_is: bool = False  # Without a SKILL.md, what is there is installed all the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +109,10 @@ class InstalledSkill:
     """A skill in a workspace."""
 
     info: SkillInfo
-    directories: tuple[str, ...]
-    """Where it is, relative to the workspace."""
+    directories: tuple[str, ...]  # Where it is, relative to the workspace
 
 
-_SkillFile = tuple[str, Path, os.stat_result]
-"""Path in the skill, the file on disk, and its status."""
+_SkillFile = tuple[str, Path, os.stat_result]  # Path in the skill, the file on disk, and its status
 
 
 def install_skill(

@@ -28,8 +28,7 @@ DIFF_CHARACTERS = 64 << 10
 class SnapshotLimits:
     """How much is read and kept of one workspace. Sizes in bytes."""
 
-    kept_file: int = 10 << 20
-    """Larger files are hashed, but their content is not kept."""
+    kept_file: int = 10 << 20  # Larger files are hashed, but their content is not kept
     kept_total: int = 500 << 20
     """Content kept of one snapshot; files that would go beyond it are not kept."""
     read_total: int = 1 << 30
@@ -46,14 +45,11 @@ class Snapshot:
 
     files: dict[str, FileState]
     """By POSIX path, sorted. Bytes that are no UTF-8 are written ``\\xNN``."""
-    notes: tuple[str, ...] = ()
-    """What is not, or not wholly, in it, and why; a sentence each."""
+    notes: tuple[str, ...] = ()  # What is not, or not wholly, in it, and why; a sentence each
     unseen: tuple[str, ...] = ()
     """Paths that could not be looked at, but for `.git`; directories have a slash at the end."""
-    stamps: dict[str, Stamp] = field(default_factory=dict)
-    """Of the regular files."""
-    started_ns: int = 0
-    """Unix time."""
+    stamps: dict[str, Stamp] = field(default_factory=dict)  # Of the regular files
+    started_ns: int = 0  # Unix time
 
 
 def take_snapshot(
@@ -220,10 +216,8 @@ class _FileReader:
 
 
 _CONTEXT_LINES = 3
-_MOST_COMPARISONS = 2_000_000
-"""Beyond this many pairs of lines the changed region is not shown."""
-_TEXT_BYTES = 1 << 20
-"""Larger files are only named in a diff."""
+_MOST_COMPARISONS = 2_000_000  # Beyond this many pairs of lines the changed region is not shown
+_TEXT_BYTES = 1 << 20  # Larger files are only named in a diff
 
 
 def unified_diff(before: str, after: str) -> Iterator[str]:

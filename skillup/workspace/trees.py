@@ -59,10 +59,8 @@ class Entry:
 
     path: str
     """POSIX, relative to the root, as the system gave it (undecodable bytes as surrogates)."""
-    kind: EntryKind
-    """special: a FIFO, socket or device."""
-    status: os.stat_result
-    """Of the entry itself, not of what a link points to."""
+    kind: EntryKind  # special: a FIFO, socket or device
+    status: os.stat_result  # Of the entry itself, not of what a link points to
 
 
 def _raise(_path: str, error: OSError) -> None:

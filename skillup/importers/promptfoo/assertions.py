@@ -18,12 +18,10 @@ from skillup.importers.values import SourceValue, as_text, tidy
 from skillup.schema.check_specs import JsonSchema
 
 Check = dict[str, Any]
-Checks = list[Check]
-"""They stand for one assertion, and share its weight evenly."""
+Checks = list[Check]  # They stand for one assertion, and share its weight evenly
 
 
-LEAST_PASS = 0.8
-"""AgentV's, of a score of its own."""
+LEAST_PASS = 0.8  # AgentV's, of a score of its own
 _PLACEHOLDER = re.compile(r"\{\{-?\s*(?:vars\.)?([\w.]+)[^{}]*\}\}")
 _OUR_NAMES = {
     "output": "{{output}}", "answer": "{{output}}", "rubric": "{{criteria}}",
@@ -35,8 +33,7 @@ _OUR_NAMES = {
 class Background:
     """What assertions may refer to, and how their tool reads them."""
 
-    promptfoo: bool = False
-    """Else AgentV: texts are trimmed before they are compared."""
+    promptfoo: bool = False  # Else AgentV: texts are trimmed before they are compared
     expected: Any = None
     criteria: str = ""
     base: Path | None = None

@@ -127,8 +127,7 @@ class ListedTest:
 
     node: SourceValue
     base: Path
-    name: str
-    """What it is called if it does not say so itself."""
+    name: str  # What it is called if it does not say so itself
     defaults: SourceValue
 
     def get(self, *names: str) -> SourceValue:
