@@ -47,7 +47,7 @@ def test_tests_of_one_conversation_become_turns_of_one_case(
     founders, parks = result.cases
     assert founders == {
         "id": "founders",
-        "description": "Turn 1: asks\nTurn 2: follows up",
+        "title": "asks",
         "input": {
             "system": "Be terse.",
             "turns": [

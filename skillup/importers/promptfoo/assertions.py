@@ -82,7 +82,8 @@ def convert_assertions(
             place = place if texts else len(checks)
             texts.append(text)
     if texts:
-        rubric = {"rubric": rubric_of_texts(texts)}
+        several = {"criteria": texts, "threshold": LEAST_PASS}
+        rubric = {"rubric": several if len(texts) > 1 else texts[0]}
         checks.insert(place, _weighted(rubric, 1 if of_turn else len(texts)))
     return checks
 
@@ -96,13 +97,11 @@ def _convert(node: SourceValue, background: Background) -> Checks:
     is_required = required.value is True or bool(required.value and required.number())
     required.use()
     if kind not in _KINDS:
-        why, instead = "there is no counterpart", "left out"
         if kind in _PROGRAMS:
-            why, instead = (
-                "a program with this tool's own input and output",
-                ("left out: write it anew as a `script` check"),
-            )
-        node.drop(f"`{kind}`: {why}", instead)
+            what = f"`{kind}`: a program with this tool's own input and output"
+            node.drop(what, "left out: write it anew as a `script` check")
+        else:
+            node.drop(f"`{kind}`: there is no counterpart")
         return []
     convert, *parameters = _KINDS[kind]
     checks = convert(_Assertion(node, kind, background), *parameters)
@@ -285,16 +284,12 @@ def _limits(assertion: _Assertion, *limits: Limit) -> Checks:
 # What a model judges.
 
 
-def rubric_of_texts(texts: list[str]) -> Any:
-    """AgentV's bare texts: one rubric, which passes from a share of them."""
-    return texts[0] if len(texts) == 1 else {"criteria": texts, "threshold": LEAST_PASS}
+def _rubric(assertion: _Assertion) -> Checks:
+    """``llm-rubric``: a text, criteria, or a grading prompt.
 
-
-def read_rubric(node: SourceValue, kind: str, background: Background) -> Any:
-    """The rubric of an ``llm-rubric``: a text, criteria, or a grading prompt.
-
-    A single criterion without anything else needs no list. None if nothing can be asked.
+    A single criterion without anything else needs no list.
     """
+    node, background = assertion.node, assertion.background
     given = node.get("value", "criteria", "rubrics")
     criteria = criteria_of(given)
     if isinstance(given.value, str) and given.value.startswith(files.SCHEME):
@@ -309,11 +304,11 @@ def read_rubric(node: SourceValue, kind: str, background: Background) -> Any:
     if not criteria and background.criteria:
         criteria = [{"outcome": background.criteria}]
     if not criteria:
-        return None
+        return []
     threshold = node.get("threshold", "min_score")
     least = threshold.number()
     if least is None and background.promptfoo:
-        least = 0.7 if kind == "g-eval" else None
+        least = 0.7 if assertion.kind == "g-eval" else None
     elif least is None and len(criteria) > 1:
         least = LEAST_PASS
     elif least is not None:
@@ -325,8 +320,8 @@ def read_rubric(node: SourceValue, kind: str, background: Background) -> Any:
     if prompt:
         made["prompt"] = prompt
     if len(made) == 1 and len(criteria) == 1 and set(criteria[0]) == {"outcome"}:
-        return criteria[0]["outcome"]
-    return made
+        return [{"rubric": criteria[0]["outcome"]}]
+    return [{"rubric": made}]
 
 
 def criteria_of(node: SourceValue) -> list[Check]:
@@ -378,11 +373,6 @@ def _prompt(node: SourceValue, background: Background) -> str:
     if text.startswith(files.SCHEME) or re.fullmatch(r".*\.(md|txt)", text):
         text = (files.read(text, node, background.base) or "").strip()
     return _PLACEHOLDER.sub(renamed, text)
-
-
-def _rubric(assertion: _Assertion) -> Checks:
-    made = read_rubric(assertion.node, assertion.kind, assertion.background)
-    return [{"rubric": made}] if made else []
 
 
 def _asked(assertion: _Assertion, sentence: str) -> Checks:

@@ -142,10 +142,6 @@ def _merged(cases: list[CaseDraft]) -> CaseDraft:
         first.turns.extend(case.turns)
         first.tags = list(dict.fromkeys([*first.tags, *case.tags]))
         first.placed = list(dict.fromkeys([*first.placed, *case.placed]))
-    titles = [f"Turn {n}: {case.title}" for n, case in enumerate(cases, start=1) if case.title]
-    if len(titles) > 1:
-        first.title = ""
-        first.description = "\n".join([first.description, *titles]).strip()
     return first
 
 
