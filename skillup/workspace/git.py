@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillup.process import CompletedOutput, run_quiet
+from skillup.process import run_quiet
 from skillup.schema.case import GitContext
 from skillup.workspace.failures import PreparationError
 
@@ -36,8 +36,12 @@ class Git:
     env: Mapping[str, str]
     timeout_seconds: float
 
-    async def run(self, *arguments: str) -> CompletedOutput:
-        """Runs one command, whatever its exit code. Raises PreparationError if it cannot run."""
+    async def run(self, *arguments: str, failure: str = "") -> bool:
+        """Runs one command; whether its exit code is 0.
+
+        Raises PreparationError if it cannot run; with git's own words if it fails and that is a
+        `failure`.
+        """
         settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
         # A GIT_DIR or GIT_INDEX_FILE of a hook that started us would redirect every command.
         own = {name: value for name, value in self.env.items() if not name.startswith("GIT_")}
@@ -61,31 +65,13 @@ class Git:
             timeout_seconds=self.timeout_seconds,
         )
         if done.start_error is not None:
-            raise PreparationError(
-                "`context.git` needs git, which could not be started; install git, or see that it "
-                "is on PATH",
-                evidence=done.start_error,
-            )
+            what = "`context.git` needs git, which could not be started; install git"
+            raise PreparationError(what, evidence=done.start_error)
         if done.timed_out:
-            raise PreparationError(
-                f"git {arguments[0]} did not end within {self.timeout_seconds:g} s; "
-                "is the fixture very large?",
-                evidence=done.stderr,
-            )
-        return done
-
-    async def do(self, *arguments: str, failure: str) -> None:
-        """Runs one command that must succeed.
-
-        Raises PreparationError with ``failure`` and git's own words if it does not.
-        """
-        done = await self.run(*arguments)
-        if done.exit_code != 0:
+            failure = f"git {arguments[0]} did not end within {self.timeout_seconds:g} s"
+        if failure and done.exit_code != 0:
             raise PreparationError(failure, evidence=done.stderr + done.stdout)
-
-    async def succeeds(self, *arguments: str) -> bool:
-        """Runs one command that answers by its exit code."""
-        return (await self.run(*arguments)).exit_code == 0
+        return done.exit_code == 0
 
 
 async def prepare_repository(git: Git, context: GitContext, patch: Path | None) -> None:
@@ -107,8 +93,8 @@ async def prepare_repository(git: Git, context: GitContext, patch: Path | None) 
     if context.checkout is not None and not is_new:
         await _check_out(git, context.checkout)
     for remote in context.remotes:
-        known = not is_new and await git.succeeds("remote", "get-url", "--", remote.name)
-        await git.do(
+        known = not is_new and await git.run("remote", "get-url", "--", remote.name)
+        await git.run(
             "remote",
             "set-url" if known else "add",
             "--",
@@ -122,7 +108,7 @@ async def prepare_repository(git: Git, context: GitContext, patch: Path | None) 
                 f"`context.git.apply_diff`: there is no file {patch}; correct the path, which is "
                 "relative to the suite root"
             )
-        await git.do(
+        await git.run(
             "apply",
             "--whitespace=nowarn",
             "--",
@@ -134,23 +120,23 @@ async def prepare_repository(git: Git, context: GitContext, patch: Path | None) 
 
 async def _make_repository(git: Git, branch: str, *, is_new: bool) -> None:
     # Of a repository that is there it changes nothing.
-    await git.do("init", "-q", "--template=", f"--initial-branch={branch}", failure=_no(branch))
+    await git.run("init", "-q", "--template=", f"--initial-branch={branch}", failure=_no(branch))
     config = git.workspace / ".git" / "config"
     if "[user]" not in config.read_text("utf-8", "replace"):
         with config.open("a", encoding="utf-8") as file:
             file.write("".join(["[user]\n", *(f"\t{k} = {v}\n" for k, v in _USER.items())]))
-    await git.do("add", "-A", failure="git could not add the workspace's files")
-    if is_new or not await git.succeeds("diff", "--cached", "--quiet"):
+    await git.run("add", "-A", failure="git could not add the workspace's files")
+    if is_new or not await git.run("diff", "--cached", "--quiet"):
         commit = ("commit", "-q", "--allow-empty", "--no-verify", "-m", "Initial state")
-        await git.do(*commit, failure="git could not commit the workspace's files")
+        await git.run(*commit, failure="git could not commit the workspace's files")
 
 
 async def _check_out(git: Git, wanted: str) -> None:
     commit = ("rev-parse", "--verify", "-q", "--end-of-options", wanted + "^{commit}")
     command = ["checkout", "-q", wanted, "--"]
-    if not await git.succeeds(*commit):
+    if not await git.run(*commit):
         command = ["checkout", "-q", "-b", wanted]
-    await git.do(*command, failure=f"`context.git.checkout`: git cannot check out {wanted!r}")
+    await git.run(*command, failure=f"`context.git.checkout`: git cannot check out {wanted!r}")
 
 
 def _no(branch: str) -> str:

@@ -61,10 +61,7 @@ async def prepare_workspace(
         if context.fixture is not None:
             fixture = (suite_root / context.fixture).resolve()
             if not fixture.is_dir():
-                raise PreparationError(
-                    f"`context.fixture`: there is no directory {fixture}; correct the path, which "
-                    "is relative to the suite root"
-                )
+                raise PreparationError(f"`context.fixture`: there is no directory {fixture}")
             copy_fixture(fixture, root)
         _write_inline_files(root, context.files, None if context.literal else variables)
         return root
