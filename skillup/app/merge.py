@@ -10,7 +10,7 @@ from typing import Any
 from skillup.analysis import with_analysis
 from skillup.app.resume import milliseconds_of_starts
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.reports.result import Ending, build_result
+from skillup.reports.result import build_result
 from skillup.schema.grade import RunResult
 from skillup.store import RunDirectory, new_run_id
 from skillup.store.files import disk_errors, write_atomic
@@ -93,13 +93,12 @@ def _result(
     finished = [job for job in info["jobs"] if merged.finished_record(job) is not None]
     found = {job: merged.read_grade(job) for job in finished}
     grades = {job: grade for job, grade in found.items() if grade is not None}
-    ending = Ending(
-        next((r.stopped for r in results if r.stopped is not None), None),
-        frozenset(job for result in results for job in result.not_needed if job not in grades),
-        tuple(dict.fromkeys(text for result in results for text in result.warnings)),
-    )
+    stop = next((r.stopped for r in results if r.stopped is not None), None)
+    saved = {job for result in results for job in result.not_needed if job not in grades}
+    warnings = dict.fromkeys(text for result in results for text in result.warnings)
     took = milliseconds_of_starts(merged.events())
-    return build_result(info["run_id"], info["started_at"], grades, info["jobs"], took, ending)
+    about = info["run_id"], info["started_at"]
+    return build_result(*about, grades, info["jobs"], took, stop, saved, warnings)
 
 
 def _check_same_plan(

@@ -169,7 +169,7 @@ class RunSession:
     ) -> RunResult:
         """Write the result: of all trials, or of `jobs` and those that have a grade."""
         from skillup.analysis import with_analysis
-        from skillup.reports.result import Ending, build_result
+        from skillup.reports.result import build_result
 
         options, info = self.options, self.directory.run_info()
         stop = options.stopping.reason
@@ -183,7 +183,9 @@ class RunSession:
             self.grades,
             [j.id for j in self.plan.jobs if jobs is None or j.id in jobs or j.id in self.grades],
             self._taken_before + round((time.monotonic() - self._started) * 1000),
-            Ending(stop, frozenset(not_needed), tuple(options.stopping.warnings)),
+            stop,
+            not_needed,
+            options.stopping.warnings,
         )
         result = with_analysis(result, info)
         self.directory.write_result(result)

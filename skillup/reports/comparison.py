@@ -33,14 +33,14 @@ def in_a_sentence(comparison: Comparison) -> str:
     return sentence[0].upper() + sentence[1:] + "."
 
 
-def changed_cases(ids: Sequence[str], word: str = "edited") -> str:
+def changed_cases(ids: Sequence[str]) -> str:
     """``1 case was edited between the two runs: x``; empty if there is none.
 
     What of the changes may come from the cases themselves.
     """
     were = "was" if len(ids) == 1 else "were"
     named = listed_ids(ids, _MAX_NAMED)
-    return f"{count(len(ids), 'case')} {were} {word} between the two runs: {named}" if ids else ""
+    return f"{count(len(ids), 'case')} {were} edited between the two runs: {named}" if ids else ""
 
 
 def news(comparison: Comparison) -> Iterator[str]:

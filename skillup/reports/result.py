@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from skillup.schema.grade import BASELINE, Counts, Grade, RunResult, Stop, Summary
 from skillup.schema.record import Usage, joined
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    stop: Stop | None = None  # What kept more trials from being started, if something did
-    not_needed: frozenset[str] = frozenset()  # Jobs that `--until-decided` saved
-    warnings: tuple[str, ...] = ()
 
 
 def build_result(
@@ -23,16 +15,19 @@ def build_result(
     grades: Mapping[str, Grade],
     planned: Sequence[str],
     duration_ms: int,
-    ending: Ending | None = None,
+    stop: Stop | None = None,
+    not_needed: Collection[str] = (),
+    warnings: Iterable[str] = (),
 ) -> RunResult:
     """The result of a run: `grades` by job id, in the order of `planned` (all job ids).
 
-    What stopped the run is in it only if trials were not run for it.
+    `stop`: what kept more trials from being started, in the result only if it did. `not_needed`:
+    jobs that `--until-decided` saved.
     """
-    ending = ending or Ending()
     ordered = [grades[job] for job in planned if job in grades]
     without = [job for job in planned if job not in grades]
-    not_run = [job for job in without if job not in ending.not_needed]
+    saved = frozenset(not_needed)
+    not_run = [job for job in without if job not in saved]
     return RunResult(
         run_id=run_id,
         started_at=started_at,
@@ -40,9 +35,9 @@ def build_result(
         summary=summarize(ordered, duration_ms),
         cases=ordered,
         not_run=not_run,
-        stopped=ending.stop if not_run else None,
-        not_needed=[job for job in without if job in ending.not_needed],
-        warnings=list(ending.warnings),
+        stopped=stop if not_run else None,
+        not_needed=[job for job in without if job in saved],
+        warnings=list(warnings),
     )
 
 

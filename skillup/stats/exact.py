@@ -1,4 +1,7 @@
-"""Exact tests of pass counts: no approximation, so that they hold for three trials, too."""
+"""Exact tests of pass counts: no approximation, so that they hold for three trials, too.
+
+What each is, and where it comes from, is in `docs/statistics.md`.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +50,7 @@ def _log_ways(of: int, chosen: int) -> float:
 def fisher_lower(counts: PassCounts) -> float:
     """Fisher's exact test, one-sided: p of so few passes in B if its rate were that of A.
 
-    The sum of :func:`hypergeometric` up to the passes of B.
-
-    Source: R. A. Fisher (1935), The design of experiments, ch. 2; A. Agresti (2013), Categorical
-    data analysis, 3rd ed., §3.5. It never rejects more often than it says; with few trials, less.
+    It never rejects more often than it says; with few trials, less.
     """
     first, chances = hypergeometric(counts)
     return min(1.0, sum(chances[: counts.passed_b - first + 1]))
@@ -68,9 +68,6 @@ def stratified(cases: Iterable[PassCounts]) -> float:
     nothing changed; their sum over the cases is the statistic, and its distribution the
     convolution of theirs. p: the chance of all sums no likelier than the one seen.
     Where every case ran once in each run, this is McNemar's test; for a single case, Fisher's.
-
-    Source: C. R. Mehta, N. R. Patel and R. Gray (1985), JASA 80, for 2×2×K tables (the exact form
-    of the Cochran-Mantel-Haenszel test); Agresti (2013), §7.3 and, for McNemar's, §11.1.
     """
     chances = [1.0]
     seen = 0
@@ -92,13 +89,9 @@ def stratified(cases: Iterable[PassCounts]) -> float:
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values corrected so that calling each one <= α a finding is wrong at all with chance <= α.
 
-    Of m p-values in ascending order, the i-th (from 1) becomes the largest of
-    (m-j+1)·p_(j) for j <= i, at most 1. It needs no independence, and rejects all that
-    Bonferroni's m·p does, and more. We bound the chance of any false alarm rather than their share
-    (Benjamini-Hochberg), because one false alarm is what wakes a team.
-
-    Source: S. Holm (1979), A simple sequentially rejective multiple test procedure,
-    Scandinavian Journal of Statistics 6. The order of the result is that of `p_values`.
+    Of m p-values in ascending order, the i-th (from 1) becomes the largest of (m-j+1)·p_(j) for
+    j <= i, at most 1. We bound the chance of any false alarm rather than their share, because one
+    false alarm is what wakes a team. The order of the result is that of `p_values`.
     """
     corrected = [0.0] * len(p_values)
     largest = 0.0
@@ -113,11 +106,9 @@ def worth_testing(least: Sequence[float], alpha: float) -> list[bool]:
     """Which of many exact tests can matter, by the smallest p that each could have given.
 
     Let K be the smallest number such that at most K tests can reach α/K; these are kept. The rest
-    could not come out significant whatever happened, so they need not weaken the correction: a
-    hundred steady cases do not hide one that broke. The choice sees only what the tests condition
-    on, never their results, so Holm's correction among those that are kept holds as stated.
-
-    Source: R. E. Tarone (1990), A modified Bonferroni method for discrete data, Biometrics 46.
+    could not come out significant whatever happened, so they need not weaken the correction. The
+    choice sees only what the tests condition on, never their results, so Holm's correction among
+    those that are kept holds as stated.
     """
     share = 1
     while sum(p <= alpha / share for p in least) > share:

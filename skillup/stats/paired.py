@@ -34,14 +34,7 @@ def mean_difference(cases: Sequence[PassCounts], confidence: float = 0.95) -> In
 
     The cases are taken as they are: what it leaves open is chance within the trials. Each limit
     lies from the mean by the root of the summed squares of the distances of the cases' own limits
-    (Newcombe's), divided by their number. For one case, with Wilson's intervals (l_a, u_a) and
-    (l_b, u_b) of the rates a and b, it is Newcombe's hybrid score interval,
-    from b - a - √((b-l_b)² + (u_a-a)²) to b - a + √((u_b-b)² + (a-l_a)²).
-
-    Sources: R. G. Newcombe (1998), Interval estimation for the difference between independent
-    proportions: comparison of eleven methods, Statistics in Medicine 17, method 10; G. Y. Zou and
-    A. Donner (2008), Construction of confidence limits about effect measures: a general approach,
-    Statistics in Medicine 27. Raises ValueError without any case.
+    (Newcombe's), divided by their number. Raises ValueError without any case.
     """
     if not cases:
         raise ValueError("no cases, no interval")

@@ -31,10 +31,7 @@ def wilson(passed: int, trials: int, confidence: float = 0.95) -> Interval:
     With p = passed/trials, n = trials and z the normal quantile of (1 + confidence)/2:
     (p + z²/2n ± z·√(p(1-p)/n + z²/4n²)) / (1 + z²/n).
 
-    Source: E. B. Wilson (1927), Probable inference, the law of succession, and statistical
-    inference, JASA 22; recommended for small n by L. D. Brown, T. T. Cai and A. DasGupta (2001),
-    Statistical Science 16(2). Raises ValueError unless 0 <= passed <= trials, trials > 0 and
-    0 < confidence < 1.
+    Raises ValueError unless 0 <= passed <= trials and trials > 0.
     """
     if not 0 <= passed <= trials or trials == 0:
         raise ValueError(f"{passed} of {trials} is no proportion")
@@ -62,9 +59,7 @@ def at_each_k(passed: int, trials: int) -> Iterator[AtEachK]:
     pass in them, 1 - C(n-c, k)/C(n, k), or nothing but passes, C(c, k)/C(n, k). Both are unbiased,
     which 1 - (1 - c/n)^k and (c/n)^k are not.
 
-    Source: M. Chen et al. (2021), Evaluating large language models trained on code,
-    arXiv:2107.03374, §2.1; S. Yao et al. (2024), τ-bench, arXiv:2406.12045. Raises ValueError
-    unless 0 <= passed <= trials.
+    Raises ValueError unless 0 <= passed <= trials.
     """
     if not 0 <= passed <= trials:
         raise ValueError(f"{passed} of {trials} is no proportion")

@@ -1,23 +1,12 @@
 """The sequential test of `--until-decided`: is a pass rate surely above a threshold, or below it?
 
-One may look after every trial and stop whenever one likes; the error rates hold all the same.
-
-Let θ be the threshold and L(p) the likelihood of the outcomes so far if the pass rate is p. For any
-p' ≥ θ, L(p')/L(θ) is a supermartingale that starts at 1 if the true rate is θ or less, and so is a
-mean of such ratios over several p' (Robbins' mixture). Ville's inequality: the chance that it
-*ever* reaches 1/α is at most α. So once it does, "above" is wrong with a chance of at most α,
-however often one has looked. "Below" is the same with passes and failures exchanged.
-
-The mixture is half p' = 1, which is quick for cases that always pass, and half uniform over [θ, 1],
-which gets there for any rate above θ. Its integral is an incomplete beta function; with s passes
-and f failures it comes down to a short sum of positive terms:
+One may look after every trial and stop whenever one likes; the error rates hold all the same: the
+likelihood of the outcomes against that of the threshold, averaged over rates above it, is a
+nonnegative supermartingale that starts at 1, so it ever reaches 1/α with a chance of at most α.
+The mixture, its integral and the sources are in `docs/statistics.md`. With s passes and f failures,
+the integral comes down to a short sum of positive terms:
 
     1/(f+1) · Σ (j = 0 … s)  s(s-1)…(s-j+1) / ((f+2)(f+3)…(f+1+j)) · ((1-θ)/θ)^j
-
-Sources: J. Ville, Étude critique de la notion de collectif (1939); H. Robbins, Annals of
-Mathematical Statistics 41 (1970); R. Johari, P. Koomen, L. Pekelis and D. Walsh, Operations
-Research 70 (2022); S. R. Howard, A. Ramdas, J. McAuliffe and J. Sekhon, Annals of Statistics 49
-(2021).
 """
 
 from __future__ import annotations

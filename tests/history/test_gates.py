@@ -115,9 +115,3 @@ def test_a_confidence_that_nothing_can_have_is_refused_with_what_can_be(confiden
     with pytest.raises(UsageError, match=r"confidence=.*equal to 0(\.999999999)?$"):
         given_gates([f"confidence={confidence}"])
     assert given_gates(["confidence=0.999999999"]) == {"confidence": 0.999999999}
-
-
-def test_gates_of_another_version_are_refused_rather_than_passed_over() -> None:
-    run = a_run("b", {"x": "p"}, gates={"max_surprise": 1})
-    with pytest.raises(UsageError, match="cannot read the gates"):
-        gates_by_suite(run, {})
