@@ -6,7 +6,7 @@ import fnmatch
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from skillup.checks.context import (
     CheckSubject,
@@ -209,16 +209,12 @@ def tool_called(spec: ToolCount, subject: CheckSubject) -> Finding:
     return Finding(passed, "not called", show_calls(calls))
 
 
-Wanted = TypeVar("Wanted")
-Call = TypeVar("Call")
-
-
 def tool_sequence(spec: ToolSequence, subject: CheckSubject) -> Finding:
     """Tools were called in an order (or, with `any_order`, each by a call of its own)."""
     fits, calls, wanted = CallMatcher(subject).matches, subject.calls, spec.calls
     made = show_calls(calls)
     if spec.mode == "any_order":
-        left = listed((show_match(wanted[i]) for i in unpaired(wanted, calls, fits)), nothing="")
+        left = listed((show_match(wanted[i]) for i in _unpaired(wanted, calls, fits)), nothing="")
         return Finding(not left, f"no call for {left}" if left else "every call was made", made)
     if spec.mode == "exact":
         pairs = enumerate(zip(wanted, calls, strict=False))
@@ -240,8 +236,10 @@ def tool_sequence(spec: ToolSequence, subject: CheckSubject) -> Finding:
     return Finding(False, f"{show_match(wanted[at])} was not called{after}", made)
 
 
-def unpaired(
-    wanted: Sequence[Wanted], calls: Sequence[Call], fits: Callable[[Wanted, Call], bool]
+def _unpaired(
+    wanted: Sequence[ToolMatch],
+    calls: Sequence[ToolCall],
+    fits: Callable[[ToolMatch, ToolCall], bool],
 ) -> list[int]:
     """Indexes of wanted calls left over when as many as possible have a call of their own.
 

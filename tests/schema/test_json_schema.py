@@ -97,6 +97,10 @@ def agrees(kind: str, data: Any) -> tuple[bool, bool]:
 
 SPELLINGS = [
     ("case", "input: hi", False),
+    ("case", "input: {prompt: a}\ntitel: x", False),
+    ("case", "input: {prompt: a}\nassertions: [{contians: x}]", False),
+    ("suite", "nmae: x", False),
+    ("profile", "engine: codex\npermission: none", False),
     ("case", "input: {prompt: hi}", True),
     ("case", "input: {prompt: 404}", True),
     ("case", "input: {prompt: true}", True),
@@ -152,21 +156,3 @@ def test_the_schema_takes_no_less_than_we_do() -> None:
     for kind, data in BROKEN:
         theirs, ours = agrees(kind, data)
         assert theirs or not ours, data
-
-
-@pytest.mark.parametrize(
-    ("kind", "data"),
-    [
-        ("case", {"input": {"prompt": "a"}, "titel": "x"}),
-        ("case", {"input": {"prompt": "a"}, "trials": 0}),
-        ("case", {"input": {"turns": []}}),
-        ("case", {"input": {"turns": [{"content": "a", "timeout": 3}]}}),
-        ("case", {"input": {"prompt": "a"}, "assertions": [{"contians": "x"}]}),
-        ("case", {}),
-        ("suite", {"nmae": "x"}),
-        ("profile", {"engine": "codex", "permission": "none"}),
-        ("profile", {"engine": "codex", "modle": "x"}),
-    ],
-)
-def test_what_an_editor_should_underline_the_schema_refuses(kind: str, data: Any) -> None:
-    assert agrees(kind, data) == (False, False)
