@@ -282,12 +282,6 @@ class CaseBuilder:
             elif raw is not None:
                 content = raw if isinstance(raw, list) else as_text(raw)
                 messages.append({"role": "user", "content": content})
-        attached = self.node.get("input_files") or self.top.get("input_files")
-        blocks = [{"type": "file", "value": name} for name in attached.texts()]
-        if blocks and messages:
-            content = messages[-1].get("content")
-            parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
-            messages[-1] = {**messages[-1], "content": [*blocks, *parts]}
         return read_messages(messages, own or self.node, placed, base)
 
     def _read_message(self) -> None:

@@ -19,7 +19,6 @@ from skillup.importers.source import SourceFile
 from skillup.importers.values import SourceValue
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
-_GENERIC = ("suite", "eval", "evals", "promptfooconfig", "cases", "case")
 _CHOOSE = "choose the agent with --engine, the model with --model"
 _JUDGE = "left out: the model that judges is chosen in the suite's `judge`"
 _RUN = "left out: the workspace is prepared by `context` and `environment`"
@@ -40,7 +39,7 @@ def convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
     """The suite in `sources`: one suite file, or files (or lines) of bare tests."""
     tops = [SourceValue.top(source) for source in sources]
     top, base = tops[0], sources[0].path.resolve().parent
-    draft = SuiteDraft(_name_of(sources[0]))
+    draft = SuiteDraft(slug(sources[0].path.name.split(".")[0]))
     if isinstance(top.value, dict) and "tests" in top.value:
         tests = [*read_tests(top.get("tests"), base, top.get("default_test", "defaultTest"))]
     else:
@@ -78,15 +77,6 @@ def _read_settings(top: SourceValue, draft: SuiteDraft, *, promptfoo: bool) -> l
         draft.parallelism = int(workers)
     read_variables(top.get("env"), draft)
     return read_tags(top.get("tags"))
-
-
-def _name_of(source: SourceFile) -> str:
-    """The file's name, or its folder's where every such file is called the same."""
-    stem = source.path.name.split(".")[0]
-    if stem.casefold() not in _GENERIC:
-        return slug(stem)
-    directory = source.path.resolve().parent
-    return slug((directory.parent if directory.name == "evals" else directory).name, slug(stem))
 
 
 def _add_cases(suite: SuiteContext, prompts: list[Prompt], tests: list[ListedTest]) -> None:
