@@ -54,7 +54,7 @@ def test_sessions_that_are_lost_damaged_or_there_already(tmp_path: Path) -> None
     assert error(agent.resume("hello"))["kind"] == "session_lost"
     assert error(agent.run("hello", "--resume", "../s"))["kind"] == "session_lost"
     agent.first("one")
-    assert error(agent.first("two"))["kind"] == "session_exists"
+    assert error(agent.first("two"))["kind"] == "session_mismatch"
     assert len([e for e in agent.session_entries() if e["type"] == "user"]) == 1
     (agent.home / "sessions" / "s.jsonl").write_text('{"type": "session"}\n{"type"')
     assert error(agent.resume("two"))["kind"] == "session_lost"

@@ -71,9 +71,6 @@ def project_folder(engine_home: Path, workspace: Path) -> Path:
 MODEL = "seeded-history"
 OPENING = "(The conversation begins with the assistant.)"
 CLOSING = "(The history ends here, before an answer.)"
-_NO_USAGE = dict.fromkeys(
-    ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"], 0
-)
 
 
 def history_session(
@@ -108,8 +105,6 @@ def history_session(
             "parentUuid": parent,
             "uuid": str(uuid5(base, f"line {number}")),
             "timestamp": time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "isSidechain": False,
-            "userType": "external",
             "cwd": str(workspace),
             "sessionId": session_id,
             "version": version,
@@ -146,16 +141,7 @@ def _messages(item: HistoryItem, answer_id: str) -> Iterator[dict[str, Any]]:
 
 def _answer(block: Mapping[str, Any], answer_id: str) -> dict[str, Any]:
     """Those of one answer have one id, or claude would send the calls scrambled."""
-    return {
-        "id": answer_id,
-        "type": "message",
-        "role": "assistant",
-        "model": MODEL,
-        "content": [block],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": _NO_USAGE,
-    }
+    return {"id": answer_id, "role": "assistant", "model": MODEL, "content": [block]}
 
 
 # Claude's tool of each kind, and its names for arguments that other engines and cases call so.

@@ -7,9 +7,9 @@ script comes from the case; there is no model, no network and no key.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -37,15 +37,7 @@ _TOOL_KINDS: dict[str, ToolKind] = {
     "skill": "skill",
 }
 _STATUSES: dict[str, Status] = {"success": "success", "error": "error"}
-_ERROR_KINDS: dict[str, ErrorKind] = {
-    "auth": "auth",
-    "rate_limit": "rate_limit",
-    "quota": "quota",
-    "overloaded": "overloaded",
-    "max_turns": "max_turns",
-    "session_lost": "session_lost",
-    "session_exists": "session_mismatch",
-}
+_ERROR_KINDS: Collection[ErrorKind] = get_args(ErrorKind)
 
 # Isolated and without site-packages: nothing of the user's can slow it down or break it.
 _DEFAULT_COMMAND = (
@@ -91,7 +83,8 @@ class ScriptedEvents(EventParser):
                 error = as_dict(event.get("error"))
                 reason = as_text(error.get("kind"))
                 text = as_text(error.get("message")) or "it reported an error without a message"
-                self._failure = Failure(_ERROR_KINDS.get(reason, "model_error"), text)
+                known = (kind for kind in _ERROR_KINDS if kind == reason)
+                self._failure = Failure(next(known, "model_error"), text)
         else:
             self.transcript.unknown(event)
 

@@ -23,7 +23,7 @@ The working directory is the workspace. FILE is a JSON dump of
     result           session_id, answer, is_error, error: null | {kind, message}; always the last
 
 An error's ``kind`` is one of ``auth``, ``rate_limit``, ``quota``, ``overloaded``,
-``model_error``, ``max_turns``, ``session_lost``, ``session_exists``, ``script``.
+``model_error``, ``max_turns``, ``session_lost``, ``session_mismatch``, ``script``.
 
 **Exit codes**: 0 answered; 1 the result is an error; 2 wrong arguments or script file; 130 SIGINT.
 

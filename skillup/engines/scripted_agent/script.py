@@ -58,14 +58,14 @@ class AgentSession:
         self.remembered: dict[str, str] = {}
 
     def create(self, mode: str = "x") -> AgentSession:
-        """Begins the file; ``session_exists`` if there is one of that name."""
+        """Begins the file; ``session_mismatch`` if there is one of that name."""
         os.makedirs(os.path.dirname(self.path), exist_ok=True)
         header = {"type": "session", "session_id": self.id, "agent_version": VERSION}
         try:
             with open(self.path, mode, encoding="ascii") as file:
                 file.write(json.dumps({**header, "workspace": os.getcwd()}) + "\n")
         except FileExistsError:
-            raise AgentError("session_exists", f"session {self.id} exists already") from None
+            raise AgentError("session_mismatch", f"session {self.id} exists already") from None
         return self
 
     def load(self) -> AgentSession:
