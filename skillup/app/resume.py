@@ -19,7 +19,7 @@ from skillup.errors import RunDirectoryError, UsageError
 from skillup.executors.retries import RetryErrors, trials_to_retry
 from skillup.plan import Job, Plan
 from skillup.redaction.secrets import Secrets
-from skillup.reports.text import listed, listed_ids
+from skillup.reports.text import count, listed, listed_ids
 from skillup.schema.case import Case
 from skillup.store import RunDirectory
 from skillup.store.places import check_shape_of_run
@@ -82,7 +82,7 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
     new = [job for job in after if job not in set(before)]
     if gone or new:
         changes = [
-            f"{what}: {_trials(jobs)} ({listed_ids(jobs, 3)})"
+            f"{what}: {count(len(jobs), 'trial')} ({listed_ids(jobs, 3)})"
             for what, jobs in (("there no longer", gone), ("new", new))
             if jobs
         ]
@@ -98,7 +98,7 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
     for job in plan.jobs:
         if _name(job) in changed and job.id not in again:
             mixed[_name(job)] += _is_of_another(job, earlier, secrets)
-    names = [f"{name} ({n} trial{'s' if n > 1 else ''})" for name, n in mixed.items() if n]
+    names = [f"{name} ({count(n, 'trial')})" for name, n in mixed.items() if n]
     if names:
         raise UsageError(
             "cases of which trials have finished were changed since: "
@@ -154,18 +154,13 @@ def retry_lines(found: RetryErrors) -> Iterator[str]:
         counts = Counter(by_job.values())
         kinds = ", ".join(f"{kind} ×{n}" if n > 1 else kind for kind, n in counts.items())
         if by_job:
-            yield f"{what}: {_trials(by_job)} that met an error ({kinds})"
+            yield f"{what}: {count(len(by_job), 'trial')} that met an error ({kinds})"
     if found.waiting:
-        yield f"run again: {_trials(found.waiting)} skipped for an error of others"
+        yield f"run again: {count(len(found.waiting), 'trial')} skipped for an error of others"
     if found.judged:
-        yield f"judged again: {_trials(found.judged)} with a whole conversation"
+        yield f"judged again: {count(len(found.judged), 'trial')} with a whole conversation"
     if not found.rerun and not found.judged and not found.left:
         yield "--retry-errors: no trial of this run met an error"
-
-
-def _trials(jobs: Iterable[str]) -> str:
-    count = len(list(jobs))
-    return "1 trial" if count == 1 else f"{count} trials"
 
 
 def resume_command(run: Path, request: RunRequest, index: str | None) -> str:
