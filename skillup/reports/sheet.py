@@ -34,18 +34,18 @@ class Sheet:
     rows: list[Sequence[Cell]] = field(default_factory=list)
     lines: list[Cell] = field(default_factory=list)
     align: str = ""  # A letter for each column, as of the terminal's tables
-    _dull: list[Sequence[Cell]] = field(default_factory=list)
+    _dull: set[int] = field(default_factory=set)  # Which rows say nothing
 
     def add(self, row: Sequence[Cell], *, dull: bool = False) -> None:
         """`dull`: one that is only counted where there are many."""
-        self.rows.append(row)
         if dull:
-            self._dull.append(row)
+            self._dull.add(len(self.rows))
+        self.rows.append(row)
 
     def shortened(self) -> Self:
         dull = len(self._dull)
         if len(self.rows) > MOST_ROWS and dull:
-            self.rows = [row for row in self.rows if row not in self._dull]
+            self.rows = [row for n, row in enumerate(self.rows) if n not in self._dull]
             cases = count(dull, "case")
             text = f"not shown: {cases} that always passed, made no difference, or did not run"
             self.lines.insert(0, Cell(text, "dim"))
