@@ -277,7 +277,7 @@ def test_the_system_prompt_and_the_profiles_prices(
 ) -> None:
     usage = Usage(input=1000, cached=200, output=100)
     server = model_server(lambda request: Answer(Text("ok"), usage=usage))
-    conversation = begin(server.url, prices=Price(input=1.0, cached_input=0.5, output=2.0))
+    conversation = begin(server.url, prices={"": Price(input=1.0, cached_input=0.5, output=2.0)})
     system = '-Be "terse".\n\\ and ünïcödé'
 
     outcomes = [conversation.say(text, system=system, max_steps=3) for text in ("one", "two")]

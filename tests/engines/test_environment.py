@@ -145,18 +145,18 @@ BY_NAME = {"alias": PLAIN, "full-name": Price(input=2.0, output=2.0)}
 @pytest.mark.parametrize(
     ("prices", "model", "reported", "usage", "micros"),
     [
-        (FULL, None, None, USAGE, 700 * 1.0 + 200 * 0.1 + 100 * 2.0 + 50 * 10.0),
+        ({"": FULL}, None, None, USAGE, 700 * 1.0 + 200 * 0.1 + 100 * 2.0 + 50 * 10.0),
         # By the reported model, then by the profile's.
         (BY_NAME, "alias", "full-name", USAGE, 1050 * 2),
         (BY_NAME, "alias", "other", USAGE, 1050),
         (BY_NAME, None, "other", USAGE, None),
-        (None, None, "x", USAGE, None),
-        (PLAIN, None, "x", None, None),
-        (PLAIN, None, "x", Usage(input_tokens=5), None),
+        ({}, None, "x", USAGE, None),
+        ({"": PLAIN}, None, "x", None, None),
+        ({"": PLAIN}, None, "x", Usage(input_tokens=5), None),
     ],
 )
 def test_the_cost_of_a_turn(
-    prices: Price | dict[str, Price] | None,
+    prices: dict[str, Price],
     model: str | None,
     reported: str | None,
     usage: Usage | None,
