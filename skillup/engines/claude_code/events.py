@@ -178,18 +178,24 @@ class ClaudeEvents(EventParser):
             self.transcript.unknown(event)
 
     def _assistant(self, event: dict[str, Any]) -> None:
-        message = as_dict(event.get("message"))
         agent = as_text(event.get("parent_tool_use_id")) or None
         if event.get("error"):
             self._api_error = as_text(event["error"])
-        content = message.get("content")
-        if message.get("model") == "<synthetic>":  # the CLI speaks, not the model
-            self.transcript.notice(content_text(content))
-            return
-        for block in blocks_of(content):
-            text = take_block(self.transcript, block, agent)
-            if text and agent is None:
-                self.response = text
+        text = add_answer(self.transcript, event, agent)
+        if text and agent is None:
+            self.response = text
+
+
+def add_answer(transcript: Transcript, row: dict[str, Any], agent: str | None) -> str:
+    """Adds the blocks of an `assistant` row; returns its last text."""
+    message, answer = as_dict(row.get("message")), ""
+    content = message.get("content")
+    if message.get("model") == "<synthetic>":  # the CLI speaks, not the model
+        transcript.notice(content_text(content), agent)
+        return ""
+    for block in blocks_of(content):
+        answer = take_block(transcript, block, agent) or answer
+    return answer
 
 
 def blocks_of(content: Any) -> list[dict[str, Any]]:

@@ -6,7 +6,13 @@ import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from skillup.engines.claude_code.events import USAGE_NAMES, blocks_of, system_notice, take_block
+from skillup.engines.claude_code.events import (
+    USAGE_NAMES,
+    add_answer,
+    blocks_of,
+    system_notice,
+    take_block,
+)
 from skillup.engines.events import as_dict, as_list, as_text, content_text, counts
 from skillup.engines.session_entries import EntryLog
 from skillup.engines.session_files import SessionLine
@@ -51,7 +57,10 @@ class ClaudeTranscript:
             elif kind == "user":
                 self._user(row, agent, blocks_of(content))
             else:
-                self._assistant(row, agent, blocks_of(content))
+                model = as_text(as_dict(row.get("message")).get("model"))
+                if agent is None and model and model != "<synthetic>":
+                    summary.model = model
+                add_answer(log, row, agent)
         elif kind == "system":
             self._system(row)
         elif kind == "attachment":
@@ -78,18 +87,6 @@ class ClaudeTranscript:
         if texts:
             by_cli = any(row.get(flag) for flag in _CLI_FLAGS)
             (self._log.notice if by_cli else self._log.user)(content_text(texts), agent)
-
-    def _assistant(
-        self, row: dict[str, Any], agent: str | None, blocks: list[dict[str, Any]]
-    ) -> None:
-        model = as_text(as_dict(row.get("message")).get("model"))
-        if model == "<synthetic>":  # the CLI speaks, not the model
-            self._log.notice(content_text(blocks), agent)
-            return
-        if agent is None:
-            self._log.summary.model = model or self._log.summary.model
-        for block in blocks:
-            take_block(self._log, block, agent)
 
     def _system(self, row: dict[str, Any]) -> None:
         subtype, content = as_text(row.get("subtype")), as_text(row.get("content"))
