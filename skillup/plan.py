@@ -169,19 +169,17 @@ def _labels(suites: Sequence[LoadedSuite]) -> list[dict[str, str]]:
     Different cases differ in more than upper and lower case: their results are in folders.
     """
     uses = Counter(loaded.case.id.casefold() for suite in suites for loaded in suite.cases)
-    # An id that is used once is its own label, whatever comes before it.
-    taken = {case_id for case_id, count in uses.items() if count == 1}
     labels: list[dict[str, str]] = []
+    taken: set[str] = set()
     for suite in suites:
-        names = {loaded.case.id: loaded.case.id for loaded in suite.cases}
-        for case_id in names:
-            if uses[case_id.casefold()] > 1:
-                label, number = f"{suite.name}.{case_id}", 1
-                while label.casefold() in taken:
-                    number += 1
-                    label = f"{suite.name}-{number}.{case_id}"
-                names[case_id] = label
-                taken.add(label.casefold())
+        names: dict[str, str] = {}
+        for case_id in (loaded.case.id for loaded in suite.cases):
+            label = f"{suite.name}.{case_id}" if uses[case_id.casefold()] > 1 else case_id
+            if label.casefold() in taken:
+                hint = "give the suites different names, or rename one of the cases"
+                raise UsageError(f"two cases of the run would be called {label}", hint=hint)
+            taken.add(label.casefold())
+            names[case_id] = label
         labels.append(names)
     return labels
 

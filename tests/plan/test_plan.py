@@ -131,17 +131,14 @@ def test_ids_that_several_suites_use_are_told_apart_by_the_suite() -> None:
 @pytest.mark.parametrize(
     "suites",
     [
-        [suite("x/same", a={}), suite("y/same", a={}), suite("z/same", a={})],
+        [suite("x/same", a={}), suite("y/same", a={})],
         [suite("one", a={}), suite("two", **{"a": {}, "one.a": {}})],
         [suite("x/Same", a={}), suite("y/same", a={})],
-        [suite("x/s", a={}), suite("y/s", a={}), suite("z", **{"s-2.a": {}})],
     ],
 )
-def test_no_two_cases_have_one_place_whatever_suites_are_called(suites: list[LoadedSuite]) -> None:
-    made = plan(*suites)
-    labels = [label.casefold() for label in cases(made)]
-    assert len(set(labels)) == len(labels)
-    assert ids(made) == ids(plan(*suites))
+def test_two_cases_of_one_name_are_refused(suites: list[LoadedSuite]) -> None:
+    with pytest.raises(UsageError, match="two cases of the run would be called"):
+        plan(*suites)
 
 
 def test_to_share_turns_among_the_trials_of_nothing_is_refused() -> None:
