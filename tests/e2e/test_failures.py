@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import socket
 import sys
 from collections.abc import Callable
@@ -15,7 +14,7 @@ import pytest
 from skillup.engines.base import SessionRef, TurnRequest
 from tests.e2e.conftest import Begin, Serve
 from tests.support.engine_turns import Conversation, error_kind
-from tests.support.lab_engines import file_of, state_of, with_variables
+from tests.support.lab_engines import file_of, with_variables
 from tests.support.lab_profiles import KEYS
 from tests.support.model_server import (
     Answer,
@@ -29,7 +28,6 @@ from tests.support.model_server import (
     Rule,
     Shell,
     Text,
-    Usage,
     by_rules,
 )
 from tests.support.project import Project
@@ -209,37 +207,6 @@ def test_a_session_that_changes_during_the_turn_is_not_believed(
     assert outcome.error is not None
     assert str(file_of(conversation)) in outcome.error.evidence
     assert "as if nothing were wrong" in outcome.error.evidence
-
-
-@slow
-@only_codex
-@pytest.mark.parametrize("replaced", [False, True], ids=["in place", "by another file"])
-def test_what_a_turn_whose_thread_was_changed_cost_is_counted_all_the_same(
-    begin: Begin, model_server: Serve, replaced: bool
-) -> None:
-    tamper = (
-        "import sys, pathlib; p, = pathlib.Path(sys.argv[1]).rglob('rollout-*.jsonl'); "
-        "text = p.read_text().replace('walrus', 'a turtle'); "
-        + ("p.unlink(); p.write_text(text)" if replaced else "p.write_text(text)")
-    )
-
-    def script(request: ModelRequest) -> Reply:
-        usage = Usage(input=100, cached=10, output=7)
-        if request.latest == "two" and request.tool_round == 0:
-            home = state_of(conversation)
-            return Answer(Shell(shlex.join([sys.executable, "-c", tamper, str(home)])), usage=usage)
-        return Answer(Text("as if nothing were wrong"), usage=usage)
-
-    conversation = begin(model_server(script).url)
-    conversation.say("My word is walrus.")
-
-    outcome = conversation.say("two")
-
-    assert error_kind(outcome) == "session_lost"
-    assert outcome.error is not None
-    assert "rollout-" in outcome.error.evidence
-    assert outcome.usage is not None
-    assert (outcome.usage.input_tokens, outcome.usage.output_tokens) == (200, 14)
 
 
 def test_a_session_that_never_was_is_lost(begin: Begin, model_server: Serve, engine: str) -> None:
