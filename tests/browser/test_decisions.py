@@ -83,16 +83,6 @@ def test_it_is_legible_and_in_its_place(open_page: Opener, decided: str) -> None
         assert wrong(seen) == []
 
 
-def test_a_case_of_which_trials_are_to_come_is_not_called_undecided(
-    open_page: Opener, decided: str, tmp_path: Path
-) -> None:
-    page = Path(decided.removeprefix("file://")).read_text("utf-8")
-    waiting = tmp_path / "waiting.html"
-    waiting.write_text(page.replace('"not_run":0', '"not_run":2'), encoding="utf-8")
-    with open_page(address_of(waiting)) as seen:
-        assert "not decided yet at 50 % after 8 trials" in line_of(seen, "sometimes")
-
-
 def test_while_a_run_goes_on_its_lines_say_what_is_decided(
     open_page: Opener, tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ def test_a_run_that_comes_late_does_not_take_the_place_of_another(
             with seen.page.expect_request("**/index.json"):
                 seen.page.locator("#rows a").first.click()
             seen.go(f"#/run/{second}/")
-        seen.go(f"#/run/{second}/?sort=plan")
+        seen.go(f"#/run/{second}/?sort=case")
         assert seen.page.evaluate("SK.page.index.run.run_id") == second
 
 
@@ -51,18 +51,3 @@ def test_a_conversation_that_comes_late_leaves_keys_and_title_alone(
             seen.go(f"#/run/{run}/trial/{two}")
         assert seen.page.title().startswith("gate ")
         assert seen.page.inner_text("h1").startswith("gate")
-
-
-def test_the_list_that_comes_late_leaves_the_keys_of_a_run_alone(
-    open_page: Opener, viewed: str
-) -> None:
-    with open_page(viewed) as seen:
-        run = seen.texts("#rows .case-link")[0]
-        seen.go(f"#/run/{run}/")
-        with late(seen, "**/api/runs"):
-            with seen.page.expect_request("**/api/runs"):
-                seen.page.evaluate("location.hash = '#/'")
-            seen.go(f"#/run/{run}/")
-        assert seen.page.title().startswith(run)
-        seen.page.keyboard.press("?")
-        assert "first failing" in seen.page.inner_text("#help")

@@ -44,7 +44,7 @@ def test_what_changed_is_listed_and_a_pair_stands_in_two_columns_aligned_by_turn
     index["sides"]["summary"] = ["1 case is newly failing, surely", "pass rate: lower in 1"]
     tour, *others = (r for r in index["sides"]["rows"] if r["b"] and r["a"])
     tour.update(
-        next(r for r in index["sides"]["rows"] if r["case_id"] == "tour"),
+        next(r for r in index["sides"]["rows"] if r["case_id"] == "tour" and r["a"]),
         change="newly_failing", how_sure="surely (p 0.0143)", case_changed=True,
     )  # fmt: skip
     here = str(tour["b"]["n"])

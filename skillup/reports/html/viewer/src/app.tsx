@@ -229,12 +229,11 @@ async function navigate(): Promise<void> {
 }
 
 function title(): string {
-  const run = page.index?.run.run_id;
-  const detail = page.details.find(Boolean);
-  const case_id = page.route.page === "table" ? null : detail?.case_id;
-  if (!run) return "Runs · skillup";
-  const two = page.route.page === "compare" ? ", two trials" : "";
-  return [case_id && case_id + two, run, "skillup"].filter(Boolean).join(" · ");
+  const { index, details, route } = page;
+  const shown = route.page === "table" ? null : details.find(Boolean)?.case_id;
+  return index
+    ? [shown, index.run.run_id, "skillup"].filter(Boolean).join(" · ")
+    : "Runs · skillup";
 }
 
 /* Where the reader is put: at the row that was left, at the wanted turn, or at the top. */

@@ -196,7 +196,7 @@ function Pair({ top, columns }: { top: ComponentChildren; columns: [Column, Colu
         ))}
       </div>
       {pairs.map((pair) => (
-        <PairRow key={pair.number} pair={pair} details={details} first={pair === first} />
+        <PairRow key={pair.number} pair={pair} details={details} />
       ))}
       <div class="pair-row">
         {row((detail) => (
@@ -207,17 +207,10 @@ function Pair({ top, columns }: { top: ComponentChildren; columns: [Column, Colu
   );
 }
 
-function PairRow(props: { pair: TurnPair; details: Array<Trial | null>; first: boolean }) {
-  const { pair, details, first } = props;
+function PairRow({ pair, details }: { pair: TurnPair; details: Array<Trial | null> }) {
   return (
     <div class={`pair-row${pair.what.length ? " differing" : ""}`}>
-      {pair.what.length ? (
-        <p class="difference">
-          <span aria-hidden="true">≠ </span>
-          {first ? <strong>first difference: </strong> : "differs: "}
-          {pair.what.join(", ")}
-        </p>
-      ) : null}
+      {pair.what.length ? <p class="difference">differs: {pair.what.join(", ")}</p> : null}
       {pair.turns.map((turn, at) => (
         <div class={`pair-cell side-${"AB"[at]}`}>
           {turn ? (

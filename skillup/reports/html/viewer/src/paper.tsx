@@ -44,7 +44,7 @@ let opened: Foldable[] = [];
 function prepare(): void {
   if (opened.length) return;
   // A check that passed says on paper no more than that.
-  const folded = ".chart-table, .reasoning, .check-PASS, .check-PASS *";
+  const folded = ".reasoning, .check-PASS, .check-PASS *";
   opened = [...document.querySelectorAll<Foldable>(`main details:not([open], ${folded})`)];
   for (const one of opened) one.fold?.(true);
 }

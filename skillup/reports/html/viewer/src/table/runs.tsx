@@ -1,7 +1,7 @@
 /* The start page of `skillup view`: every run of a folder, newest first; of many, the first on
    request. */
 import type { RunLine } from "../../dist/types";
-import { Hidden, Sign } from "../dom";
+import { Sign } from "../dom";
 import { MoreButton, SearchField } from "./table";
 import { cost, count, duration, plural, time } from "../text/format";
 import { FIRST, STATUS, page } from "../state";
@@ -76,9 +76,8 @@ function RunRow({ run }: { run: RunLine }) {
           {Object.entries(run.counts || {})
             .filter(([, number]) => number)
             .map(([status, number]) => (
-              <span class={`status status-${status}`} title={STATUS[status]!.word}>
-                <Sign status={status} /> {count(number)}
-                <Hidden text={` ${STATUS[status]!.word}`} />
+              <span class={`status status-${status}`}>
+                <Sign status={status} /> {count(number)} {STATUS[status]!.word}
               </span>
             ))}
         </span>

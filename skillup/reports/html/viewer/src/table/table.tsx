@@ -184,7 +184,6 @@ function HeadCell({ name, title }: { name: string; title: string }) {
 function FilterBar({ rows }: { rows: Row[] }) {
   const counts = tally(rows);
   const flaky = state.casesOf(rows.filter((row) => row.flaky));
-  const planned = page.filter.sort === "plan";
   const clear = () => {
     setFilter(NO_FILTER);
     byId("filter-text")?.focus();
@@ -219,15 +218,6 @@ function FilterBar({ rows }: { rows: Row[] }) {
       {CHOICES.map(([key, all]) => (
         <Choice rows={rows} name={key} all={all} />
       ))}
-      <Button
-        id="order"
-        class="chip"
-        title="In the order of the suite, instead of what failed first"
-        aria-pressed={planned ? "true" : "false"}
-        onClick={() => setFilter({ sort: planned ? null : "plan" })}
-      >
-        As planned
-      </Button>
       <Button
         id="clear"
         class="quiet"
