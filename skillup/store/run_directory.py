@@ -264,6 +264,13 @@ class RunDirectory:
             "trial_retried", job=job_id, attempt=record.attempt, error=error.kind if error else None
         )
 
+    def write_unused(self, job_id: str, record: Record) -> None:
+        """Keeps, beside the attempts, what was recorded of a trial that begins anew."""
+        directory = self._made_directory(job_id)
+        number = len([*directory.glob("attempt-*.unused-*")]) + 1
+        name = f"attempt-{record.attempt}.json.unused-{number}"
+        self._place_record(directory / name, record)
+
     @staticmethod
     def _free_attempt(directory: Path, record: Record) -> Path:
         path = directory / f"attempt-{record.attempt}.json"
