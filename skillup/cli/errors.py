@@ -23,7 +23,7 @@ def run_app(arguments: Sequence[str]) -> int:
         try:
             sys.stdout.flush()
         except OutputError as error:
-            code = _report(error)
+            code = report(error)
         sys.stderr.flush()
     return code
 
@@ -32,7 +32,7 @@ def _run(arguments: Sequence[str]) -> int:
     try:
         Path.cwd()
     except OSError:  # it was deleted; hardly anything of Python's works in it
-        return _report(
+        return report(
             UsageError("the current directory is not there any more", hint="go to another: cd")
         )
     import typer
@@ -48,7 +48,7 @@ def _run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         return ExitCode.INTERRUPTED
     except SkillupError as error:
-        return _report(error)
+        return report(error)
     except BaseException as defect:  # noqa: BLE001 - nothing may escape as a traceback
         if is_interrupt(defect):
             _say("interrupted")
@@ -60,16 +60,16 @@ def _run(arguments: Sequence[str]) -> int:
                 wrong.show()
                 return ExitCode.USAGE
             hint = f"`{context.command_path} --help` shows what it takes" if context else None
-            return _report(UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint))
+            return report(UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint))
         known = _of_the_system(defect)
         if known is not None:
-            return _report(known)
+            return report(known)
         _report_defect(defect)
         return ExitCode.ERROR
     return code if isinstance(code, int) else ExitCode.PASSED
 
 
-def _report(error: SkillupError) -> int:
+def report(error: SkillupError) -> int:
     """Say what is wrong; the exit code."""
     if isinstance(error, InvalidFilesError):
         from skillup.reports.terminal.listing import problem_line

@@ -136,6 +136,7 @@ EditedCases = Annotated[
 Against = Annotated[Texts, option(_AGAINST, metavar="MODEL")]
 Labels = Annotated[Path | None, option("Compare judges with what people said.", metavar="CSV")]
 WriteLabels = Annotated[Path | None, option("Write a file to label, and end.", metavar="CSV")]
+Watch = Annotated[bool, option("Judge again whenever a file of --cases changes.", "--watch")]
 InputWorkspace = Annotated[
     Path | None, option("Of a judge-debug file: its workspace.", "--workspace")
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -185,6 +187,34 @@ def test_cases_that_do_not_validate_are_listed_with_their_place(project: Project
     outcome = project.run("judge", "run", "--cases", "cases")
     assert outcome.exit_code == 2
     assert "cases/notes.yaml:" in outcome.stderr
+
+
+def test_watching_judges_after_each_change_and_outlives_broken_files(project: Project) -> None:
+    """J4: compared with the save before, not with the run. F13: golden files count, too."""
+
+    def shown() -> str:
+        assert process.stderr is not None
+        until = iter(process.stderr.readline, "watching the files of --cases; Ctrl-C ends\n")
+        return "".join(takewhile(bool, until))
+
+    def save(text: str) -> str:
+        path.write_text(text, "utf-8")
+        return shown()
+
+    path = project.root / "cases/notes.yaml"
+    whole = path.read_text("utf-8")
+    with project.start("judge", "run", "--cases", "cases/notes.yaml", "--watch") as process:
+        assert "nothing changed" in shown()
+        assert "notes.yaml:" in save(whole.replace("contains: written", "contains: ["))
+        assert "PASS → FAIL" in save(whole.replace("contains: written", "contains: erased"))
+        assert "nothing changed" in save(path.read_text("utf-8") + "# x\n")
+        assert "FAIL → PASS" in save(whole)
+        (project.root / "cases/golden.txt").write_text("Something else.\n", "utf-8")
+        assert "PASS → FAIL" in shown()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
 
 
 SESSION = [

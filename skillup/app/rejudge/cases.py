@@ -6,7 +6,9 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,12 +16,14 @@ from pydantic import BaseModel
 
 from skillup.app.request import FALLBACK_VARIABLE
 from skillup.errors import UsageError
+from skillup.load.discover import find_suites, suite_root
 from skillup.plan import is_named
 from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.record import FileState, Record
 from skillup.store.journal import no_mask, to_json
+from skillup.store.run_directory import RUN_FILE
 
 if TYPE_CHECKING:
     from skillup.schema.suite import Suite
@@ -79,6 +83,24 @@ def load_edited(paths: Sequence[Path]) -> list[EditedCase]:
     if not found:
         raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
     return found
+
+
+def file_stamps(paths: Sequence[Path]) -> dict[str, tuple[int, int]]:
+    """When the files beside and below `paths`, and of their suites, were written; their sizes."""
+    folders = {path if path.is_dir() else path.parent for path in paths}
+    with suppress(UsageError):
+        folders |= {suite_root(suite.path) for suite in find_suites(paths)}
+    stamps = {}
+    for place, names, files in chain.from_iterable(map(os.walk, folders)):
+        names[:] = [n for n in names if n[0] != "." and n not in ("node_modules", "__pycache__")]
+        if RUN_FILE in files:  # judging writes there
+            names.clear()
+            continue
+        for file in files:
+            with suppress(OSError):
+                status = os.stat(path := os.path.join(place, file))  # noqa: PTH116, PTH118 - fast
+                stamps[path] = (status.st_mtime_ns, status.st_size)
+    return stamps
 
 
 def case_for(record: Record, same_id: Sequence[EditedCase]) -> EditedCase | None:

@@ -51,6 +51,8 @@ class RejudgeRequest:
     as_json: bool = False
     judge_model: str | None = None
     """Who reads for the judges; None: whom the cases name."""
+    last: dict[str, Grade] | None = None
+    """With `--watch`: the grades of the time before, which the new ones take the place of."""
 
 
 class Rejudging:
@@ -79,7 +81,10 @@ class Rejudging:
     def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
         """Job id, new grade, and what changed (None: there is no older grade), one at a time."""
         for subject, found in self.graded(self.items(counts)):
-            grade, older = self.cleaned(found), self._recorded_grade(subject.grade)
+            grade, last = self.cleaned(found), self.request.last
+            older = (last or {}).get(subject.job_id) or self._recorded_grade(subject.grade)
+            if last is not None:
+                last[subject.job_id] = grade
             change = compare(older, grade) if older is not None else None
             counts.add(grade, change)
             yield subject.job_id, grade, change
