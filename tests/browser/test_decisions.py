@@ -51,7 +51,7 @@ def test_what_was_decided_of_each_case_and_of_all(open_page: Opener, decided: st
         )
         assert "undecided at 50 % after 8 trials" in line_of(seen, "sometimes")
         assert page.inner_text("#deciding") == (
-            "Decided after 5 trials; 6 of 24 trials were not needed; 1 case could not be decided. "
+            "Decided after 5 trials; 6 of 24 trials were not needed; 1 case not decided. "
             "Rates of decided cases lie further from the threshold than the truth, on average."
         )
         assert page.inner_text("h1").endswith("; 6 not needed.")
