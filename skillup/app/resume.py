@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -164,12 +165,13 @@ def retry_lines(found: RetryErrors) -> Iterator[str]:
 
 
 def resume_command(run: Path, request: RunRequest, index: str | None) -> str:
-    """The command that runs the rest of `run`; `index` is `--index`."""
+    """The command that runs the rest of `run`; `index` is `--index`, shown without password."""
     words = ["skillup", "run", "--resume", str(run)]
     if request.executor != "local":
         words += ["--executor", request.executor]
         words += ["--scheduler", request.scheduler] if request.scheduler is not None else []
-    words += ["--index", index] if index is not None else []
+    if index is not None:
+        words += ["--index", re.sub(r"^([^:]+://[^:@/]*:).*@", r"\1***@", index)]
     return shlex.join(words)
 
 

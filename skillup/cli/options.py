@@ -47,7 +47,7 @@ def _trust(given: bool) -> bool:
 
 def _index(given: str | None) -> str | None:
     if given is not None and not given.strip():
-        raise UsageError("--index is empty", hint="give a file; `none` keeps no index")
+        raise UsageError("--index is empty", hint="give a file or a URL; `none` keeps no index")
     return given
 
 
@@ -56,7 +56,7 @@ _TARGET = (
     "A run (its directory, id, or `last`), a trial's directory in it, a record.json, a judge-debug "
     "file of skill-up, an agent's session, or a folder of sessions."
 )
-_INDEX = "The index of runs. Default: $SKILLUP_INDEX, else .skillup/."
+_INDEX = "The index of runs: a file or postgresql://… Default: $SKILLUP_INDEX, else .skillup/."
 _SHARD = "Only the I-th of N parts; `skillup merge` joins them."
 _RESUME = "Go on with this run (a directory, an id, or `last`); finished trials are kept."
 _WAIT = "How long agents, judges and simulated users wait out rate limits: 10m; 0: not at all."
@@ -77,7 +77,7 @@ SampleSize = Annotated[int | None, option("At most so many items of a dataset.",
 Seed = Annotated[int, option("Which items --sample-size takes.")]
 JudgeModelName = Annotated[str | None, option(_JUDGE_MODEL, "--judge-model")]
 Trust = Annotated[bool, option(_TRUST, "--trust", callback=_trust)]
-IndexUrl = Annotated[str | None, option(_INDEX, "--index", metavar="FILE", callback=_index)]
+IndexUrl = Annotated[str | None, option(_INDEX, "--index", metavar="URL", callback=_index)]
 AsJson = Annotated[bool, option("Data on stdout, as JSON.", "--json")]
 Quiet = Annotated[bool, option("Only the counts, and what stands out.", "--quiet", "-q")]
 Full = Annotated[bool, option("Nothing shortened.", "--full")]

@@ -52,8 +52,8 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
 
 
 def _newest_first(url: str) -> list[RunOutcomes]:
-    with open_index(url, write=False) as connection:
-        return all_runs(connection)[::-1]
+    with open_index(url, write=False) as reading:
+        return all_runs(reading)[::-1]
 
 
 def _as_it_is_now(indexed: RunOutcomes) -> RunOutcomes:

@@ -1,4 +1,4 @@
-"""The index of past runs: an SQLite file that has the outcomes of each."""
+"""The index of past runs: an SQLite file, or a PostgreSQL database that machines share."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
+from skillup.history.postgresql import Database, postgresql
 from skillup.history.runs import RunOutcomes, read_run
 from skillup.store.places import default_index_path
 from skillup.store.runs import is_run
 
 INDEX_VARIABLE = "SKILLUP_INDEX"
 NO_INDEX = "none"
-INDEX_VERSION = 4
-_TIMEOUT_SECONDS = 30  # For another run that is writing
+_TIMEOUT_SECONDS = 30  # For another run that is writing, and for a server to answer
+_TABLE = "skillup_runs_4"
+"""With the version of what is in it: other versions of skillup have their own beside it."""
 _REBUILD = "runs are indexed as they end; `skillup trends --rebuild` indexes older ones"
-_TABLE = """CREATE TABLE IF NOT EXISTS skillup_runs (
-    run_id TEXT PRIMARY KEY, started_at TEXT NOT NULL, path TEXT NOT NULL,
-    outcomes TEXT NOT NULL)"""
-# Times are UTC in ISO 8601, so that they sort as text.
-_BY_START = "SELECT outcomes FROM skillup_runs ORDER BY started_at, run_id"
 
 
 def index_url(
@@ -34,8 +32,8 @@ def index_url(
 ) -> str:
     """The index that `--index`, else SKILLUP_INDEX names, else the file beside the runs.
 
-    Empty for `none`. With `write`, the directory of the default one is made; raises
-    RunDirectoryError if that cannot be.
+    A path or the URL of a PostgreSQL database; empty for `none`. With `write`, the directory of
+    the default one is made; raises RunDirectoryError if that cannot be.
     """
     url = given or environment.get(INDEX_VARIABLE)
     if not url:
@@ -43,8 +41,22 @@ def index_url(
     return "" if url == NO_INDEX else url
 
 
+class Index:
+    """One transaction in an index; its SQL is what SQLite and PostgreSQL have in common."""
+
+    def __init__(self, connection: Any, placeholder: str) -> None:
+        self._connection = connection
+        self._placeholder = placeholder
+
+    def execute(self, sql: str, *values: str) -> list[Any]:
+        """The rows that the statement gives; `?` in it stands for each of `values`."""
+        cursor = self._connection.cursor()
+        cursor.execute(sql.replace("?", self._placeholder), values)
+        return cursor.fetchall() if cursor.description else []
+
+
 @contextmanager
-def open_index(url: str, *, write: bool) -> Iterator[sqlite3.Connection]:
+def open_index(url: str, *, write: bool) -> Iterator[Index]:
     """A transaction, committed at the end if nothing was raised.
 
     With `write`, the table is made if it is not there, and writers wait for each other.
@@ -53,40 +65,49 @@ def open_index(url: str, *, write: bool) -> Iterator[sqlite3.Connection]:
     """
     if not url:
         raise IndexTroubleError("there is no index", hint=f"`{NO_INDEX}` was given: name another")
-    path = Path(url).absolute()
-    if path.is_dir() or "://" in url:
-        hint = "give the path of a file that is an index, or is to become one"
-        raise IndexTroubleError("the index is no path of a file", hint=hint)
-    if not write and not path.exists():
-        raise IndexTroubleError(f"there is no index at {path}", hint=_REBUILD)
+    if "://" in url:
+        database = postgresql(url, write=write, timeout_seconds=_TIMEOUT_SECONDS)
+    else:
+        database = _sqlite(url, write=write)
     try:
-        connection = sqlite3.connect(path, timeout=_TIMEOUT_SECONDS, isolation_level=None)
-        with closing(connection):  # which rolls back what is not committed
-            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            _check_version(connection, path)
+        with closing(database.connect()) as connection:  # which rolls back what is not committed
+            index = Index(connection, database.placeholder)
+            index.execute(database.begin)
             if write:
-                connection.execute(_TABLE)
-            yield connection
-            connection.execute("COMMIT")
-    except sqlite3.Error as error:
+                # Times are UTC in ISO 8601, so that they sort as text.
+                index.execute(
+                    f"CREATE TABLE IF NOT EXISTS {_TABLE} (run_id TEXT PRIMARY KEY, "
+                    "started_at TEXT NOT NULL, path TEXT NOT NULL, outcomes TEXT NOT NULL)"
+                )
+            elif index.execute(database.has_table, _TABLE)[0][0] is None:
+                name = database.name
+                raise IndexTroubleError(f"no run is in the index {name} yet", hint=_REBUILD)
+            yield index
+            index.execute("COMMIT")
+    except database.error as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise IndexTroubleError(
-            f"the index {path}: {error}",
-            hint=f"can {path} be {'written' if write else 'read'}? If it is damaged, move it away: "
-            "`skillup trends --rebuild` makes another from the runs that are there",
+            f"the index {database.name}: {reason}", hint=database.hint
         ) from error
 
 
-def _check_version(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises IndexTroubleError if there are tables, and they are not of this version."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    if tables and version != INDEX_VERSION:
-        raise IndexTroubleError(
-            f"the index {path} has version {version}; this skillup knows {INDEX_VERSION}",
-            hint="name another with --index, and fill it with `skillup trends --rebuild`",
-        )
-    if not tables:
-        connection.execute(f"PRAGMA user_version = {INDEX_VERSION}")
+def _sqlite(url: str, *, write: bool) -> Database:
+    path = Path(url).absolute()
+    if path.is_dir():
+        hint = "give the path of a file that is an index, or is to become one"
+        raise IndexTroubleError(f"the index {path} is a directory", hint=hint)
+    if not write and not path.exists():
+        raise IndexTroubleError(f"there is no index at {path}", hint=_REBUILD)
+    return Database(
+        name=str(path),
+        connect=lambda: sqlite3.connect(path, timeout=_TIMEOUT_SECONDS, isolation_level=None),
+        error=sqlite3.Error,
+        placeholder="?",
+        begin="BEGIN IMMEDIATE" if write else "BEGIN",  # who began by reading could not wait
+        has_table="SELECT max(name) FROM sqlite_master WHERE name = ?",
+        hint=f"can {path} be {'written' if write else 'read'}? If it is damaged, move it away: "
+        "`skillup trends --rebuild` makes another from the runs that are there",
+    )
 
 
 # What is in it.
@@ -97,9 +118,10 @@ def _reader() -> TypeAdapter[RunOutcomes]:
     return TypeAdapter(RunOutcomes)
 
 
-def all_runs(connection: sqlite3.Connection) -> list[RunOutcomes]:
+def all_runs(index: Index) -> list[RunOutcomes]:
     """The oldest first."""
-    return [_reader().validate_json(text) for (text,) in connection.execute(_BY_START)]
+    rows = index.execute(f"SELECT outcomes FROM {_TABLE} ORDER BY started_at, run_id")  # noqa: S608
+    return [_reader().validate_json(text) for (text,) in rows]
 
 
 def add_run(url: str, run: RunOutcomes) -> None:
@@ -111,8 +133,9 @@ def add_run(url: str, run: RunOutcomes) -> None:
     row = (run.run_id, run.started_at, run.path, json.dumps(data, ensure_ascii=False))
     # Half a character, as of a file's name, is no text to a database.
     texts = [text.encode("utf-8", "replace").decode() for text in row]
-    with open_index(url, write=True) as connection:
-        connection.execute("INSERT OR REPLACE INTO skillup_runs VALUES (?, ?, ?, ?)", texts)
+    with open_index(url, write=True) as index:
+        index.execute(f"DELETE FROM {_TABLE} WHERE run_id = ?", run.run_id)  # noqa: S608
+        index.execute(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", *texts)  # noqa: S608
 
 
 def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryError | None]]:
@@ -121,8 +144,8 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
     Yields each directory with what was wrong with it, if anything. Runs whose directories have gone
     stay in the index. Raises IndexTroubleError.
     """
-    with open_index(url, write=True) as connection:
-        paths = connection.execute("SELECT path FROM skillup_runs ORDER BY path").fetchall()
+    with open_index(url, write=True) as index:
+        paths = index.execute(f"SELECT path FROM {_TABLE} ORDER BY path")  # noqa: S608
     here = sorted(runs_folder.iterdir()) if runs_folder.is_dir() else []
     for path in filter(is_run, dict.fromkeys([*here, *(Path(path) for (path,) in paths)])):
         try:

@@ -24,8 +24,8 @@ FILES = {
 
 def indexed(path: Path) -> list[tuple[str, str]]:
     """Case and status of every trial in an index."""
-    with open_index(str(path), write=False) as connection:
-        runs = all_runs(connection)
+    with open_index(str(path), write=False) as reading:
+        runs = all_runs(reading)
     return [(trial.key.case_id, trial.status) for run in runs for trial in run.trials]
 
 

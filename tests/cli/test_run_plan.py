@@ -113,6 +113,7 @@ RESUME = "skillup run --resume '/runs/a night'"
             "--executor dask --scheduler tcp://h:1",
         ),
         ({}, "/var/runs of us.sqlite", "--index '/var/runs of us.sqlite'"),
+        ({}, "postgresql://me:pa@ss@host/runs", "--index 'postgresql://me:***@host/runs'"),
     ],
 )
 def test_the_command_that_goes_on_says_where(

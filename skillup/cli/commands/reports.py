@@ -284,8 +284,8 @@ def trends(
             if error is not None:
                 sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
         sys.stderr.write(f"{count(sum(error is None for _, error in done), 'run')} indexed\n")
-    with runs.open_index(url, write=False) as connection:
-        every = runs.all_runs(connection)
+    with runs.open_index(url, write=False) as reading:
+        every = runs.all_runs(reading)
     chosen = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
     found = histories(every, chosen, last)
     if not found:

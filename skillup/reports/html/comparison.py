@@ -41,8 +41,8 @@ def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory
     try:
         outcomes = read_run(run)
         keys = {trial.key for trial in outcomes.trials}
-        with open_index(url, write=False) as connection:
-            indexed = all_runs(connection)
+        with open_index(url, write=False) as reading:
+            indexed = all_runs(reading)
     except (IndexTroubleError, RunDirectoryError):
         return None
     here = (outcomes.started_at, outcomes.run_id)
