@@ -213,6 +213,7 @@ def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
     """
     items: list[DatasetItem] = []
     wrong: list[Problem] = []
+    unused: list[tuple[Path, int, int, str]] = []
     for number, (line, value) in enumerate(_json_values(read_text(path), path), start=1):
         if isinstance(value, dict) and str(value.get("status", "")).upper() == "ARCHIVED":
             continue
@@ -224,9 +225,12 @@ def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
             continue
         given = value.get("expected_output", value.get("expectedOutput"))
         if items[-1].expected is None and given not in (None, "", {}, []):
-            what = "no text is found in `expected_output`: it is no check"
-            fix = f"looked for in {', '.join(EXPECTED)}; its fields are <<expected_output.NAME>>"
-            wrong.append(Problem(*place, what, fix, "warning"))
+            unused.append(place)
+    if unused:
+        where = f"in {len(unused)} of {len(items)} items"
+        what = f"no text is found in `expected_output`: it is no check ({where})"
+        fix = f"looked for in {', '.join(EXPECTED)}; its fields are <<expected_output.NAME>>"
+        wrong.append(Problem(*unused[0], what, fix, "warning"))
     if not items and not wrong:
         wrong.append(Problem(path, 1, 1, "", "there is no item in it", "add one a line"))
     problems += wrong

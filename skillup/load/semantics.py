@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from skillup.errors import Problem
+from skillup.errors import InvalidFilesError, Problem
 from skillup.load.model import (
     TURNS,
     LoadedCase,
@@ -24,7 +24,7 @@ from skillup.load.model import (
 )
 from skillup.load.problems import near_miss
 from skillup.load.trust import outside_problem
-from skillup.load.yaml_reader import Document, Loc
+from skillup.load.yaml_reader import Document, Loc, read_file
 from skillup.schema import templates
 from skillup.schema.case import Case, Turn
 from skillup.schema.checks import Check
@@ -50,6 +50,7 @@ def case_problems(
     With the `suite` and its `root`, also whether somebody plays the user, and its files.
     """
     found = [*_branch_names(case.input.turns or [], TURNS, document)]
+    found += _renamed(document, ("input", "conversation", "chatter"), "persona")
     for path in paths_of(LoadedCase(case, document)):
         first = frozenset(path.case.vars) | variables
         known = _known_names(path.case, first)
@@ -60,6 +61,16 @@ def case_problems(
         if root is not None:
             found += _files_of_case(path, root)
     return list(dict.fromkeys(found))
+
+
+def _renamed(document: Document, loc: Loc, name: str) -> Iterator[Problem]:
+    """A warning where the file has a key by its earlier name."""
+    value: Any = document.data
+    for key in loc:
+        value = value.get(key) if isinstance(value, dict) else None
+    if value is not None:
+        message = f"`{loc[-1]}` is called `{name}` now"
+        yield document.problem(loc, message, f"write `{name}`", "warning")
 
 
 def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iterator[Problem]:
@@ -307,6 +318,7 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
             as_is = skill.as_is and (root / skill.path).is_dir()
             fix = "what is there is installed all the same" if as_is else error
             yield problem(loc, what, fix, "warning")
+    yield from _renamed(document, ("neighbours",), "distractors")
     for place, message in unsupported_in_suite(suite):
         yield problem(place, message, severity="warning")
     if suite.engine is not None and suite.engine.custom is not None:
@@ -348,10 +360,10 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
 def _names_of_skill(directory: Path, name: str | None) -> Iterator[str]:
     """As it is called, and as its SKILL.md calls it."""
     file = directory / "SKILL.md"
-    if not file.is_file():
+    try:
+        text = read_file(file)[:10_000].decode("utf-8-sig", errors="replace")
+    except InvalidFilesError:
         return
-    with file.open(encoding="utf-8-sig", errors="replace") as stream:
-        text = stream.read(10_000)
     yield name or directory.resolve().name
     if (line := re.search(r"^name:\s*(.+?)\s*$", text, re.MULTILINE)) is not None:
         yield line[1].strip("'\"")

@@ -34,10 +34,13 @@ def matches_any_glob(path: str, patterns: Sequence[str]) -> bool:
 
 
 def may_match_below(directory: str, pattern: str) -> bool:
-    """Whether something in the directory could match, as far as the pattern has no wildcards."""
-    prefix = re.split(r"[*?\[{\\]", pattern)[0]
-    within = prefix if prefix != pattern else f"{pattern}/"
-    return f"{directory}/".startswith(within) or prefix.startswith(f"{directory}/")
+    """Whether something in the directory could match, or make a directory that does be there."""
+    for name, part in zip(directory.split("/"), pattern.split("/"), strict=False):
+        if re.search(r"\*\*|[\[{]", part):
+            return True
+        if not matches_glob(name, part):
+            return False
+    return True
 
 
 @lru_cache(maxsize=1024)

@@ -50,7 +50,7 @@ ROWS = [
     ),
     *(
         row(True, "files_not_exist", wanted, PARTLY)
-        for wanted in ("x", "lock", "data/x", "data/deep/x")
+        for wanted in ("x", "lock", "data/x", "data/deep/x", "*.log", "data/*.log")
     ),
     row(False, "files_exist", "data/a.log", FILES, turn=2),
     row(False, "files_exist", ["src/*.py"], FILES, turn=2),
