@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.outcomes import Failed  # what `pytest.fail` raises; it has no public name
@@ -30,6 +31,7 @@ from skillup.store import default_run_path, new_run_id
 from skillup.store.places import runs_folder
 from skillup.store.trials import RECORD_FILE
 
+_KEY = "skillup"
 _WIDTH = 120
 # pytest does something of its own for these, or `-m` reads them as words of its own.
 _NO_MARKERS = frozenset(("filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"))
@@ -52,26 +54,24 @@ class SkillupPlugin:
     """The run of a pytest session: opened when its first case runs, closed when the session ends.
 
     Conversations run in an event loop of their own, in a thread of their own: pytest, and plug-ins
-    of it that have event loops, are not disturbed.
+    of it that have event loops, are not disturbed. With pytest-xdist all cases go to one worker.
 
     No properties: some versions of pytest get every attribute of a plug-in, to look for fixtures.
     """
 
     def __init__(self, config: pytest.Config) -> None:
         """Raises pytest.UsageError for options that cannot be."""
-        if config.getoption("dist", "no") != "no":
-            raise pytest.UsageError(
-                "--skillup: only one process may write a run\n"
-                "  hint: leave pytest-xdist out (-n 0), or run cases at once by `skillup run -j 4`"
-            )
         self.suites = selected_suites(config)
         self._config = config
         self._markers = {str(line).partition(":")[0] for line in config.getini("markers")}
         self.add_marker(None, "skillup", "a case of an agent skill")
-        self._run_id = new_run_id()
+        worker = getattr(config, "workerinput", None)
+        self._is_worker = worker is not None
+        self._run_id: str = worker[_KEY] if worker is not None else new_run_id()
         self._workspace = workspace_root(config.invocation_params.dir)
         self._path = self.suites.out or runs_folder(self._workspace) / self._run_id
-        if self.suites.out is not None and not config.getoption("collectonly"):
+        new = not self._is_worker and not config.getoption("collectonly")
+        if self.suites.out is not None and new:
             check_out(self.suites.out)
         self._session: RunSession | None = None
         self._refused: SkillupError | None = None
@@ -167,6 +167,34 @@ class SkillupPlugin:
         found = any(isinstance(item, TrialItem) for item in items)
         return [f"skillup: {line}" for line in self.suites.warnings] if found else []
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """The controller of pytest-xdist gives each worker the id of the session's run."""
+        node.workerinput[_KEY] = self._run_id
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """All cases in one worker: only one process may write a run. Other tests as ever."""
+        from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+        mode, root, suites = config.getoption("dist"), config.rootpath, self.suites.files
+
+        class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+            def _split_scope(self, nodeid: str) -> str:
+                file = nodeid.partition("::")[0]
+                if (root / file).resolve() in suites:
+                    return _KEY
+                scope, group = nodeid.rpartition("::")[0], nodeid.rpartition("@")[2]
+                scopes = {"loadfile": file, "loadscope": scope, "loadgroup": group}
+                return scopes.get(mode, nodeid)
+
+        return Scheduling(config, log)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """The warnings of a worker, for the controller's summary."""
+        self._warnings += getattr(node, "workeroutput", {}).get(_KEY, [])
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
         """End agents that are still there, and write the result; pytest's summary comes after."""
@@ -181,6 +209,9 @@ class SkillupPlugin:
                     run.publish(result)
             except SkillupError as error:
                 self._warnings.append(f"the result was not written: {error.message}")
+            if self._is_worker:
+                output: dict[str, Any] = self._config.workeroutput  # type: ignore[attr-defined]
+                output[_KEY] = [*self.suites.warnings, *self._warnings]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """What people should know, and where the records are."""

@@ -130,6 +130,29 @@ def test_what_fails_without_the_skill_is_no_failure_and_the_first_failure_can_st
     assert alone.exit_code == 0
 
 
+def test_with_workers_all_cases_are_one_run_of_one_of_them(
+    suite: Project, run_pytest: Pytest
+) -> None:
+    suite.write(
+        {
+            "tests/test_own.py": "def test_own():\n    assert True\n",
+            "cases/vague.yaml": "input: {prompt: go}\nscripted: [{say: done}]\n",
+        }
+    )
+    outcome = run_pytest("tests", "--skillup", "cases", "-n", "2", "-rA", "--junitxml", "out.xml")
+    assert "2 failed, 3 passed, 1 skipped, 1 error" in outcome.stdout, outcome.stdout
+    run, result = suite.latest_run(), result_of(suite.latest_run())
+    assert f"skillup: {run.relative_to(suite.root)}\n" in outcome.stdout
+    assert "skillup: cases/vague.yaml:1:1: warning: nothing is checked" in outcome.stdout
+    assert (result["run_id"], result["finished"]) == (run.name, True)
+    summary = result["summary"]
+    assert [summary[key] for key in ("pass", "fail", "error", "skip")] == [2, 2, 1, 1]
+    events = [event["job"] for event in suite.journal() if event["event"] == "trial_started"]
+    assert len(events) == len(set(events)) == 6
+    shown = [p.attrib for p in ET.parse(suite.root / "out.xml").iter("property")]
+    assert all((suite.root / p["value"]).is_file() for p in shown if p["name"] == "record")
+
+
 @pytest.mark.slow
 def test_a_dependency_that_was_not_selected_runs_first(suite: Project, run_pytest: Pytest) -> None:
     outcome = run_pytest("--skillup", "cases", "-k", "after", "-v", "-rs")
@@ -195,9 +218,7 @@ def test_what_is_wrong_is_said_with_its_place(suite: Project, run_pytest: Pytest
     assert "promt" in outcome.stdout
     nowhere = run_pytest("--skillup", "nowhere")
     assert (nowhere.exit_code, "nowhere: no such file or folder" in nowhere.stderr) == (4, True)
-    several = run_pytest("--skillup", "cases", "-n", "2")
-    assert (several.exit_code, "only one process may write a run" in several.stderr) == (4, True)
-    for one in (outcome, nowhere, several):
+    for one in (outcome, nowhere):
         assert "Traceback" not in one.stdout + one.stderr
 
 
