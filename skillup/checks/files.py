@@ -200,22 +200,20 @@ def golden_file(spec: GoldenFile, subject: CheckSubject) -> Finding:
     reference = subject.record.references.get(spec.path)
     if reference is None:
         raise NotAssertableError(f"the reference {spec.path} was not found when the case ran")
-    contents = {spec.path: text_of(reference, subject)}
-    actual, name = subject.answer, "answer"
+    golden, name = text_of(reference, subject), "answer"
+    actual: str | None = subject.answer
     spans: tuple[EvidenceSpan, ...] = ()
     if spec.file is not None:
         files, name = _snapshot(subject, [spec.file]), normal_path(spec.file)
         state = _followed(name, files)
         if state is None:
             return _absent(f"{name} is not there", "", [name], subject)
-        contents[name] = text_of(state, subject)
-        actual, spans = contents[name] or "", _in_files(subject, [name])
-    for path, content in contents.items():
-        if content is None:
-            raise CannotEvaluateError(f"the content of {path} was not kept in the record")
+        actual, spans = text_of(state, subject), _in_files(subject, [name])
+    if golden is None or actual is None:
+        path = spec.path if golden is None else name
+        raise CannotEvaluateError(f"the content of {path} was not kept in the record")
     wanted, lines = (
-        [line.rstrip() for line in plain(text).strip().split("\n")]
-        for text in (contents[spec.path] or "", actual)
+        [line.rstrip() for line in plain(text).strip().split("\n")] for text in (golden, actual)
     )
     if wanted == lines:
         found = f"the {name} is the same as {spec.path}"

@@ -210,6 +210,8 @@ def widen_check(value: Any) -> Any:
     if isinstance(rest.get("negate"), bool):
         del rest["negate"]
     key, place = _BY_TYPE[kind]
+    if negated and kind in ("contains", "regex"):
+        place = "any"  # of a list, none may be there
     given = _argument(kind, value.get("value", value.get("threshold")), rest)
     if place:
         given = {place: given if isinstance(given, list) else [given]}

@@ -22,6 +22,7 @@ ANSWER = make_record("  Hello (World)\n")
         ({"type": "icontains_any", "value": ["x", "hello"]}, True),
         ({"type": "not-contains", "value": "hello"}, False),
         ({"type": "contains-any", "value": ["x", "world"], "negate": True}, False),
+        ({"type": "not-contains", "value": ["x", "world"]}, False),
         ({"type": "not-contains", "value": "World", "negate": True}, True),
         ({"type": "starts-with", "value": "Hello ("}, True),
         ({"type": "starts-with", "value": "hello"}, True),

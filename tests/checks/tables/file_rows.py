@@ -21,7 +21,11 @@ FILES = make_record(
             "golden.txt": "Title\n  one",
         },
     ),
-    references={"golden/answer.md": "Title\n  one\n", "golden/other.md": "Title\n  two\n"},
+    references={
+        "golden/answer.md": "Title\n  one\n",
+        "golden/other.md": "Title\n  two\n",
+        "golden.txt": "Title\n  two",
+    },
 )
 PARTLY = make_record(
     make_turn(
@@ -83,6 +87,7 @@ ROWS = [
     row(True, "golden_file", "golden/answer.md", FILES, turn=2),
     row(True, "golden_file", {"path": "golden/answer.md", "file": "./golden.txt"}, FILES, turn=2),
     row(False, "golden_file", "golden/other.md", FILES, turn=2),
+    row(False, "golden_file", {"path": "golden.txt", "file": "golden.txt"}, FILES, turn=2),
     row(False, "golden_file", "golden/absent.md", FILES, turn=2),
     row(False, "golden_file", {"path": "golden/answer.md", "file": "README.md"}, FILES, turn=2),
     row(False, "golden_file", {"path": "golden/answer.md", "file": "big.iso"}, FILES, turn=2),
