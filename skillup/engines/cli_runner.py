@@ -9,7 +9,7 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -91,6 +91,10 @@ class CliEngine(ABC):
     @abstractmethod
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         """The session's file; None if there is none."""
+
+    def session_files(self, engine_home: Path) -> Collection[Path]:
+        """All that are there, of a CLI that chooses the ids of new sessions."""
+        return ()
 
     @abstractmethod
     def is_user_message(self, row: dict[str, Any]) -> bool:
@@ -221,13 +225,14 @@ async def run_turn(
         error = await anyio.to_thread.run_sync(_changed, engine, home, resumed, turn.previous)
         if error is not None:
             return EngineTurn(SessionRef(resumed), session_verified=False, error=error)
+    known = () if resumed else await anyio.to_thread.run_sync(engine.session_files, home)
     parser = engine.parser(trial)
     by_file = login.variable is None and engine.uses_login_file(trial.profile)
     async with renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file) as renewed:
         argv = (*engine.command(trial.profile), *engine.arguments(turn, trial, resumed, login))
         result = await _run_process(engine, argv, env, renewed, parser, turn, trial)
     expected = resumed or (trial.session_id if engine.spec.takes_ids else None)
-    check = partial(_checked, engine, result, turn, trial, parser, home, expected)
+    check = partial(_checked, engine, result, turn, trial, parser, home, expected, known)
     return await anyio.to_thread.run_sync(check)
 
 
@@ -256,6 +261,7 @@ def _checked(
     parser: EventParser,
     home: Path,
     expected: str | None,
+    known: Collection[Path],
 ) -> EngineTurn:
     """The turn, compared with what its session's file held before and holds now."""
     previous, error = turn.previous, result.error
@@ -268,6 +274,9 @@ def _checked(
     session_id = expected or answered
     file = engine.session_file(home, session_id) if session_id else None
     now = engine.fingerprint(file, session_id) if session_id else None
+    if error is None and expected is None and (file is None or file in known):
+        what = f"the {word} {answered} left no new session file"
+        error = engine.error("session_mismatch", what)
     verified: bool | None = None
     lost = False
     if previous is not None:

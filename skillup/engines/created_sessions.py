@@ -84,6 +84,8 @@ class WritingCliEngine(CliEngine):
 
     signed: re.Pattern[bytes] | None = None
     """In lines of a session that the model's API refuses if a letter is changed."""
+    session_folders: Sequence[str] = ()
+    """In the engine's home: with a folder for each session, of the name of its id."""
 
     @abstractmethod
     def history_lines(
@@ -154,8 +156,16 @@ class WritingCliEngine(CliEngine):
                 is_signed = self.signed is not None and self.signed.search(line)
                 return line if is_signed else rewriting.line(line)
 
-            with source.open("rb") as lines:
-                _write_whole(file, map(moved, lines))
+            files = {source: file}
+            folders = {source.with_suffix(""): file.with_suffix("")}
+            for name in self.session_folders:
+                folders[source_home / name / session.id] = home / name / child.session_id
+            for folder, copy in folders.items():
+                inner = (path for path in folder.rglob("*") if path.is_file())
+                files |= {path: copy / path.relative_to(folder) for path in inner}
+            for path, copy in files.items():
+                with path.open("rb") as lines:
+                    _write_whole(copy, map(moved, lines))
             taken = self.fingerprint(file, child.session_id)
             return CreatedSession(SessionRef(child.session_id), taken)
 

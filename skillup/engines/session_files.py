@@ -83,11 +83,13 @@ def lines_of(path: Path, limit: int | None = None, *, start: int = 0) -> Iterato
     """
     with path.open("rb") as file:
         file.seek(start)
-        for number, data in enumerate(file, start=1):
+        number = 0
+        while data := file.readline(-1 if limit is None else limit):
+            number += 1
             ended = data.endswith(b"\n")
             if limit is not None:
                 limit -= len(data)
-                if limit < 0 or (limit == 0 and not ended):
+                if limit == 0 and not ended:
                     return
             # Bytes that are no UTF-8 are replaced: one of them shall not cost a message.
             row = read_event(data.rstrip(b"\r\n").decode(errors="replace").encode())

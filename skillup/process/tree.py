@@ -1,9 +1,9 @@
 """Which processes belong to a turn: found again however they hide from their parents.
 
-A process belongs if it is a descendant of one that does; if it was seen to belong before; if its
-environment carries the marker; or if it is an orphan that came to us and no other running turn can
-have started it. Only a process of skillup's own adopts
-orphans; there, whatever marker it bears, each is an agent's.
+A process belongs if it is a descendant of one that does; if it was seen to belong before; if it is
+in the session of the turn's main process; if its environment carries the marker; or if it is an
+orphan that came to us and no other running turn can have started it. Only a process of skillup's
+own adopts orphans; there, whatever marker it bears, each is an agent's.
 """
 
 from __future__ import annotations
@@ -253,7 +253,8 @@ class ProcessTree:
             return True
         if row.started < self.started_after:
             return False
-        if has_assignment(row.pid, self.assignment):
+        in_session = self.main is not None and row.session == self.main.pid
+        if in_session or has_assignment(row.pid, self.assignment):
             return True
         # We start every process in a session of its own; a child of ours in another session that
         # we did not start is an orphan. While an older turn still runs, it might be that one's.

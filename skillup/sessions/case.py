@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from skillup.checks import CheckContext, evaluate
+from skillup.checks.tools import argument
 from skillup.errors import UsageError
 from skillup.importers.write import literal_checks, slug
 from skillup.importers.yaml_writer import to_yaml
@@ -14,7 +18,7 @@ from skillup.reports.text import one_line
 from skillup.schema import templates
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
-from skillup.schema.record import Record, TurnRecord
+from skillup.schema.record import Record, ToolCall, TurnRecord
 from skillup.sessions.record import RecordedSession, record_of_session
 
 # Words of an answer that a check may go by: names of files, and what stands in quotes.
@@ -46,22 +50,38 @@ def _may_last(phrase: str) -> bool:
 
 def _suggested_checks(turn: TurnRecord, record: Record) -> list[dict[str, Any]]:
     """Checks of the turn that pass for what happened, as YAML data."""
-    succeeded = {result.call_id for result in turn.tool_results if result.status != "error"}
     checks: list[dict[str, Any]] = []
-    for call in turn.tool_calls:
+    for call in _succeeded(turn):
         if call.kind == "skill":
-            name = next(iter(call.arguments.values()), "")
-            check: dict[str, Any] = {"skill_used": str(name).removeprefix("/")}
+            name = argument(call, "skill")
+            check: dict[str, Any] = {"skill_used": name.text.removeprefix("/") if name else ""}
         elif call.kind in ("mcp", "other"):
             check = {"tool_called": {"name": call.name}}
         else:  # a name is the agent's own; a kind is what another agent has, too
             check = {"tool_called": {"kind": call.kind}}
-        if call.id in succeeded and check not in checks:
+        if check not in checks:
             checks.append(check)
     phrases = ({"contains": text} for text in key_phrases(turn.response))
     wanted = literal_checks([*checks[:_MOST_TOOLS], *phrases])
     passed = [check for check in wanted if _passes(check, turn, record)]
     return passed or ([{"matches": r"\S"}] if turn.response.strip() else [])
+
+
+def _succeeded(turn: TurnRecord) -> list[ToolCall]:
+    succeeded = {result.call_id for result in turn.tool_results if result.status != "error"}
+    return [call for call in turn.tool_calls if call.id in succeeded]
+
+
+def _files_made(turn: TurnRecord, cwd: str) -> list[str]:
+    """Files of the workspace that tools wrote, relative to it."""
+    paths: dict[str, None] = {}
+    for call in _succeeded(turn):
+        given = argument(call, "path") if call.kind in ("write", "edit") else None
+        if given is not None and call.arguments.get("change") != "delete":
+            path = os.path.relpath(Path(cwd, given.text), cwd)
+            if not path.startswith("..") and not set(path) & set("*?[]{}<>"):
+                paths[path] = None
+    return list(paths)
 
 
 def _passes(check: dict[str, Any], turn: TurnRecord, record: Record) -> bool:
@@ -115,6 +135,9 @@ def case_of_session(session: RecordedSession, *, case_id: str | None = None) -> 
     for turn, data in zip(record.turns, inputs, strict=True):
         if checks := _suggested_checks(turn, record):
             data["assertions"] = checks
+        if cwd and (made := _files_made(turn, cwd)):
+            check = json.dumps({"files_exist": made}, ensure_ascii=False)
+            head.append(f"# Of runs, not of sessions, ask in turn {turn.turn_number}: {check}")
     header = "".join(one_line(line, 400) + "\n" for line in head)
     text = header + to_yaml({**about, "input": {"turns": inputs}})
     return CaseText(case_id, text, tuple(record.notes))

@@ -40,6 +40,8 @@ class SessionTranscript:
         self.format = format_
         self.tokens: list[tuple[int, str, dict[str, int]]] = []
         """The number of a line with counts, what they are of, and they."""
+        self.unread: list[int] = []
+        """The numbers of lines that are cut, no JSON, or too deep: a call may be in them."""
         self._limit = limit
         self._log = EntryLog()
 
@@ -60,8 +62,10 @@ class SessionTranscript:
                 if found := self.format.tokens(line.row):
                     self.tokens.append((line.number, *found))
             elif line.ended:
+                self.unread.append(line.number)
                 self._log.unknown(line.row)
             else:
+                self.unread.append(line.number)
                 self.summary.truncated = True
                 self._log.notice("the last line is cut off")
             yield from self._log.entries

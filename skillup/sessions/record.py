@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +41,9 @@ def read_session(path: Path, format_: SessionFormat) -> RecordedSession:
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     lines = [turn.first_line for turn in found.turns]
+    for number in transcript.unread:
+        if turn := bisect_right(lines, number):
+            found.turns[turn - 1].unread_lines += 1
     usages = usage_of_turns(transcript.tokens, lines, running_total=format_.running_total)
     return RecordedSession(path, format_, transcript.summary, found, usages)
 
@@ -136,6 +140,7 @@ def _turn(
         session_id=summary.session_id,
         workspace=summary.cwd,
         usage=usage,
+        unread_lines=turn.unread_lines,
         model=summary.model if turn.answered else None,
         started_at=turn.started,
         duration_ms=max(0, took),

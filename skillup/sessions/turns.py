@@ -29,6 +29,7 @@ class SessionTurn:
     started: str | None = None
     ended: str | None = None
     interrupted: bool = False
+    unread_lines: int = 0
 
     @property
     def content(self) -> str:

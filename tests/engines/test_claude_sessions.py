@@ -303,6 +303,7 @@ def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared
         source: b"".join([*written([*SOUP, *said], parent.workspace), json.dumps(row).encode()]),
         source.with_suffix("") / "subagents/agent-a1.jsonl": agent_row,
         source.with_suffix("") / "tool-results/1.txt": f"output of {there}".encode(),
+        engine.engine_home(parent) / "tasks" / SESSION / "1.json": b"{}",
     }.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -312,8 +313,9 @@ def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared
     assert forked.error is None
     copy = project_folder(engine.engine_home(child), child.workspace) / f"{CHILD}.jsonl"
     own = copy.with_suffix("")
-    assert (own / "subagents/agent-a1.jsonl").read_bytes() == agent_row
-    assert (own / "tool-results/1.txt").is_file()
+    assert json.loads((own / "subagents/agent-a1.jsonl").read_bytes())["cwd"] == here
+    assert (own / "tool-results/1.txt").read_text() == f"output of {here}"
+    assert (engine.engine_home(child) / "tasks" / CHILD / "1.json").is_file()
     (old, _), (new, summary) = read(source), read(copy)
     assert [told(entry) for entry in new] == [
         (role, text.replace(f"{there},", f"{here},").replace(str(source.with_suffix("")), str(own)))

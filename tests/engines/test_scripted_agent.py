@@ -43,7 +43,7 @@ def test_a_resumed_session_knows_its_earlier_turns_and_its_file_only_grows(tmp_p
     assert answer(agent.resume("again?")) == f"3: {said} Ann"
     after = agent.session_entries()
     assert after[: len(before)] == before
-    kinds = ["session", "user", "tool_call", "tool_result", "remember", "answer"]
+    kinds = ["session", "user", "remember", "answer"]
     assert [entry["type"] for entry in before] == kinds
     home = sorted(path.name for path in agent.home.iterdir())
     assert home == ["script.json", "sessions"]

@@ -72,6 +72,11 @@ WARNS = "import sys; sys.exit('WARNING: proceeding\\nERROR codex_core: something
         ("claude_code", "import time; time.sleep(60)", "timeout"),
         ("codex", WARNS, "crash"),  # codex is not judged by its warnings
         ("codex", f"print({CODEX_END!r})", "protocol"),  # which thread, it does not say
+        (
+            "codex",
+            f"{CODEX_ROLLOUT}file.close(); os.remove(file.name); print({CODEX_END!r})",
+            "session_mismatch",
+        ),  # it leaves no session, as with `--ephemeral`
     ],
 )
 def test_an_end_without_an_answer_is_an_error_of_its_kind(

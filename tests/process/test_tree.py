@@ -123,6 +123,14 @@ def test_an_orphan_that_changed_its_environment_is_found(
     assert len(psutil.Process().children()) == before
 
 
+def test_a_process_without_parent_and_environment_is_known_by_its_session(
+    children: Children,
+) -> None:
+    body = f"{BARE}if os.fork() == 0: os.fork() or bare(); os._exit(0)\nwait_for_notes(2)"
+    outcome = children.run(body)
+    assert [left.pid for left in outcome.leftover] == children.pids("hidden")
+
+
 def test_a_wrapper_that_dies_first_hides_neither_its_program_nor_its_successors(
     children: Children,
 ) -> None:

@@ -81,7 +81,8 @@ def test_tools_skills_words_and_files_are_suggested(tmp_path: Path) -> None:
         *(use("mcp__github__list", repo="x"), result("mcp__github__list")),
         *(use("Read", path="x"), result("Read", failed=True)),
         *(use("Write", file_path="/project/docs/a.md", content="x"), result("Write")),
-        *(use("Edit", file_path="/elsewhere/b.md"), result("Edit", failed=True)),
+        *(use("Edit", file_path="/project/b.md"), result("Edit", failed=True)),
+        *(use("MultiEdit", file_path="/elsewhere/b.md"), result("MultiEdit")),
         ("assistant", "There are 3 files, as in `a b`."),
     )
     [turn] = turns_in(case)
@@ -92,6 +93,7 @@ def test_tools_skills_words_and_files_are_suggested(tmp_path: Path) -> None:
         {"tool_called": {"kind": "write"}},
         {"contains": {"all": ["a b"]}},
     ]
+    assert '# Of runs, not of sessions, ask in turn 1: {"files_exist": ["docs/a.md"]}' in case.text
 
 
 def test_a_vague_answer_just_has_to_be_there(tmp_path: Path) -> None:

@@ -131,6 +131,18 @@ def test_checks_of_files_never_pass_and_say_why(session: Path, check: dict[str, 
     assert "workspace was not looked at" in result.found
 
 
+@pytest.mark.parametrize("line", ['{"type": "assis', '{"a":' * 101 + "1" + "}" * 101])
+def test_that_something_was_not_called_cannot_be_said_of_lines_not_read(
+    session: Path, line: str
+) -> None:
+    never = {"assertions": [{"tool_not_called": {"kind": "shell"}}]}
+    assert grade(session, case(never, never)).status == "PASS"
+    with session.open("a") as file:
+        file.write(line)
+    first, second = grade(session, case(never, never)).turns
+    assert (first.checks[0].passed, second.checks[0].assertable) == (True, False)
+
+
 @pytest.mark.parametrize(
     "given",
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -85,6 +84,7 @@ class ClaudeCode(WritingCliEngine):
     name = "claude_code"
     sessions = SESSIONS
     signed = re.compile(rb'"type": ?"(?:redacted_)?thinking"')
+    session_folders = ("tasks",)
     spec = CliSpec(
         name="claude",
         install="install it with `npm install -g @anthropic-ai/claude-code`, "
@@ -207,10 +207,7 @@ class ClaudeCode(WritingCliEngine):
         return file, map(json_line, rows), notices
 
     def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
-        """Sub-agents and long outputs have files of their own, beside the session's."""
         folder = session.project_folder(self.engine_home(trial), trial.workspace)
-        if source.with_suffix("").is_dir():
-            shutil.copytree(source.with_suffix(""), folder / trial.session_id)
         return folder / f"{trial.session_id}.jsonl"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,6 +150,9 @@ class Codex(WritingCliEngine):
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         return rollout.session_file(engine_home, session_id)
+
+    def session_files(self, engine_home: Path) -> Collection[Path]:
+        return set((engine_home / "sessions").rglob("rollout-*.jsonl"))
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         return rollout.is_user_message(row)

@@ -153,10 +153,6 @@ class AgentTurn:
         fields = {"session_id": self.session_id, "answer": answer}
         self.event("result", **fields, is_error=error is not None, error=error)
 
-    def _both(self, kind: str, **fields: Any) -> None:
-        self.session.add(kind, **fields)
-        self.event(kind, **fields)
-
     def _count(self) -> None:
         if self._limit is not None and self._requests >= self._limit:
             raise AgentError("max_turns", f"the limit of {self._limit} steps was reached")
@@ -167,7 +163,7 @@ class AgentTurn:
             return filled(text, self.values)
 
         if step.get("say"):
-            self._both("message", text=fill(step["say"]))
+            self.event("message", text=fill(step["say"]))
         elif step.get("run"):
             self._use("shell", command=fill(step["run"]))
         elif step.get("write"):
@@ -187,7 +183,7 @@ class AgentTurn:
     def _use(self, name: str, **arguments: str) -> None:
         self._count()
         call_id = f"call_{len(self.session.exchanges)}_{self._requests}"
-        self._both("tool_call", id=call_id, name=name, input=arguments)
+        self.event("tool_call", id=call_id, name=name, input=arguments)
         status = "success"
         try:
             if self._permission in _REFUSED_UNDER.get(name, ()):
@@ -200,7 +196,7 @@ class AgentTurn:
             status, output = "error", str(error)
         if name != "write_file":
             self.values["output"] = output
-        self._both("tool_result", id=call_id, status=status, output=output)
+        self.event("tool_result", id=call_id, status=status, output=output)
 
     def _tool(self, name: str, arguments: dict[str, str]) -> str:
         if name == "shell":

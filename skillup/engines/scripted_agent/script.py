@@ -4,7 +4,6 @@ A session file has one JSON object a line, in the order in which it happened:
 
 {"type": "session", "session_id", "agent_version", "workspace"}     the first
 {"type": "user", "turn", "text"}                                    begins a turn
-{"type": "message" | "tool_call" | "tool_result", ...}              as in the events
 {"type": "remember", "values": {name: text}}
 {"type": "answer", "turn", "text"}                                  ends it, if it was answered
 
