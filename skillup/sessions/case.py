@@ -101,8 +101,10 @@ class CaseText:
     notes: tuple[str, ...] = ()  # What of the session is not in the case
 
 
-def case_of_session(session: RecordedSession, *, case_id: str | None = None) -> CaseText:
-    """The case of a session.
+def case_of_session(
+    session: RecordedSession, *, case_id: str | None = None, fixture: str | None = None
+) -> CaseText:
+    """The case of a session, which begins in `fixture`, a copy of the session's workspace.
 
     Its id is made of the first words if none is given. Raises UsageError if the session has no
     message that was answered.
@@ -126,7 +128,9 @@ def case_of_session(session: RecordedSession, *, case_id: str | None = None) -> 
     name = one_line(session.summary.session_id or session.path.stem, 80)
     started = f", {session.summary.started}" if session.summary.started else ""
     head = [f"# Made from the {session.engine} session {name}{started}."]
-    if cwd := session.summary.cwd:
+    if fixture is not None:
+        head.append("# The fixture is as the session left it: undo in it what the agent has done.")
+    elif cwd := session.summary.cwd:
         head.append(f"# What it needs of its workspace, {cwd}, belongs in `context.fixture`.")
     head += [
         "# The checks are suggestions: what happened once. Keep what must be so, and take out what",
@@ -139,7 +143,8 @@ def case_of_session(session: RecordedSession, *, case_id: str | None = None) -> 
             check = json.dumps({"files_exist": made}, ensure_ascii=False)
             head.append(f"# Of runs, not of sessions, ask in turn {turn.turn_number}: {check}")
     header = "".join(one_line(line, 400) + "\n" for line in head)
-    text = header + to_yaml({**about, "input": {"turns": inputs}})
+    context = {"context": {"fixture": fixture}} if fixture is not None else {}
+    text = header + to_yaml({**about, **context, "input": {"turns": inputs}})
     return CaseText(case_id, text, tuple(record.notes))
 
 

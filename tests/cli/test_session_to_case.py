@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -52,10 +53,52 @@ def test_nothing_is_overwritten_without_force(project: Project) -> None:
     assert "How many files?" in (project.root / "case.yaml").read_text("utf-8")
 
 
+def test_a_fixture_beside_the_case_without_what_does_not_belong_into_one(project: Project) -> None:
+    key = "sk-" + "ant-api03-abcdefgh01234567"  # in two, so that nobody takes it for a real one
+    kept = {"a.txt": "a", "src/b.py": "b", ".env.example": "KEY=", ".gitignore": "*.log\n"}
+    secret = {
+        ".env": "",
+        "config/server.pem": "",
+        "Notes.md": f"key: {key}",
+        "own.sh": "my-own-token",
+    }
+    more = {"old.log": "x", "node_modules/x.js": "x", "large.bin": "x" * ((1 << 20) + 1)}
+    project.write({f"work/{name}": text for name, text in (kept | secret | more).items()})
+    (project.root / "work/utf16.txt").write_text(key, "utf-16")
+    (project.root / "work/link").symlink_to("../session.jsonl")
+    subprocess.run(["git", "init", "-q", "work"], cwd=project.root, check=True)
+    project.write({"skill/evals/eval.yaml": "name: mine\n", "skill/SKILL.md": "# Files\n"})
+    arguments = ("session", "to-case", "session.jsonl", "--with-fixture", "--out")
+    out = "skill/evals/cases/files.yaml"
+
+    made = project.run(*arguments, out, env={"LAB_TOKEN": "my-own-token"})
+
+    assert made.exit_code == 0, made.stderr
+    fixture = project.root / "skill/evals/cases/fixtures/files"
+    files = {p.relative_to(fixture).as_posix() for p in fixture.rglob("*") if not p.is_dir()}
+    assert files == set(kept)
+    for line in (
+        "copied 4 files to skill/evals/cases/fixtures/files",
+        "left out, may hold secrets: .env, config/server.pem",
+        "left out, holds what looks like a key: Notes.md, own.sh, utf16.txt",
+        "left out, over 1 MiB: large.bin",
+        "left out, no regular file: link",
+    ):
+        assert line in made.stderr.splitlines()
+    valid = project.run("validate", "skill")
+    assert (valid.exit_code, valid.stderr) == (0, "1 suite, 1 case: ok\n")
+    again = project.run(*arguments, out, "--force")
+    assert (again.exit_code, "is there already" in again.stderr) == (2, True)
+    home = project.run(*arguments, "new.yaml", env={"HOME": str(project.root / "work/me")})
+    assert (home.exit_code, "too much for a fixture" in home.stderr) == (2, True)
+    assert not (project.root / "new.yaml").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (("none.jsonl",), "is no file"),
+        (("session.jsonl", "--with-fixture"), "needs --out"),
         (("session.jsonl", "--out", "case.txt"), "not a YAML file"),
         (("session.jsonl", "--out", "eval.yaml"), "a suite's name"),
     ],

@@ -8,20 +8,18 @@ from pathlib import Path
 
 from skillup.errors import UsageError
 from skillup.importers.write import slug, write_files
-from skillup.load.discover import SUITE_FILE
+from skillup.load.discover import SUITE_FILE, suite_root
 from skillup.reports.terminal.listing import shown_path
-from skillup.reports.text import one_line
+from skillup.reports.text import count, listed, one_line
 from skillup.sessions.case import case_of_session, suite_text
-from skillup.sessions.index import (
-    find_session,
-    session_files,
-    session_format,
-    session_homes,
-)
+from skillup.sessions.fixture import copy_workspace
+from skillup.sessions.index import find_session, session_files, session_format, session_homes
 from skillup.sessions.record import read_session
 
+_SHOWN = 5
 
-def write_case(session: str, out: Path | None, *, force: bool) -> int:
+
+def write_case(session: str, out: Path | None, *, with_fixture: bool, force: bool) -> int:
     """Write the case to `out`, or to stdout; what else there is to know to stderr.
 
     Raises UsageError if the session cannot become a case, or a file is there that would be lost.
@@ -29,6 +27,8 @@ def write_case(session: str, out: Path | None, *, force: bool) -> int:
     path = find_session(session, session_files(session_homes(os.environ)))
     recorded = read_session(path, session_format(path))
     if out is None:
+        if with_fixture:
+            raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")
         case = case_of_session(recorded)
         sys.stdout.write(_printable(case.text))
         _say(*(f"note: {note}" for note in case.notes))
@@ -46,7 +46,15 @@ def write_case(session: str, out: Path | None, *, force: bool) -> int:
     places = (place / name for place in (folder, *folder.parents) for name in ("", "evals"))
     suite = next((p / SUITE_FILE for p in places if (p / SUITE_FILE).is_file()), None)
     case_id = slug(out.stem, otherwise="session")
-    case = case_of_session(recorded, case_id=case_id)
+    fixture = folder / "fixtures" / out.stem
+    root = suite_root(suite) if suite is not None else folder
+    shown = Path(os.path.relpath(fixture, root)).as_posix() if with_fixture else None
+    case = case_of_session(recorded, case_id=case_id, fixture=shown)
+    if with_fixture:
+        workspace = Path(recorded.summary.cwd or "")
+        copied, left_out = copy_workspace(workspace, fixture, os.environ)
+        _say(f"copied {count(copied, 'file')} to {shown_path(fixture)}")
+        _say(*(f"left out, {w}: {listed(p[:_SHOWN], len(p))}" for w, p in left_out.items()))
     files = {out: case.text}
     if suite is None:
         files[folder / SUITE_FILE] = suite_text(recorded.engine)

@@ -93,12 +93,15 @@ def show_session(
 def session_to_case(
     session: SessionName,
     out: Annotated[Path | None, option("The case's file. Default: stdout.")] = None,
+    with_fixture: Annotated[
+        bool, option("Copy the session's workspace beside the case.", "--with-fixture")
+    ] = False,
     force: Force = False,
 ) -> int:
     """Make a case of a session: its messages as turns, and checks that it suggests."""
     from skillup.app.suites.from_session import write_case
 
-    return write_case(session, out, force=force)
+    return write_case(session, out, with_fixture=with_fixture, force=force)
 
 
 def _write(pieces: Iterable[Any], end: str = "\n") -> None:
