@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from skillup.errors import InvalidFilesError, Problem
+from skillup.errors import Problem
 from skillup.load.model import (
     TURNS,
     LoadedCase,
@@ -23,8 +23,9 @@ from skillup.load.model import (
     paths_of,
 )
 from skillup.load.problems import near_miss
+from skillup.load.skills import SKILL_FILE, skill_name
 from skillup.load.trust import outside_problem
-from skillup.load.yaml_reader import Document, Loc, read_file
+from skillup.load.yaml_reader import Document, Loc
 from skillup.schema import templates
 from skillup.schema.case import Case, Turn
 from skillup.schema.checks import Check
@@ -313,8 +314,8 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
     skills += [(("distractors", n), SkillRef(path=p)) for n, p in enumerate(suite.distractors)]
     for loc, skill in skills:
         named.append((loc, skill.path))
-        if skill.source == "local_path" and not (root / skill.path / "SKILL.md").is_file():
-            what = f"there is no SKILL.md in {skill.path} (paths start from {root.name}/)"
+        if skill.source == "local_path" and not (root / skill.path / SKILL_FILE).is_file():
+            what = f"there is no {SKILL_FILE} in {skill.path} (paths start from {root.name}/)"
             as_is = skill.as_is and (root / skill.path).is_dir()
             fix = "what is there is installed all the same" if as_is else error
             yield problem(loc, what, fix, "warning")
@@ -359,14 +360,9 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
 
 def _names_of_skill(directory: Path, name: str | None) -> Iterator[str]:
     """As it is called, and as its SKILL.md calls it."""
-    file = directory / "SKILL.md"
-    try:
-        text = read_file(file)[:10_000].decode("utf-8-sig", errors="replace")
-    except InvalidFilesError:
-        return
-    yield name or directory.resolve().name
-    if (line := re.search(r"^name:\s*(.+?)\s*$", text, re.MULTILINE)) is not None:
-        yield line[1].strip("'\"")
+    if (directory / SKILL_FILE).is_file():
+        yield name or directory.resolve().name
+        yield skill_name(directory)
 
 
 def id_problems(cases: Sequence[LoadedCase], unread: Set[str] | None) -> Iterator[Problem]:

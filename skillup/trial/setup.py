@@ -15,6 +15,7 @@ from skillup.engines.base import CreatedSession, HistorySeeder, SessionResumer, 
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import too_many_turns, unsupported_in_case, unsupported_in_suite
+from skillup.load.skills import skill_name
 from skillup.plan import Variant
 from skillup.process import new_marker
 from skillup.schema import templates
@@ -28,7 +29,7 @@ from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error
 from skillup.workspace.prepare import prepare_workspace
-from skillup.workspace.skills import SkillToInstall, skill_name, unusable
+from skillup.workspace.skills import SkillToInstall, unusable
 
 
 @dataclass(slots=True)

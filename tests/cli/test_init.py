@@ -111,7 +111,7 @@ def test_it_never_writes_through_a_link_that_leads_out(skill: Project, tmp_path:
     assert files_in(skill.root) == {"sk/SKILL.md"}
 
 
-@pytest.mark.parametrize("name", ["log: keeper", "it's # %", "a<<x>>b {{y}}", "📚 books"])
+@pytest.mark.parametrize("name", ["log: keeper", 'it\'s # "%"', "a<<x>>b {{y}}", "📚 books"])
 def test_a_skill_of_any_name_passes_its_suite(project: Project, name: str) -> None:
     project.write({"s/SKILL.md": f"---\nname: {json.dumps(name, ensure_ascii=False)}\n---\nBody\n"})
     project.run("init", "s")

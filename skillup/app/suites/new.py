@@ -14,8 +14,8 @@ from pathlib import Path
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers.write import schema_path, write_files
+from skillup.load.skills import SKILL_FILE, skill_description, skill_name, skill_problem
 from skillup.schema.templates import escape
-from skillup.workspace.skills import SKILL_FILE, skill_description, skill_name, skill_problem
 
 _FIRST_WORDS = 200
 _WHEN = r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"

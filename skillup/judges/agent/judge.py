@@ -55,6 +55,7 @@ from skillup.judges.material import Part
 from skillup.judges.models.cache import StoredAnswer, as_stored, key_of
 from skillup.judges.models.question import MalformedAnswerError, read_answer
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, result_of
+from skillup.load.skills import skill_name, skill_problem
 from skillup.load.trust import address_problem
 from skillup.process import new_marker
 from skillup.ratelimit import REFUSALS
@@ -64,7 +65,7 @@ from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.profile import Profile
 from skillup.schema.record import Usage, joined
 from skillup.workspace.failures import PreparationError, refuse_full_disk
-from skillup.workspace.skills import SkillToInstall, install_skill, skill_name, skill_problem
+from skillup.workspace.skills import SkillToInstall, install_skill
 
 DEFAULT_SECONDS = 300.0
 _NO_CRITERIA = "it has no `criteria`: say what it is to look at"
