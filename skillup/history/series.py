@@ -17,8 +17,12 @@ from skillup.history.runs import (
     by_case,
     together,
 )
+from skillup.stats.change_point import Passes, fall, rise
 from skillup.stats.paired import interval_over_cases
 from skillup.stats.proportions import Interval, wilson
+
+_ALPHA = 0.05 + 1e-9
+"""The chance of a false alarm; p-values that it equals but for rounding are within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +58,23 @@ class FailingSince:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """A case of several trials a run, whose pass rate surely fell, and did not surely rise."""
+
+    first: RunOutcomes  # The run since which it is lower: where chance explains it worst
+    before: Passes
+    since: Passes
+    runs: int  # With a verdict, from the first on
+    p: float  # Of Fisher's test there, times the number of runs where it could have fallen
+
+
+@dataclass(frozen=True, slots=True)
 class CaseHistory:
     key: CaseKey
     tallies: tuple[CaseTally, ...]  # One for each run of its suite that is shown
     failing: FailingSince | None
     """Found in all runs of the index, not only in those shown; None also without the skill."""
+    fell: ChangePoint | None  # In the same runs
 
     @property
     def total(self) -> CaseTally:
@@ -128,13 +144,13 @@ def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> l
     for suite, by_id in sorted(of_suite.items()):
         shown = tuple(by_id.values())[-last:]
         cases = []
-        for key, own in of_case.items():
-            tallies = tuple(own.get(run.run_id, ABSENT) for run in shown)
+        for key, by_run in of_case.items():
+            tallies = tuple(by_run.get(run.run_id, ABSENT) for run in shown)
             if key.suite == suite and any(tally is not ABSENT for tally in tallies):
-                every = [(by_id[run_id], tally) for run_id, tally in own.items()]
+                every = [(by_id[run_id], tally) for run_id, tally in by_run.items()]
                 # That a baseline fails is nobody's regression.
-                failing = failing_since(every) if key.variant == WITH_SKILL else None
-                cases.append(CaseHistory(key, tallies, failing))
+                own = every if key.variant == WITH_SKILL else []
+                cases.append(CaseHistory(key, tallies, failing_since(own), fell_at(own)))
         found.append(SuiteHistory(suite, shown, tuple(cases)))
     return found
 
@@ -156,3 +172,26 @@ def failing_since(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> FailingSince
     word: Literal["failing", "not always passing"]
     word = "not always passing" if failed[-1][1].passed else "failing"
     return FailingSince(failed[0][0], last_pass, len(failed), word)
+
+
+def fell_at(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> ChangePoint | None:
+    """Since when the pass rate of a case is surely lower; None: it cannot be told, or is not so.
+
+    None also if since then it surely rose, and for a case that ran once in each run: that one is
+    failing or not. `runs` begin with the oldest.
+    """
+    judged = [(run, Passes(own.passed, own.judged)) for run, own in runs if own.judged]
+    series = [counts for _, counts in judged]
+    fallen = fall(series) if any(counts.judged > 1 for counts in series) else None
+    if fallen is None or fallen.p > _ALPHA:
+        return None
+    risen = rise(series[fallen.place :])
+    if risen is not None and risen.p <= _ALPHA:
+        return None
+    return ChangePoint(
+        first=judged[fallen.place][0],
+        before=fallen.before,
+        since=fallen.since,
+        runs=len(series) - fallen.place,
+        p=fallen.p,
+    )

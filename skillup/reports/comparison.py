@@ -14,7 +14,7 @@ from typing import Any
 from skillup.history.comparison import CaseChange, Comparison, Means
 from skillup.history.gates import GateResult
 from skillup.history.runs import CaseTally, RunOutcomes, together
-from skillup.history.series import CaseHistory, FailingSince, SuiteHistory
+from skillup.history.series import CaseHistory, ChangePoint, FailingSince, SuiteHistory
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
 from skillup.stats.proportions import Interval, percent
 
@@ -225,11 +225,23 @@ def trends_json(suites: Sequence[SuiteHistory]) -> str:
             "runs": found.runs,
         }
 
+    def fell(found: ChangePoint | None) -> dict[str, Any] | None:
+        if found is None:
+            return None
+        return {
+            "first": head(found.first),
+            "before": found.before._asdict(),
+            "since": found.since._asdict(),
+            "runs": found.runs,
+            "p": found.p,
+        }
+
     def of_case(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
         return {
             **case.key._asdict(),
             **numbers(case.total, case.interval),
             "failing_since": since(case.failing),
+            "fell_at": fell(case.fell),
             "runs": [
                 {"run_id": run.run_id, **_fields(own, "state", *_TALLY)}
                 for run, own in zip(suite.runs, case.tallies, strict=True)

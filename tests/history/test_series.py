@@ -68,6 +68,23 @@ def test_a_case_of_several_trials_fails_since_it_last_passed_each_time(
     assert (failing.first.run_id, failing.word) == (first, word)
 
 
+@pytest.mark.parametrize(
+    ("nights", "first"),
+    [
+        (["ppp", "ppp", "e", "fff", "fff"], "4"),
+        (["ppp", "fff"], "2"),
+        (["ppp", "ppf", "ppp"], None),  # may be chance
+        (["ppp", "ppp", "fff", "fff", "ppp", "ppp"], None),  # it surely rose
+        (["p"] * 9 + ["f"] * 9, None),  # one trial: failing or not
+    ],
+)
+def test_a_case_of_several_trials_fell_where_that_is_more_than_chance(
+    nights: list[str], first: str | None
+) -> None:
+    fell = history_of(*nights).fell
+    assert (fell.first.run_id if fell else None) == first
+
+
 def test_that_a_baseline_fails_is_no_news() -> None:
     bare = a_key("a", variant="without_skill")
     (suite,) = histories(rows_of({bare: "p"}, {bare: "f"}), SeriesFilter(), 20)

@@ -42,6 +42,11 @@ def test_the_line_of_all_cases_has_what_they_cost() -> None:
     assert line.endswith("$0.20")
 
 
+def test_a_pass_rate_that_surely_fell_says_where_and_from_what() -> None:
+    text = printed([{"a": night} for night in ("ppp", "ppp", "fff", "fff")])
+    assert "a: fell at 003 (2026-01-01 00:00): 6/6 before, 0/6 since (p 0.00325)\n" in text
+
+
 @pytest.mark.parametrize("width", [60, 120])
 def test_numbers_are_whole_and_nothing_is_wider_than_the_terminal(width: int) -> None:
     text = printed([{"a": "p", "deletes-all-logs-after-asking": "pf"}] * 25, width)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 from itertools import combinations
 
 import pytest
 
+from skillup.stats.change_point import Passes, fall
 from skillup.stats.exact import (
     PassCounts,
     fisher_lower,
@@ -89,6 +91,37 @@ def test_tests_that_could_not_come_out_are_left_out() -> None:
     assert worth_testing([0.004] * 9 + [0.05] * 20, 0.05) == [True] * 9 + [False] * 20
     assert worth_testing([0.05, 0.05], 0.05) == [False, False]
     assert worth_testing([], 0.05) == []
+
+
+# Where a series of counts fell: the same p as the exact test, and few false alarms.
+
+
+def test_the_likeliest_place_is_found_and_its_p_counts_for_all_places() -> None:
+    found = fall([Passes(passed, 10) for passed in (9, 9, 0, 1)])
+    assert found is not None
+    assert (found.place, found.before, found.since) == (2, (18, 20), (1, 20))
+    assert found.p == pytest.approx(3 * fisher_lower(PassCounts(18, 20, 1, 20)), rel=1e-9)
+
+
+@pytest.mark.parametrize("passed", [[], [1], [2, 2], [0, 1]])
+def test_what_is_not_lower_did_not_fall(passed: list[int]) -> None:
+    assert fall([Passes(count, 2) for count in passed]) is None
+
+
+@pytest.mark.parametrize(
+    ("rates", "least", "most"),
+    [([0.9] * 16, 0, 10), ([0.5] * 8, 0, 10), ([0.9] * 12 + [0.3] * 4, 180, 200)],
+)
+def test_a_steady_case_rarely_falls_and_a_planted_fall_is_dated_to_the_night(
+    rates: list[float], least: int, most: int
+) -> None:
+    lots = random.Random(7)
+    surely = 0
+    for _ in range(200):
+        passed = [sum(lots.random() < rate for _ in range(10)) for rate in rates]
+        found = fall([Passes(count, 10) for count in passed])
+        surely += found is not None and found.p <= 0.05 and (found.place == 12 or not least)
+    assert least <= surely <= most
 
 
 # Intervals of pass rates, and pass@k: published values, brute force, coverage.

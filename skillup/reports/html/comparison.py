@@ -63,7 +63,10 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.P
         return {"run_id": run.run_id, "started_at": run.started_at}
 
     since: dict[str, Any] | None = None
-    if case.failing is not None:
+    if case.fell is not None:
+        counts = {"before": list(case.fell.before), "since": list(case.fell.since)}
+        since = {**head(case.fell.first), "runs": case.fell.runs, **counts}
+    elif case.failing is not None:
         since = {**head(case.failing.first), "runs": case.failing.runs}
     marks = [
         {

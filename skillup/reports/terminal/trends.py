@@ -17,7 +17,7 @@ from skillup.reports.terminal.layout import (
     print_line,
     print_table,
 )
-from skillup.reports.text import count, money, seconds, shown_id
+from skillup.reports.text import count, money, p_value, seconds, shown_id
 from skillup.stats.proportions import Interval
 
 _MARKS: dict[State, tuple[str, str, str]] = {
@@ -106,14 +106,17 @@ def _name(suite: SuiteHistory, case: CaseHistory) -> str:
 
 
 def _since(case: CaseHistory) -> str:
-    """``failing since RUN (time); last passed in RUN (time)``; empty if it passes."""
-    failing = case.failing
+    """``failing since RUN (time); last passed in RUN (time)``, or where the pass rate fell."""
+    failing, fell = case.failing, case.fell
+    if fell is not None:
+        before, since = (f"{own.passed}/{own.judged}" for own in (fell.before, fell.since))
+        return f"fell at {_run(fell.first)}: {before} before, {since} since (p {p_value(fell.p)})"
     if failing is None:
         return ""
     runs = f", {failing.runs} runs" if failing.runs > 1 else ""
     passed = failing.last_pass
-    before = f"last passed in {_run(passed)}" if passed else "never passed before"
-    return f"{failing.word} since {_run(failing.first)}{runs}; {before}"
+    last = f"last passed in {_run(passed)}" if passed else "never passed before"
+    return f"{failing.word} since {_run(failing.first)}{runs}; {last}"
 
 
 def _is_steady(case: CaseHistory) -> bool:
