@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, UsageError
-from skillup.importers import anthropic, vibecheck
+from skillup.importers import anthropic, langfuse, vibecheck
 from skillup.importers.detect import Format, detect
 from skillup.importers.promptfoo import suite
 from skillup.importers.source import Note, SourceFile, open_sources
@@ -21,6 +21,7 @@ _FORMATS: dict[Format, tuple[Callable[[list[SourceFile]], SuiteDraft], dict[str,
     "promptfoo": (partial(suite.convert, promptfoo=True), suite.EXPLANATIONS),
     "vibecheck": (vibecheck.convert, vibecheck.EXPLANATIONS),
     "anthropic": (anthropic.convert, {}),
+    "langfuse": (langfuse.convert, {}),
 }
 
 

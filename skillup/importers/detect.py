@@ -7,12 +7,12 @@ from typing import Any, Literal
 from skillup.errors import UsageError
 from skillup.importers.source import SourceFile
 
-Format = Literal["agentv", "vibecheck", "promptfoo", "anthropic"]
+Format = Literal["agentv", "vibecheck", "promptfoo", "anthropic", "langfuse"]
 
 _LOOKED_FOR = (
     "looked for `tests` (promptfoo, AgentV), `evals` with `prompt` and `checks` (vibecheck) or "
-    "with `prompt` alone (Anthropic), a list of `query` and `should_trigger` (Anthropic); --from "
-    "says which tool it is. A dataset of Langfuse needs no import: name it in `cases.datasets`"
+    "with `prompt` alone (Anthropic), a list of `query` and `should_trigger` (Anthropic), items "
+    "with `input` and `expected_output` (Langfuse); --from says which tool it is"
 )
 _CASE_KEYS = {
     "assertions", "criteria", "expected_outcome", "outcome", "turns", "rubrics", "input_files",
@@ -26,6 +26,7 @@ _AGENTV_KEYS = _CASE_KEYS | {
     "default_test", "evaluate_options", "environment", "execution", "workspace", "input", "target",
     "targets", "name", "id", "mode", "conversation_id", "depends_on", "expected_output",
 }  # fmt: skip
+_LANGFUSE_KEYS = {"expectedOutput", "datasetId", "datasetName", "dataset_id", "dataset_name"}
 _RESULT_KEYS = {
     "score", "trace", "assertion_results", "summary", "range", "message_index", "fixture_id",
     "question_id", "config", "role",
@@ -36,7 +37,8 @@ _RESULT_KEYS = {
 def detect(sources: list[SourceFile]) -> Format:
     """The tool that `sources` (one file) come from. Raises UsageError if it is no suite."""
     path, data = sources[0].path, sources[0].data
-    item = data[0] if isinstance(data, list) and data else data
+    listed = data.get("items", data.get("data")) if isinstance(data, dict) else data
+    item = listed[0] if isinstance(listed, list) and listed else data
     found = None
     if isinstance(item, dict):
         found = (_suite(data) if item is data else None) or _item(item, path.name)
@@ -74,7 +76,12 @@ def _item(item: dict[Any, Any], name: str) -> Format | None:
         return "anthropic"
     if "prompt" in keys and keys & {"expectations", "assertions", "expected_output", "eval_id"}:
         return "anthropic"
+    given, metadata = item.get("input"), item.get("metadata")
+    if keys & _LANGFUSE_KEYS or (isinstance(metadata, dict) and "history" in metadata):
+        return "langfuse"
     if keys & (_CASE_KEYS | {"assert", "vars"}):
         return "agentv"
-    is_case = "id" in keys and "expected_output" in keys
-    return "agentv" if "input" in keys and (is_case or name.startswith("case")) else None
+    if "expected_output" in keys and given and (isinstance(given, dict) or "id" not in keys):
+        return "langfuse"
+    is_case = "expected_output" in keys or name.startswith("case")
+    return "agentv" if "input" in keys and is_case else None

@@ -223,6 +223,8 @@ class TemplateScope:
                 value = value.get(step)
             elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
                 value = value[int(step)]
+            elif isinstance(value, list | str) and step == "length":
+                value = len(value)
             else:
                 return None
         return value

@@ -23,7 +23,7 @@ def convert(sources: list[SourceFile]) -> SuiteDraft:
     """The suite in a source. Raises InvalidFilesError for an eval that is none of vibecheck's."""
     if len(sources) > 1:
         raise UsageError(f"{sources[0].path}: vibecheck's suites are not JSON lines")
-    top = SourceValue.top(sources[0])
+    top = SourceValue.top(sources[0]).with_scope(TemplateScope())
     metadata = top.get("metadata")
     draft = SuiteDraft(metadata.get("name").text() or sources[0].path.stem)
     draft.description = metadata.get("description").text()
@@ -34,13 +34,12 @@ def convert(sources: list[SourceFile]) -> SuiteDraft:
         named = server.get("name").text() or "mcp"
         endpoint = {"mode": "real", "transport": "http", "endpoint": url.text()}
         draft.mcp_servers.append({"name": named, **endpoint})
-    for number, item in enumerate(top.get("evals").elements(), start=1):
-        node = item.with_scope(TemplateScope())
+    for number, node in enumerate(top.get("evals").elements(), start=1):
         prompt, checks = _prompt_and_checks(node)
         case = CaseDraft(node, slug(prompt, f"eval-{number}"))
         case.turns.append({"content": prompt, "assertions": checks})
         case.conversation = any("prompt" in check for check in checks)
-        case.system = metadata.get("system_prompt").with_scope(node.scope).text()
+        case.system = metadata.get("system_prompt").text()
         draft.cases.append(case)
     return draft
 

@@ -69,6 +69,8 @@ class CaseDraft:
     setup: list[str] = field(default_factory=list)
     system: str = ""
     history: list[dict[str, Any]] = field(default_factory=list)
+    message_index: int | None = None
+    took_place: bool = False  # The history is judged, and nothing is sent
     assertions: list[dict[str, Any]] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     """`aggregation`, `on_turn_failure`, `window_size`, `pass_threshold`, `trials`, …"""
@@ -92,11 +94,15 @@ class CaseDraft:
         ]
         several = self.conversation or len(turns) > 1
         first = {} if several else turns[0]
+        history = [{**m, "content": escape(m["content"])} for m in self.history]
         given = {
             "system": escape(self.system),
-            "history": [{**m, "content": escape(m["content"])} for m in self.history],
+            "history": history,
+            "message_index": self.message_index,
             **({"turns": turns} if several else {"prompt": first["content"]}),
         }
+        if self.took_place:
+            given = {"transcript": history}
         return without_empty(
             {
                 "id": self.id,
@@ -235,7 +241,10 @@ def write_files(
                     shutil.copy(content, new)
                 else:
                     new.write_bytes(content.encode("utf-8", "surrogateescape"))
-                if path not in there:
+                if path in there:
+                    shutil.copy2(path, _old(path), follow_symlinks=False)
+                    undo.callback(_old(path).replace, path)
+                else:
                     undo.callback(_remove, path)
                 new.replace(path)
             check()
@@ -245,6 +254,13 @@ def write_files(
                 hint="choose a directory that can be written to",
             ) from error
         undo.pop_all()
+    for path in there:
+        _remove(_old(path))
+
+
+def _old(path: Path) -> Path:
+    """What was at `path`, until everything is written."""
+    return path.with_name(f".{path.name}.{os.getpid()}.old")
 
 
 def _remove(path: Path) -> None:

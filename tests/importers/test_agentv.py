@@ -18,6 +18,7 @@ def test_a_conversation_keeps_its_turns_and_its_rules(convert: Convert) -> None:
             on_turn_failure: stop
             window_size: 3
             input: [{role: system, content: Be brief.}]
+            expected_output: "60"
             turns:
               - input: What is 15% of 200?
                 expected_output: "30"
@@ -42,7 +43,7 @@ def test_a_conversation_keeps_its_turns_and_its_rules(convert: Convert) -> None:
     assert second == {"content": "Double it.", "assertions": [{"rubric": "Says 60"}]}
     assert case["assertions"] == [{"rubric": "Stays on topic"}]
     assert (case["aggregation"], case["on_turn_failure"], case["window_size"]) == ("min", "stop", 3)
-    assert result.notes == []
+    assert result.noted("tests[0].expected_output") == ["an expected output beside `turns`"]
 
 
 def test_messages_of_suite_and_test_become_system_history_and_prompt(convert: Convert) -> None:

@@ -94,6 +94,11 @@ ROWS: list[tuple[str, list[dict[str, Any]]]] = [
     ("{type: llm-rubric, value: [a, b], prompt: '{{rubrics}} of {{ output }}: {{criteria}}.'}",
      [{"rubric": {"criteria": [{"outcome": "a"}, {"outcome": "b"}], "threshold": 0.8,
                   "prompt": "{{criteria}} of {{output}}: ."}}]),
+    ("{type: llm-judge, prompt: 'Is {{output}} kind?'}",
+     [{"rubric": {"criteria": [{"outcome": "The answer does well what was asked."}],
+                  "prompt": "Is {{output}} kind?"}}]),
+    ("{type: conversation-relevance, config: {windowSize: 3}}",
+     [{"relevance": {"window_size": 3}}]),
     ("{type: llm-judge, prompt: Is it kind?}", [{"rubric": "Is it kind?"}]),
     ("{type: llm-rubric, value: x, threshold: 0.6}",
      [{"rubric": {"criteria": [{"outcome": "x"}], "threshold": 0.6}}]),
@@ -161,6 +166,10 @@ def test_what_has_no_counterpart_is_lost_and_listed(text: str, said: str) -> Non
         ("{type: regex, value: '('}", "not read here"),
         ("{type: assert-set, threshold: 0.7, assert: [a]}", "a group that passes from a score of"),
         ("{type: is-json, value: 'file://schema.js'}", "JSON Schema"),
+        (
+            "{type: trajectory:tool-args-match, value: {name: A, args: {}, mode: exact}}",
+            "no other arguments",
+        ),
         ("{type: is-json, value: {type: text}}", "JSON Schema"),
     ],
 )
@@ -214,6 +223,7 @@ def judged(check: dict[str, Any], answer: str) -> CheckResult:
             ['So: {"id": 0.5}'],
         ),
         ("{type: is-json, value: 'file://schema.js'}", [], [ANSWER, "{}"]),
+        ("{type: not-is-json, value: 'file://schema.js'}", ["text"], [ANSWER, "{}"]),
     ],
 )
 @pytest.mark.parametrize("spelled_by_us", [True, False])

@@ -86,36 +86,42 @@ def test_a_list_of_texts_is_a_test_for_each_and_other_lists_are_not(convert: Con
 def test_variables_and_prompts_come_from_files(convert: Convert, tmp_path: Path) -> None:
     evals = tmp_path / "project" / "evals"
     evals.mkdir(parents=True)
-    (evals / "p.txt").write_text("One {{ x }}\n")
+    (evals / "p.txt").write_text("One {{ x }}\n---\nTwo {{ x }}")
+    (evals / "chat.yaml").write_text("- {role: user, content: 'Three {{ x.length }}'}")
     (evals / "x.txt").write_text("from a file")
     (evals / "tests.yaml").write_text("- vars: {x: 'file://x.txt'}\n")
     result = convert("""
-        prompts: [file://p.txt, prompt.py, "Two {{ x }}"]
+        prompts: [{id: file://p.txt, label: p}, prompt.py, chat.yaml]
         providers: [openai:x]
         tests: file://tests.yaml
         """)
     assert [case["input"]["prompt"] for case in result.cases] == [
         "One from a file",
         "Two from a file",
+        "Three 11",
     ]
     assert result.noted("prompts[1]") == ["this is made by a program"]
 
 
-def test_a_conversation_that_took_place_is_gone_on_with(convert: Convert) -> None:
+def test_a_conversation_that_took_place_is_judged_or_gone_on_with(convert: Convert) -> None:
     """F21: `_conversation` as a test writes it, and the grading prompt of all rubrics."""
-    case = convert("""
+    judged, case = convert("""
         prompts: ["{{message}}"]
         providers: ["openai:gpt"]
         defaultTest:
           vars: {tone: kind}
           options: {rubricPrompt: "Grade {{output}} by {{ rubric }}. Be {{tone}}."}
         tests:
-          - vars:
+          - vars: &said
               message: And hotels?
               _conversation: [{input: "Where to?", output: Rome.}]
+            assert: [{type: conversation-relevance, threshold: 0.9, config: {windowSize: 3}}]
+          - vars: *said
             assert: [{type: llm-rubric, value: Names a hotel}]
-        """).case
+        """).cases
     history = [{"role": "user", "content": "Where to?"}, {"role": "assistant", "content": "Rome."}]
+    assert judged["input"] == {"transcript": history}
+    assert judged["assertions"] == [{"relevance": {"threshold": 0.9, "window_size": 3}}]
     assert case["input"] == {"history": history, "prompt": "And hotels?"}
     prompt = "Grade {{output}} by {{criteria}}. Be kind."
     criteria = [{"outcome": "Names a hotel"}]

@@ -10,6 +10,7 @@ def test_every_check_comes_over(convert: Convert) -> None:
     result = convert("""
         metadata:
           name: capitals
+          description: For {{env.TEAM}}
           model: some/model
           system_prompt: Be brief about {{var('topic')}}.
           threads: 3
@@ -32,7 +33,8 @@ def test_every_check_comes_over(convert: Convert) -> None:
         {"name": "maps", "mode": "real", "transport": "http", "endpoint": "https://mcp.example"}
     ]
     assert case["input"]["prompt"] == "What is the capital of {{var('country')}}?"
-    assert any("cannot be filled in" in note for note in result.notes)
+    assert result.suite["description"] == "For {{env.TEAM}}"
+    assert sum("cannot be filled in" in note for note in result.notes) == 3
     assert case["assertions"] == [
         {"glob": "*Paris*"},
         {"not_glob": "*London*"},

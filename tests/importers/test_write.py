@@ -93,6 +93,12 @@ def test_what_cannot_become_a_suite_leaves_everything_as_it_was(tmp_path: Path) 
         write_files(files, check=refused)
     assert not out.exists()
 
+    write_files({out / "cases" / "a.yaml": "old\n"})
+    with pytest.raises(InvalidFilesError):
+        write_files(files, force=True, check=refused)
+    assert [path.name for path in out.rglob("*") if path.is_file()] == ["a.yaml"]
+    assert (out / "cases" / "a.yaml").read_text() == "old\n"
+
 
 HERE = Path("written.yaml")
 TRICKY = [

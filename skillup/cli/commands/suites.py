@@ -102,6 +102,7 @@ class From(StrEnum):
     vibecheck = "vibecheck"
     promptfoo = "promptfoo"
     anthropic = "anthropic"
+    langfuse = "langfuse"
 
 
 def import_suite(
@@ -114,7 +115,7 @@ def import_suite(
     ] = None,
     force: o.Force = False,
 ) -> int:
-    """Convert suites of AgentV, vibecheck, promptfoo or Anthropic's skill evals.
+    """Convert suites of AgentV, vibecheck, promptfoo, Anthropic's skill evals or Langfuse.
 
     What could not be carried over, or only nearly, is listed line by line.
     """

@@ -46,6 +46,7 @@ class _Assertion:
     node: SourceValue
     kind: str
     background: Background
+    negated: bool
 
     @property
     def argument(self) -> SourceValue:
@@ -104,7 +105,7 @@ def _convert(node: SourceValue, background: Background) -> Checks:
             node.drop(f"`{kind}`: there is no counterpart")
         return []
     convert, *parameters = _KINDS[kind]
-    checks = convert(_Assertion(node, kind, background), *parameters)
+    checks = convert(_Assertion(node, kind, background, negated), *parameters)
     if not checks:
         node.drop(f"`{kind}`: it says nothing that can be checked here")
         return []
@@ -199,7 +200,7 @@ def _json(assertion: _Assertion, whole: bool) -> Checks:
             "this is no JSON Schema that can be read here",
             "nothing passes the check until it is written under `json: {schema: …}`",
         )
-        found = False
+        found = assertion.negated
     return [{"json": {**spec, "schema": found}}]
 
 
@@ -246,6 +247,8 @@ def _tool_args(assertion: _Assertion) -> Checks:
     tools, args = _tools(value), value.get("args", "arguments").take()
     if not isinstance(value.value, dict) or not tools or not isinstance(args, dict):
         return []
+    if (mode := value.get("mode")).text() == "exact":
+        mode.changed("no other arguments", "others may be there")
     if any(isinstance(item, dict) for item in args.values()):
         what = "an argument with parts, compared in part"
         assertion.node.changed(what, "it is compared as a whole")
@@ -301,8 +304,8 @@ def _rubric(assertion: _Assertion) -> Checks:
         if criteria:
             own.lost("a grading prompt without the answer, beside criteria")
         criteria, prompt = criteria or [{"outcome": prompt}], ""
-    if not criteria and background.criteria:
-        criteria = [{"outcome": background.criteria}]
+    if not criteria and (background.criteria or prompt):
+        criteria = [{"outcome": background.criteria or "The answer does well what was asked."}]
     if not criteria:
         return []
     threshold = node.get("threshold", "min_score")
@@ -375,6 +378,17 @@ def _prompt(node: SourceValue, background: Background) -> str:
     return _PLACEHOLDER.sub(renamed, text)
 
 
+def _relevance(assertion: _Assertion) -> Checks:
+    """``conversation-relevance``: window by window; promptfoo's own threshold is 0."""
+    threshold = assertion.node.get("threshold").number()
+    made: Check = {"threshold": 0} if assertion.background.promptfoo else {}
+    if threshold is not None and 0 <= threshold <= 1:
+        made["threshold"] = threshold
+    if windows := assertion.node.get("config").get("windowSize", "window_size").number():
+        made["window_size"] = int(windows)
+    return [{"relevance": made}]
+
+
 def _asked(assertion: _Assertion, sentence: str) -> Checks:
     """A sentence for a judge; ``{}`` stands for the value."""
     texts = assertion.texts() if "{}" in sentence else [""]
@@ -406,6 +420,7 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "token-usage": (_limits, *_LIMITS),
     "execution-metrics": (_limits, *_LIMITS),
     **dict.fromkeys(("llm-rubric", "agent-rubric", "rubrics", "llm-judge", "g-eval"), (_rubric,)),
+    "conversation-relevance": (_relevance,),
     "model-graded-closedqa": (_asked, "{}"),
     "factuality": (_asked, _FACTS),
     "model-graded-factuality": (_asked, _FACTS),

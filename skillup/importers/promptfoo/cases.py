@@ -20,7 +20,7 @@ from skillup.importers.promptfoo.assertions import (
     convert_assertions,
     criteria_of,
 )
-from skillup.importers.source import JSON_LINES
+from skillup.importers.source import JSON_LINES, parse_source
 from skillup.importers.values import SourceValue, TemplateScope, as_text
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
@@ -28,8 +28,9 @@ _READ = {".yaml", ".yml", ".json", *JSON_LINES}
 _CRITERIA = ("criteria", "expected_outcome", "outcome")
 _HISTORY = "_conversation"
 _PAIRS = (("user", "input"), ("assistant", "output"))
-_FILE = re.compile(r"[\w./ -]+\.(?:json|txt|md|j2|njk|js|mjs|cjs|ts|py)(?::\w+)?")
+_FILE = re.compile(r"[\w./ -]+\.(?:jsonl?|ya?ml|txt|md|j2|njk|js|mjs|cjs|ts|py)(?::\w+)?")
 _ENV = re.compile(r"\{\{-?\s*env\.([A-Za-z_]\w*)\s*-?\}\}")
+_SEPARATORS = {".txt": "\n---\n", ".jsonl": "\n"}  # Of several prompts in a file
 Variables = dict[str, SourceValue]
 
 
@@ -77,17 +78,25 @@ def read_prompts(node: SourceValue) -> list[Prompt]:
 def _read(node: SourceValue) -> Iterator[Prompt]:
     inner, name = node, ""
     if isinstance(node.value, dict) and not is_messages(node.value):
-        inner = node.get("raw", "prompt", "content")
-        name = node.get("id", "label").text()
-    inner.use()
-    value = inner.value
-    if isinstance(value, str) and (value.startswith(files.SCHEME) or _FILE.fullmatch(value)):
-        value = files.read(value, node)
-        value = value.strip() if value is not None else None
-    if value is not None:
-        yield Prompt(inner, name, value)
-    elif not inner:
+        inner = node.get("raw", "prompt", "content", "file", "id")
+        name = node.get("label", "id").text()
+    value, key = inner.value, inner.loc[-1]
+    is_file = isinstance(value, str) and (
+        key == "file" or value.startswith(files.SCHEME) or bool(_FILE.fullmatch(value))
+    )
+    if not inner or (key == "id" and not is_file):
         node.drop("a prompt without a text")
+        return
+    inner.use()
+    found = [value]
+    if is_file:
+        text = (files.read(value, node) or "").strip()
+        if value.endswith((".yaml", ".yml")) and text:
+            found = [parse_source(text, Path(value.removeprefix(files.SCHEME))).data]
+        else:
+            found = list(filter(None, text.split(_SEPARATORS.get(Path(value).suffix, "\0"))))
+    for value in found:
+        yield Prompt(inner, name, value)
 
 
 def read_tags(node: SourceValue) -> list[str]:
@@ -294,13 +303,21 @@ class CaseBuilder:
         case.turns.append(turn)
         # Promptfoo's `_conversation` as a test writes it; a prompt that uses it has the agent's.
         past = self.scope.variables.get(_HISTORY, self.node.nothing)
-        if self.prompt is not None and not self.prompt.continues:
-            case.history += [
-                {"role": role, "content": text}
-                for pair in past.elements()
-                for role, key in _PAIRS
-                if (text := pair.get(key).text())
-            ]
+        if self.prompt is None or self.prompt.continues:
+            return
+        took_place = [
+            {"role": role, "content": text}
+            for pair in past.elements()
+            for role, key in _PAIRS
+            if (text := pair.get(key).text())
+        ]
+        checks = turn["assertions"]
+        if took_place and checks and all("relevance" in check for check in checks):
+            # That is what `conversation-relevance` looks at, in place of the answer.
+            case.history, case.took_place = took_place, True
+            past.changed("a conversation that took place", "it is judged; nothing is sent")
+        else:
+            case.history += took_place
 
     def _read_conversation(self) -> None:
         """AgentV's conversation mode: turns, each with its own expectations."""
@@ -309,6 +326,8 @@ class CaseBuilder:
         if not isinstance(turns.value, list) or not turns.value:
             raise (turns or node).refuse("a conversation without turns", "list at least one turn")
         case.conversation = True
+        if expected := self._expected():
+            expected.lost("an expected output beside `turns`", "left out: give each turn its own")
         if node.get("input") or "input" in self.scope.variables:
             given = self._read_input()
             case.system, case.history = given.system, given.history
