@@ -129,6 +129,25 @@ def test_a_skill_without_skill_file_is_warned_of(tmp_path: Path, stated: str, th
     assert problem.fix == then
 
 
+def test_a_file_that_is_not_there_is_warned_of_at_its_place(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"s/golden/there.txt": "x"})
+    case = """\
+context:
+  fixture: fixtures/none
+  git: {init: true, apply_diff: fixtures/none.patch}
+input: {prompt: hi}
+expect: {golden_file: golden/none.txt}
+assertions:
+  - any_of: [{golden_file: golden/there.txt}, {golden_file: golden/neither.txt}]
+"""
+    assert [(p.severity, p.line, p.message.split()[3]) for p in problems(tmp_path, case)] == [
+        ("warning", 2, "fixtures/none"),
+        ("warning", 3, "fixtures/none.patch"),
+        ("warning", 5, "golden/none.txt"),
+        ("warning", 7, "golden/neither.txt"),
+    ]
+
+
 CAPTURED = (
     "input: {turns: [{content: x, assertions: [FIRST], post_condition: {GATE}, capture: ["
     + KEEP_A

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
@@ -46,6 +44,7 @@ def test_without_a_list_every_yaml_beside_the_suite_and_in_cases_is_a_case(tmp_p
             ".hidden.yaml": "not: [a case",
             "eval-other.yaml": "name: other\n",
             "cases/evaluate.yaml": CASE,
+            "judge.yaml": "# says yes\nrules:\n  - answer: {relevant: true, reason: x}\n",
         },
     )
     assert told(loaded) == []
@@ -144,33 +143,6 @@ def test_depending_on_a_case_that_does_not_validate_is_no_second_problem(tmp_pat
     ]
 
 
-def test_a_suite_that_is_wrong_does_not_hide_what_is_wrong_with_its_cases(tmp_path: Path) -> None:
-    suite = "nmae: d\ncases: {files: [a.yaml, b.yaml, gone.yaml], paralelism: 2}\n"
-    loaded = load(tmp_path, {"eval.yaml": suite, "a.yaml": "imput: x\n", "b.yaml": "a: ["})
-    assert [line.split(": ")[0] for line in told(loaded)] == [
-        "eval.yaml:1:1",
-        "eval.yaml:2:45",
-        "a.yaml:1:1",
-        "b.yaml:1:5",
-    ]
-    assert loaded.suites == ()
-
-
-def test_a_judges_script_beside_the_suite_is_no_case(tmp_path: Path) -> None:
-    make_tree(
-        tmp_path,
-        {
-            "eval.yaml": "name: d\n",
-            "a.yaml": "input: {prompt: x}\nassertions: [{contains: x}]\n",
-            "judge.yaml": "# says yes\nrules:\n  - answer: {relevant: true, reason: x}\n",
-        },
-    )
-
-    (suite,) = load_paths([tmp_path]).or_raise().suites
-
-    assert [case.case.id for case in suite.cases] == ["a"]
-
-
 def test_two_suites_of_one_name_are_a_mistake(tmp_path: Path) -> None:
     files = {f"{place}/eval.yaml": "name: keeper\n" for place in "ab"}
     loaded = load(tmp_path, files | {f"{place}/c.yaml": CASE for place in "ab"}, "a", "b")
@@ -180,23 +152,3 @@ def test_two_suites_of_one_name_are_a_mistake(tmp_path: Path) -> None:
             "give each suite a `name` of its own: results are distinguished by it"
         )
     ]
-
-
-def test_few_modules_of_the_package_are_entered_for_a_small_case(tmp_path: Path) -> None:
-    """What loads a case can be read in an hour."""
-    case = "id: a\ninput: {prompt: hi}\nassertions:\n  - contains: x\n"
-    entered: set[str] = set()
-
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        del argument
-        if event == "call":
-            entered.add(frame.f_globals.get("__name__", ""))
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        loaded = load(tmp_path, {"eval.yaml": "name: d\n", "a.yaml": case}, ".")
-    finally:
-        sys.setprofile(before)
-    assert loaded.problems == ()
-    assert len({name for name in entered if name.startswith("skillup.")}) <= 15

@@ -23,7 +23,13 @@ ROWS = [
     row(False, "max_tokens", 9, SPENT),
     row(False, "max_tokens", 100, UNTOLD, turn=2),
     row(True, "max_cost_usd", 0.01, SPENT),
-    row(True, "max_cost_usd", 0.031, SPENT, turn=None),
+    row(
+        True,
+        "max_cost_usd",
+        0.3,
+        make_record(*(make_turn(cost_usd=c) for c in (0.1, 0.2))),
+        turn=None,
+    ),  # as people count
     row(False, "max_cost_usd", 0.009, SPENT),
     row(False, "max_cost_usd", 0.02, SPENT, turn=None),
     row(False, "max_cost_usd", 1.0, UNTOLD, turn=None),

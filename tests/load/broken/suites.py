@@ -15,6 +15,8 @@ SUITES = [
     ("cases: {defaults: {expect: {must_contian: [x]}}}\n", "1:29", "did you mean `must_contain`?"),
     ("skills: [{pth: a}]\n", "1:11", "did you mean `path`?"),
     ("skills: [{source: git, path: .}]\n", "1:19", "`local_path`"),
+    ("skills:\n    - {}\n", "2:7", "`path` is missing; add it (its directory, relative to"),
+    ("gates: {confidence: 0.9999999999999999}\n", "1:21", "it must be at most 0.999999999"),
     ("engine: {model: x}\n", "1:1", "`name` is missing"),
     ("environment: {env: {HOME: /h}}\n", "1:15", "the agent out of its trial's own home"),  # V19
     ("environment: {network_policy: deny_all}\n", "1:1", "which cannot keep it"),  # F20
