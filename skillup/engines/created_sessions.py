@@ -25,7 +25,6 @@ SessionContent = tuple[Path, Iterable[bytes], Sequence[str]]
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 64
-_LONGEST_ID = 56  # and its number
 
 
 def api_name(text: str) -> str:
@@ -49,21 +48,16 @@ def own_arguments(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[st
 
 
 def with_own_ids(history: Sequence[HistoryItem]) -> list[HistoryItem]:
-    """The history with ids of calls that the models' APIs take: no two calls may have one."""
+    """The history with ids of calls that the models' APIs take: short ones, each once."""
     made: list[HistoryItem] = []
     ids: dict[str, str] = {}  # of the latest call: the results that follow are of that
-    taken: set[str] = set()
+    count = 0
     for item in history:
         calls = []
         for call in item.tool_calls:
-            given = own = _NOT_IN_NAMES.sub("_", call.id)[:_LONGEST_ID] or "_"
-            number = 1
-            while own in taken:
-                number += 1
-                own = f"{given}_{number}"
-            taken.add(own)
-            ids[call.id] = own
-            calls.append(call.model_copy(update={"id": own}))
+            count += 1
+            ids[call.id] = f"call_{count}"
+            calls.append(call.model_copy(update={"id": ids[call.id]}))
         result = item.tool_result
         if result is not None:
             result = result.model_copy(update={"call_id": ids[result.call_id]})

@@ -18,9 +18,7 @@ from skillup.engines.base import SessionRef, TrialContext
 from skillup.engines.codex.engine import Codex
 from skillup.engines.codex.rollout import (
     broken_sandbox,
-    is_user_message,
     read_part,
-    session_file,
 )
 from skillup.engines.codex.seeding import fork_problem, own_call, rollout_rows
 from skillup.engines.codex.transcript import CodexTranscript
@@ -46,9 +44,9 @@ def said(text: str) -> dict[str, Any]:
     return done("UserMessage", content=[{"type": "text", "text": text}])
 
 
-def request(total: int, **usage: int) -> list[dict[str, Any]]:
-    info = {"total_token_usage": {"input_tokens": total, "output_tokens": total // 10}}
-    return [codex_row("token_usage_record", usage=usage), event("token_count", info=info)]
+def total(count: int) -> dict[str, Any]:
+    usage = {"input_tokens": count, "output_tokens": count // 10}
+    return event("token_count", info={"total_token_usage": usage})
 
 
 def run(call_id: str, command: str) -> dict[str, Any]:
@@ -75,7 +73,7 @@ def append(path: Path, *rows: dict[str, Any]) -> int:
 
 def test_what_a_session_holds_after_a_turn_and_what_it_lost(tmp_path: Path) -> None:
     path = write(tmp_path, codex_row("session_meta", id=THREAD), said("one"), said("two"))
-    assert session_file(tmp_path, THREAD) == path
+    assert CODEX.session_file(tmp_path, THREAD) == path
     first = CODEX.fingerprint(path, THREAD)
     append(path, said("three"))
     second = CODEX.fingerprint(path, THREAD)
@@ -95,26 +93,19 @@ def test_what_a_session_holds_after_a_turn_and_what_it_lost(tmp_path: Path) -> N
     assert loss_of(path, first) == f"{held}, and holds {path.stat().st_size} now"
     path.unlink()
     assert "its file is gone" in (loss_of(path, first) or "")
-    assert CODEX.fingerprint(session_file(tmp_path, THREAD), THREAD) is None
+    assert CODEX.fingerprint(CODEX.session_file(tmp_path, THREAD), THREAD) is None
 
 
 def test_the_tokens_of_a_turn_are_its_own(tmp_path: Path) -> None:
-    """As its requests say it; else the running total less that before; else unknown."""
-    path = write(tmp_path, *request(100, input_tokens=100, output_tokens=10))
-    third = append(path, *request(230, input_tokens=30, output_tokens=3))
-    append(path, *request(270, input_tokens=40, output_tokens=4, cached_input_tokens=5))
-    usage = read_part(path, third).usage
-    assert usage
-    assert (usage.input_tokens, usage.output_tokens, usage.requests) == (70, 7, 2)
-    assert (usage.cached_input_tokens, usage.reasoning_tokens) == (5, None)
-    path = write(tmp_path, request(200)[1])
+    """The running total less that before; unknown if it was set back."""
+    path = write(tmp_path, total(200))
     first = read_part(path, 0).usage
-    own = read_part(path, append(path, request(230)[1], request(270)[1])).usage
+    own = read_part(path, append(path, total(230), total(270))).usage
     assert own
     assert first
-    assert (own.input_tokens, own.output_tokens, own.requests) == (70, 7, None)
+    assert (own.input_tokens, own.output_tokens, own.cached_input_tokens) == (70, 7, None)
     assert first.input_tokens == 200
-    back = read_part(path, append(path, request(100)[1])).usage
+    back = read_part(path, append(path, total(100))).usage
     assert back
     assert back.input_tokens is None
     assert read_part(path, append(path, said("two"))).usage is None
@@ -219,6 +210,7 @@ def as_tuple(entry: SessionEntry) -> tuple[str, ...]:
 @given(histories())
 def test_any_history_is_read_as_it_was_given(history: list[HistoryItem]) -> None:
     rows = rows_of(history)
+    history = with_own_ids(history)
     log, entries = read(rows)
 
     expected: list[tuple[str, ...]] = []
@@ -235,7 +227,7 @@ def test_any_history_is_read_as_it_was_given(history: list[HistoryItem]) -> None
     assert log.summary.session_id == THREAD
     assert [row["ordinal"] for row in rows] == list(range(len(rows)))
     assert {row["timestamp"] for row in rows} == {NOW}
-    assert sum(map(is_user_message, rows)) == messages
+    assert sum(map(CODEX.is_user_message, rows)) == messages
     assert rows[0]["type"] == "session_meta"
     assert all(row["type"] != "turn_context" for row in rows)
 
@@ -320,7 +312,7 @@ def test_a_history_is_one_private_file_or_is_refused(trial: TrialContext) -> Non
     unknown = anyio.run(CODEX.seed, HISTORY, replace(trial, version=None))
     made = anyio.run(CODEX.seed, HISTORY, trial)
     assert made.session == SessionRef(trial.session_id)
-    path = session_file(home_of(trial), trial.session_id)
+    path = CODEX.session_file(home_of(trial), trial.session_id)
     assert path
     assert made.fingerprint
     assert (made.fingerprint.seeded, made.fingerprint.messages) == (True, 1)
@@ -352,8 +344,8 @@ def test_a_fork_has_the_parents_rows_under_its_own_id_and_the_parent_stays(
     assert gone.error
     assert gone.error.kind == "session_lost"
     assert (forked.error, forked.session) == (None, SessionRef(child.session_id))
-    source = session_file(home_of(trial), trial.session_id)
-    copy = session_file(home_of(child), child.session_id)
+    source = CODEX.session_file(home_of(trial), trial.session_id)
+    copy = CODEX.session_file(home_of(child), child.session_id)
     assert source
     assert copy
     assert forked.fingerprint == CODEX.fingerprint(copy, child.session_id)
@@ -368,4 +360,4 @@ def test_a_fork_has_the_parents_rows_under_its_own_id_and_the_parent_stays(
     assert by_codex.error
     assert by_codex.error.kind == "unsupported"
     assert "in another file" in by_codex.error.message
-    assert session_file(home_of(child), child.session_id) is None
+    assert CODEX.session_file(home_of(child), child.session_id) is None

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from skillup.engines.base import Engine
 from skillup.engines.claude_code.engine import ClaudeCode
-from skillup.engines.claude_code.session import session_file as claude_session_file
+from skillup.engines.cli_runner import CliEngine
 from skillup.engines.codex.engine import Codex
-from skillup.engines.codex.rollout import session_file as codex_session_file
 from skillup.schema.profile import Profile
 from tests.support.engine_turns import Conversation, make_trial
 
@@ -53,8 +52,8 @@ def file_of(conversation: Conversation) -> Path:
     """The session's file after the latest turn."""
     session = conversation.outcomes[-1].session
     assert session is not None
-    is_claude = conversation.engine.name == "claude_code"
-    find = claude_session_file if is_claude else codex_session_file
-    path = find(state_of(conversation), session.id)
+    engine = conversation.engine
+    assert isinstance(engine, CliEngine)
+    path = engine.session_file(state_of(conversation), session.id)
     assert path is not None
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import re
@@ -134,7 +135,9 @@ class ClaudeCode(WritingCliEngine):
         return ClaudeEvents(trial.progress)
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        return session.session_file(engine_home, session_id)
+        """Its folder is not computed: the workspace may have been elsewhere."""
+        found = (engine_home / "projects").glob(f"*/{glob.escape(session_id)}.jsonl")
+        return min(found, default=None)
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         return session.is_user_message(row)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import glob
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -20,13 +20,6 @@ from skillup.schema.check_specs import ToolKind
 from skillup.schema.record import HistoryItem, ToolCall
 
 _LONGEST_SLUG = 200
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
-
-
-def session_file(engine_home: Path, session_id: str) -> Path | None:
-    """The session's file. The slug is not computed: the workspace may have been elsewhere."""
-    found = (engine_home / "projects").glob(f"*/{glob.escape(session_id)}.jsonl")
-    return min(found, default=None)
 
 
 def is_user_message(entry: dict[str, Any]) -> bool:
@@ -45,23 +38,14 @@ def is_user_message(entry: dict[str, Any]) -> bool:
 def project_folder(engine_home: Path, workspace: Path) -> Path:
     """Where Claude Code looks for sessions held in `workspace`, a real path; it need not exist.
 
-    Its name: whatever is no ASCII letter or digit becomes a dash; long ones are cut and get a hash.
-    As claude 2.1 does it, in UTF-16 units: an emoji becomes two dashes.
+    Its name: whatever is no ASCII letter or digit becomes a dash, an emoji two (it is two units of
+    UTF-16). Raises UnwritableError for a long one, which Claude Code would cut.
     """
-    data = str(workspace).encode("utf-16-le", "surrogatepass")
-    units = [data[n] | data[n + 1] << 8 for n in range(0, len(data), 2)]
-    slug = "".join(chr(u) if u < 128 and chr(u).isalnum() else "-" for u in units)
+    path = str(workspace)
+    slug = re.sub("[^a-zA-Z0-9]", lambda found: "-" * (1 + (found[0] > "\uffff")), path)
     if len(slug) > _LONGEST_SLUG:
-        # 31 times the hash so far, plus the next unit, in signed 32 bits; its amount in base 36.
-        value = 0
-        for unit in units:
-            value = (value * 31 + unit) & 0xFFFFFFFF
-        value = (1 << 32) - value if value >> 31 else value
-        digits = "" if value else "0"
-        while value:
-            value, digit = divmod(value, 36)
-            digits = _DIGITS[digit] + digits
-        slug = f"{slug[:_LONGEST_SLUG]}-{digits}"
+        what = f"the workspace's path is longer than {_LONGEST_SLUG} characters"
+        raise UnwritableError("setup", f"{what}: {path}")
     return engine_home / "projects" / slug
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import re
 from base64 import urlsafe_b64decode
@@ -149,13 +150,18 @@ class Codex(WritingCliEngine):
         return CodexEvents(trial.workspace, trial.progress)
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
-        return rollout.session_file(engine_home, session_id)
+        pattern = f"rollout-*-{glob.escape(session_id)}.jsonl"
+        return min((engine_home / "sessions").rglob(pattern), default=None)
 
     def session_files(self, engine_home: Path) -> Collection[Path]:
         return set((engine_home / "sessions").rglob("rollout-*.jsonl"))
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
-        return rollout.is_user_message(row)
+        """Of threads of both formats."""
+        payload = as_dict(row.get("payload"))
+        kind, item = payload.get("type"), as_dict(payload.get("item"))
+        sent = kind == "item_completed" and item.get("type") == "UserMessage"
+        return row.get("type") == "event_msg" and (sent or kind == "user_message")
 
     def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
         if profile.base_url:

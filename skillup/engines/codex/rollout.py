@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import glob
 import re
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from skillup.engines.codex.transcript import (
     OUTPUTS,
-    USAGE_NAMES,
     CodexTranscript,
     output_of,
     total_of,
 )
-from skillup.engines.events import as_dict, as_text, content_text, counts
+from skillup.engines.events import as_dict, as_text, content_text
 from skillup.engines.session_entries import EntryLog
 from skillup.engines.session_files import rows_of
 from skillup.schema.record import TranscriptItem, Usage
@@ -39,33 +36,17 @@ class RolloutPart:
 
     model: str | None = None
     version: str | None = None
-    usage: Usage | None = None
+    usage: Usage | None = None  # The thread's running total less that before
     loaded_skills: list[str] = field(default_factory=list)
     """Skills that a `$name` in the prompt loaded."""
     refused: list[TranscriptItem] = field(default_factory=list)
     """Calls that the event stream does not show, and what codex answered the model."""
 
 
-def session_file(engine_home: Path, thread_id: str) -> Path | None:
-    """The session's file; None if there is none."""
-    pattern = f"rollout-*-{glob.escape(thread_id)}.jsonl"
-    return min((engine_home / "sessions").rglob(pattern), default=None)
-
-
-def is_user_message(entry: Mapping[str, Any]) -> bool:
-    """Whether a line is the event of a message that somebody sent (threads of both formats)."""
-    payload = as_dict(entry.get("payload"))
-    kind, item = payload.get("type"), as_dict(payload.get("item"))
-    return entry.get("type") == "event_msg" and (
-        kind == "user_message" or (kind == "item_completed" and item.get("type") == "UserMessage")
-    )
-
-
 def read_part(path: Path, offset: int) -> RolloutPart:
     """What stands behind the byte `offset` of a session's file."""
     part = RolloutPart()
     calls: dict[str, list[dict[str, Any]]] = {}
-    requests: list[dict[str, int]] = []
     total: dict[str, int] = {}
     for row in rows_of(path, start=offset):
         kind, payload = row.get("type"), as_dict(row.get("payload"))
@@ -74,8 +55,6 @@ def read_part(path: Path, offset: int) -> RolloutPart:
             part.version = as_text(payload.get("cli_version")) or None
         elif kind == "turn_context":
             part.model = as_text(payload.get("model")) or None
-        elif kind == "token_usage_record":
-            requests.append(counts(as_dict(payload.get("usage")), USAGE_NAMES))
         elif inner in ("function_call", "custom_tool_call"):
             if payload.get("name") in _WATCHED_CALLS:
                 calls[call_id] = [row]
@@ -97,7 +76,13 @@ def read_part(path: Path, offset: int) -> RolloutPart:
         for row in rows if len(rows) > 1 else ():
             transcript.feed(row)
     part.refused = [_failed(entry.item) for entry in log.entries]
-    part.usage = _usage(requests, total, path, offset)
+    if total:
+        before: dict[str, int] = {}
+        for row in rows_of(path, offset):
+            before = total_of(row) or before
+        own = {name: count - before.get(name, 0) for name, count in total.items()}
+        # There is no count if the total was set back.
+        part.usage = Usage(**{name: count for name, count in own.items() if count >= 0})
     return part
 
 
@@ -105,25 +90,6 @@ def _failed(item: TranscriptItem) -> TranscriptItem:
     given = item.tool_result
     result = given and given.model_copy(update={"status": "error"})
     return item.model_copy(update={"tool_result": result})
-
-
-def _usage(
-    requests: Sequence[dict[str, int]], total: dict[str, int], path: Path, offset: int
-) -> Usage | None:
-    """The sum over the requests; without them, the thread's running total less that before."""
-    if requests:
-        summed = Counter[str]()
-        for one in requests:
-            summed.update(one)
-        return Usage(**summed, requests=len(requests))
-    if not total:
-        return None
-    before: dict[str, int] = {}
-    for row in rows_of(path, offset):
-        before = total_of(row) or before
-    own = {name: count - before.get(name, 0) for name, count in total.items()}
-    # There is no count if the total was set back.
-    return Usage(**{name: count for name, count in own.items() if count >= 0})
 
 
 def broken_sandbox(items: Collection[TranscriptItem]) -> str | None:
