@@ -93,7 +93,7 @@ def _overall(trials: Iterable[Grade]) -> Overall | None:
     passed, verdicts = map(sum, zip(*counts, strict=True))
     low, high = interval
     return Overall(
-        passed=passed, held=verdicts, rate=passed / verdicts, low=low, high=high, cases=len(cases)
+        passed=passed, judged=verdicts, rate=passed / verdicts, low=low, high=high, cases=len(cases)
     )
 
 
@@ -149,8 +149,8 @@ def _reliability(
     )
 
 
-def _at_k(passed: int, held: int) -> list[AtK]:
-    return [AtK(**one._asdict()) for one in at_each_k(passed, held)]
+def _at_k(passed: int, judged: int) -> list[AtK]:
+    return [AtK(**one._asdict()) for one in at_each_k(passed, judged)]
 
 
 def _turn(number: int, verdicts: Sequence[Grade], suites: Mapping[str, Any]) -> TurnReliability:
@@ -160,8 +160,8 @@ def _turn(number: int, verdicts: Sequence[Grade], suites: Mapping[str, Any]) -> 
         for turn in turns_of(trial):
             if turn.turn_number == number:
                 owner = (key_of(trial), trial.trial)
-                if turn.held_by is not None:
-                    owner = planned_key(turn.held_by, suites)
+                if turn.counted_by is not None:
+                    owner = planned_key(turn.counted_by, suites)
                 turns.setdefault(owner, turn)
     passed = sum(map(_passed, turns.values()))
     firsts = [

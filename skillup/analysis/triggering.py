@@ -69,7 +69,7 @@ def skill_uses(grade: Grade) -> Iterator[SkillUse]:
 
 def _all_of(grade: Grade) -> Iterator[SkillUse]:
     for turn in grade.turns:
-        if turn.held_by is None:
+        if turn.counted_by is None:
             # Not only what decided: a follow-up that heals a turn is not what the user asked first.
             for checks in (turn.checks, *(follow_up.checks for follow_up in turn.follow_ups)):
                 yield from _expectations(checks, required=True)

@@ -17,12 +17,12 @@ from skillup.stats.paired import interval_of_mean, mean_difference
 from skillup.stats.proportions import Interval, wilson
 
 
-def rate_of(passed: int, held: int, confidence: float) -> Rate:
-    """`passed` of `held`, with Wilson's interval; nothing but the counts if `held` is 0."""
-    if not held:
-        return Rate(passed=0, held=0, rate=None, low=None, high=None)
-    low, high = wilson(passed, held, confidence)
-    return Rate(passed=passed, held=held, rate=passed / held, low=low, high=high)
+def rate_of(passed: int, judged: int, confidence: float) -> Rate:
+    """`passed` of `judged`, with Wilson's interval; nothing but the counts if `judged` is 0."""
+    if not judged:
+        return Rate(passed=0, judged=0, rate=None, low=None, high=None)
+    low, high = wilson(passed, judged, confidence)
+    return Rate(passed=passed, judged=judged, rate=passed / judged, low=low, high=high)
 
 
 def mean_known(values: Iterable[float | None]) -> float | None:

@@ -143,7 +143,7 @@ class StopPolicy:
 
 def _used(record: Record, judging: Judging | None) -> Iterator[_Usage]:
     """By agent, simulated user and judges; turns that another record counts are left out."""
-    own = [turn for turn in record.turns if turn.held_by is None]
+    own = [turn for turn in record.turns if turn.counted_by is None]
     engine = f"the engine {record.engine.profile}"
     for step in (step for turn in own for step in turn.executed()):
         tokens = step.usage.tokens() if step.usage is not None else None

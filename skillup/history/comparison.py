@@ -123,7 +123,7 @@ def _without_verdict(a: CaseTally, b: CaseTally) -> Change:
     states = {a.state, b.state}
     if "absent" in states:
         return "only_in_b" if a.state == "absent" else "only_in_a"
-    return "skipped" if "skip" in states and not states & {"error", "not_held"} else "not_run"
+    return "skipped" if "skip" in states and not states & {"error", "not_started"} else "not_run"
 
 
 def _corrected(
@@ -210,7 +210,7 @@ def unanswered(run: RunOutcomes, later: RunOutcomes) -> set[CaseKey]:
     on, and in any case must not hide that the case passed before.
     """
     cases, judged = by_case(run.trials), {t.key for t in later.trials if t.status in VERDICTS}
-    lost = {key for key, own in cases.items() if own.state in ("error", "not_held")}
+    lost = {key for key, own in cases.items() if own.state in ("error", "not_started")}
     skipped = {key for key, own in cases.items() if own.state == "skip" and key in judged}
     return lost | skipped | {trial.key for trial in later.trials if trial.key not in cases}
 

@@ -17,11 +17,11 @@ from skillup.store import RunDirectory, trials
 from skillup.store.places import HOME_DIRECTORY, check_shape_of_run
 from skillup.store.run_directory import RESULT_FILE, RUN_FILE
 
-Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD"]
-"""A case's status; NOT_HELD: the run had planned the trial, and ended before it."""
+Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN"]
+"""A case's status; NOT_RUN: the run had planned the trial, and ended before it."""
 VERDICTS = ("PASS", "FAIL")
 WITH_SKILL = "with_skill"
-_WORST_FIRST = ("FAIL", "ERROR", "SKIP", "NOT_HELD")
+_WORST_FIRST = ("FAIL", "ERROR", "SKIP", "NOT_RUN")
 _LONGEST_REASON = 500
 _CHOICES = ("cases", "tags", "item", "sample_size", "shard", "engines")
 
@@ -118,7 +118,7 @@ def read_run(path: Path) -> RunOutcomes:
         finished=not missing,
         trials=(
             *map(_outcome, grades),
-            *(TrialOutcome(key, number, "NOT_HELD", reason="not run") for key, number in not_run),
+            *(TrialOutcome(key, number, "NOT_RUN", reason="not run") for key, number in not_run),
         ),
         gates={name: about.get("gates") or {} for name, about in suites.items()},
         until_decided=bool(request.get("until_decided")),
@@ -174,7 +174,7 @@ def workspace_of(path: Path) -> Path:
 
 # The trials of one case in one run, summed up.
 
-State = Literal["pass", "fail", "mixed", "error", "skip", "not_held", "absent"]
+State = Literal["pass", "fail", "mixed", "error", "skip", "not_started", "absent"]
 """The case in a run: all its verdicts, none, or some are PASS; or why there is no verdict."""
 
 
@@ -186,7 +186,7 @@ class CaseTally:
     failed: int = 0
     errors: int = 0
     skipped: int = 0
-    not_held: int = 0
+    not_started: int = 0
     score: float | None = None
     cost_usd: float | None = None  # Of the trials whose cost is known
     duration_ms: float | None = None
@@ -200,7 +200,7 @@ class CaseTally:
     @property
     def not_run(self) -> int:
         """Trials that an error, or the end of the run, kept from a verdict."""
-        return self.errors + self.not_held
+        return self.errors + self.not_started
 
     @property
     def rate(self) -> float | None:
@@ -214,8 +214,8 @@ class CaseTally:
             return "mixed" if self.passed else "fail"
         if self.errors:
             return "error"
-        if self.not_held:
-            return "not_held"
+        if self.not_started:
+            return "not_started"
         return "skip" if self.skipped else "absent"
 
 
@@ -233,7 +233,7 @@ def tally(trials: Iterable[TrialOutcome]) -> CaseTally:
         failed=counts["FAIL"],
         errors=counts["ERROR"],
         skipped=counts["SKIP"],
-        not_held=counts["NOT_HELD"],
+        not_started=counts["NOT_RUN"],
         score=fmean(trial.score for trial in judged) if judged else None,
         cost_usd=fmean(costs) if costs else None,
         duration_ms=fmean(trial.duration_ms for trial in judged) if judged else None,

@@ -124,7 +124,7 @@ class SuiteHistory:
 def _in_one_word(states: set[State]) -> State:
     if states & {"fail", "mixed"}:
         return "mixed" if states & {"pass", "mixed"} else "fail"
-    order: tuple[State, ...] = ("error", "not_held", "pass", "skip")
+    order: tuple[State, ...] = ("error", "not_started", "pass", "skip")
     return next((state for state in order if state in states), "absent")
 
 

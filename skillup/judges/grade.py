@@ -86,7 +86,7 @@ def grade_record(
     error = _error_of(record, turns, conversation)
     verdict = decide(judged, error)
     # What other trials' records count is not counted again.
-    own = [step for turn in record.turns if turn.held_by is None for step in turn.executed()]
+    own = [step for turn in record.turns if turn.counted_by is None for step in turn.executed()]
     same = ("suite", "case_id", "variant", "trial", "attempt", "execution_mode", "session_id")
     return Grade(
         **{name: getattr(record, name) for name in same},
@@ -168,7 +168,7 @@ def _gate_results(
 
 _OF_THE_TURN = (
     *("turn_number", "status", "reason", "source", "content", "response"),
-    *("session_verified", "captures", "held_by"),
+    *("session_verified", "captures", "counted_by"),
 )
 
 
@@ -296,7 +296,7 @@ def _simulated(record: Record) -> Simulated | None:
     if not turns and end is None:
         return None
     # What is shared with a fork's parent is counted there.
-    parts = [turn.simulator for turn in turns if turn.held_by is None]
+    parts = [turn.simulator for turn in turns if turn.counted_by is None]
     infos = [i for i in [*parts, end.info if end is not None else None] if i is not None]
     return Simulated(
         messages=sum(turn.started_at is not None for turn in turns),

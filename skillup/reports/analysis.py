@@ -79,7 +79,7 @@ def trial_sheet(view: RunView, rows: Sequence[Row]) -> Sheet:
 
 def _planned(case: CaseReliability) -> int:
     saved = case.decision.saved if case.decision is not None else 0
-    return case.rate.held + case.error + case.skip + case.not_run + saved
+    return case.rate.judged + case.error + case.skip + case.not_run + saved
 
 
 def _without_verdict(case: CaseReliability) -> str:
@@ -102,7 +102,7 @@ def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Itera
     if not repeated:
         return
     # A k that says more than whether all passed: half of the trials, but not less than 2.
-    verdicts = [case.rate.held for case in repeated if case.rate.held > 1]
+    verdicts = [case.rate.judged for case in repeated if case.rate.judged > 1]
     k = min(_LARGEST_K, max(2, min(verdicts) // 2)) if verdicts else None
     decided = any(case.decision is not None for case in repeated)
     lost = any(map(_without_verdict, repeated))
@@ -123,8 +123,8 @@ def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Itera
             word, style = _DECIDED[case.decision.verdict]
             row.append(Cell(f"{word} {percent(case.decision.threshold).text}", style))
         row += [Cell(_without_verdict(case), "magenta")] * lost
-        all_passed = case.rate.passed == case.rate.held and not _without_verdict(case)
-        sheet.add(row, dull=all_passed or not (case.rate.held or case.error or case.skip))
+        all_passed = case.rate.passed == case.rate.judged and not _without_verdict(case)
+        sheet.add(row, dull=all_passed or not (case.rate.judged or case.error or case.skip))
     flaky = [f"{names.row(case)} ({passed(case.rate).text})" for case in repeated if case.flaky]
     if flaky:
         sheet.lines.append(Cell(f"flaky: {listed(flaky[:_FLAKY_NAMED], len(flaky))}", "yellow"))
@@ -260,7 +260,7 @@ def _engine_sheet(
     counts = []
     for engine in engines:
         rates = [case.rate for case in cases if case.engine == engine]
-        counts.append((sum(rate.passed for rate in rates), sum(rate.held for rate in rates)))
+        counts.append((sum(rate.passed for rate in rates), sum(rate.judged for rate in rates)))
     passes = [Cell(f"{p}/{n}") if n else NONE for p, n in counts]
     sheet.rows.append([Cell("passed", "bold"), *passes])
     sheet.rows.append([Cell("rate", "bold"), *(percent(p / n if n else None) for p, n in counts)])
@@ -277,7 +277,7 @@ def _engine_sheet(
 def _matrix_cell(case: CaseReliability) -> Cell:
     """``✓ 3/3``, ``~ 2/3``, ``✗ 0/3``; errors among them are named; E: no verdict for errors."""
     rate = case.rate
-    if not rate.held:
+    if not rate.judged:
         return Cell("E", "magenta") if case.error else Cell("-" if case.skip else "?", "dim")
     shown = passed(rate)
     mark = {"green": "✓", "yellow": "~", "red": "✗"}[shown.style]

@@ -81,7 +81,7 @@ def _judged_in_both(comparison: Comparison) -> list[CaseChange]:
 
 
 def _cost(comparison: Comparison) -> str:
-    ran = [trial for trial in comparison.b.trials if trial.status not in ("SKIP", "NOT_HELD")]
+    ran = [trial for trial in comparison.b.trials if trial.status not in ("SKIP", "NOT_RUN")]
     known = [trial.cost_usd for trial in ran if trial.cost_usd is not None]
     if not known:
         return "what the agent cost in B is not known"
@@ -100,7 +100,7 @@ def _missing(comparison: Comparison) -> Iterator[str]:
         yield f"{len(alone)} {has} a verdict only in B ({failed} failed)"
     statuses = [trial.status for trial in comparison.b.trials]
     lost = {
-        "not run": statuses.count("ERROR") + statuses.count("NOT_HELD"),
+        "not run": statuses.count("ERROR") + statuses.count("NOT_RUN"),
         "skipped": statuses.count("SKIP"),
     }
     for what, number in lost.items():
@@ -167,7 +167,7 @@ def how_sure(case: CaseChange) -> str:
 # As JSON: `skillup compare --json` and `skillup trends --json`. What is not known is null.
 
 _TALLY = (
-    *("passed", "judged", "errors", "not_held", "skipped"),
+    *("passed", "judged", "errors", "not_started", "skipped"),
     *("score", "cost_usd", "duration_ms", "reason"),
 )
 

@@ -54,10 +54,10 @@ class Sheet:
 
 def passed(rate: Rate) -> Cell:
     """``2/3``, in the colour of what that means."""
-    if not rate.held:
+    if not rate.judged:
         return NONE
-    style = "green" if rate.passed == rate.held else "yellow" if rate.passed else "red"
-    return Cell(f"{rate.passed}/{rate.held}", style)
+    style = "green" if rate.passed == rate.judged else "yellow" if rate.passed else "red"
+    return Cell(f"{rate.passed}/{rate.judged}", style)
 
 
 def percent(share: float | None) -> Cell:

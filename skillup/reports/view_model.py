@@ -261,7 +261,7 @@ def decided_words(cases: Sequence[CaseReliability]) -> str | None:
         fewest = f"{counts[0]} to " if counts[0] != counts[-1] else ""
         parts.append(f"decided after {fewest}{count(counts[-1], 'trial')}")
     saved = sum(test.saved for test in tests)
-    run = sum(case.rate.held + case.error + case.skip + case.not_run for case in cases)
+    run = sum(case.rate.judged + case.error + case.skip + case.not_run for case in cases)
     if saved:
         parts.append(f"{saved} of {run + saved} trials {_were(saved)} not needed")
     undecided = sum(test.verdict == "undecided" for test in tests)

@@ -17,8 +17,8 @@ class Rate(Model):
     """How often something passed, and where its true rate lies (Wilson's interval)."""
 
     passed: int = Field(description="Passes.")
-    held: int = Field(description="Verdicts.")
-    rate: float | None = Field(description="passed / held; None if there is no verdict.")
+    judged: int = Field(description="Verdicts.")
+    rate: float | None = Field(description="passed / judged; None if there is no verdict.")
     low: float | None = Field(description="The interval's lower end.")
     high: float | None = Field(description="The interval's upper end.")
 

@@ -123,7 +123,7 @@ class TurnGrade(Model):
     post_condition_passed: bool | None = Field(description="None: not evaluated.")
     session_verified: bool | None = Field(description="None: there were no earlier turns.")
     captures: dict[str, str] = Field({}, description="Variables taken out of the turn.")
-    held_by: str | None = optional("The job that counts a shared turn.")
+    counted_by: str | None = optional("The job that counts a shared turn.")
     checks: list[CheckResult] = Field([], description="The gate's and the assertions' results.")
     follow_ups: list[FollowUpGrade] = Field([], description="Messages of failed checks.")
     passed_on: str | None = optional("The follow-up whose checks passed.")

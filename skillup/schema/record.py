@@ -219,7 +219,7 @@ class TurnRecord(Model):
     process: ProcessInfo | None = optional("How the agent's process went.")
     error: TurnError | None = optional("Why the turn could not be run.")
     simulator: SimulatorInfo | None = optional("What writing the message took.")
-    held_by: str | None = optional("The job that ran a shared turn.")
+    counted_by: str | None = optional("The job that ran a shared turn.")
     asked_by: list[int] = Field([], description="A follow-up's place among the assertions.")
     follow_ups: list[TurnRecord] = Field([], description="Messages of failed checks.")
 
@@ -403,7 +403,7 @@ class Checkpoint(Model):
     )
     asked_sha256: str = Field(description="Over the case and the engine, as they were asked for.")
     elapsed_ms: int = Field(description="Of the trial so far, preparation included.")
-    held_seconds: float = Field(description="Of the conversation's own time limit.")
+    elapsed_seconds: float = Field(description="Of the conversation's own time limit.")
     uncounted: int = Field(0, description="Attempts so far that no `retry_policy` counts.")
 
 

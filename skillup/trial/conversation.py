@@ -136,7 +136,7 @@ class LiveConversation:
             workspace_sha256=backup.workspace,
             asked_sha256=request_digest(request),
             elapsed_ms=round(elapsed * 1000),
-            held_seconds=self.used_seconds(),
+            elapsed_seconds=self.used_seconds(),
         )
         await anyio.to_thread.run_sync(request.checkpoint, checkpoint)
 

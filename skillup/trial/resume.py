@@ -78,7 +78,7 @@ async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | 
         with_unanswered(case.input.all_turns(), past.unanswered),
         dict(checkpoint.variables),
         tuple(done),
-        checkpoint.held_seconds,
+        checkpoint.elapsed_seconds,
         checkpoint.elapsed_ms,
         record.judging,
     )

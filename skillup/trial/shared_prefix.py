@@ -37,7 +37,7 @@ _INHERITED = (
 class SharedPrefix:
     """A conversation as far as it is shared; nothing more is sent in it.
 
-    Its turns are counted by one of the records that have them; in the others they are `held_by`
+    Its turns are counted by one of the records that have them; in the others they are `counted_by`
     the `owner`, that record's job.
     """
 
@@ -57,8 +57,8 @@ class SharedPrefix:
         turns = self.conversation.turns if self.conversation is not None else []
         return [
             turn
-            if owner is None or turn.held_by is not None or turn.status == "skipped"
-            else turn.model_copy(update={"held_by": owner})
+            if owner is None or turn.counted_by is not None or turn.status == "skipped"
+            else turn.model_copy(update={"counted_by": owner})
             for turn in turns
         ]
 

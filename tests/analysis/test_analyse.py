@@ -34,7 +34,7 @@ def test_a_decision_is_told_where_the_run_asked_for_one() -> None:
     (case,) = analyse(result, info("c", until_decided=True)).cases
     assert case.decision is not None
     assert (case.decision.verdict, case.decision.threshold) == ("above", 0.5)
-    assert case.decision.trials < case.rate.held == 19
+    assert case.decision.trials < case.rate.judged == 19
     assert (case.decision.saved, case.not_run) == (1, 0)
     (case,) = analyse(result, info("c", until_decided=True, pass_rate=0.99)).cases
     assert case.decision is not None
@@ -46,7 +46,7 @@ def test_cases_that_cannot_be_told_apart_are_not_said_to_be_undecided() -> None:
 
     (case,) = analyse(result, info("c", until_decided=True)).cases
 
-    assert (case.rate.held, case.decision) == (40, None)
+    assert (case.rate.judged, case.decision) == (40, None)
 
 
 def test_an_engine_is_summed_up_over_its_verdicts_with_the_skill() -> None:
@@ -59,7 +59,7 @@ def test_an_engine_is_summed_up_over_its_verdicts_with_the_skill() -> None:
     ]
     (column,) = analyse(a_result(grades), {}).engines
 
-    assert (column.rate.passed, column.rate.held, column.error) == (1, 2, 1)
+    assert (column.rate.passed, column.rate.judged, column.error) == (1, 2, 1)
     assert (column.score, column.turns, column.tokens) == (0.5, 1, 12)
     assert (column.cost_usd, column.duration_ms) == (0.5, 1000)
 
@@ -83,7 +83,7 @@ def test_trials_of_the_same_cases_do_not_make_it_surer_than_the_cases_are() -> N
     found = overall(*cases)
     assert found.low is not None
     assert found.high is not None
-    assert (found.held, found.cases, found.rate) == (40, 8, 0.5)
+    assert (found.judged, found.cases, found.rate) == (40, 8, 0.5)
     assert found.low < low - 0.1
     assert found.high > high + 0.1
 
@@ -96,7 +96,7 @@ def test_it_is_of_trials_with_the_skill_and_a_case_on_two_engines_is_one() -> No
     ]
     found = analyse(a_result(grades), {}).overall
     assert found is not None
-    assert (found.passed, found.held, found.cases) == (2, 4, 1)
+    assert (found.passed, found.judged, found.cases) == (2, 4, 1)
 
 
 # How often a case passes, in whole and turn by turn.
@@ -124,7 +124,7 @@ def conversation(trial: int, turns: str) -> Grade:
 def test_rates_are_over_verdicts_and_the_rest_is_counted_apart() -> None:
     case = only(*grades_of("c", "ppfes"), not_run=["c/e/with_skill/6", "c/e/with_skill/7"])
 
-    assert (case.rate.passed, case.rate.held, case.rate.rate) == (2, 3, 2 / 3)
+    assert (case.rate.passed, case.rate.judged, case.rate.rate) == (2, 3, 2 / 3)
     assert (case.rate.low, case.rate.high) == wilson(2, 3)
     assert (case.error, case.skip, case.not_run) == (1, 1, 2)
     assert case.flaky
@@ -134,7 +134,7 @@ def test_the_curve_falls_where_a_trial_first_failed() -> None:
     case = only(*(conversation(n, t) for n, t in enumerate(["ppp", "pfp", "pff", "pp-"], 1)))
 
     assert [turn.rate.passed for turn in case.turns] == [4, 2, 2]
-    assert [turn.rate.held for turn in case.turns] == [4, 4, 3]
+    assert [turn.rate.judged for turn in case.turns] == [4, 4, 3]
     assert [turn.first_failures for turn in case.turns] == [0, 2, 0]
     assert [turn.unfailed for turn in case.turns] == [1, 0.5, 0.5]
 
@@ -150,11 +150,11 @@ def test_a_turn_that_failed_its_gate_or_any_check_did_not_pass() -> None:
 
 def test_a_turn_that_trials_share_counts_once() -> None:
     own = a_grade("c", "p", 1, turns=[a_turn(1), a_turn(2)])
-    shared = a_turn(1, held_by="c/e/with_skill/1")
+    shared = a_turn(1, counted_by="c/e/with_skill/1")
     others = [a_grade("c", "f", n, turns=[shared, a_turn(2, passed=False)]) for n in (2, 3)]
     case = only(own, *others)
 
-    assert [turn.rate.held for turn in case.turns] == [1, 3]
+    assert [turn.rate.judged for turn in case.turns] == [1, 3]
     assert [turn.unfailed for turn in case.turns] == [1, 1 / 3]
 
 
@@ -270,7 +270,10 @@ def test_a_trial_is_one_observation_for_each_skill_and_expectation() -> None:
 
 
 def test_checks_of_turns_count_and_those_of_shared_turns_count_once() -> None:
-    own, shared = a_turn(1, checks=[used()]), a_turn(1, checks=[used()], held_by="c/e/with_skill/1")
+    own, shared = (
+        a_turn(1, checks=[used()]),
+        a_turn(1, checks=[used()], counted_by="c/e/with_skill/1"),
+    )
     assert seen(turns=[own]) == {("x", True, True)}
     assert seen(turns=[shared]) == set()
 

@@ -68,7 +68,7 @@ def test_a_case_without_a_verdict_in_one_variant_is_named_and_not_counted(withou
     assert found[None].not_counted == ["b"]
     assert (found[None].uplift, found[None].cases) == (1, 1)
     assert found["b"].uplift is found["b"].low is found["b"].p is None
-    assert found["b"].with_skill.held == 2
+    assert found["b"].with_skill.judged == 2
 
 
 def test_what_trials_took_is_told_over_cases_that_tell_it_in_both() -> None:

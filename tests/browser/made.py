@@ -49,7 +49,7 @@ def turn(number: int) -> dict[str, Any]:
         "content_parts": [{"text": f"Question {number}?", "variable": None}],
         "response": answer, "model": "scripted", "started_at": None, "duration_ms": 200,
         "cost_usd": 0.002, "usage": {"input_tokens": 900, "output_tokens": 100},
-        "session_id": None, "session_verified": True, "held_by": None,
+        "session_id": None, "session_verified": True, "counted_by": None,
         "items": [call, {"type": "message", "text": answer, "agent": None}], "captures": [],
         "changes": None, "checks": [check], "post_condition_passed": None, "error": None,
         "notes": [], "follow_ups": [], "raw": [], "score": 1.0, "passed_on": None,

@@ -14,8 +14,8 @@ from tests.browser.pages import Opened, address_of
 from tests.browser.test_print import printed
 
 
-def _rate(passed: int, held: int) -> dict[str, float]:
-    return {"passed": passed, "held": held, "rate": passed / held, "low": 0.1, "high": 0.9}
+def _rate(passed: int, judged: int) -> dict[str, float]:
+    return {"passed": passed, "judged": judged, "rate": passed / judged, "low": 0.1, "high": 0.9}
 
 
 def _uplift(engine: str, case: str | None) -> dict[str, Any]:

@@ -50,7 +50,9 @@ def test_what_changed_is_listed_and_a_pair_stands_in_two_columns_aligned_by_turn
     here = str(tour["b"]["n"])
     tour["a"] = {**tour["a"], "status": "PASS", "n": 900}
     for row, (status, passed) in zip(others, (("PASS", 8), ("FAIL", 6), ("FAIL", 0)), strict=False):
-        row.update(change="changed", b={**row["b"], "status": status, "passed": passed, "held": 8})
+        row.update(
+            change="changed", b={**row["b"], "status": status, "passed": passed, "judged": 8}
+        )
     for row in others[3:]:
         row["change"] = "same"
     index["sides"]["rows"] = [tour, *others]

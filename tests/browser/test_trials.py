@@ -16,7 +16,7 @@ from tests.browser.test_print import printed
 
 def rate(case: int) -> dict[str, object]:
     passed = 3 if case == 2 else 5
-    return {"passed": passed, "held": 5, "rate": passed / 5, "low": 0.2, "high": 0.9}
+    return {"passed": passed, "judged": 5, "rate": passed / 5, "low": 0.2, "high": 0.9}
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def seen(open_page: Opener, tmp_path: Path) -> Iterator[Opened]:
         for n in range(1, 4)
     ]  # fmt: skip
     cases.append({**cases[0], "variant": "without_skill", "flaky": True})
-    overall = {"passed": 488, "held": 500, "rate": 0.976, "low": 0.5, "high": 0.99, "cases": 100}
+    overall = {"passed": 488, "judged": 500, "rate": 0.976, "low": 0.5, "high": 0.99, "cases": 100}
     analysis = {"confidence": 0.95, "overall": overall, "cases": cases, "engines": []}
     more: dict[str, Any] = {"analysis": analysis, "warnings": ["the budget cannot be counted"]}
     path = large_report(tmp_path / "report.html", 100, trials=5, **more)

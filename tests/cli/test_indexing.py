@@ -57,6 +57,6 @@ def test_an_index_that_cannot_be_written_is_a_line_and_no_more(project: Project,
 def test_a_resumed_run_is_indexed_once_and_whole(project: Project) -> None:
     project.write(FILES).run("run", ".", "--max-fail", "1", "-j", "1", "-k", "b", "--trials", "2")
     index = project.root / ".skillup/index.sqlite"
-    assert indexed(index) == [("b", "FAIL"), ("b", "NOT_HELD")]
+    assert indexed(index) == [("b", "FAIL"), ("b", "NOT_RUN")]
     project.run("run", "--resume", str(project.latest_run()))
     assert indexed(index) == [("b", "FAIL"), ("b", "FAIL")]

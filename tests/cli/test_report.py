@@ -72,7 +72,7 @@ def test_a_run_without_a_result_has_a_report_all_the_same(project: Project) -> N
     page = page_of(run / "report.html")
     assert page.index["run"]["finished"] is False
     assert page.index["summary"]["fail"] == 1
-    assert page.row("new")["status"] == "NOT_HELD"
+    assert page.row("new")["status"] == "NOT_RUN"
     assert page.row("new")["reason"] == "run, but not judged: `skillup judge RUN`"
     assert page.detail("new")["grade"] is None
     assert "is damaged" in page.detail("stays")["problem"]

@@ -60,7 +60,7 @@ def test_agents_judges_and_users_count_together() -> None:
 
 def test_what_another_record_counts_is_not_counted() -> None:
     stopping = StopPolicy()
-    held = a_turn(1, held_by="c/nightly/with_skill/1", **USED)
+    held = a_turn(1, counted_by="c/nightly/with_skill/1", **USED)
     stopping.count(a_trial(held, a_turn(2, **USED)), None)
     assert stopping.spent() == (0.5, 120)
 

@@ -72,9 +72,9 @@ def test_the_turns_before_a_fork_run_once_and_each_branch_goes_on_from_them(
     assert statuses(outcome) == dict.fromkeys(JOBS, "PASS"), outcome.data
     assert shared_turns(tmp_path) == ["1", "2"]
     records = [record(project, case) for case in JOBS]
-    shared = [[without(turn, "held_by") for turn in one["turns"][:2]] for one in records]
+    shared = [[without(turn, "counted_by") for turn in one["turns"][:2]] for one in records]
     assert shared[0] == shared[1] == shared[2]
-    owners = [[turn["held_by"] for turn in one["turns"]] for one in records]
+    owners = [[turn["counted_by"] for turn in one["turns"]] for one in records]
     job = "c/scripted/with_skill/1"
     assert owners == [[None, None, None], [job, job, None], [job, job, None]]
     assert {one["branch_of"] for one in records} == {"c"}
@@ -164,7 +164,7 @@ def test_a_branch_that_is_tried_again_runs_by_itself(project: Project, tmp_path:
     assert shared_turns(tmp_path) == ["1", "2", "1", "2"]
     one = record(project, "c/agree")
     assert one["attempt"] == 2
-    assert [turn["held_by"] for turn in one["turns"]] == [None, None, None]
+    assert [turn["counted_by"] for turn in one["turns"]] == [None, None, None]
     assert any("ran once more" in note for note in one["notes"])
     # The first attempt's shared turns are counted by one of the others.
     assert outcome.data["summary"]["usage"]["input_tokens"] == 700
@@ -204,7 +204,7 @@ def test_an_interrupted_branch_leaves_no_record_and_runs_later(
     outcome = project.run("run", "--resume", "out", "--json")
     assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")
     # The shared turns ran once more, and it counts them: what ran before is kept as it is.
-    assert [turn["held_by"] for turn in record(project, "c/agree")["turns"]] == [None] * 3
+    assert [turn["counted_by"] for turn in record(project, "c/agree")["turns"]] == [None] * 3
     assert shared_turns(tmp_path) == ["1", "2", "1", "2"]
     assert outcome.data["summary"]["usage"]["input_tokens"] == 700
 
@@ -262,7 +262,7 @@ def test_trials_share_the_turns_before_the_one_they_begin_with(
     assert outcome.data["summary"]["pass"] == 3
     assert shared_turns(tmp_path) == ["one", "two", "three", "three", "three"]
     assert outcome.data["summary"]["usage"]["input_tokens"] == 500
-    owners = [record(project, "c", n)["turns"][1]["held_by"] for n in (1, 2, 3)]
+    owners = [record(project, "c", n)["turns"][1]["counted_by"] for n in (1, 2, 3)]
     assert owners == [None, "c/scripted/with_skill/1", "c/scripted/with_skill/1"]
 
 

@@ -99,8 +99,8 @@ def test_several_engines_have_a_folder_each(tmp_path: Path) -> None:
     project = Project(tmp_path).write(SUITE)
     project.write({"engines/x.yaml": "engine: scripted\n", "engines/y.yaml": "engine: scripted\n"})
     (project.root / "cases").mkdir()
-    held = project.run("run", "s", "-k", "plain", "-e", "x", "-e", "y", "--out", "r")
-    assert held.exit_code == 0, held.stderr
+    done = project.run("run", "s", "-k", "plain", "-e", "x", "-e", "y", "--out", "r")
+    assert done.exit_code == 0, done.stderr
 
     project.run("export", "r", "--format", "anthropic")
 

@@ -71,7 +71,7 @@ def test_what_was_planned_and_not_run_is_named_by_its_case(tmp_path: Path) -> No
     result = a_result([grade()], not_run=[f"label/{JOB}/2"])
     run = read_run(a_run_directory(tmp_path / "run", result, suites=SUITES))
     assert (run.trials[1].key, run.trials[1].trial) == (run.trials[0].key, 2)
-    assert run.trials[1].status == "NOT_HELD"
+    assert run.trials[1].status == "NOT_RUN"
     assert not run.finished
 
 
@@ -83,8 +83,8 @@ def test_a_run_that_was_killed_is_the_grades_of_what_had_finished(tmp_path: Path
     run = read_run(path)
     assert [(t.trial, t.status) for t in run.trials] == [
         (1, "PASS"),
-        (2, "NOT_HELD"),
-        (3, "NOT_HELD"),
+        (2, "NOT_RUN"),
+        (3, "NOT_RUN"),
     ]
     assert len({t.key for t in run.trials}) == 1
 
@@ -174,7 +174,7 @@ def test_together_tallies_are_those_of_all_the_trials(seed: int) -> None:
     ]
     found = together([ABSENT, *map(tally, groups)])
     whole = tally(trial for group in groups for trial in group)
-    for field in ("passed", "failed", "errors", "skipped", "not_held", "state"):
+    for field in ("passed", "failed", "errors", "skipped", "not_started", "state"):
         assert getattr(found, field) == getattr(whole, field)
     for field in ("score", "cost_usd", "duration_ms"):
         assert getattr(found, field) == pytest.approx(getattr(whole, field))

@@ -127,7 +127,7 @@ def test_a_suite_has_numbers_as_its_cases_have() -> None:
     ]
     suite = only(histories(rows_of(*held), SeriesFilter(), 20))
     total = suite.total
-    assert (total.passed, total.judged, total.errors, total.not_held) == (5, 7, 1, 2)
+    assert (total.passed, total.judged, total.errors, total.not_started) == (5, 7, 1, 2)
     assert total.rate == 5 / 7
     assert total.score == pytest.approx(5 / 7)
     assert suite.interval == interval_over_cases([(5, 6), (0, 1)])

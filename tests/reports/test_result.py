@@ -191,7 +191,7 @@ def decided(side: Any, trials: int, saved: int, not_run: int = 0) -> CaseReliabi
     about = Decision(verdict=side, threshold=0.8, error_rate=0.05, trials=trials, saved=saved)
     return CaseReliability(
         suite="s", case_id="c", engine="e", variant="with_skill", not_run=not_run,
-        rate=Rate(passed=trials, held=trials, rate=None, low=None, high=None),
+        rate=Rate(passed=trials, judged=trials, rate=None, low=None, high=None),
         decision=about,
     )  # fmt: skip
 

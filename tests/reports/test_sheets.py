@@ -102,7 +102,7 @@ def test_a_difference_is_taken_before_it_is_rounded(
         with_skill=with_skill, without_skill=without_skill, difference=with_skill - without_skill,
         low=None, high=None, cases=1,
     )  # fmt: skip
-    rate = Rate(passed=1, held=1, rate=1.0, low=0.2, high=1.0)
+    rate = Rate(passed=1, judged=1, rate=1.0, low=0.2, high=1.0)
     more: dict[str, Any] = {name: found}
     uplift = Uplift(
         suite="s", engine="e", case_id=None, cases=1, with_skill=rate, without_skill=rate,

@@ -17,7 +17,7 @@ STATUSES: dict[str, Status] = {
     "f": "FAIL",
     "e": "ERROR",
     "s": "SKIP",
-    "n": "NOT_HELD",
+    "n": "NOT_RUN",
 }
 
 
@@ -67,7 +67,7 @@ def a_run(
         run_id=run_id,
         started_at=started_at or f"2026-01-01T00:00:00.000Z {run_id}",
         path=path,
-        finished=all(trial.status != "NOT_HELD" for trial in trials),
+        finished=all(trial.status != "NOT_RUN" for trial in trials),
         trials=tuple(trials),
         gates={suite: dict(gates or {}) for suite in {trial.key.suite for trial in trials}},
     )

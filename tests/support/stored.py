@@ -38,7 +38,7 @@ def a_checkpoint(**update: object) -> Checkpoint:
         workspace_sha256="0",
         asked_sha256="0",
         elapsed_ms=1,
-        held_seconds=1.0,
+        elapsed_seconds=1.0,
     )
     return made.model_copy(update=update)
 

@@ -72,7 +72,7 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.P
         {
             **head(run),
             "passed": tally.passed,
-            "held": tally.judged,
+            "judged": tally.judged,
             "error": tally.errors,
             "score": tally.score,
         }
@@ -103,7 +103,7 @@ _STATUS: dict[str, page_data.Status] = {
     "mixed": "FAIL",
     "error": "ERROR",
     "skip": "SKIP",
-    "not_held": "NOT_HELD",
+    "not_started": "NOT_RUN",
 }
 
 
@@ -171,7 +171,7 @@ def _change(change: CaseChange) -> page_data.Change:
 def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:
     found: dict[CaseKey, list[PageRow]] = {}
     for row in rows:
-        if row["status"] not in ("NOT_HELD", "NOT_NEEDED", "RUNNING", "WAITING"):
+        if row["status"] not in ("NOT_RUN", "NOT_NEEDED", "RUNNING", "WAITING"):
             key = CaseKey(row["suite"], row["case_id"], row["engine"], row["variant"])
             found.setdefault(key, []).append(row)
     return found
@@ -196,7 +196,7 @@ def _side(tally: CaseTally, row: PageRow | None, shift: int) -> page_data.Side |
         "status": _STATUS[tally.state],
         "score": tally.score,
         "passed": tally.passed,
-        "held": tally.judged,
+        "judged": tally.judged,
         "reason": tally.reason,
         "n": None if row is None else row["n"] + shift,
     }

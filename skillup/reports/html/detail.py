@@ -128,7 +128,7 @@ def _step(
             changes = {**paths, "diff": shortened(turn.changes.diff, limits.text)}
     copied = (
         *("turn_number", "status", "reason", "source", "model", "started_at", "duration_ms"),
-        *("cost_usd", "session_id", "session_verified", "held_by", "post_condition_passed"),
+        *("cost_usd", "session_id", "session_verified", "counted_by", "post_condition_passed"),
     )
     data = {
         **{name: getattr(turn, name) for name in copied},

@@ -24,7 +24,7 @@ from skillup.schema.analysis import Analysis, Decision
 from skillup.schema.grade import CheckResult, Judging, Simulated, Stop, Summary
 from skillup.schema.record import EngineInfo, SimulatedEnd, SkillInfo, ToolResult, Usage
 
-Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_HELD", "NOT_NEEDED", "RUNNING", "WAITING"]
+Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN", "NOT_NEEDED", "RUNNING", "WAITING"]
 TurnStatus = Literal["completed", "failed", "skipped", "error"]
 Change = Literal["newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same"]
 
@@ -100,7 +100,7 @@ class RunMark(TypedDict):
     run_id: str
     started_at: str
     passed: int
-    held: int
+    judged: int
     error: int
     score: float | None
 
@@ -128,7 +128,7 @@ class Side(TypedDict):
     status: Status
     score: float | None
     passed: int
-    held: int
+    judged: int
     reason: str
     n: int | None
 
@@ -293,7 +293,7 @@ class PageTurn(TypedDict):
     usage: Usage | None
     session_id: str | None
     session_verified: bool | None
-    held_by: str | None
+    counted_by: str | None
     items: list[Item]
     captures: list[CaptureData]
     changes: Changes | None

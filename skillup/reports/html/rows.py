@@ -16,7 +16,7 @@ _UNKNOWN = dict.fromkeys(
 
 
 def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> PageRow:
-    """A trial without a grade: NOT_HELD, NOT_NEEDED, RUNNING or WAITING."""
+    """A trial without a grade: NOT_RUN, NOT_NEEDED, RUNNING or WAITING."""
     row = {
         "n": planned.n,
         "job": planned.id,

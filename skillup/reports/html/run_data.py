@@ -187,7 +187,7 @@ class RunData:
         not_needed = self.not_needed()
         needless = frozenset(not_needed)
         saved = Counter(job.key for job in self.jobs if job.id in needless)
-        waiting = ("NOT_HELD", "RUNNING", "WAITING")
+        waiting = ("NOT_RUN", "RUNNING", "WAITING")
         decided = [  # of a run that is running, so far; else it is in the analysis
             {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
             for key, decision in (self.progress.decided.items() if self.running else ())
@@ -254,10 +254,10 @@ class RunData:
         if job.id in self._saved or (self.running and job.key in self.progress.decided):
             return plain_row(job, "NOT_NEEDED", "its case was decided without it")
         if has_record:
-            return plain_row(job, "NOT_HELD", "run, but not judged: `skillup judge RUN`")
+            return plain_row(job, "NOT_RUN", "run, but not judged: `skillup judge RUN`")
         if self.running:
             return plain_row(job, "WAITING", "not started yet")
-        return plain_row(job, "NOT_HELD", "not run")
+        return plain_row(job, "NOT_RUN", "not run")
 
     def _read_ended(
         self, job: PlannedJob, directory: Path, stamp: tuple[int, ...]

@@ -32,7 +32,7 @@ _SECTIONS: tuple[tuple[Change, str, str], ...] = (
 _WHOLE = ("newly_failing", "newly_passing", "unsure")
 _MAX_ROWS = 40
 """Of the others: a run that was stopped would bury what changed below all that it did not run."""
-_WORDS = {"error": "error", "not_held": "not run", "skip": "skipped", "absent": "–"}
+_WORDS = {"error": "error", "not_started": "not run", "skip": "skipped", "absent": "–"}
 
 
 def print_comparison(comparison: Comparison, gates: Sequence[GateResult], console: Console) -> None:

@@ -25,7 +25,7 @@ _MARKS: dict[State, tuple[str, str, str]] = {
     "mixed": ("~", "yellow", "passed in part"),
     "fail": ("✗", "red", "failed"),
     "error": ("E", "magenta", "error: not run"),
-    "not_held": ("?", "magenta", "not run"),
+    "not_started": ("?", "magenta", "not run"),
     "skip": ("-", "dim", "skipped"),
     "absent": ("·", "dim", "not in that run"),
 }

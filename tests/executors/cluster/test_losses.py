@@ -136,8 +136,8 @@ def test_trials_whose_worker_is_killed_run_again_together_on_one_that_comes_late
     finished = Counter(event["job"] for event in events(project, "trial_finished"))
     assert finished == {LEFT: 1, RIGHT: 1, "b/scripted/with_skill/1": 1}
     left, right = project.record(LEFT), project.record(RIGHT)
-    assert [turn.get("held_by") for turn in left["turns"]] == [None, None]
-    assert [turn.get("held_by") for turn in right["turns"]] == [LEFT, None]
+    assert [turn.get("counted_by") for turn in left["turns"]] == [None, None]
+    assert [turn.get("counted_by") for turn in right["turns"]] == [LEFT, None]
     for record in (left, right):
         assert [turn["response"] for turn in record["turns"]] == ["said", "said"]
         assert record["turns"][0]["files_changed"]["made.txt"]["sha256"] == MADE

@@ -187,7 +187,7 @@ def _decided(path: Path, decision: Decision | None, **more: Any) -> RunData:
             run.write_grade(job, grades[job])
         case = CaseReliability(
             suite="suite", case_id="a", engine="scripted", variant="with_skill", decision=decision,
-            rate=Rate(passed=1, held=3, rate=1 / 3, low=0.1, high=0.8),
+            rate=Rate(passed=1, judged=3, rate=1 / 3, low=0.1, high=0.8),
         )  # fmt: skip
         update = {"not_needed": TRIALS[3:], "analysis": Analysis(cases=[case]), "not_run": []}
         result = build_result("r", "2026", grades, TRIALS, 1)
@@ -211,7 +211,7 @@ def test_trials_that_were_saved_are_a_status_of_their_own(tmp_path: Path) -> Non
 
 def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path) -> None:
     """F18: 500 cases on 5 engines, 20 trials each, had 3.6 MB of them."""
-    rate = Rate(passed=1, held=20, rate=0.05, low=0, high=0.2)
+    rate = Rate(passed=1, judged=20, rate=0.05, low=0, high=0.2)
     case = CaseReliability(
         suite="suite", case_id="a", engine="scripted", variant="with_skill", flaky=True, rate=rate,
         at_k=[AtK(k=k, pass_at_k=0.5, pass_hat_k=0.1) for k in range(1, 21)],

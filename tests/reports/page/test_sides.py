@@ -66,8 +66,8 @@ def test_each_case_says_what_became_of_it_and_whom_to_look_at(tmp_path: Path) ->
     assert (rows["x"]["a"]["n"], rows["x"]["b"]["n"]) == (101, 1), "the trial that fails now"
     assert (rows["z"]["a"]["n"], rows["z"]["b"]["n"]) == (106, 6), "and the one that failed before"
     z = rows["z"]["a"]
-    assert (z["status"], z["passed"], z["held"]) == ("FAIL", 1, 2)
-    assert (rows["e"]["b"]["status"], rows["e"]["b"]["held"]) == ("ERROR", 0)
+    assert (z["status"], z["passed"], z["judged"]) == ("FAIL", 1, 2)
+    assert (rows["e"]["b"]["status"], rows["e"]["b"]["judged"]) == ("ERROR", 0)
     assert (rows["gone"]["b"], rows["new"]["a"]) == (None, None)
     by_n = {row["n"] + 100: row["case_id"] for row in a.rows}
     shown = sorted(by_n[n] for n in trials_of_a(sides, same=False))

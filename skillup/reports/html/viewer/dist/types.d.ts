@@ -183,7 +183,7 @@ export interface FamilyTrial {
   n: number;
   case_id: string;
   trial: number;
-  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_HELD" | "NOT_NEEDED" | "RUNNING" | "WAITING";
+  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_RUN" | "NOT_NEEDED" | "RUNNING" | "WAITING";
   forks_at: number;
   parent_n: number | null;
 }
@@ -238,7 +238,7 @@ export interface Link {
 
 export interface Overall {
   passed: number;
-  held: number;
+  judged: number;
   rate: number | null;
   low: number | null;
   high: number | null;
@@ -256,7 +256,7 @@ export interface Picture {
 
 export interface Rate {
   passed: number;
-  held: number;
+  judged: number;
   rate: number | null;
   low: number | null;
   high: number | null;
@@ -272,7 +272,7 @@ export interface Row {
   title: string | null;
   tags: Array<string>;
   trial: number;
-  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_HELD" | "NOT_NEEDED" | "RUNNING" | "WAITING";
+  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_RUN" | "NOT_NEEDED" | "RUNNING" | "WAITING";
   reason: string;
   turns: Array<RowTurn>;
   flaky: boolean;
@@ -330,16 +330,16 @@ export interface RunMark {
   run_id: string;
   started_at: string;
   passed: number;
-  held: number;
+  judged: number;
   error: number;
   score: number | null;
 }
 
 export interface Side {
-  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_HELD" | "NOT_NEEDED" | "RUNNING" | "WAITING";
+  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_RUN" | "NOT_NEEDED" | "RUNNING" | "WAITING";
   score: number | null;
   passed: number;
-  held: number;
+  judged: number;
   reason: string;
   n: number | null;
 }
@@ -464,7 +464,7 @@ export interface TrialError {
 }
 
 export interface TrialGrade {
-  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_HELD" | "NOT_NEEDED" | "RUNNING" | "WAITING";
+  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_RUN" | "NOT_NEEDED" | "RUNNING" | "WAITING";
   score: number | null;
   reason: string;
   warnings: Array<string>;
@@ -506,7 +506,7 @@ export interface Turn {
   usage: Usage | null;
   session_id: string | null;
   session_verified: boolean | null;
-  held_by: string | null;
+  counted_by: string | null;
   items: Array<Item>;
   captures: Array<CaptureData>;
   changes: Changes | null;

@@ -167,7 +167,7 @@ async function read(n: number | null | undefined): Promise<Trial | null> {
   }
 }
 
-const heldOnly = (detail: Trial | null) => (detail?.turns && !detail.live ? detail : null);
+const ranOnly = (detail: Trial | null) => (detail?.turns && !detail.live ? detail : null);
 
 async function load(route: state.Route): Promise<Array<Trial | null>> {
   const against = page.filter.against || null;
@@ -186,7 +186,7 @@ async function load(route: state.Route): Promise<Array<Trial | null>> {
   if (route.page === "trial") return [await read(rowOf(route.n) ? route.n : null)];
   if (route.page === "compare") {
     const found = await Promise.all([read(route.n), read(route.other)]);
-    return found.map(heldOnly);
+    return found.map(ranOnly);
   }
   if (route.page === "pair") {
     const sides = page.index?.sides;

@@ -13,7 +13,7 @@ export function trend(index: Index) {
   const lines = new Map<string, { head: string; started: string; rates: number[] }>();
   const runs = new Set<string>();
   for (const one of index.history || [])
-    for (const { run_id, started_at, passed, held } of one.marks) {
+    for (const { run_id, started_at, passed, judged } of one.marks) {
       runs.add(run_id);
       const name = one.engine + (isBaseline(one) ? ", without the skill" : "");
       const key = `${started_at} ${run_id} ${name}`;
@@ -23,7 +23,7 @@ export function trend(index: Index) {
         rates: [],
       };
       lines.set(key, line);
-      if (held) line.rates.push(passed / held);
+      if (judged) line.rates.push(passed / judged);
     }
   if (runs.size < 2) return null;
   const ordered = [...lines.values()].sort((a, b) => (a.started < b.started ? -1 : 1));

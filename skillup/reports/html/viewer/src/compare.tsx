@@ -15,19 +15,19 @@ const CHANGE: Record<string, [string, string, string]> = {
   newly_passing: ["▲", "newly passing", "PASS"],
   changed: ["◆", "changed", "SKIP"],
   not_run: ["!", "no verdict", "ERROR"],
-  only_a: ["A", "only in A", "NOT_HELD"],
-  only_b: ["B", "only in B", "NOT_HELD"],
-  same: ["=", "same", "NOT_HELD"],
+  only_a: ["A", "only in A", "NOT_RUN"],
+  only_b: ["B", "only in B", "NOT_RUN"],
+  same: ["=", "same", "NOT_RUN"],
 };
 
 /* "● passed 8/8", "◐ flaky 6/8", "✗ failed 0/8": how many of the trials passed. */
 function SideText({ side }: { side: Side | null }) {
   if (!side) return <Aside>–</Aside>;
-  const { held, passed } = side;
+  const { judged, passed } = side;
   return (
     <span>
-      <Status status={passed > 0 && passed < held ? "FLAKY" : side.status} />
-      {held > 1 ? ` ${passed}/${held}` : null}
+      <Status status={passed > 0 && passed < judged ? "FLAKY" : side.status} />
+      {judged > 1 ? ` ${passed}/${judged}` : null}
       {known(side.score) ? <Aside> {score(side.score)}</Aside> : null}
     </span>
   );
@@ -92,7 +92,7 @@ const SidesTable = ({ rows, hasA }: { rows: Numbered[]; hasA: boolean }) => (
 );
 
 function SideLine({ row, at, hasA }: { row: SideRow; at: number; hasA: boolean }) {
-  const [sign, word, status] = CHANGE[row.change] || ["·", row.change, "NOT_HELD"];
+  const [sign, word, status] = CHANGE[row.change] || ["·", row.change, "NOT_RUN"];
   const opens = known(row.b?.n) || (hasA && known(row.a?.n));
   return (
     <tr data-change={row.change}>

@@ -118,7 +118,7 @@ export function TurnView({ turn, detail, differing }: TurnProps) {
         <h3>{counted ? <Jump n={detail.n} part={number} text={head} /> : head}</h3>{" "}
         <SignAndWord {...mark} />
         {turn.passed_on ? <span class="tag">passed on its {turn.passed_on}</span> : null}
-        {turn.held_by ? <span class="tag">shared, run before the fork</span> : null}
+        {turn.counted_by ? <span class="tag">shared, run before the fork</span> : null}
         <span class="turn-facts">{facts(turn)}</span>
       </header>
       <div class="turn-body">

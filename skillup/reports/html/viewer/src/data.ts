@@ -3,7 +3,7 @@
    addresses. */
 import type { Check, Index, Row, RunLine, Trial, Turn } from "../dist/types";
 import { known } from "./text/format";
-import { page, view, wasHeld } from "./state";
+import { page, view, hasRun } from "./state";
 import type { Range } from "./text/text";
 
 export type Evident = Range & { in: string; item: number | null } & {
@@ -96,9 +96,9 @@ export function prepared(detail: Trial): Trial {
   for (const turn of detail.turns || []) {
     turn.unjudged = !detail.grade;
     for (const step of [turn, ...(turn.follow_ups || [])]) {
-      const held = step.status !== "error" && step.status !== "skipped";
+      const ran = step.status !== "error" && step.status !== "skipped";
       settle(step.checks, (check) => {
-        if (!held) return "not evaluated";
+        if (!ran) return "not evaluated";
         return status === "SKIP" && check.role === "post_condition" ? "skips the rest" : null;
       });
     }
@@ -139,9 +139,9 @@ const MARKS: Record<string, Mark> = {
 /* A turn's sign: "failed" too where it ran and its checks failed. */
 export function rowMark(turn: { status: string; ok?: boolean | null; unjudged?: boolean }): Mark {
   if (turn.status === "completed" && turn.unjudged)
-    return { sign: "·", word: "not judged yet", status: "NOT_HELD" };
+    return { sign: "·", word: "not judged yet", status: "NOT_RUN" };
   const status = turn.status === "completed" && turn.ok === false ? "failed" : turn.status;
-  return MARKS[status] || { sign: "·", word: status, status: "NOT_HELD" };
+  return MARKS[status] || { sign: "·", word: status, status: "NOT_RUN" };
 }
 
 /* The same: by its gate and by its own checks, or those of the follow-up that it passed on. */
@@ -151,7 +151,7 @@ export function turnMark(turn: Turn): Mark {
   const gates = checks.filter((check) => check.role === "post_condition");
   const deciding = saved ? [...gates, ...saved.checks] : checks;
   if (turn.status === "completed" && turn.given_up)
-    return { sign: "·", word: "completed", status: "NOT_HELD" };
+    return { sign: "·", word: "completed", status: "NOT_RUN" };
   if (turn.status === "completed" && deciding.some((check) => check.moot === "skips the rest"))
     return { sign: "○", word: "skips the rest", status: "SKIP" };
   return rowMark({ ...turn, ok: deciding.every((check) => check.passed || check.moot) });
@@ -185,7 +185,7 @@ function wordsOf({ system, history, turns }: Trial): string {
 /* Unpacks what is not known yet, and draws the page when it is. */
 export async function readConversations(): Promise<void> {
   const { index, runId, reading } = page;
-  const missing = (index?.rows || []).filter((row) => wasHeld(row) && !texts.has(textKey(row.n)));
+  const missing = (index?.rows || []).filter((row) => hasRun(row) && !texts.has(textKey(row.n)));
   if (!missing.length || reading) return;
   page.reading = true;
   async function worker() {

@@ -9,7 +9,7 @@ export const STATUS: Record<string, { word: string; sign: string }> = {
   ERROR: { word: "error", sign: "!" },
   FLAKY: { word: "flaky", sign: "◐" }, // of a case, never of a trial
   SKIP: { word: "skipped", sign: "○" },
-  NOT_HELD: { word: "not run", sign: "–" },
+  NOT_RUN: { word: "not run", sign: "–" },
   NOT_NEEDED: { word: "not needed", sign: "·" }, // saved by --until-decided
   RUNNING: { word: "running", sign: "◌" },
   WAITING: { word: "waiting", sign: "–" }, // not begun, while the run goes on
@@ -177,7 +177,7 @@ export interface Group {
 
 /* How soon a group is to be looked at. */
 const RANK: Record<string, number> = {
-  ...{ FAIL: 0, FLAKY: 1, ERROR: 2, RUNNING: 3, SKIP: 4, PASS: 5, WAITING: 6, NOT_HELD: 6 },
+  ...{ FAIL: 0, FLAKY: 1, ERROR: 2, RUNNING: 3, SKIP: 4, PASS: 5, WAITING: 6, NOT_RUN: 6 },
 };
 
 type OfCase = { suite: string; case_id: string; engine?: string; variant?: string };
@@ -193,7 +193,7 @@ export const casesOf = (rows: OfCase[]) => new Set(rows.map(caseOf)).size;
 export const isBaseline = (row: { variant: string }) => row.variant === "without_skill";
 export const isBad = (row: Row) =>
   row.status === "ERROR" || (row.status === "FAIL" && !isBaseline(row));
-export const wasHeld = (row: Row) => !/^(NOT_HELD|NOT_NEEDED|RUNNING|WAITING)$/.test(row.status);
+export const hasRun = (row: Row) => !/^(NOT_RUN|NOT_NEEDED|RUNNING|WAITING)$/.test(row.status);
 export const hasVerdict = (row: Row) => row.status === "PASS" || row.status === "FAIL";
 
 export function groupsOf(rows: Row[]): Group[] {
@@ -206,7 +206,7 @@ export function groupsOf(rows: Row[]): Group[] {
       ? first("PASS")
         ? "FLAKY"
         : "FAIL"
-      : order.find(first) || "NOT_HELD";
+      : order.find(first) || "NOT_RUN";
     const telling = first("FAIL") || first("ERROR") || first("RUNNING") || rows[0]!;
     return { key, at, rows, shown: rows, status, telling };
   });
@@ -293,16 +293,16 @@ export function trialName(row: Row, among: Row[]): string {
   return [...before, `trial ${row.trial}`].filter(Boolean).join(", ");
 }
 
-/* The other trials of a case that were held, those that tell most first: with the same engine, with
+/* The other trials of a case that ran, those that tell most first: with the same engine, with
    another verdict (one that passed beside one that failed), then the nearest. */
 export function comparable(n: number | null): Row[] {
   const row = rowOf(n);
-  if (!row || !wasHeld(row)) return [];
+  if (!row || !hasRun(row)) return [];
   const rank = (one: Row) =>
     (one.engine === row.engine && one.variant === row.variant ? 0 : 3e9) +
     (one.status === "PASS" && row.status !== "PASS" ? 0 : one.status !== row.status ? 1e9 : 2e9) +
     Math.abs(one.n - row.n);
   return trialsOf(row)
-    .filter((one) => one !== row && wasHeld(one))
+    .filter((one) => one !== row && hasRun(one))
     .sort((a, b) => rank(a) - rank(b));
 }

@@ -27,13 +27,13 @@ function meanOfCases(verdicts: Row[]): string {
    trials. */
 function intervalText({ analysis }: Index, verdicts: Row[]): string {
   const overall = analysis?.overall;
-  if (overall?.held !== verdicts.length) return "";
+  if (overall?.judged !== verdicts.length) return "";
   const level = `, ${Math.round(analysis!.confidence * 100)}\u202f% interval `;
   return meanOfCases(verdicts) + level + interval(overall.low, overall.high);
 }
 
 function rest(counts: Record<string, number>, words: Record<string, string>): string[] {
-  const named = { SKIP: "skipped", RUNNING: "running", WAITING: "waiting", NOT_HELD: "not run" };
+  const named = { SKIP: "skipped", RUNNING: "running", WAITING: "waiting", NOT_RUN: "not run" };
   return Object.entries({ ...words, ...named })
     .filter(([status]) => counts[status])
     .map(([status, word]) => `${count(counts[status])} ${word}`);
@@ -210,7 +210,7 @@ function totals({ summary, rows, run }: Index): Part {
 }
 
 const rateText = (rate: Rate | null) =>
-  known(rate?.rate) ? `${percent(rate.rate)} (${rate.passed}/${rate.held})` : "–";
+  known(rate?.rate) ? `${percent(rate.rate)} (${rate.passed}/${rate.judged})` : "–";
 
 /* Each engine's rate and means, and each case by engine; a single one would say the headline
    again. */
@@ -316,7 +316,7 @@ function flaky(index: Index): Part {
       {all.map((one) => (
         <li>
           <CaseLink index={index} of={one} /> <Aside>{one.engine}: </Aside>
-          {`${one.rate.passed} of ${one.rate.held} passed`}
+          {`${one.rate.passed} of ${one.rate.judged} passed`}
           <Aside>{` (${interval(one.rate.low, one.rate.high)})`}</Aside>
           <Decision of={one} before="; " />
         </li>

@@ -16,7 +16,7 @@ import { Aside, Fold, Hidden, Sign, Status } from "./dom";
 import { cost, duration, known, plural, score, time, usageText } from "./text/format";
 import { useHits } from "./text/hits";
 import { STATUS, back, comparable, compareAddress, failingNeighbours, page, rowOf } from "./state";
-import { trialAddress, trialName, trialsOf, wasHeld } from "./state";
+import { trialAddress, trialName, trialsOf, hasRun } from "./state";
 import { engineText } from "./summary";
 import { order } from "./table/table";
 
@@ -55,7 +55,7 @@ export const NoTrial = ({ row, problem }: { row: Row | null; problem: string }) 
         <Status status={row.status} /> {row.reason || ""}
       </p>
     ) : null}
-    {row && !wasHeld(row) ? null : <p class="notice">It cannot be shown: {problem}</p>}
+    {row && !hasRun(row) ? null : <p class="notice">It cannot be shown: {problem}</p>}
   </article>
 );
 
@@ -65,7 +65,7 @@ export const lastRaw = (detail: Trial) =>
 
 export function TrialHead({ detail, row }: { detail: Trial; row: Row | null }) {
   const { grade } = detail;
-  const status = grade?.status || row?.status || "NOT_HELD";
+  const status = grade?.status || row?.status || "NOT_RUN";
   const part = /FAIL|ERROR|SKIP/.test(status) ? failedPart(detail) : null;
   return (
     <header class="case-head">

@@ -32,11 +32,11 @@ export function TurnDots({ row }: { row: Row }) {
    keyboard. */
 export function TrialDots({ rows }: { rows: Row[] }) {
   const passed = rows.filter((row) => row.status === "PASS").length;
-  const held = rows.filter(state.hasVerdict).length;
+  const judged = rows.filter(state.hasVerdict).length;
   return (
     <span class="trial-dots">
-      <span class="strong" title={`${passed} of ${held} passed`}>
-        {held ? `${passed}/${held}` : "–"}
+      <span class="strong" title={`${passed} of ${judged} passed`}>
+        {judged ? `${passed}/${judged}` : "–"}
       </span>
       <span class="dots">
         {rows.slice(0, MOST_DOTS).map((row) => {
