@@ -14,6 +14,7 @@ from skillup.errors import UsageError
 from skillup.judges import grade
 from skillup.judges.artifacts import JudgePlace
 from skillup.judges.evaluate import JudgeRequest, UsageTracker
+from skillup.judges.models.cache import AnswerCache
 from skillup.judges.models.client import Models
 from skillup.judges.router import judge_by_program, problem_of
 from skillup.ratelimit import RateLimiter
@@ -40,6 +41,7 @@ class Bench:
     usage: UsageTracker = field(default_factory=UsageTracker)
     rate_limiter: RateLimiter = field(default_factory=lambda: RateLimiter(0))
     """As it is, refusals are errors."""
+    answers: AnswerCache | None = None  # None: none are kept
 
     @property
     def calls(self) -> int:
@@ -62,9 +64,11 @@ class Bench:
     def place(self) -> JudgePlace:
         """Where judges judge; `SECRET` is masked."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.base), **self.environment}
-        models = Models(
-            environment, lambda text: text.replace(SECRET, "***"), rate_limiter=self.rate_limiter
-        )
+
+        def mask(text: str) -> str:
+            return text.replace(SECRET, "***")
+
+        models = Models(environment, mask, self.answers or AnswerCache(), self.rate_limiter)
         return JudgePlace(models, self.base / "scratch", self._profile, self.suite)
 
     def judge(self, judge: Mapping[str, Any], recorded: Recorded) -> CheckResult:

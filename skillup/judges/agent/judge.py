@@ -16,6 +16,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -206,9 +207,15 @@ class _AgentJudge:
     async def answer(self, sample: int) -> tuple[AgentAnswer, list[str]]:
         """The answer, kept or new, and what was shown shortened; `sample` is from 0."""
         asked = await anyio.to_thread.run_sync(self._identity, sample)
+        by = None
+        with suppress(SkillupError):  # where the run is judged again there is no such profile
+            profile = profile_of(self.judge, self.place)
+            by = self._clean([profile.engine, profile.model, profile.base_url])
 
         def read(stored: StoredAnswer) -> tuple[AgentAnswer, list[str]] | None:
             try:
+                if by is not None and stored.answer["by"] != by:
+                    return None  # another agent's
                 given = {"criteria": stored.answer["criteria"]}
                 return read_answer(given, AgentAnswer, list(self.asked)), stored.answer["notes"]
             except (MalformedAnswerError, LookupError, TypeError):
@@ -223,7 +230,7 @@ class _AgentJudge:
             all_of_it = took.judging or Judging()
             return StoredAnswer(
                 asked=asked,
-                answer=self._clean({**answer.model_dump(by_alias=True), "notes": notes}),
+                answer=self._clean({**answer.model_dump(by_alias=True), "notes": notes, "by": by}),
                 model=all_of_it.models[-1] if all_of_it.models else None,
                 usage=Usage(**all_of_it.usage) if all_of_it.usage is not None else None,
                 cost_usd=all_of_it.cost_usd,

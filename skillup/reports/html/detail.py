@@ -190,9 +190,12 @@ def _case(record: Record) -> Case | None:
 
 
 def _checks(checks: Iterable[CheckResult], steps: Sequence[EvidenceStep]) -> list[Json]:
+    # What looked at nothing, as a turn's gate had failed, did not fail by itself.
+    gated = any(step.data["post_condition_passed"] is False for step in steps)
     return [
         {
             **check.model_dump(mode="json", exclude={"children", "spans"}),
+            "evaluated": check.evaluated and (check.assertable or not gated),
             "children": _checks(check.children, steps),
             "evidence": evidence_of(check, steps),
         }

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from skillup.judges.evaluate import UsageTracker
+from skillup.judges.models.cache import AnswerCache
 from skillup.schema.profile import Profile
 from tests.support.judging import SECRET, Bench
 from tests.support.records import Recorded, file_states, make_record, make_turn
@@ -90,6 +92,18 @@ def test_a_judge_that_breaks_or_hangs_is_an_error(
 
     assert not result.passed
     assert "the judge gave no answer" in (result.error or "")
+
+
+def test_an_answer_of_another_model_is_none(bench: Bench, recorded: Recorded) -> None:
+    bench.answers = AnswerCache()
+    cached = []
+    for model in ("a", "a", "b"):
+        bench.own = bench.own.model_copy(update={"model": model})
+        bench.usage = UsageTracker()
+        assert bench.judge(judge(answer(True, True)), recorded).passed
+        assert bench.usage.judging is not None
+        cached.append(bench.usage.judging.cached_calls)
+    assert cached == [0, 1, 0]
 
 
 def test_it_reads_copies_and_changes_none(bench: Bench, recorded: Recorded) -> None:

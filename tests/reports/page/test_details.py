@@ -115,6 +115,14 @@ SUITE = {
               assertions: [{contains: water}]
         scripted: [{say: Water.}]
     """,
+    "s/gate.yaml": """
+        input:
+          turns:
+            - {content: Ready?, post_condition: {contains: "yes"}, assertions: [{contains: steady}]}
+            - Go.
+        assertions: [{contains: gone}]
+        scripted: [{say: "No."}]
+    """,
     "s/breaks.yaml": """
         input:
           turns:
@@ -297,6 +305,16 @@ def test_an_error_comes_with_advice(page: Page) -> None:
     assert error["advice"] == "fix the pattern, give a `default`, or make it a check"
     assert detail["error"] is None, "it is said in the turn"
     assert [turn["status"] for turn in detail["turns"]] == ["error", "skipped"]
+
+
+def test_what_a_failed_gate_kept_from_being_asked_has_not_failed_by_itself(page: Page) -> None:
+    detail = page.detail("gate")
+    checks = [*detail["turns"][0]["checks"], *detail["conversation_checks"]]
+    assert [(check["role"], check["evaluated"]) for check in checks] == [
+        ("post_condition", True),
+        ("assertion", False),
+        ("assertion", False),
+    ]
 
 
 def test_forks_are_a_tree(page: Page) -> None:

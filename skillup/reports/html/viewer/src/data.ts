@@ -90,7 +90,8 @@ export function prepared(detail: Trial): Trial {
         });
       }
       settle(check.children, why);
-      check.moot = check.passed || check.error ? null : why(check);
+      const unread = check.evaluated === false ? "not evaluated" : why(check);
+      check.moot = check.passed || check.error ? null : unread;
     }
   };
   for (const turn of detail.turns || []) {
@@ -106,7 +107,7 @@ export function prepared(detail: Trial): Trial {
   for (const attempt of detail.attempts || [])
     for (const turn of attempt.turns) Object.assign(turn, { unjudged: true, given_up: true });
   settle(detail.conversation_checks, (check) => {
-    const moot = status === "ERROR" || status === "SKIP" || check.evaluated === false;
+    const moot = status === "ERROR" || status === "SKIP";
     return moot && check.assertable === false ? "not evaluated" : null;
   });
   return detail;
