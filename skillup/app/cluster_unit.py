@@ -25,7 +25,7 @@ from skillup.app.planning import plan_of
 from skillup.app.request import RunRequest, request_from
 from skillup.app.run_session import RunSession, first_skillup_error
 from skillup.app.shutdown import until_signalled
-from skillup.errors import FullDiskError, RunDirectoryError, SkillupError
+from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError, SkillupError
 from skillup.executors.cluster.worker import ANSWER_FILE, NO_ROOM
 from skillup.load.trust import VARIABLE
 from skillup.plan import Plan
@@ -36,25 +36,25 @@ _STOP_SECONDS = 60.0
 
 def main() -> int:
     """Do what stdin asks for."""
-    asked = json.loads(sys.stdin.buffer.read())
+    task = json.loads(sys.stdin.buffer.read())
     os.dup2(2, 1)  # nobody reads stdout
-    threading.Thread(target=_end_with, args=(asked["parent"],), daemon=True).start()
+    threading.Thread(target=_end_with, args=(task["parent"],), daemon=True).start()
     # The client has looked at what the suites may do; here is only what it sent, without `.git`.
     os.environ[VARIABLE] = "1"
-    root = f"{asked['directory']}/root"
+    root = f"{task['directory']}/root"
     try:
-        request = _placed_below(root, asked["request"])
+        request = _placed_below(root, task["request"])
         os.chdir(request.directory)
         plan, _ = plan_of(request)
-        answer = _run(asked, request, plan)
-        Path(asked["directory"], ANSWER_FILE).write_text(json.dumps(answer))
+        answer = _run(task, request, plan)
+        Path(task["directory"], ANSWER_FILE).write_text(json.dumps(answer))
     except (SkillupError, BaseExceptionGroup) as error:
         refused = error if isinstance(error, SkillupError) else first_skillup_error(error)
         if refused is None:
             raise
-        problems = [str(p) for p in refused.problems[:3]] if hasattr(refused, "problems") else []
+        wrong = refused.problems[:3] if isinstance(refused, InvalidFilesError) else ()
         with suppress(OSError):  # where no disk has room: the code says enough
-            sys.stderr.write("; ".join([*problems, str(refused)]).replace(root, "") + "\n")
+            sys.stderr.write("; ".join(map(str, [*wrong, refused])).replace(root, "") + "\n")
             sys.stderr.flush()
         return NO_ROOM if isinstance(refused, FullDiskError | RunDirectoryError) else 1
     return 0
@@ -86,9 +86,9 @@ def _placed_below(root: str, given: dict[str, Any]) -> RunRequest:
     )
 
 
-def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, Any]:
-    """Run ``asked["jobs"]``; why their run has stopped, and the errors that they met, by kind."""
-    chosen = set(asked["jobs"])
+def _run(task: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, Any]:
+    """Run ``task["jobs"]``; why their run has stopped, and the errors that they met, by kind."""
+    chosen = set(task["jobs"])
     # What they depend on has been seen to by the client.
     jobs = tuple(replace(job, depends_on=()) for job in plan.jobs if job.id in chosen)
     if len(jobs) != len(chosen):
@@ -97,9 +97,9 @@ def _run(asked: dict[str, Any], request: RunRequest, plan: Plan) -> dict[str, An
         # Whether a case is decided the client knows.
         replace(request, until_decided=False),
         Plan(jobs),
-        path=Path(asked["directory"], "run"),
-        run_id=asked["run_id"],
-        about={"references": asked["references"], "jobs": [job.id for job in jobs]},
+        path=Path(task["directory"], "run"),
+        run_id=task["run_id"],
+        about={"references": task["references"], "jobs": [job.id for job in jobs]},
         own_process=True,
     ) as session:
         anyio.run(until_signalled, partial(session.run, _Nobody()))

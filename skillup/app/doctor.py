@@ -102,8 +102,9 @@ def examine(names: Sequence[str] | None, *, probe: bool) -> list[DoctorFinding]:
     async def look(profile: Profile) -> DoctorFinding:
         engine = get_engine(profile.engine)
         available = await engine.check(profile, os.environ)
-        asked = probe and available.problem is None
-        probed = await _probe(profile, os.environ) if asked else None
+        probed = None
+        if probe and available.problem is None:
+            probed = await _probe(profile, os.environ)
         notes = available.notes
         if available.found and isinstance(engine, HistorySeeder):
             problem = engine.seeding_problem(available.version)

@@ -30,8 +30,8 @@ def needs_judge(case: Case) -> bool:
     """Whether anything in `case` is judged by a model, an agent or a script."""
     checks = [*(check for _, check, _ in all_checks(case)), *case.checks()]
     checks += [check for turn in case.input.all_turns() for check in turn.checks()]
-    asked = any(key in JUDGED for check in checks for key, _ in check.given())
-    return asked or bool(case.all_judges())
+    judged = any(key in JUDGED for check in checks for key, _ in check.given())
+    return judged or bool(case.all_judges())
 
 
 def answer_cache(

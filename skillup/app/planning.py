@@ -77,13 +77,13 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
 
 
 def _with_judge_model(suite: LoadedSuite, request: RunRequest) -> LoadedSuite:
-    asked, fallback = request.judge_model, request.judge_model_fallback
-    if not asked and not fallback:
+    model, fallback = request.judge_model, request.judge_model_fallback
+    if not model and not fallback:
         return suite
     from skillup.judges.models.client import with_judge_model
 
     cases = tuple(
-        replace(loaded, case=with_judge_model(loaded.case, asked, fallback, suite.suite))
+        replace(loaded, case=with_judge_model(loaded.case, model, fallback, suite.suite))
         for loaded in suite.cases
     )
     return replace(suite, cases=cases)
@@ -181,9 +181,9 @@ def models_of(
     return [one for one in (*judges, *users) if one is not None]
 
 
-def keys_of(askers: Iterable[Profile | JudgeModel | JudgeConfig | UserSimulator]) -> set[str]:
+def keys_of(models: Iterable[Profile | JudgeModel | JudgeConfig | UserSimulator]) -> set[str]:
     """The variables that hold the keys of agents, judges and simulated users."""
-    return {one.api_key_env for one in askers if one.api_key_env is not None}
+    return {one.api_key_env for one in models if one.api_key_env is not None}
 
 
 def collect_secrets(

@@ -104,9 +104,6 @@ def _of_the_system(defect: BaseException) -> SkillupError | None:
     if defect.errno in (errno.EMFILE, errno.ENFILE):
         hint = "raise `ulimit -n`, or run fewer trials at once (-j)"
         return SkillupError("more files have to be open than are allowed", hint=hint)
-    if sys.platform == "linux" and not Path("/proc/self/stat").exists():
-        why = "what agents start is found there, so that it can be ended"
-        return SkillupError("there is no /proc here", hint=f"mount it: {why}")
     return None
 
 

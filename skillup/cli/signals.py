@@ -1,4 +1,4 @@
-"""Ctrl-C at every moment: it is never lost, and never shows a traceback.
+"""Ctrl-C at every moment: it never shows a traceback.
 
 While a verb is at work, Ctrl-C is a KeyboardInterrupt, so that what was begun is cleaned up. Before
 (libraries are being imported, some of which would make another error of it) and afterwards there is
@@ -7,19 +7,13 @@ nothing to clean up: skillup leaves at once.
 
 from __future__ import annotations
 
-import _thread
 import atexit
 import os
 import signal
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
-SAID = "interrupted\n"
 CODE = 130
-_SOON_SECONDS = 0.02
 
 
 class Interrupted(BaseException):
@@ -41,20 +35,16 @@ def raising() -> Iterator[None]:
     Where :func:`leave_when_interrupted` was not called, signals are left as they are.
     """
     ours = signal.getsignal(signal.SIGINT) is _leave
-    before = sys.unraisablehook
     try:
         if ours:
-            sys.unraisablehook = _unraisable
             # This one, as it is what event loops look for.
             signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     except KeyboardInterrupt as error:
         raise Interrupted from error
     finally:
-        if ours:
-            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                signal.signal(signal.SIGINT, _leave)
-            sys.unraisablehook = before
+        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _leave)
 
 
 def is_interrupt(error: BaseException | None) -> bool:
@@ -69,18 +59,5 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 
 def _leave(*_: object) -> None:
-    os.write(2, SAID.encode())  # sys.stderr may be in the middle of something
+    os.write(2, b"interrupted\n")  # sys.stderr may be in the middle of something
     os._exit(CODE)
-
-
-def _unraisable(what: Any) -> None:
-    """Where Python calls back (a finalizer, a weak reference) it drops what is raised."""
-    if issubclass(what.exc_type, KeyboardInterrupt):
-        _thread.start_new_thread(_again, ())  # threading's own may be in the middle of something
-    else:
-        sys.__unraisablehook__(what)
-
-
-def _again() -> None:
-    time.sleep(_SOON_SECONDS)
-    os.kill(os.getpid(), signal.SIGINT)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.app.suites.new import request_from
+from skillup.app.suites.new import request_for
 from tests.support.project import Project
 
 SKILL = """
@@ -50,12 +50,12 @@ def test_what_it_writes_validates_and_passes_as_it_is(skill: Project) -> None:
 
 def test_the_request_is_something_that_a_user_would_say() -> None:
     for description, request in {
-        "Writes entries. Use when the user asks for release notes, or x.": "I need release notes.",
-        "Use if the user needs a rota: for teams": "I need a rota.",
+        "Writes entries. Use when the user asks for release notes.": "I want release notes.",
+        "Use if a user needs a rota: for teams": "I want a rota.",
         "Cleans logs. Use whenever the user wants to rotate logs.": "I want to rotate logs.",
     }.items():
-        assert request_from(description, "x") == f"{request} Can you help me with that?"
-    assert request_from("Writes entries.", "log-keeper") == "Can you help me with log keeper?"
+        assert request_for(description, "x") == f"{request} Can you help me with that?"
+    assert request_for("Writes entries.", "log-keeper") == "Can you help me with log keeper?"
 
 
 def test_engine_and_request_can_be_given(skill: Project) -> None:

@@ -99,7 +99,7 @@ def _fill(judging: Rejudging, columns: Sequence[JudgeColumn], counts: RejudgeCou
     """Every column judges every record; the number of records."""
     trials = 0
 
-    def asked() -> Iterator[tuple[tuple[JudgeColumn, str], RegradeItem]]:
+    def items() -> Iterator[tuple[tuple[JudgeColumn, str], RegradeItem]]:
         nonlocal trials
         for subject, item in judging.items(counts):
             trials += 1
@@ -115,6 +115,6 @@ def _fill(judging: Rejudging, columns: Sequence[JudgeColumn], counts: RejudgeCou
                 case = judged_by(item.case, model, Path.cwd()) if model is not None else item.case
                 yield (column, subject.job_id), replace(anew, case=case)
 
-    for (column, job_id), grade in judging.graded(asked()):
+    for (column, job_id), grade in judging.graded(items()):
         column.add(job_id, judging.cleaned(grade))
     return trials

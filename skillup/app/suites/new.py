@@ -17,13 +17,9 @@ from skillup.importers.write import schema_path, write_files
 from skillup.load.skills import SKILL_FILE, skill_description, skill_name, skill_problem
 from skillup.schema.templates import escape
 
-_FIRST_WORDS = 200
-_WHEN = r"(?:when(?:ever)?|if)\s+(?:(?:the|a)\s+)?(?:user|someone|you)s?\s+"
-_WHOM = r"(?:\s+(?:you|claude|the agent))?"
-_WISHES = {
-    rf"{_WHEN}(?:wants?|asks?|needs?){_WHOM}\s+to\s+([^.;:]+)": "I want to {}.",
-    rf"{_WHEN}(?:asks?{_WHOM}\s+for|requests?|wants?|needs?)\s+([^.;:,]+)": "I need {}.",
-}
+_WISH = re.compile(
+    r"\busers? (?:asks?|needs?|wants?)(?: you)?(?: for)? ([^.;:]{1,200})", re.IGNORECASE
+)
 
 
 def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
@@ -39,7 +35,7 @@ def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
     if problem is not None:
         raise InvalidFilesError([problem])
     skill = skill_name(root)
-    request = request or request_from(skill_description(root), skill)
+    request = request or request_for(skill_description(root), skill)
     files = {root / "evals/eval.yaml": _header(root / "evals", "suite") + _suite(skill, engine)}
     header = _header(root / "evals/cases", "case")
     for name, text in _cases(skill, request).items():
@@ -52,21 +48,16 @@ def _header(folder: Path, kind: str) -> str:
     return f"# yaml-language-server: $schema={schema}\n" if schema else ""
 
 
-def request_from(description: str, skill: str) -> str:
+def request_for(description: str, skill: str) -> str:
     """What a user might say who needs the skill.
 
     From ``whenever the user wants to …`` or ``when the user asks for …``, if it says so.
 
-    >>> request_from("Cleans logs. Use whenever the user wants to rotate logs.", "log-keeper")
+    >>> request_for("Cleans logs. Use whenever the user wants to rotate logs.", "log-keeper")
     'I want to rotate logs. Can you help me with that?'
     """
-    for pattern, sentence in _WISHES.items():
-        found = re.search(pattern, description, re.IGNORECASE)
-        if found is not None:
-            what = found[1].strip()
-            if len(what) > _FIRST_WORDS:
-                what = what[: _FIRST_WORDS - 1].rstrip() + "…"
-            return f"{sentence.format(what)} Can you help me with that?"
+    if (found := _WISH.search(description)) is not None:
+        return f"I want {found[1].strip()}. Can you help me with that?"
     # What a skill says of itself is nothing that a user says.
     return f"Can you help me with {' '.join(re.split('[-_]+', skill))}?"
 
