@@ -31,6 +31,16 @@ class Selection:
     trials_from_turn: int | None = None
     """The trials of a case share the turns before this one; None: they share none."""
 
+    def takes(self, case_id: str, tags: Iterable[str], branch_of: str | None) -> bool:
+        """Any of the globs has to take the case, or the one it is a path of; and any tag."""
+        if self.case_globs and not is_named(case_id, branch_of or case_id, self.case_globs):
+            return False
+        return not self.tags or not set(self.tags).isdisjoint(tags)
+
+    def takes_loaded(self, loaded: LoadedCase) -> bool:
+        """As :meth:`takes`."""
+        return self.takes(loaded.case.id, loaded.case.tags, loaded.branch_of)
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -75,7 +85,7 @@ def make_plan(
     Raises UsageError if `trials_from_turn` is a turn that one of the cases has not, or if none of
     them has several trials; and if there would be more than :data:`MOST_JOBS`.
     """
-    selected = [[c for c in suite.cases if is_selected(c, selection)] for suite in suites]
+    selected = [[c for c in suite.cases if selection.takes_loaded(c)] for suite in suites]
     # Counted before any job is made: to make millions takes minutes, and all memory.
     count = sum(
         _trials(loaded, selection) * len(profiles[str(s.path)]) * len(_variants(s, selection))
@@ -182,14 +192,6 @@ def _labels(suites: Sequence[LoadedSuite]) -> list[dict[str, str]]:
             names[case_id] = label
         labels.append(names)
     return labels
-
-
-def is_selected(loaded: LoadedCase, selection: Selection) -> bool:
-    """Whether the selection takes this case: any of the globs, and any of the tags."""
-    case = loaded.case
-    if selection.case_globs and not is_named(case.id, loaded.family, selection.case_globs):
-        return False
-    return not selection.tags or bool(set(selection.tags) & set(case.tags))
 
 
 def is_named(case_id: str, family: str, globs: Iterable[str]) -> bool:

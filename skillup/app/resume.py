@@ -13,8 +13,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from skillup.app.request import RunRequest, parse_vars, request_from
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.executors.retries import RetryErrors, trials_to_retry
@@ -74,7 +72,7 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
     """The run directory at `path`, open for writing.
 
     Raises UsageError if `plan` has other trials than the run, or if a case was changed of which
-    trials have finished that stand. Records have cases without `secrets`.
+    trials have finished that stand.
     """
     earlier = RunDirectory.open(path)
     run_info = earlier.run_info()
@@ -95,12 +93,13 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
     digests, anew = run_info.get("case_digests") or {}, case_digests(plan.jobs)
     changed = {name for name in anew if digests.get(name) != anew[name]}
     again = trials_to_retry(plan, earlier).jobs() if changed and retry_errors else set()
-    mixed: Counter[str] = Counter()
-    for job in plan.jobs:
-        if _name(job) in changed and job.id not in again:
-            mixed[_name(job)] += _is_of_another(job, earlier, secrets)
-    names = [f"{name} ({count(n, 'trial')})" for name, n in mixed.items() if n]
-    if names:
+    mixed = Counter(
+        _name(job)
+        for job in plan.jobs
+        if _name(job) in changed and job.id not in again and earlier.finished_record(job.id)
+    )
+    if mixed:
+        names = [f"{name} ({count(n, 'trial')})" for name, n in mixed.items()]
         raise UsageError(
             "cases of which trials have finished were changed since: "
             f"{listed(names[:_NAMED], len(names))}",
@@ -109,9 +108,7 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
         )
     directory = RunDirectory.open(path, writable=True, mask=secrets.mask)
     if changed:
-        # From now on only the records of changed cases say what they were: their digests go.
-        kept = digests | dict.fromkeys(changed)
-        directory.write_run_info({**run_info, "case_digests": kept})
+        directory.write_run_info({**run_info, "case_digests": digests | anew})
     return directory
 
 
@@ -124,21 +121,8 @@ def case_digests(jobs: Iterable[Job]) -> dict[str, str]:
     return {name: _digest(case) for name, case in cases.items()}
 
 
-def _is_of_another(job: Job, directory: RunDirectory, secrets: Secrets) -> bool:
-    """Whether the trial's record is of another case: an earlier resuming may have taken the new."""
-    record = directory.finished_record(job.id)
-    if record is None:
-        return False
-    try:
-        return _digest(Case.model_validate(record.case)) != _digest(job.loaded.case, secrets)
-    except ValidationError:
-        return True
-
-
-def _digest(case: Case, secrets: Secrets | None = None) -> str:
+def _digest(case: Case) -> str:
     data = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    if secrets:
-        data = secrets.mask_data(data)
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
 

@@ -17,7 +17,6 @@ from pydantic import BaseModel
 from skillup.app.request import FALLBACK_VARIABLE
 from skillup.errors import UsageError
 from skillup.load.discover import find_suites, suite_root
-from skillup.plan import is_named
 from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
@@ -43,23 +42,6 @@ class EditedCase:
     """What its suite says of all its cases."""
     branch_of: str | None
     """The case that this one is one path of; None: it has no branches."""
-
-
-@dataclass(frozen=True, slots=True)
-class CaseSelection:
-    """Which records are judged: any of the globs, and any of the tags."""
-
-    globs: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.globs or self.tags)
-
-    def takes(self, case_id: str, tags: Sequence[str], branch_of: str | None = None) -> bool:
-        """Whether a record of this case, or of this path of the case `branch_of`, is chosen."""
-        if self.globs and not is_named(case_id, branch_of or case_id, self.globs):
-            return False
-        return not self.tags or bool(set(self.tags) & set(tags))
 
 
 def load_edited(paths: Sequence[Path]) -> list[EditedCase]:

@@ -42,7 +42,7 @@ def judge_again(request: RejudgeRequest) -> int:
     if counts.left_out and judging.edited is not None:
         known = ", ".join(shown_id(item.case.id) for item in judging.edited[:10])
         raise UsageError("no record is of a case in --cases", hint=f"the cases there are: {known}")
-    if request.selection:
+    if request.is_selection:
         raise UsageError("no record matches the selection", hint="see -k and --tag")
     raise UsageError(
         f"{source.path} holds no finished trial", hint="go on with skillup run --resume"
@@ -58,14 +58,14 @@ def _write_json(
         "skillup_version": __version__,
         "source": str(request.source.path),
         "by": [str(path) for path in request.cases],
-        "case_globs": list(request.selection.globs),
+        "case_globs": list(request.selection.case_globs),
         "tags": list(request.selection.tags),
         "judge_model": request.judge_model,
     }
     source, rows, analysis = request.source, list(judged), None
     if source.kind == "run":
         info, grades = RunDirectory.open(source.path).run_info(), [grade for _, grade, _ in rows]
-        if request.selection or request.cases:  # what is missing was not chosen
+        if request.is_selection or request.cases:  # what is missing was not chosen
             analysis = analyse(grades, info)
         else:
             missing = sorted(source.planned - {job_id for job_id, _, _ in rows})

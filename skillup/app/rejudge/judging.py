@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from skillup.app.rejudge.cases import (
-    CaseSelection,
     EditedCase,
     case_for,
     load_edited,
@@ -26,6 +25,7 @@ from skillup.judges.evaluate import since
 from skillup.judges.rejudge.changes import GradeChange, compare
 from skillup.judges.rejudge.judges_compared import read_by
 from skillup.judges.rejudge.regrade import RegradeItem, Regrader
+from skillup.plan import Selection
 from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.text import count, plain, shown_id
 from skillup.schema.case import Case
@@ -46,13 +46,18 @@ class RejudgeRequest:
 
     source: RecordSource
     cases: tuple[Path, ...] = ()
-    selection: CaseSelection = field(default_factory=CaseSelection)
+    selection: Selection = field(default_factory=Selection)
     quiet: bool = False
     as_json: bool = False
     judge_model: str | None = None
     """Who reads for the judges; None: whom the cases name."""
     last: dict[str, Grade] | None = None
     """With `--watch`: the grades of the time before, which the new ones take the place of."""
+
+    @property
+    def is_selection(self) -> bool:
+        """Records that are missing were perhaps not chosen."""
+        return bool(self.selection.case_globs or self.selection.tags)
 
 
 class Rejudging:
@@ -120,7 +125,7 @@ class Rejudging:
         counts.damaged = len(source.damaged)
         for job_id, why in source.damaged.items():
             self._say(f"{shown_id(job_id)}: {why}, and was not judged")
-        if not self.request.selection:
+        if not self.request.is_selection:
             counts.not_run = len(source.planned - seen - set(source.damaged))
         if counts.left_out:
             trials = count(counts.left_out, "trial")

@@ -38,11 +38,11 @@ def judge(
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted. Of a
     comparison of judges: 0 it was made, 3 a judge failed on something.
     """
-    from skillup.app.rejudge.cases import CaseSelection
     from skillup.app.rejudge.command import judge_again
     from skillup.app.rejudge.judging import RejudgeRequest
     from skillup.app.rejudge.panel import compare_judges
     from skillup.app.rejudge.sources import NO_CASE, open_source
+    from skillup.plan import Selection
 
     panel = bool(against or labels or write_labels)
     if panel and judge_model:
@@ -57,7 +57,7 @@ def judge(
         request = RejudgeRequest(
             source,
             tuple(cases or ()),
-            CaseSelection(tuple(case or ()), tuple(tag or ())),
+            Selection(tuple(case or ()), tuple(tag or ())),
             quiet,
             as_json,
             judge_model,
