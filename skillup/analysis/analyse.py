@@ -126,11 +126,7 @@ def _engine_columns(trials: Iterable[Grade]) -> list[EngineColumn]:
 
 
 def _reliability(
-    key: CaseKey,
-    trials: Sequence[Grade],
-    not_run: int,
-    saved: int,
-    run_info: Mapping[str, Any],
+    key: CaseKey, trials: Sequence[Grade], not_run: int, saved: int, run_info: Mapping[str, Any]
 ) -> CaseReliability:
     verdicts = [trial for trial in trials if trial.status in VERDICTS]
     passed = sum(trial.status == "PASS" for trial in verdicts)

@@ -14,7 +14,6 @@ from skillup.history.comparison import (
     DEFAULT_CONFIDENCE,
     CaseChange,
     Comparison,
-    Means,
     means,
     suites_of,
 )
@@ -29,8 +28,8 @@ class GateResult:
     gate: str  # The key: `max_new_failures`, …
     limit: float
     found: float | None  # None: not known, and then the gate fails
-    met: bool
-    said: str  # What was found, in words
+    passed: bool
+    finding: str  # What was found, in words
 
 
 def given_gates(rules: Sequence[str]) -> dict[str, Any]:
@@ -61,8 +60,8 @@ def gates_by_suite(run: RunOutcomes, given: Mapping[str, Any]) -> dict[str, Gate
 
 def confidence_of(gates: Mapping[str, Gates]) -> float:
     """How sure differences must be: what the strictest of the suites says; 0.95 if none does."""
-    said = [own.confidence for own in gates.values() if own.confidence is not None]
-    return max(said, default=DEFAULT_CONFIDENCE)
+    asked = [own.confidence for own in gates.values() if own.confidence is not None]
+    return max(asked, default=DEFAULT_CONFIDENCE)
 
 
 def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[GateResult]:
@@ -70,48 +69,39 @@ def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[Gate
     for suite in suites_of(comparison.counted):
         cases = [case for case in comparison.counted if case.key.suite == suite]
         if suite in gates and any(case.b.state != "absent" for case in cases):
-            results.extend(_of_suite(suite, cases, gates[suite]))
+            for gate, (value, finding) in _findings(cases, gates[suite]).items():
+                limit: float | None = getattr(gates[suite], gate)
+                if limit is not None:
+                    over = None if value is None else value - limit
+                    over = -over if over is not None and gate.startswith("min_") else over
+                    passed = over is not None and over <= 1e-9
+                    results.append(GateResult(suite, gate, limit, value, passed, finding))
     return results
 
 
-def _of_suite(suite: str, cases: list[CaseChange], gates: Gates) -> list[GateResult]:
+def _findings(cases: list[CaseChange], gates: Gates) -> dict[str, tuple[float | None, str]]:
+    """By gate, the value (None: not known) and what was found, in words."""
     new = [case for case in cases if case.change == "newly_failing"]
     sure = sum(case.sure for case in new)
     missing = sum(not case.b.judged and case.b.not_run > 0 for case in cases)
     failing = f"{len(new)} newly failing" + (f", {sure} of them surely" if sure else "")
     # Each case counts the same: with `--until-decided`, good ones have far more trials.
     rates = [rate for case in cases if (rate := case.b.rate) is not None]
+    rate, passed = fmean(rates) if rates else None, "no verdict in B"
+    if rate is not None:
+        of = f", the mean of {len(rates)} cases" if rates[1:] else ""
+        passed = f"{_beside(rate, gates.min_pass_rate or 0.0, percent)} passed{of}"
     cost = means(cases, lambda tally: tally.cost_usd)
-    found: dict[str, tuple[float | None, str]] = {
+    more = None if cost is None else cost.increase
+    took = "the cost of no case is known in both runs" if cost is None else "A cost nothing, B does"
+    if more is not None:
+        took = _beside(more, gates.max_cost_increase or 0.0, "{:+.{}%}".format) + " a trial"
+    return {
         "max_new_failures": (len(new), failing + (f"; {missing} not run" if missing else "")),
-        "min_pass_rate": _pass_rate(rates, gates.min_pass_rate or 0.0),
-        "max_cost_increase": _cost(cost, gates.max_cost_increase or 0.0),
+        "min_pass_rate": (rate, passed),
+        "max_cost_increase": (more, took),
         "max_not_run": (missing, f"{missing} without a verdict, for an error or the run's end"),
     }
-    results = []
-    for gate, (value, said) in found.items():
-        limit: float | None = getattr(gates, gate)
-        if limit is not None:
-            above = value is not None and value >= limit - 1e-9
-            below = value is not None and value <= limit + 1e-9
-            met = above if gate.startswith("min_") else below
-            results.append(GateResult(suite, gate, limit, value, met, said))
-    return results
-
-
-def _pass_rate(rates: Sequence[float], limit: float) -> tuple[float | None, str]:
-    if not rates:
-        return None, "no verdict in B"
-    mean = f", the mean of {len(rates)} cases" if rates[1:] else ""
-    return fmean(rates), f"{_beside(fmean(rates), limit, percent)} passed{mean}"
-
-
-def _cost(cost: Means | None, limit: float) -> tuple[float | None, str]:
-    if cost is None:
-        return None, "the cost of no case is known in both runs"
-    if cost.increase is None:
-        return None, "A cost nothing, B does"
-    return cost.increase, f"{_beside(cost.increase, limit, '{:+.{}%}'.format)} a trial"
 
 
 def _beside(found: float, limit: float, show: Callable[[float, int], str]) -> str:

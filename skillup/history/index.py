@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.postgresql import Database, postgresql
@@ -22,7 +22,7 @@ from skillup.store.runs import is_run
 INDEX_VARIABLE = "SKILLUP_INDEX"
 NO_INDEX = "none"
 _TIMEOUT_SECONDS = 30  # For another run that is writing, and for a server to answer
-_TABLE = "skillup_runs_4"
+_TABLE = "skillup_runs_5"
 """With the version of what is in it: other versions of skillup have their own beside it."""
 _REBUILD = "runs are indexed as they end; `skillup trends --rebuild` indexes older ones"
 
@@ -84,7 +84,7 @@ def open_index(url: str, *, write: bool) -> Iterator[Index]:
                 raise IndexTroubleError(f"no run is in the index {name} yet", hint=_REBUILD)
             yield index
             index.execute("COMMIT")
-    except database.error as error:
+    except (database.error, ValidationError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise IndexTroubleError(
             f"the index {database.name}: {reason}", hint=database.hint

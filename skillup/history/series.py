@@ -17,7 +17,7 @@ from skillup.history.runs import (
     by_case,
     together,
 )
-from skillup.stats.change_point import Passes, fall, rise
+from skillup.stats.change_point import Fall, Passes, fall, rise
 from skillup.stats.paired import interval_over_cases
 from skillup.stats.proportions import Interval, wilson
 
@@ -35,16 +35,10 @@ class SeriesFilter:
     variant: str | None = None
 
     def takes(self, key: CaseKey) -> bool:
-        return (
-            matches(key.suite, self.suites)
-            and matches(key.case_id, self.cases)
-            and matches(key.engine, self.engines)
-            and self.variant in (None, key.variant)
+        return self.variant in (None, key.variant) and all(
+            not globs or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+            for name, globs in zip(key, (self.suites, self.cases, self.engines), strict=False)
         )
-
-
-def matches(name: str, globs: Sequence[str]) -> bool:
-    return not globs or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +56,8 @@ class ChangePoint:
     """A case of several trials a run, whose pass rate surely fell, and did not surely rise."""
 
     first: RunOutcomes  # The run since which it is lower: where chance explains it worst
-    before: Passes
-    since: Passes
     runs: int  # With a verdict, from the first on
-    p: float  # Of Fisher's test there, times the number of runs where it could have fallen
+    fall: Fall
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +180,4 @@ def fell_at(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> ChangePoint | None
     risen = rise(series[fallen.place :])
     if risen is not None and risen.p <= _ALPHA:
         return None
-    return ChangePoint(
-        first=judged[fallen.place][0],
-        before=fallen.before,
-        since=fallen.since,
-        runs=len(series) - fallen.place,
-        p=fallen.p,
-    )
+    return ChangePoint(judged[fallen.place][0], len(series) - fallen.place, fallen)

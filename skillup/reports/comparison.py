@@ -14,7 +14,7 @@ from typing import Any
 from skillup.history.comparison import CaseChange, Comparison, Means
 from skillup.history.gates import GateResult
 from skillup.history.runs import CaseTally, RunOutcomes, together
-from skillup.history.series import CaseHistory, ChangePoint, FailingSince, SuiteHistory
+from skillup.history.series import CaseHistory, SuiteHistory
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
 from skillup.stats.proportions import Interval, percent
 
@@ -51,7 +51,7 @@ def news(comparison: Comparison) -> Iterator[str]:
         return
     several = len({case.key.engine for case in comparison.counted}) > 1
 
-    def said(cases: Iterable[CaseChange], words: str) -> Iterator[str]:
+    def named(cases: Iterable[CaseChange], words: str) -> Iterator[str]:
         ids = [
             case.key.case_id + (f" on {one_line(case.key.engine)}" if several else "")
             for case in cases
@@ -61,19 +61,19 @@ def news(comparison: Comparison) -> Iterator[str]:
 
     failing = [case for case in both if case.change == "newly_failing"]
     unsure = [case for case in both if case.change == "unsure"]
-    yield from said((case for case in failing if case.sure), "got worse surely")
-    yield from said((case for case in failing if not case.sure), "got worse, perhaps by chance")
+    yield from named((case for case in failing if case.sure), "got worse surely")
+    yield from named((case for case in failing if not case.sure), "got worse, perhaps by chance")
     if not failing:
         yield f"no case surely got worse, of {count(len(both), 'case')} with a verdict in both runs"
     fewer = [case for case in unsure if _rise(case) < 0]
-    yield from said(fewer, "passed less often, perhaps by chance")
+    yield from named(fewer, "passed less often, perhaps by chance")
     verdicts = comparison.verdicts
     down = verdicts.worse > verdicts.better and fmean(map(_rise, both)) < 0
     if down and verdicts.p is not None and verdicts.p <= 1 - comparison.confidence + 1e-9:
         yield "all together passed less often by more than chance"
-    yield from said((case for case in both if case.change == "newly_passing"), "got better")
+    yield from named((case for case in both if case.change == "newly_passing"), "got better")
     more = [case for case in unsure if _rise(case) > 0]
-    yield from said(more, "passed more often, perhaps by chance")
+    yield from named(more, "passed more often, perhaps by chance")
 
 
 def _judged_in_both(comparison: Comparison) -> list[CaseChange]:
@@ -204,7 +204,7 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
         "edited_cases": [{"suite": suite, "case_id": name} for suite, name in comparison.edited],
         "notes": list(comparison.notes),
         "gates": [asdict(gate) for gate in gates],
-        "gates_met": all(gate.met for gate in gates),
+        "gates_passed": all(gate.passed for gate in gates),
     }
     return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
 
@@ -216,32 +216,25 @@ def trends_json(suites: Sequence[SuiteHistory]) -> str:
     def head(run: RunOutcomes) -> dict[str, Any]:
         return _fields(run, "run_id", "started_at")
 
-    def since(found: FailingSince | None) -> dict[str, Any] | None:
-        if found is None:
-            return None
-        return {
-            "first": head(found.first),
-            "last_pass": head(found.last_pass) if found.last_pass is not None else None,
-            "runs": found.runs,
-        }
-
-    def fell(found: ChangePoint | None) -> dict[str, Any] | None:
-        if found is None:
-            return None
-        return {
-            "first": head(found.first),
-            "before": found.before._asdict(),
-            "since": found.since._asdict(),
-            "runs": found.runs,
-            "p": found.p,
-        }
-
     def of_case(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
+        failing, fell = case.failing, case.fell
         return {
             **case.key._asdict(),
             **numbers(case.total, case.interval),
-            "failing_since": since(case.failing),
-            "fell_at": fell(case.fell),
+            "failing_since": failing
+            and {
+                "first": head(failing.first),
+                "last_pass": failing.last_pass and head(failing.last_pass),
+                "runs": failing.runs,
+            },
+            "fell_at": fell
+            and {
+                "first": head(fell.first),
+                "runs": fell.runs,
+                "before": fell.fall.before._asdict(),
+                "since": fell.fall.since._asdict(),
+                "p": fell.fall.p,
+            },
             "runs": [
                 {"run_id": run.run_id, **_fields(own, "state", *_TALLY)}
                 for run, own in zip(suite.runs, case.tallies, strict=True)

@@ -22,7 +22,7 @@ def met(a: RunOutcomes, b: RunOutcomes, **given: Any) -> dict[str, bool]:
     """Which gates are met, by name."""
     gates = gates_by_suite(b, given)
     results = check_gates(compare_runs(a, b, confidence_of(gates)), gates)
-    return {result.gate: result.met for result in results}
+    return {result.gate: result.passed for result in results}
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(0, False), (1, False), (2, True)])
@@ -55,8 +55,8 @@ def test_the_pass_rate_is_over_verdicts_of_b() -> None:
 def test_each_case_counts_the_same_in_the_pass_rate_however_often_it_was_held() -> None:
     a, b = a_run("a", {"x": "p"}), a_run("b", {"x": "p" * 30, "y": "fff"})
     (result,) = check_gates(compare_runs(a, b, 0.95), gates_by_suite(b, {"min_pass_rate": 0.6}))
-    assert (result.found, result.met) == (0.5, False)
-    assert result.said == "50.0% passed, the mean of 2 cases"
+    assert (result.found, result.passed) == (0.5, False)
+    assert result.finding == "50.0% passed, the mean of 2 cases"
 
 
 def test_a_gate_that_is_not_met_never_says_that_its_limit_was_reached() -> None:
@@ -69,7 +69,7 @@ def test_a_gate_that_is_not_met_never_says_that_its_limit_was_reached() -> None:
         b = a_run("b", {"x": marks})
         gates = gates_by_suite(b, {"min_pass_rate": limit})
         (result,) = check_gates(compare_runs(a_run("a", {"x": "p"}), b, 0.95), gates)
-        assert (result.met, result.said) == (False, said)
+        assert (result.passed, result.finding) == (False, said)
 
 
 @pytest.mark.parametrize(("cost", "expected"), [(0.12, True), (0.121, False), (None, False)])

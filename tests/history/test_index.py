@@ -56,10 +56,21 @@ def test_a_run_that_is_there_is_replaced(index: str) -> None:
 def test_what_fails_in_the_middle_leaves_nothing_behind(index: str) -> None:
     add_run(index, a_run("run", {"one": "p"}))
     with suppress(ZeroDivisionError), open_index(index, write=True) as writing:
-        writing.execute("DELETE FROM skillup_runs_4")
+        writing.execute("DELETE FROM skillup_runs_5")
         raise ZeroDivisionError
     with open_index(index, write=False) as reading:
         assert len(all_runs(reading)) == 1
+
+
+def test_a_run_that_cannot_be_read_is_no_defect_of_skillups(index: str) -> None:
+    add_run(index, a_run("run", {"one": "p"}))
+    with open_index(index, write=True) as writing:
+        writing.execute("UPDATE skillup_runs_5 SET outcomes = '{}'")
+    with (
+        pytest.raises(IndexTroubleError, match="validation error"),
+        open_index(index, write=False) as reading,
+    ):
+        all_runs(reading)
 
 
 WRITER = """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -13,18 +12,15 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.history.comparison import edited_cases
 from skillup.history.runs import (
-    ABSENT,
     CaseKey,
     digests_of,
     planned_key,
     read_run,
     selection_key,
-    tally,
-    together,
 )
 from skillup.schema.grade import Grade, RunResult
 from tests.support.graded import a_result
-from tests.support.outcomes import a_key, a_run, trials_of
+from tests.support.outcomes import a_run
 from tests.support.stored import a_grade
 
 SUITES = {"suite": {"path": "eval.yaml", "gates": {"max_not_run": 0}, "cases": {"label": "case"}}}
@@ -159,22 +155,3 @@ def test_edited_cases_are_those_whose_digests_differ() -> None:
     b = replace(a_run("b", {"x": "p", "y": "p"}), digests={**before, ("demo", "x"): "3"})
     assert edited_cases(a, b) == [("demo", "x")]
     assert edited_cases(a, replace(b, digests={})) == []
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_together_tallies_are_those_of_all_the_trials(seed: int) -> None:
-    random = Random(seed)
-    groups = [
-        trials_of(
-            a_key(str(number)),
-            "".join(random.choices("pfesn", k=random.randrange(6))),
-            cost=random.choice([None, 0.0, 0.25, 1.5]),
-        )
-        for number in range(4)
-    ]
-    found = together([ABSENT, *map(tally, groups)])
-    whole = tally(trial for group in groups for trial in group)
-    for field in ("passed", "failed", "errors", "skipped", "not_started", "state"):
-        assert getattr(found, field) == getattr(whole, field)
-    for field in ("score", "cost_usd", "duration_ms"):
-        assert getattr(found, field) == pytest.approx(getattr(whole, field))

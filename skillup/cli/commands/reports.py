@@ -232,7 +232,7 @@ def compare(
         sys.stdout.write(comparison_json(comparison, results))
     else:
         print_comparison(comparison, results, make_console(sys.stdout))
-    return ExitCode.PASSED if all(result.met for result in results) else ExitCode.FAILED
+    return ExitCode.PASSED if all(result.passed for result in results) else ExitCode.FAILED
 
 
 _SHOWN = 20

@@ -64,8 +64,8 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.P
 
     since: dict[str, Any] | None = None
     if case.fell is not None:
-        counts = {"before": list(case.fell.before), "since": list(case.fell.since)}
-        since = {**head(case.fell.first), "runs": case.fell.runs, **counts}
+        since = {**head(case.fell.first), "runs": case.fell.runs}
+        since |= {"before": case.fell.fall.before, "since": case.fell.fall.since}
     elif case.failing is not None:
         since = {**head(case.failing.first), "runs": case.failing.runs}
     marks = [

@@ -67,8 +67,8 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
         rows: list[list[Part]] = []
         for gate in gates:
             suite = f" ({gate.suite})" if several else ""
-            verdict = ("passed", "green") if gate.met else ("FAILED", "bold red")
-            rows.append(["gate", f"{gate.gate} {gate.limit:g}{suite}", verdict, gate.said])
+            verdict = ("passed", "green") if gate.passed else ("FAILED", "bold red")
+            rows.append(["gate", f"{gate.gate} {gate.limit:g}{suite}", verdict, gate.finding])
         print_aligned(console, rows)
 
 

@@ -13,13 +13,7 @@ from skillup.judges.rejudge.changes import CheckChange, GradeChange, is_read
 from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.terminal.layout import Part, make_table, make_text
 from skillup.reports.text import count, money, one_line, tokens
-from skillup.reports.view_model import (
-    STYLE,
-    baseline_words,
-    count_parts,
-    row_of,
-    total_tokens,
-)
+from skillup.reports.view_model import STYLE, baseline_words, count_parts, row_of, total_tokens
 from skillup.schema.grade import CheckResult, Grade
 
 _NAME = 100

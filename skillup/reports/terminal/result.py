@@ -10,10 +10,7 @@ from rich.text import Text
 
 from skillup.reports.analysis import sheets_of, trial_sheet
 from skillup.reports.formats import FORMATS, HTML
-from skillup.reports.terminal.layout import (
-    make_text,
-    print_sheet,
-)
+from skillup.reports.terminal.layout import make_text, print_sheet
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import count, one_line, plain, seconds
 from skillup.reports.view_model import (

@@ -11,12 +11,7 @@ from skillup.history.runs import WITH_SKILL, CaseTally, RunOutcomes, State
 from skillup.history.series import CaseHistory, SuiteHistory
 from skillup.reports.sheet import interval as shown_interval
 from skillup.reports.sheet import percent
-from skillup.reports.terminal.layout import (
-    Part,
-    make_table,
-    print_line,
-    print_table,
-)
+from skillup.reports.terminal.layout import Part, make_table, print_line, print_table
 from skillup.reports.text import count, money, p_value, seconds, shown_id
 from skillup.stats.proportions import Interval
 
@@ -107,10 +102,12 @@ def _name(suite: SuiteHistory, case: CaseHistory) -> str:
 
 def _since(case: CaseHistory) -> str:
     """``failing since RUN (time); last passed in RUN (time)``, or where the pass rate fell."""
-    failing, fell = case.failing, case.fell
-    if fell is not None:
-        before, since = (f"{own.passed}/{own.judged}" for own in (fell.before, fell.since))
-        return f"fell at {_run(fell.first)}: {before} before, {since} since (p {p_value(fell.p)})"
+    failing = case.failing
+    if case.fell is not None:
+        fall = case.fell.fall
+        before, since = (f"{one.passed}/{one.judged}" for one in (fall.before, fall.since))
+        where = f"fell at {_run(case.fell.first)}"
+        return f"{where}: {before} before, {since} since (p {p_value(fall.p)})"
     if failing is None:
         return ""
     runs = f", {failing.runs} runs" if failing.runs > 1 else ""
