@@ -39,9 +39,9 @@ def detect(sources: list[SourceFile]) -> Format:
     path, data = sources[0].path, sources[0].data
     listed = data.get("items", data.get("data")) if isinstance(data, dict) else data
     item = listed[0] if isinstance(listed, list) and listed else data
-    found = None
-    if isinstance(item, dict):
-        found = (_suite(data) if item is data else None) or _item(item, path.name)
+    found = _suite(data) if isinstance(data, dict) else None
+    if found is None and isinstance(item, dict):
+        found = _item(item, path.name)
     if found is None:
         keys = ", ".join(sorted(map(str, item))[:8]) if isinstance(item, dict) else ""
         what = "not a suite that is known here" + (f" (its keys: {keys})" if keys else "")

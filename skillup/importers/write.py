@@ -94,15 +94,14 @@ class CaseDraft:
         ]
         several = self.conversation or len(turns) > 1
         first = {} if several else turns[0]
-        history = [{**m, "content": escape(m["content"])} for m in self.history]
         given = {
             "system": escape(self.system),
-            "history": history,
+            "history": [{**m, "content": escape(m["content"])} for m in self.history],
             "message_index": self.message_index,
             **({"turns": turns} if several else {"prompt": first["content"]}),
         }
         if self.took_place:
-            given = {"transcript": history}
+            given = {"transcript": self.history}  # where nothing is a template
         return without_empty(
             {
                 "id": self.id,

@@ -114,13 +114,15 @@ def test_a_conversation_that_took_place_is_judged_or_gone_on_with(convert: Conve
         tests:
           - vars: &said
               message: And hotels?
-              _conversation: [{input: "Where to?", output: Rome.}]
+              _conversation: [{input: "Where to, <<x>>?", output: Rome.}]
             assert: [{type: conversation-relevance, threshold: 0.9, config: {windowSize: 3}}]
           - vars: *said
             assert: [{type: llm-rubric, value: Names a hotel}]
         """).cases
-    history = [{"role": "user", "content": "Where to?"}, {"role": "assistant", "content": "Rome."}]
-    assert judged["input"] == {"transcript": history}
+    asked, answered = {"role": "user"}, {"role": "assistant", "content": "Rome."}
+    transcript = [{**asked, "content": "Where to, <<x>>?"}, answered]
+    history = [{**asked, "content": r"Where to, \<<x>>?"}, answered]
+    assert judged["input"] == {"transcript": transcript}
     assert judged["assertions"] == [{"relevance": {"threshold": 0.9, "window_size": 3}}]
     assert case["input"] == {"history": history, "prompt": "And hotels?"}
     prompt = "Grade {{output}} by {{criteria}}. Be kind."
