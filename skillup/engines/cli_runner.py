@@ -249,8 +249,8 @@ def _changed(
     if not added:
         return None
     what = f"something else wrote to the {engine.spec.session_word} {session_id} between two turns"
-    held = f"{file}: it held {before} bytes after the turn before"
-    return engine.error("session_mismatch", what, f"{held}; {added} were added")
+    sizes = f"{file}: it held {before} bytes after the turn before"
+    return engine.error("session_mismatch", what, f"{sizes}; {added} were added")
 
 
 def _checked(

@@ -10,7 +10,7 @@ from skillup.schema.record import ErrorKind, TurnError
 
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "day": 86400}
 _DURATION = re.compile(r"(?i)(\d{1,9}(?:\.\d{1,9})?)\s*+(ms|sec|s|min|m|hour|h|day)[a-z]*")
-_ASKED = re.compile(
+_TRY_AGAIN = re.compile(
     r"(?:try again|retry|wait)\s+(?:in|after|for)\s+((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and\s+)?)+)",
     re.IGNORECASE,
 )
@@ -89,7 +89,7 @@ def turn_error(
 
 def parse_retry_after(message: str) -> float | None:
     """How many seconds a provider's error asks to wait for; None: it does not say."""
-    found = _ASKED.search(message)
+    found = _TRY_AGAIN.search(message)
     parts = _DURATION.findall(found[1]) if found else []
     if parts:
         return sum(float(number) * _UNITS[unit.lower()] for number, unit in parts)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.process import Leftover, end_leftovers
+from skillup.process import ProcessRow, end_leftovers
 from skillup.store.scratch import remove_orphaned, user_directory
 
 
@@ -16,7 +16,7 @@ def default_register_dir() -> Path:
     return user_directory("processes")
 
 
-def end_what_was_left(register_dir: Path | None = None) -> list[Leftover]:
+def end_what_was_left(register_dir: Path | None = None) -> list[ProcessRow]:
     """End the agents and scripts of skillups that were killed, and remove where trials
     of runs worked whose directories are gone.
 

@@ -12,21 +12,20 @@ from __future__ import annotations
 from skillup.process.cleanup import end_leftovers, kill_running, process_register
 from skillup.process.spawn import (
     CompletedOutput,
-    Leftover,
     OnLine,
     ProcessOutcome,
     ProcessRequest,
 )
 from skillup.process.supervise import run_process, run_quiet
-from skillup.process.tree import TRIAL_VARIABLE, new_marker
+from skillup.process.tree import TRIAL_VARIABLE, ProcessRow, new_marker
 
 __all__ = [
     "TRIAL_VARIABLE",
     "CompletedOutput",
-    "Leftover",
     "OnLine",
     "ProcessOutcome",
     "ProcessRequest",
+    "ProcessRow",
     "end_leftovers",
     "kill_running",
     "new_marker",

@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from skillup.process.spawn import Leftover
 from skillup.process.tree import (
     OWNER_VARIABLE,
     ProcessRow,
@@ -44,8 +43,8 @@ class TreeEnding:
     def __init__(
         self, tree: ProcessTree, grace_seconds: float, *, settle_seconds: float = 0.0
     ) -> None:
-        self.leftover: tuple[Leftover, ...] = ()
-        self.survivors: tuple[Leftover, ...] = ()
+        self.leftover: tuple[ProcessRow, ...] = ()
+        self.survivors: tuple[ProcessRow, ...] = ()
         self._tree = tree
         kill = (signal.SIGKILL, _KILL_PATIENCE_SECONDS)
         self._steps: list[tuple[signal.Signals | None, float]] = [
@@ -57,14 +56,14 @@ class TreeEnding:
 
     def __iter__(self) -> Iterator[float]:
         tree = self._tree
-        outlived: dict[tuple[int, float], Leftover] = {}
+        outlived: dict[tuple[int, float], ProcessRow] = {}
         alive = tree.living()
         for number, patience in self._steps:
             if number is not None:
                 for row in alive:
                     _send(row, number)
                 if tree.main is None or all(row.key != tree.main.key for row in alive):
-                    outlived |= {row.key: Leftover(row.pid, row.name) for row in alive}
+                    outlived |= {row.key: row for row in alive}
                     self.leftover = tuple(outlived.values())
             deadline = time.monotonic() + patience
             pause = _FIRST_PAUSE_SECONDS
@@ -74,7 +73,7 @@ class TreeEnding:
                 alive = tree.living()
             if not alive:
                 return
-        self.survivors = tuple(Leftover(row.pid, row.name) for row in alive)
+        self.survivors = tuple(alive)
 
 
 def kill_at_once(tree: ProcessTree) -> None:
@@ -116,11 +115,11 @@ def process_register(register_dir: Path, *, own_process: bool = False) -> Iterat
     unfinished.write_text(json.dumps(owner), encoding="utf-8")
     unfinished.replace(file)
     if own_process:
-        adopt_orphans(wanted=True)
+        adopt_orphans(enabled=True)
     try:
         yield
     finally:
-        survivors: tuple[Leftover, ...] = ()
+        survivors: tuple[ProcessRow, ...] = ()
         if not running_trees:
             # A turn takes only orphans that cannot be another's; those that hid from their parents
             # and from the marker while several turns ran are nobody's until all have ended.
@@ -130,17 +129,17 @@ def process_register(register_dir: Path, *, own_process: bool = False) -> Iterat
         if not survivors:
             file.unlink(missing_ok=True)
         if own_process:
-            adopt_orphans(wanted=False)
+            adopt_orphans(enabled=False)
 
 
-def end_leftovers(register_dir: Path, *, grace_seconds: float = 2.0) -> list[Leftover]:
+def end_leftovers(register_dir: Path, *, grace_seconds: float = 2.0) -> list[ProcessRow]:
     """Ends what dead owners left, in the same steps as at the end of a turn; returns what it ended.
 
     Blocks for as long as that takes; call it before the event loop runs. Files of live owners, of
     other machines and of unknown form are left alone. A file whose processes could not all be ended
     stays for the next start.
     """
-    ended: list[Leftover] = []
+    ended: list[ProcessRow] = []
     for file in sorted(register_dir.glob("*.json")):
         try:
             owner: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal, NamedTuple, TypeAlias
+from typing import IO, Literal, TypeAlias
 
 from skillup.process.tree import (
     OWNER_VARIABLE,
@@ -32,13 +32,6 @@ EndedBy: TypeAlias = Literal[
     "exit", "answered", "timeout", "cancelled", "output_limit", "not_started"
 ]
 """``answered``: its answer was complete, and it did not exit within the grace for that."""
-
-
-class Leftover(NamedTuple):
-    """A process that was still there when it should not have been."""
-
-    pid: int
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +85,8 @@ class ProcessOutcome:
     stderr_tail: str = ""
     stdout_bytes: int = 0
     stderr_bytes: int = 0
-    leftover: tuple[Leftover, ...] = ()
-    survivors: tuple[Leftover, ...] = ()
+    leftover: tuple[ProcessRow, ...] = ()
+    survivors: tuple[ProcessRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

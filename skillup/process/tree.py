@@ -162,7 +162,7 @@ _adopting: int | None = None
 """The process that does; the setting is not inherited over fork."""
 
 
-def adopt_orphans(*, wanted: bool) -> None:
+def adopt_orphans(*, enabled: bool) -> None:
     """Makes orphaned descendants our children from now on, or no longer; if the system can."""
     global _adopting
     _adopting = None
@@ -170,8 +170,8 @@ def adopt_orphans(*, wanted: bool) -> None:
         import ctypes
 
         with suppress(OSError, AttributeError):  # no C library to ask, or one without prctl
-            if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0) == 0:
-                _adopting = os.getpid() if wanted else None
+            if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(enabled), 0, 0, 0) == 0:
+                _adopting = os.getpid() if enabled else None
 
 
 running_trees: set[ProcessTree] = set()

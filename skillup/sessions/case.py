@@ -62,8 +62,8 @@ def _suggested_checks(turn: TurnRecord, record: Record) -> list[dict[str, Any]]:
         if check not in checks:
             checks.append(check)
     phrases = ({"contains": text} for text in key_phrases(turn.response))
-    wanted = literal_checks([*checks[:_MOST_TOOLS], *phrases])
-    passed = [check for check in wanted if _passes(check, turn, record)]
+    suggested = literal_checks([*checks[:_MOST_TOOLS], *phrases])
+    passed = [check for check in suggested if _passes(check, turn, record)]
     return passed or ([{"matches": r"\S"}] if turn.response.strip() else [])
 
 

@@ -61,10 +61,10 @@ def record_of_session(session: RecordedSession, case: Case, suite: str) -> Recor
     turns = [
         _turn(number, turn, usage, summary) for number, (turn, usage) in enumerate(pairs, start=1)
     ]
-    asked = case.input.all_turns()
+    case_turns = case.input.all_turns()
     last = found.turns[-1].first_line if found.turns else 0
     waiting = [t for t in found.unanswered if t.first_line > last and not t.command]
-    for turn in waiting[: max(0, len(asked) - len(turns))]:
+    for turn in waiting[: max(0, len(case_turns) - len(turns))]:
         text = next((item.text for item in reversed(turn.items) if item.text), None) or ""
         what = "the session has no answer to this message"
         unanswered = _turn(len(turns) + 1, turn, None, summary)
@@ -75,7 +75,7 @@ def record_of_session(session: RecordedSession, case: Case, suite: str) -> Recor
         what = "the session has no message that was answered: there is nothing to judge"
         no_turn = TurnError(kind="protocol", message=what)
     else:
-        for number, missing in enumerate(asked[len(turns) :], start=len(turns) + 1):
+        for number, missing in enumerate(case_turns[len(turns) :], start=len(turns) + 1):
             text = missing.content or missing.respond or ""
             turns.append(not_sent(number, text, "the session ends before this turn"))
     started = datetime.fromtimestamp(session.path.stat().st_mtime, UTC)
