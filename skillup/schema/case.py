@@ -250,7 +250,10 @@ class Input(Model):
         """The scripted turns; `prompt` is a conversation of one turn."""
         if self.turns is not None:
             return self.turns
-        return [Turn(content=self.prompt, literal=self.literal)] if self.prompt is not None else []
+        if self.prompt is None:
+            return []
+        # Not validated again: for this alone its validator would be built at every start.
+        return [Turn.model_construct(content=self.prompt, literal=self.literal)]
 
 
 # The case around it: where it starts, its limits, and what is tried again.

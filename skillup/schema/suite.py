@@ -267,7 +267,7 @@ def playing_model(given: UserSimulator | None, case: Case) -> JudgeModel | None:
 
     skill-up names a model by `model` and `protocol` or `provider`.
     """
-    given = given or UserSimulator()
+    given = given or UserSimulator.model_construct()
     if given.model:
         return JudgeModel(
             model=_full_name(given.model, given),
