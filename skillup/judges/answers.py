@@ -81,8 +81,6 @@ ENOUGH = 8  # Characters of a quotation that supports a pass, if the text is not
 
 @dataclass(frozen=True, slots=True)
 class Quoted:
-    """A quotation as it is shown."""
-
     excerpt: str  # With its speaker and surroundings; empty: it is nowhere
     note: str | None = None  # What a reader should know of it
     spans: tuple[EvidenceSpan, ...] = ()  # Where it stands in the record
@@ -133,7 +131,6 @@ def in_order_of_weight(parts: Iterable[Part]) -> list[Part]:
 
 
 def _plain(text: str) -> str:
-    """`text` without what does not count."""
     return " ".join(text.translate(_PLAIN).casefold().split())
 
 

@@ -30,8 +30,6 @@ Files = Mapping[str, FileState]
 
 @dataclass(frozen=True, slots=True)
 class JudgePlace:
-    """What judges that start programs need to know of where they run."""
-
     models: Models  # Environment, mask, rate limiter and kept answers are its
     scratch: Path  # An empty directory of this judging alone; whoever made it removes it
     profiles: Callable[[str | None], Profile]  # By name; None: the record's own. Raises UsageError
@@ -57,17 +55,14 @@ class JudgedPart:
 
     @property
     def before(self) -> Files:
-        """The workspace at the start."""
         return self.record.initial_files or {}
 
     @property
     def turns(self) -> list[TurnRecord]:
-        """Those of the exchanges that were run."""
         return [exchange.step for exchange in self.exchanges if exchange.step is not None]
 
     @property
     def last(self) -> TurnRecord:
-        """The turn whose answer and workspace count."""
         return self.turns[-1]
 
 
@@ -191,8 +186,6 @@ class CannotJudgeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceCopy:
-    """A copy, and what is not in it."""
-
     root: Path
     not_kept: tuple[str, ...] = ()  # Files that were too large to be kept with the record
     left_out: tuple[str, ...] = ()  # Links that led out of the workspace
@@ -240,13 +233,11 @@ def copy_of(files: Files, read_file: ReadFile, destination: Path) -> WorkspaceCo
 
 
 def make_read_only(root: Path) -> None:
-    """Takes the right to write at and below `root`."""
     paths = [root / e.path for e in list_tree(root) if e.kind in ("file", "directory")]
     for path in [*paths, root]:
         path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o222)
 
 
 def listed(paths: Sequence[str]) -> str:
-    """A few of the paths, in one line."""
     more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
     return ", ".join(paths[:5]) + more

@@ -26,8 +26,6 @@ _Key = tuple[object, ...]
 
 @dataclass(slots=True)
 class UsageTracker:
-    """The calls of one evaluation; judges write into it as they are asked."""
-
     judging: Judging | None = None  # None: nobody was asked
 
     def add(
@@ -134,17 +132,14 @@ class PendingJudgements:
 
 
 def _digest(check: Check) -> str:
-    """Tells checks apart that ask something else."""
     return check.model_dump_json(exclude_unset=True, by_alias=True)
 
 
 def error_result(kind: str, role: CheckRole, error: str) -> CheckResult:
-    """The result of what could not be evaluated."""
     return CheckResult(name=kind, kind=kind, passed=False, score=0.0, role=role, error=error)
 
 
 def blank_result(check: Check, role: CheckRole, scope: str) -> CheckResult:
-    """The result of `check`, before anything is known."""
     key, spec = check.asked()
     return CheckResult(
         name=check.name or describe(check),
@@ -198,7 +193,6 @@ class TurnJudge:
         self._usage = UsageTracker()
 
     def judging(self) -> Judging | None:
-        """What it has taken so far."""
         return self._usage.judging
 
     async def evaluate(self, work: Callable[[Ask], T]) -> T:

@@ -273,7 +273,6 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
 def _error_of(
     record: Record, turns: Sequence[TurnGrade], conversation: Sequence[CheckResult]
 ) -> TurnError | None:
-    """What kept the trial or a turn from being run, or a check from being evaluated."""
     if (error := record.first_error()) is not None:
         return error
     for turn in record.turns:
@@ -319,7 +318,6 @@ def _given_up(record: Record) -> str:
 
 
 def _warnings(record: Record) -> list[str]:
-    """What makes this result less comparable than others."""
     warnings = []
     if record.engine.isolation == "shared":
         warnings.append(

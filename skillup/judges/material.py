@@ -88,8 +88,6 @@ PartKind = Literal["setting", "user", "message", "call", "result", "answer", "fi
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that was said or done."""
-
     kind: PartKind
     label: str  # Who or what, in a few words: `user`, `tool call 1: Bash (shell)`
     text: str
@@ -113,8 +111,6 @@ _MOST_HALVINGS = 4
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Texts as they are shown, in order."""
-
     parts: tuple[Part, ...]
     code: str
     notes: tuple[str, ...] = ()  # What of it was left out

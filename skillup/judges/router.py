@@ -51,7 +51,6 @@ def checks_of(case: Case) -> Iterator[CheckKeys]:
 
 
 def first_read(case: Case) -> CheckKeys | None:
-    """The first check of `case` that the judge's model reads; None: there is none."""
     read = (c for c in checks_of(case) if any(key in READ_BY_MODEL for key, _ in c.given()))
     return next(read, None)
 
@@ -89,7 +88,6 @@ class JudgeRouter:
         return TurnError(kind="judge", message=self.models.mask(why)) if why else None
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
-        """See :class:`Judge`; raises only where the run cannot keep the answers."""
         first = request.checks[0].key if request.checks else ""
         record = request.context.record
         root = Path(record.suite_root)

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import anyio.to_thread
-from pydantic import BaseModel, Field, StrictBool, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, Field, StrictBool, ValidationError, model_validator
 
 from skillup.engines.environment import clean_variables
 from skillup.engines.failures import shortened
@@ -183,14 +183,7 @@ def _environment(
 
 # The verdict: an exit code, and perhaps a JSON object.
 
-_KEYS = {
-    "passed": ("pass", "passed"),
-    "score": ("score",),
-    "parts": ("assertions", "details"),
-    "name": ("name", "text", "id", "criterion", "assertion"),
-    "reason": ("reason", "evidence", "message", "found"),
-}
-_DECIDING = {key: field for field in ("passed", "score", "parts") for key in _KEYS[field]}
+_DECIDING = {"pass", "passed", "score", "assertions", "details"}
 _CANNOT_RUN = {126: "it may not be executed", 127: "a command was not found"}
 # `[ok] …` and `[1/3] …` are ways to write a log.
 _LIKE_JSON = re.compile(
@@ -201,39 +194,25 @@ _LIKE_JSON = re.compile(
 
 
 class _Verdict(BaseModel):
-    """What a script printed, or one of its assertions."""
-
-    passed: StrictBool | None = None
+    passed: StrictBool | None = Field(None, validation_alias=AliasChoices("pass", "passed"))
     score: Annotated[float, Number, Field(ge=0, le=1)] | None = None
-    parts: list[_Verdict] | None = None
-    name: str = ""
-    reason: str = ""
+    parts: list[_Verdict] | None = Field(
+        None, validation_alias=AliasChoices("assertions", "details")
+    )
+    name: Any = Field("", validation_alias=AliasChoices("name", "text", "id"))
+    reason: Any = Field("", validation_alias=AliasChoices("reason", "evidence", "message"))
 
     @model_validator(mode="before")
     @classmethod
-    def _by_our_names(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
-            raise ValueError("is no object")  # noqa: TRY004  pydantic reports no other
-        found: dict[str, Any] = {}
-        for name, keys in _KEYS.items():
-            values = [given[key] for key in keys if given.get(key) not in (None, "")]
-            if name in _DECIDING.values() and any(value != values[0] for value in values):
-                raise ValueError(f"`{'` and `'.join(keys)}` that differ")
-            if values:
-                found[name] = values[0]
-        for key in given:
-            if key not in _DECIDING and key.lower() in _DECIDING:
-                raise ValueError(f"the key `{key}`")
-        for name in {"name", "reason"} & found.keys():
-            if not isinstance(found[name], str):
-                found[name] = json.dumps(found[name], ensure_ascii=False)
-        return found
-
-    @model_validator(mode="after")
-    def _decides(self) -> _Verdict:
-        if self.passed is None and self.score is None and not self.parts:
-            raise ValueError("neither `score` nor `pass` nor any `assertions`")
-        return self
+    def _decides(cls, given: Any) -> Any:
+        if isinstance(given, dict):
+            deciding = {key for key in given if key.lower() in _DECIDING}
+            twice = deciding >= {"pass", "passed"} or deciding >= {"assertions", "details"}
+            if twice or deciding - _DECIDING:
+                raise ValueError(f"the keys {', '.join(sorted(deciding))} may mean two things")
+            if all(given[key] in (None, []) for key in deciding):
+                raise ValueError("neither `score` nor `pass` nor any `assertions`")
+        return given
 
     def result(self, blank: CheckResult, threshold: float) -> dict[str, Any]:
         """The fields of `blank` that it gives; a score without `pass` passes from `threshold`."""
@@ -241,7 +220,7 @@ class _Verdict(BaseModel):
             CheckResult.model_validate(
                 {
                     **blank.model_dump(include={"scope", "role"}),
-                    "name": _shown(part.name or f"assertion {number}"),
+                    "name": _words(part.name or f"assertion {number}", 200),
                     "kind": "script",
                     **part.result(blank, 1.0),
                 }
@@ -257,9 +236,15 @@ class _Verdict(BaseModel):
         return {
             "passed": score >= threshold if passed is None else passed,
             "score": score,
-            "found": _shown(self.reason, _EVIDENCE_CHARACTERS),
+            "found": _words(self.reason, _EVIDENCE_CHARACTERS),
             "children": children,
         }
+
+
+def _words(given: Any, longest: int) -> str:
+    if not isinstance(given, str):
+        given = "" if given is None else json.dumps(given, ensure_ascii=False)
+    return _shown(given, longest)
 
 
 def verdict_of(output: CompletedOutput, blank: CheckResult, judge: JudgeConfig) -> CheckResult:

@@ -15,8 +15,6 @@ from skillup.schema.record import Record, TurnError
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Status, score 0..1, and why, in one line."""
-
     status: CaseStatus
     score: float
     reason: str
@@ -24,8 +22,6 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """All that a verdict rests on."""
-
     case: Case
     record: Record
     turns: Sequence[TurnGrade]  # Those of the case, or all that a simulated user led
@@ -121,7 +117,6 @@ def _closed(turn: TurnGrade) -> bool:
 
 
 def _at_the_gate(case: Case, turn: TurnGrade, score: float) -> Verdict:
-    """The gate's verdict, as the case says now: an edited case may have another gate."""
     failed = next(c for c in turn.checks if c.role == "post_condition" and not c.passed)
     why = f"turn {turn.turn_number}: post-condition not met: {in_words(failed.name, failed.found)}"
     gate = case.input.all_turns()[turn.turn_number - 1].post_condition

@@ -21,8 +21,6 @@ LONGEST_REASON = 500
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What one answer says of one thing."""
-
     score: float = 0.0
     passed: bool = False
     reason: str = ""
@@ -31,7 +29,6 @@ class Vote:
 
     @classmethod
     def of(cls, passed: bool, reason: str, quote: str, score: float | None = None) -> Vote:
-        """Without a `score` it is the verdict's."""
         quotes = (quote,) if quote.strip() else ()
         return cls(float(passed) if score is None else score, passed, reason, quotes)
 
@@ -56,7 +53,6 @@ Outcome = Callable[[Sequence[CheckResult]], tuple[float, bool]]
 
 
 def by_weight(threshold: float) -> Outcome:
-    """The weighted share; required facets have to pass."""
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
         score = weighted_mean(children)
@@ -67,7 +63,6 @@ def by_weight(threshold: float) -> Outcome:
 
 
 def criteria_met(result: CheckResult) -> str:
-    """How many of a check's criteria are met, and why others are not."""
     children = result.children
     if len(children) == 1:
         return children[0].found
@@ -167,7 +162,6 @@ def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
 def _agreement(
     votes: Sequence[Vote], passed: bool, notes: list[str], *, by_score: bool
 ) -> dict[str, Any]:
-    """How far several `votes` agree with the result, as fields of it, after its `notes`."""
     given = [vote for vote in votes if vote.error is None]
     if len(votes) < 2 or not given:
         return {"notes": notes}

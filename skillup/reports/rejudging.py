@@ -172,7 +172,6 @@ def _both(one: Disagreement) -> dict[str, Any]:
 def _score(score: Score) -> dict[str, Any]:
     return {
         **_confusion(score.counts),
-        "by_check": {check: _confusion(counts) for check, counts in score.by_check.items()},
         "wrong": [
             {
                 **asdict(item),

@@ -155,8 +155,6 @@ class SimulatorFactory:
 
 
 class EngineUser:
-    """:class:`~skillup.trial.request.SimulatedUserEngine`."""
-
     def __init__(
         self,
         engine: Engine,

@@ -48,7 +48,6 @@ _SPEAKERS = {"user": "YOU SAID", "assistant": "THE ASSISTANT SAID"}
 
 
 def part_text(part: SimulatorPart) -> str:
-    """The part itself: the same for every message of a trial."""
     sections = [_TASK]
     persona = part.persona
     if persona is not None:
@@ -139,12 +138,10 @@ class UserReply(AnswerForm):
 
 
 def form_of(part: SimulatorPart) -> type[BaseModel]:
-    """The form of the answer that is asked for."""
     return UserReply if part.may_stop else TranscriptLine
 
 
 def as_message(move: BaseModel) -> SimulatorMessage:
-    """The answer as the trial knows it."""
     if isinstance(move, UserReply) and move.stop is not None:
         return SimulatorMessage(stop=move.stop, reason=" ".join(move.reason.split()))
     text = move.message if isinstance(move, TranscriptLine | UserReply) else None
@@ -155,8 +152,6 @@ def as_message(move: BaseModel) -> SimulatorMessage:
 
 
 class ModelUser:
-    """:class:`~skillup.trial.request.UserSimulator`."""
-
     def __init__(self, asker: AskModel, model: JudgeModel, sample: int) -> None:
         """`sample` tells trials of the same case apart: each has a user of its own, from 0."""
         self._asker = asker
@@ -164,7 +159,6 @@ class ModelUser:
         self._sample = sample
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
-        """The user's next message."""
         latest = part.said[-1][1] if part.said else ""
         form, prompt = form_of(part), next_text(part)
         question = ModelQuestion(

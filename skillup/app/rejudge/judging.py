@@ -172,7 +172,7 @@ class Rejudging:
     def _recorded(self, subject: RecordSubject) -> RegradeItem | None:
         """By the case in the record; None if that is none, which is one damaged record of many."""
         try:
-            case = self._regrader.recorded_case(subject.record)
+            case = Case.model_validate(subject.record.case)
         except ValueError:
             what, hint = "the case in its record", "give the case as it is now with --cases"
             if self.source.kind != "run":

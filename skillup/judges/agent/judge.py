@@ -123,7 +123,6 @@ def problem_of_agent(judge: JudgeConfig, place: JudgePlace) -> str | None:
 
 
 def _to_install(ref: SkillRef, suite_root: Path) -> SkillToInstall:
-    """The skill as it is installed. Raises PreparationError if it cannot be."""
     if ref.source != "local_path":
         raise PreparationError(f"judge skills from a `{ref.source}` are not fetched yet")
     source = (suite_root / ref.path).resolve()
@@ -195,8 +194,6 @@ def result_of_agent(
 
 @dataclass(frozen=True, slots=True)
 class _AgentJudge:
-    """One agent judge of one turn or conversation."""
-
     judge: JudgeConfig
     judged: JudgedPart
     read_file: ReadFile

@@ -43,7 +43,6 @@ class AgentAnswer(AnswerForm):
     criteria: list[AgentVerdict]
 
     def vote_on(self, name: str) -> Vote:
-        """What it says of the criterion with this id."""
         verdict = next(v for v in self.criteria if v.id.strip().casefold() == name.casefold())
         quotes = tuple(quote for quote in verdict.evidence if quote.strip())
         return Vote(float(verdict.passed), verdict.passed, verdict.reason.strip(), quotes)
@@ -183,7 +182,6 @@ material; for what is missing, an empty list."""
 
 
 def question(asked: Mapping[str, Criterion], materials: Materials) -> str:
-    """The whole prompt."""
     parts = [_TASK]
     if materials.files:
         listed = "\n".join(f"- `{path}`: {what}" for path, what in materials.files)

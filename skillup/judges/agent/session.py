@@ -26,8 +26,6 @@ _RUN_ENDS = "nothing more is asked of its provider: the run ends"
 
 
 class NoAgentAnswerError(Exception):
-    """The agent gave no answer; the message says why."""
-
     def __init__(self, why: str, error: TurnError | None = None) -> None:
         super().__init__(why)
         self.error = error

@@ -61,8 +61,6 @@ HOW_TO_REASON = "`reason`: one sentence that says what in the material decides i
 
 @dataclass(frozen=True, slots=True)
 class JudgePrompt:
-    """What is asked about the material."""
-
     target: str  # What to look at
     task: str  # What to find out
     answer: str  # How to answer; always there
@@ -110,7 +108,6 @@ class JudgePrompt:
 
 
 def indented(text: str) -> str:
-    """A text of the user's within a list of ours."""
     return "\n".join(f"   | {line}" for line in text.splitlines())
 
 
@@ -119,13 +116,10 @@ def indented(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answers(Generic[A]):
-    """What came of one question, asked `repeat` times."""
-
     samples: Sequence[A | str]  # An answer, or why there is none
     quotations: Quotations  # Of what was shown
 
     def votes(self, vote: Callable[[A], Vote]) -> list[Vote]:
-        """What each answer says; one that failed to come says why."""
         return [Vote(error=one) if isinstance(one, str) else vote(one) for one in self.samples]
 
 
@@ -179,12 +173,10 @@ class Reading:
         return Answers(samples, quotations)
 
     def blank(self, check: Check) -> CheckResult:
-        """The result of `check`, before anything is known."""
         return blank_result(check, self.role, self.text.scope)
 
 
 def defect_message(defect: Exception) -> str:
-    """A defect of ours, which must not become a verdict."""
     while isinstance(defect, ExceptionGroup):  # of a task group: what is in it says more
         defect = defect.exceptions[0]
     words = " ".join(str(defect).split())

@@ -34,18 +34,15 @@ class Exchange:
     step: TurnRecord | None = None  # Of what was run; None: it came from the history
 
     def labels(self, kind: str) -> set[str]:
-        """The labels, within material, of its parts of one kind."""
         return {f"{self.label} · {part.label}" for part in self.parts if part.kind == kind}
 
 
 def material(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Material:
-    """The exchanges, after the parts of their setting, as they are shown."""
     parts = [replace(p, label=f"{e.label} · {p.label}") for e in exchanges for p in e.parts]
     return material_of([*setting, *parts])
 
 
 def setting_of(record: Record, variables: Mapping[str, str]) -> tuple[Part, ...]:
-    """The agent's system text, and what its simulated user wants."""
     given = record.case.get("input") or {}
     persona = (given.get("conversation") or {}).get("persona") or {}
     objective = persona.get("objective") or (record.case.get("user_simulator") or {}).get(
@@ -146,7 +143,6 @@ def _changes(changes: WorkspaceChanges) -> str:
 
 
 def _name(name: str) -> str:
-    """A name that somebody else chose, as part of a label."""
     shown = one_line(name)
     return shown if len(shown) <= _LONGEST_NAME else shown[: _LONGEST_NAME - 1] + "…"
 
@@ -202,19 +198,16 @@ class JudgedText:
 
     @property
     def judged(self) -> Sequence[Exchange]:
-        """The exchanges that are judged; the others are context."""
         if self.is_turn:
             return self.shown[-1:]
         return [exchange for exchange in self.shown if exchange.step is not None]
 
     @property
     def last(self) -> Exchange:
-        """The last exchange."""
         return self.exchanges[-1]
 
     @property
     def expected_output(self) -> str:
-        """What the case says a good answer is; empty if it does not say."""
         turns, step, literal = self.case.input.turns, self.last.step, False
         text = self.case.expected_output
         if self.is_turn and turns is not None:
@@ -227,7 +220,6 @@ class JudgedText:
         return "".join(piece for piece, _ in templates.pieces(text, self.variables))
 
     def target(self) -> str:
-        """Tells the judge what to look at."""
         if not self.is_turn:
             return (
                 "Judge the conversation as a whole: what the agent said and did in all of its "
@@ -242,7 +234,6 @@ class JudgedText:
 
 
 def judged_text(request: JudgeRequest) -> JudgedText:
-    """What `request` is about."""
     record, turn, case = request.context.record, request.context.turn, request.case
     exchanges = exchanges_of(record, turn)
     shown = exchanges

@@ -35,7 +35,6 @@ class StoredAnswer(Model):
 
 
 def key_of(asked: dict[str, Any]) -> str:
-    """The name under which the answer to this question is kept."""
     text = json.dumps(asked, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -77,7 +77,6 @@ class Models:
         return None
 
     async def close(self) -> None:
-        """Closes every connection, also when cancelled."""
         remote, self._remote = self._remote, None
         if remote is not None:
             with anyio.CancelScope(shield=True):

@@ -26,8 +26,6 @@ class CannotAskError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """All that is needed to reach a model."""
-
     name: str  # As the provider knows it
     api: Literal["anthropic", "chat", "responses"]
     base_url: str
@@ -54,7 +52,6 @@ def _family(model: str) -> str:
 
 
 def is_scripted(model: str) -> bool:
-    """Whether it is a written-down judge."""
     return _family(model) == "scripted"
 
 

@@ -65,7 +65,6 @@ def read_answer(answer: str | dict[str, Any], form: type[Form], ids: Sequence[st
 
 
 def what_is_wrong(error: ValidationError) -> str:
-    """The first few problems, each with its place."""
     return "; ".join(
         f"{'.'.join(map(str, one['loc']))}: {one['msg']}".removeprefix(": ")
         for one in error.errors(include_url=False)[:5]
@@ -106,11 +105,9 @@ class ModelQuestion:
     judged: str = ""  # All answers that are judged
 
     def read(self, answer: str | dict[str, Any]) -> BaseModel:
-        """The answer to it. Raises MalformedAnswerError."""
         return read_answer(answer, self.form, self.ids)
 
     def identity(self) -> dict[str, Any]:
-        """All that must be the same for the answer to be."""
         return {
             "model": self.model.model,
             "base_url": self.model.base_url,

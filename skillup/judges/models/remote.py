@@ -149,12 +149,10 @@ class RemoteModels:
         """Settings that a model has refused, by its address and name."""
 
     async def close(self) -> None:
-        """Closes every connection."""
         self._providers.clear()
         await self._closing.aclose()
 
     async def ask(self, question: ModelQuestion, endpoint: Endpoint) -> ModelAnswer:
-        """The answer of the model at `endpoint`."""
         name = question.model.model
         responses: list[ModelResponse] = []
         try:
@@ -302,7 +300,6 @@ def _read(response: ModelResponse, question: ModelQuestion) -> Any:
 
 
 def _usage_of(usage: RequestUsage) -> Usage | None:
-    """In our words; None where the provider reported nothing."""
     if not usage.input_tokens and not usage.output_tokens:
         return None
     return Usage(

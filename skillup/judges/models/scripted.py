@@ -27,7 +27,6 @@ _SHOWN = 160
 
 @lru_cache(maxsize=64)
 def _read(file: Path, _stamp: tuple[int, int]) -> JudgeScript:
-    """Read once for as long as the file stays the same."""
     try:
         document = read_yaml(file)
     except InvalidFilesError as error:

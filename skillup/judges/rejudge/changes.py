@@ -26,7 +26,6 @@ class CheckChange:
 
     @property
     def check(self) -> CheckResult:
-        """The newer of its results."""
         found = self.after or self.before
         assert found is not None
         return found
@@ -34,15 +33,12 @@ class CheckChange:
 
 @dataclass(frozen=True, slots=True)
 class GradeChange:
-    """What judging again changed about one trial."""
-
     before: Grade
     after: Grade
     flips: tuple[CheckChange, ...]
 
     @property
     def is_flip(self) -> bool:
-        """The verdict is another one."""
         return self.before.status != self.after.status
 
     def __bool__(self) -> bool:

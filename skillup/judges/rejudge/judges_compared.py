@@ -25,8 +25,6 @@ CASE = "case"  # The `check` of the verdict on the whole trial
 
 @dataclass(frozen=True, slots=True, order=True)
 class JudgedItem:
-    """One thing that is judged: a criterion, a check, or the trial as a whole."""
-
     job: str
     turn: int  # From 1; 0: the conversation
     check: str  # The check's name; of a criterion, also its own: ``name / criterion``
@@ -125,8 +123,6 @@ def judged_by(case: Case, model: str, here: Path) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Two judges said different things of the same."""
-
     item: JudgedItem
     first: JudgeVerdict
     second: JudgeVerdict
@@ -144,14 +140,12 @@ class Agreement:
 
     @property
     def share(self) -> float | None:
-        """None: there is nothing that both answered."""
         return self.agreed / self.items if self.items else None
 
 
 def agreement(
     first: Mapping[JudgedItem, JudgeVerdict], second: Mapping[JudgedItem, JudgeVerdict]
 ) -> Agreement:
-    """Compare what two judges said of the same records."""
     pairs = [Disagreement(item, first[item], second[item]) for item in first if item in second]
     pairs = [p for p in pairs if None not in (p.first.passed, p.second.passed)]
     apart = tuple(pair for pair in pairs if pair.first.passed != pair.second.passed)
@@ -160,7 +154,6 @@ def agreement(
 
 
 def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
-    """Cohen's kappa of two judges; None where it is not defined."""
     if not pairs:
         return None
     count = len(pairs)
@@ -179,15 +172,12 @@ NOW = "judged now"  # The name of the judges that the cases name
 
 @dataclass(slots=True)
 class JudgeColumn:
-    """One judge of a panel."""
-
     name: str
     model: str | None = None  # Asked in place of the cases' own judges; None: those themselves
     verdicts: dict[JudgedItem, JudgeVerdict] = field(default_factory=dict)  # Of trials, too
     took: Judging | None = None
 
     def add(self, job: str, grade: Grade) -> None:
-        """One more grade by this judge."""
         self.verdicts.update(verdicts_of(job, grade))
         self.took = joined(self.took, grade.judging)
 
@@ -200,18 +190,14 @@ class JudgeColumn:
         }
 
     def trials(self) -> dict[JudgedItem, JudgeVerdict]:
-        """The verdicts on trials as a whole."""
         return {item: said for item, said in self.verdicts.items() if said.kind == CASE}
 
     def failures(self) -> dict[JudgedItem, str]:
-        """What it failed to judge, and why."""
         return {item: said.reason for item, said in self.read().items() if said.passed is None}
 
 
 @dataclass(frozen=True, slots=True)
 class JudgePair:
-    """Two judges compared: by what they read, and by what that came to for each trial."""
-
     first: str
     second: str
     items: Agreement
@@ -219,7 +205,6 @@ class JudgePair:
 
 
 def pairs_of(columns: Collection[JudgeColumn]) -> list[JudgePair]:
-    """Each judge with each later one."""
     said = [(one.name, one.read(), one.trials()) for one in columns]
     return [
         JudgePair(one, other, agreement(read, other_read), agreement(trials, other_trials))
@@ -238,8 +223,6 @@ _COLUMNS = ("job", "turn", "check", "label")
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """What a person said of one thing."""
-
     line: int
     job: str  # A job's id, or a case's: then of all its trials
     turn: int
@@ -249,8 +232,6 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How often a judge and people said what."""
-
     true_pass: int
     false_pass: int
     true_fail: int
@@ -259,7 +240,6 @@ class Confusion:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[bool, bool]]) -> Confusion:
-        """Of pairs of what the judge said, and people."""
         return cls(
             true_pass=pairs.count((True, True)),
             false_pass=pairs.count((True, False)),
@@ -280,10 +260,7 @@ class Confusion:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How a judge did."""
-
     counts: Confusion
-    by_check: Mapping[str, Confusion]  # The same of each check or criterion, by its name
     wrong: tuple[tuple[JudgedItem, JudgeVerdict, Label], ...]
     unanswered: tuple[JudgedItem, ...]  # Labelled, and the judge failed to answer
     unmatched: tuple[Label, ...]  # Labels of something that was not judged
@@ -343,7 +320,7 @@ def labels_to_fill_in(items: Iterable[JudgedItem]) -> str:
 def against_labels(verdicts: Mapping[JudgedItem, JudgeVerdict], labels: Sequence[Label]) -> Score:
     """How well `verdicts` agree with `labels`; a trial's own label outranks that of its case."""
     by_place = {(label.job, label.turn, label.check): label for label in labels}
-    pairs: dict[str, list[tuple[bool, bool]]] = {}
+    pairs: list[tuple[bool, bool]] = []
     wrong: list[tuple[JudgedItem, JudgeVerdict, Label]] = []
     unanswered: list[JudgedItem] = []
     matched: set[Label] = set()
@@ -357,12 +334,11 @@ def against_labels(verdicts: Mapping[JudgedItem, JudgeVerdict], labels: Sequence
         if verdict.passed is None:
             unanswered.append(item)
             continue
-        pairs.setdefault(item.check, []).append((verdict.passed, given[0].passed))
+        pairs.append((verdict.passed, given[0].passed))
         if verdict.passed != given[0].passed:
             wrong.append((item, verdict, given[0]))
     return Score(
-        Confusion.of([pair for found in pairs.values() for pair in found]),
-        {check: Confusion.of(found) for check, found in pairs.items()},
+        Confusion.of(pairs),
         tuple(wrong),
         tuple(unanswered),
         tuple(label for label in labels if label not in matched),

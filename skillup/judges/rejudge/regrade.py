@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
-from typing import Any
 
 import anyio
 
@@ -21,32 +20,19 @@ Judges = Callable[[Record, Case], AbstractAsyncContextManager[Judge]]
 
 @dataclass(frozen=True, slots=True)
 class RegradeItem:
-    """What is judged, and by what."""
-
     record: Record
     read_file: Callable[[FileState], bytes | None]
     case: Case
 
 
 class Regrader:
-    """Grades one record after the other. Cases that many records share are validated once."""
+    """Grades records: by rules one after the other, by judges several at once."""
 
     def __init__(self, judges: Judges | None = None) -> None:
         """Without `judges`, checks that need more than rules are errors."""
         self._judges = judges
-        self._cases: dict[tuple[str, str], tuple[dict[str, Any], Case]] = {}
-
-    def recorded_case(self, record: Record) -> Case:
-        """The case as it was run. Raises pydantic's ValidationError if it is none."""
-        key = record.suite, record.case_id
-        known = self._cases.get(key)
-        # Repetitions of a case are the same but for what `--var` or an edit between made of it.
-        if known is None or known[0] != record.case:
-            known = self._cases[key] = (record.case, Case.model_validate(record.case))
-        return known[1]
 
     def by_rules(self, item: RegradeItem) -> Grade | None:
-        """The grade; None if only :meth:`by_judges` can find it."""
         pending = PendingJudgements(item.case) if self._judges is not None else None
         graded = grade_record(item.record, item.read_file, case=item.case, pending=pending)
         return None if pending is not None and pending.open else graded

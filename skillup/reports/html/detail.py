@@ -182,7 +182,6 @@ def _steps(
 
 
 def _case(record: Record) -> Case | None:
-    """The case as it was run; None if it is one of another version's."""
     try:
         return Case.model_validate(record.case)
     except ValidationError:

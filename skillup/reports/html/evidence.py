@@ -5,17 +5,16 @@ Places count UTF-16 code units, as JavaScript does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillup.checks.context import one_line, original_span, plain
+from skillup.checks.context import original_span, plain
 from skillup.schema import templates
 from skillup.schema.grade import CheckResult, EvidenceSpan
 from skillup.schema.record import TurnRecord
 
 _OF_FILES = {"files_exist", "files_not_exist", "file_contains", "golden_file"}
-_JUDGED = {"rubric", "criterion", "aspect", "window"}
 _CHANGES = {"in": "changes"}
 Json = dict[str, Any]
 
@@ -35,8 +34,12 @@ def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> Json | Non
     if not check.assertable:
         return None
     found = [place for span in check.spans if (place := _of_span(span, steps)) is not None]
-    if not found and (not check.spans or check.kind in _OF_FILES):
-        found = list(_without_spans(check, steps))[:1]
+    if not found and check.kind in _OF_FILES and not check.passed:
+        # It stayed as it was: what changed in place of it.
+        number = check.scope.removeprefix("turn ")
+        asked = [s for s in steps if str(s.record.turn_number) == number] or steps
+        changed = [step for step in asked if step.data["changes"] is not None]
+        found = [_place(step, **_CHANGES) for step in changed[-1:]]
     if not found:
         return None
     more = [place for n, place in enumerate(found) if place not in found[:n]][1:]
@@ -44,7 +47,6 @@ def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> Json | Non
 
 
 def utf16(text: str, place: int) -> int:
-    """The character offset `place` in UTF-16 code units."""
     head = text[:place]
     return len(head) if head.isascii() else len(head.encode("utf-16-le", "surrogatepass")) // 2
 
@@ -87,39 +89,6 @@ def _of_span(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> Json | None:
         within = (0, len(text))
     where |= {"part": "arguments", "argument": named}
     return _piece(step, text, shown["arguments"][named], within, **where)
-
-
-def _without_spans(check: CheckResult, steps: Sequence[EvidenceStep]) -> Iterator[Json]:
-    """What changed in place of a file that stayed as it was; what a judge quotes."""
-    number = check.scope.removeprefix("turn ")
-    asked = [s for s in steps if str(s.record.turn_number) == number] or steps
-    if check.kind in _OF_FILES:
-        changed = [step for step in asked if step.data["changes"] is not None]
-        if changed and not check.passed:
-            yield _place(changed[-1], **_CHANGES)
-    elif check.kind in _JUDGED:
-        excerpt = check.excerpt.partition(": ")[2]
-        piece = excerpt.removeprefix("…").removesuffix("…")
-        others = [step for step in steps if step not in asked]
-        for step in (*reversed(asked), *others):
-            for text, where in _texts(step):
-                at = one_line(text).find(piece) if piece.strip() and "\r" not in text else -1
-                if at >= 0:
-                    yield _piece(step, text, text, (at, at + len(piece)), **where) or {}
-
-
-def _texts(step: EvidenceStep) -> Iterator[tuple[str, Json]]:
-    yield step.data["response"], {}
-    for place, item in enumerate(step.data["items"]):
-        where = {"in": "item", "item": place}
-        if item["type"] != "tool":
-            yield item["text"], {**where, "part": "text"}
-            continue
-        if item["result"] is not None:
-            yield item["result"]["content"], {**where, "part": "result"}
-        for name, value in item["arguments"].items():
-            if isinstance(value, str):
-                yield value, {**where, "part": "arguments", "argument": name}
 
 
 def _piece(

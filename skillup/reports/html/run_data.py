@@ -92,12 +92,10 @@ class RunData:
 
     @property
     def run_id(self) -> str:
-        """As `run.json` has it; a copy has the id of what it was copied from."""
         return str(self.info.get("run_id") or self.path.name)
 
     @property
     def started_at(self) -> str:
-        """UTC, ISO 8601; empty if it is not in `run.json`."""
         return str(self.info.get("started_at") or "")
 
     def detail(self, n: int, limits: PageLimits, *, shift: int = 0) -> dict[str, Any]:
@@ -279,7 +277,6 @@ class RunData:
 
 
 def _stamp(*paths: str) -> tuple[int, ...] | None:
-    """What changes when a file is replaced; None if one is not there."""
     found: list[int] = []
     for path in paths:
         try:
@@ -291,7 +288,6 @@ def _stamp(*paths: str) -> tuple[int, ...] | None:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    """The JSON object in the file; empty if there is none that can be read."""
     try:
         value = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError):

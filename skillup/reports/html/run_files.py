@@ -20,8 +20,6 @@ _TURN = re.compile(r"turn-(\d{1,6})\b")
 
 @dataclass(frozen=True, slots=True)
 class PlannedJob:
-    """A trial, whether it ran or not."""
-
     n: int  # Its place in the plan, from 1: what the page calls it
     id: str
     key: CaseKey  # Its suite is empty where `run.json` does not say

@@ -186,14 +186,6 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
         ["judge: fail", cells["false_fail"], cells["true_fail"]],
     ]
     _print(console, make_table(["", "people: pass", "people: fail"], rows))
-    if len(score["by_check"]) > 1:
-        of_checks = [
-            [one_line(check, 120), str(sum(own["confusion"].values()))]
-            + [_share(own[what]) for what in shares]
-            + [_kappa(own)]
-            for check, own in score["by_check"].items()
-        ]
-        _print(console, make_table(["", "labelled", *shares, "kappa"], of_checks))
     for line in _left_out(score):
         _print(console, Text(line, style="yellow"))
     for wrong in score["wrong"] if not quiet else ():
