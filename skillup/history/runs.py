@@ -151,15 +151,9 @@ def selection_key(info: Mapping[str, Any]) -> str:
 
 
 def digests_of(info: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """By suite and case id, the digests of the cases in a `run.json`.
-
-    A case that was run in two forms, as by `--resume`, has none.
-    """
-    suites, found = info.get("suites") or {}, {}
-    for label, digest in (info.get("case_digests") or {}).items():
-        if digest is not None:
-            found[planned_key(f"{label}///1", suites)[0][:2]] = digest
-    return found
+    """By suite and case id, the digests of the cases in a `run.json`."""
+    suites, digests = info.get("suites") or {}, info.get("case_digests") or {}
+    return {planned_key(f"{label}///1", suites)[0][:2]: d for label, d in digests.items()}
 
 
 def workspace_of(path: Path) -> Path:

@@ -136,7 +136,7 @@ class _RunShape(BaseModel):
     started_at: str = ""
     jobs: list[str] | None = None
     hidden_variables: list[str] | None = None
-    case_digests: dict[str, str | None] | None = None
+    case_digests: dict[str, str] | None = None
     profiles: dict[str, _ProfileShape] | None = None
     suites: dict[str, _SuiteShape] | None = None
     references: dict[str, dict[str, str | None]] | None = None
