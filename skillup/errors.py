@@ -55,7 +55,7 @@ class RunDirectoryError(SkillupError):
 
 
 class FullDiskError(SkillupError):
-    """A disk has no room left; the trial that met that is unfinished, and no more are held."""
+    """A disk has no room left; the trial that met that is unfinished, and no more are run."""
 
 
 class IndexTroubleError(SkillupError):

@@ -53,8 +53,10 @@ def main() -> int:
         if refused is None:
             raise
         wrong = refused.problems[:3] if isinstance(refused, InvalidFilesError) else ()
+        text = [*map(str, wrong), refused.message, refused.hint]
         with suppress(OSError):  # where no disk has room: the code says enough
-            sys.stderr.write("; ".join(map(str, [*wrong, refused])).replace(root, "") + "\n")
+            line = "; ".join(filter(None, text)).replace(root, "")
+            sys.stderr.write(" ".join(line.split()) + "\n")  # the last line is what the client gets
             sys.stderr.flush()
         return NO_ROOM if isinstance(refused, FullDiskError | RunDirectoryError) else 1
     return 0

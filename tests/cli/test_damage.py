@@ -39,7 +39,7 @@ VALUES: list[Any] = [
 VERBS = (
     ["judge", "damaged", "--json"],
     ["show", "damaged"],
-    ["report", "damaged", "--format", "html,markdown,junit"],
+    ["report", "damaged", "--report", "html,markdown,junit"],
     ["compare", "whole", "damaged"],
     ["run", "--resume", "damaged", "-q"],
 )
