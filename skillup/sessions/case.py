@@ -128,9 +128,10 @@ def case_of_session(
     name = one_line(session.summary.session_id or session.path.stem, 80)
     started = f", {session.summary.started}" if session.summary.started else ""
     head = [f"# Made from the {session.engine} session {name}{started}."]
+    cwd = session.summary.cwd
     if fixture is not None:
         head.append("# The fixture is as the session left it: undo in it what the agent has done.")
-    elif cwd := session.summary.cwd:
+    elif cwd:
         head.append(f"# What it needs of its workspace, {cwd}, belongs in `context.fixture`.")
     head += [
         "# The checks are suggestions: what happened once. Keep what must be so, and take out what",
