@@ -160,7 +160,6 @@ def test_labels_are_written_filled_in_and_compared_with(project: Project) -> Non
     assert shown.exit_code == 0
     assert "accuracy 83 % (44-97 %)   precision 67 % (21-94 %)   recall 100" in shown.stderr
     assert "kappa 0.67" in " ".join(shown.stderr.split())
-    assert "labelled  accuracy  precision" in shown.stderr
     assert "judge: pass             2             1" in shown.stderr
     assert "line 8 left out" in shown.stderr
 
