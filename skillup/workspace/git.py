@@ -94,28 +94,15 @@ async def prepare_repository(git: Git, context: GitContext, patch: Path | None) 
         await _check_out(git, context.checkout)
     for remote in context.remotes:
         known = not is_new and await git.run("remote", "get-url", "--", remote.name)
-        await git.run(
-            "remote",
-            "set-url" if known else "add",
-            "--",
-            remote.name,
-            remote.url,
-            failure=f"`context.git.remotes`: git refuses the remote {remote.name!r}",
-        )
+        failure = f"`context.git.remotes`: git refuses the remote {remote.name!r}"
+        verb = "set-url" if known else "add"
+        await git.run("remote", verb, "--", remote.name, remote.url, failure=failure)
     if patch is not None:
         if not patch.is_file():
-            raise PreparationError(
-                f"`context.git.apply_diff`: there is no file {patch}; correct the path, which is "
-                "relative to the suite root"
-            )
-        await git.run(
-            "apply",
-            "--whitespace=nowarn",
-            "--",
-            str(patch),
-            failure=f"`context.git.apply_diff`: {patch.name} does not apply to the workspace; "
-            "make it anew against the fixture and the files of this case",
-        )
+            raise PreparationError(f"`context.git.apply_diff`: there is no file {patch}")
+        failure = f"`context.git.apply_diff`: {patch.name} does not apply to the workspace; "
+        failure += "make it anew against the fixture and the files of this case"
+        await git.run("apply", "--whitespace=nowarn", "--", str(patch), failure=failure)
 
 
 async def _make_repository(git: Git, branch: str, *, is_new: bool) -> None:

@@ -68,6 +68,9 @@ ANTHROPIC: dict[str, Any] = {
     "skill_name": "s",
     "evals": [{"id": 1, "prompt": "p", "expectations": ["e", {"text": "f"}]}],
 }
+LANGFUSE: list[dict[str, Any]] = [{
+    "id": "a", "input": {"query": "q"}, "expected_output": {"response": "r"},
+    "metadata": {"history": [{"role": "user", "content": "u"}]}}]  # fmt: skip
 
 
 def mappings(data: Any, loc: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -88,7 +91,7 @@ def at(data: Any, loc: tuple[Any, ...]) -> Any:
 @pytest.mark.parametrize(
     ("name", "data"),
     [("agentv", AGENTV), ("promptfoo", PROMPTFOO), ("vibecheck", VIBECHECK),
-     ("anthropic", ANTHROPIC)],
+     ("anthropic", ANTHROPIC), ("langfuse", LANGFUSE)],
 )  # fmt: skip
 def test_a_key_that_nobody_knows_is_refused_or_listed_with_its_place(
     tmp_path: Path, name: Any, data: Any

@@ -17,12 +17,12 @@ def make_tree(root: Path, files: Mapping[str, str | bytes]) -> Path:
     return root
 
 
-def make_deep(root: Path, depth: int = 1000) -> None:
-    """Directories ``deep`` within each other, deeper than any path may be long."""
+def make_deep(root: Path, depth: int = 1000, name: str = "deep") -> None:
+    """Directories of this name within each other, deeper than any path may be long."""
     at = os.open(root, os.O_RDONLY)
     for _ in range(depth):
-        os.mkdir("deep", dir_fd=at)
-        below = os.open("deep", os.O_RDONLY, dir_fd=at)
+        os.mkdir(name, dir_fd=at)
+        below = os.open(name, os.O_RDONLY, dir_fd=at)
         os.close(at)
         at = below
     os.close(at)

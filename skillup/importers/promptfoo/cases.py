@@ -205,11 +205,7 @@ class CaseBuilder:
     """One test with the variables, the prompt and the suite it is read with."""
 
     def __init__(
-        self,
-        test: ListedTest,
-        variables: Variables,
-        prompt: Prompt | None,
-        suite: SuiteContext,
+        self, test: ListedTest, variables: Variables, prompt: Prompt | None, suite: SuiteContext
     ) -> None:
         known = dict(variables)
         for name, variable in variables.items():
