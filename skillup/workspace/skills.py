@@ -126,7 +126,7 @@ def _files(root: Path, exclude: Sequence[str]) -> Iterator[_SkillFile]:
         elif entry.kind == "special":
             raise PreparationError(f"{source} is a FIFO, socket or device; exclude or remove it")
         elif entry.kind == "link":
-            real = source.resolve()
+            real = Path(os.path.realpath(source))
             inside = stays_inside(root, path)
             if not inside or not real.exists():
                 why = "leads nowhere" if inside else "leads out of the skill"

@@ -79,7 +79,9 @@ def test_a_target_outside_of_the_workspace_is_refused(
     assert tree_of(tmp_path / "outside") == {}
 
 
-@pytest.mark.parametrize("target", ["../other", "/etc/hosts", ".", "missing", "scripts", "FIFO"])
+@pytest.mark.parametrize(
+    "target", ["../other", "/etc/hosts", ".", "missing", "link", "scripts", "FIFO"]
+)
 def test_links_that_lead_elsewhere_and_fifos_are_refused_unless_they_are_excluded(
     source: Path, workspace: Path, target: str
 ) -> None:
