@@ -162,7 +162,7 @@ def evaluate(
 
     `negated`: it is one that should fail.
     """
-    return _evaluate(check, *check.asked(), context, _Mode(role, negated))
+    return _evaluate(check, *check.key_and_spec(), context, _Mode(role, negated))
 
 
 def evaluate_set(
@@ -226,10 +226,10 @@ def _evaluate(
     passed = finding.passed and finding.assertable and finding.error is None
     # A required check has to pass wherever it stands, but for one that has to fail.
     lacks = key != "none_of" and any(c.required and not c.passed for c in finding.children)
-    told = finding.children or spec  # of a compound check, as its parts were filled in
+    parts = finding.children or spec  # of a compound check, as its parts were filled in
     name = None if own is None else own.name
     return CheckResult(
-        name=title(key, told, own, turn) if name is None else name,
+        name=title(key, parts, own, turn) if name is None else name,
         kind=key,
         passed=passed,
         score=finding.score if finding.score is not None else float(passed),
@@ -239,7 +239,7 @@ def _evaluate(
         evaluated=finding.evaluated,
         scope=scope.label,
         role=mode.role,
-        expected=expected(key, told),
+        expected=expected(key, parts),
         found=finding.found,
         excerpt=finding.excerpt,
         spans=list(finding.spans),
@@ -268,7 +268,7 @@ def _combine(
         return not_assertable(scope.problem)
     if key == "none_of":
         mode = replace(mode, negated=not mode.negated)
-    children = tuple(_evaluate(one, *one.asked(), context, mode) for one in checks)
+    children = tuple(_evaluate(one, *one.key_and_spec(), context, mode) for one in checks)
     passed = [child for child in children if child.passed]
     failed = [child for child in children if not child.passed]
     score, found, deciders = 0.0, "", list(children)

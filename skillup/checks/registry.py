@@ -198,7 +198,7 @@ def meaning(key: str, spec: Any) -> Any:
 
 def describe(check: Check) -> str:
     r"""``tool_not_called shell args.command ~ /\brm\b/``: the key and what it looks for."""
-    key, spec = check.asked()
+    key, spec = check.key_and_spec()
     turn = check.turn if check.turn is not None else getattr(spec, "turn", None)
     return title(key, meaning(key, spec), check, turn)
 

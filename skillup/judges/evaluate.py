@@ -140,7 +140,7 @@ def error_result(kind: str, role: CheckRole, error: str) -> CheckResult:
 
 
 def blank_result(check: Check, role: CheckRole, scope: str) -> CheckResult:
-    key, spec = check.asked()
+    key, spec = check.key_and_spec()
     return CheckResult(
         name=check.name or describe(check),
         kind=key,

@@ -52,7 +52,7 @@ class Document:
     def as_written(self, loc: Sequence[str | int]) -> Loc:
         """Where in the file stands what the model has at `loc`: the same, but in branches."""
         place = tuple(loc)
-        known = next((end for end in (3, 2, len(place)) if place[:end] in self.moved), None)
+        known = next((end for end in (3, 2) if place[:end] in self.moved), None)
         return place if known is None else (*self.moved[place[:known]], *place[known:])
 
     def locate(self, loc: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
@@ -335,6 +335,6 @@ def _explain(error: Exception, text: str) -> tuple[int, str, str]:
     # libyaml's last mark may lie behind the text.
     at = min(error.problem_mark.index if error.problem_mark else 0, len(text))
     since = f"{error.context} from line {line_and_column(text, began)[0]} on, "
-    said = f"{since if error.context else ''}{error.problem}"
-    fix = next(fix for words, fix in _FIXES if re.search(words, said))
-    return at, f"not YAML: {said}", fix
+    complaint = f"{since if error.context else ''}{error.problem}"
+    fix = next(fix for words, fix in _FIXES if re.search(words, complaint))
+    return at, f"not YAML: {complaint}", fix

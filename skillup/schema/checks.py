@@ -152,19 +152,19 @@ class Check(Short, CheckKeys):
             raise ValueError(f"{both} in one item || make each its own list item, or use `all_of`")
         return self
 
-    def asked(self) -> tuple[str, Any]:
+    def key_and_spec(self) -> tuple[str, Any]:
         """The one check key that is set, and its arguments; ``follow_up`` if it is only that."""
         return next(self.given(), ("follow_up", None))
 
     @property
     def key(self) -> str:
         """The one check key that is set, or ``follow_up``."""
-        return self.asked()[0]
+        return self.key_and_spec()[0]
 
     @property
     def spec(self) -> Any:
         """The check's arguments."""
-        return self.asked()[1]
+        return self.key_and_spec()[1]
 
 
 CHECK_FIELDS: dict[str, str] = {
