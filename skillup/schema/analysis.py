@@ -4,8 +4,6 @@ Derived from the grades alone, and derivable again. Rates are over verdicts (PAS
 The arithmetic of every number, and its source, is in ``docs/statistics.md``.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """What every model shares: frozen, no unknown keys, and the few scalar types YAML needs."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (

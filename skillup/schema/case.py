@@ -1,10 +1,8 @@
 """A case: one conversation to run, and how to judge it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
@@ -44,7 +42,7 @@ class Capture(Model):
     default: Text | None = optional("Used where nothing is found, or only white space.")
 
     @model_validator(mode="after")
-    def _one(self) -> Capture:
+    def _one(self) -> Self:
         one_of(self, ("pattern", "jsonpath"), what="a capture")
         return self
 
@@ -61,7 +59,7 @@ class Pairs(Model):
     pending: VariableName | None = optional("Gets the question that is still open.")
 
     @model_validator(mode="after")
-    def _different(self) -> Pairs:
+    def _different(self) -> Self:
         names = [*self.fields, *([self.pending] if self.pending is not None else [])]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
@@ -80,7 +78,7 @@ class Reconstruct(Model):
     pairs: Pairs | None = optional("Questions and their answers, by a marker.")
 
     @model_validator(mode="after")
-    def _one(self) -> Reconstruct:
+    def _one(self) -> Self:
         one_of(self, ("capture", "pairs"), what="a rule of `reconstruct`")
         if self.pairs is not None and {"role", "take"} & self.model_fields_set:
             raise ValueError("`role` and `take` belong to a `capture` || leave them out here")
@@ -112,7 +110,7 @@ class PostCondition(CheckSet):
     )
 
     @model_validator(mode="after")
-    def _not_empty(self) -> PostCondition:
+    def _not_empty(self) -> Self:
         if not any(True for _ in self.given()):
             raise ValueError("there is no condition || add one, such as `must_contain_any: [...]`")
         return self
@@ -131,10 +129,10 @@ class Turn(Model):
     capture: list[Capture] = Field([], description="Values for later turns.")
     expected_output: NonEmptyText | None = optional("What a good answer says.")
     assertions: list[Check] = Field([], description="This turn's checks.")
-    branches: list[Branch] = Field([], description="Other ways to go on from here.")
+    branches: "list[Branch]" = Field([], description="Other ways to go on from here.")
 
     @model_validator(mode="after")
-    def _has_message(self) -> Turn:
+    def _has_message(self) -> Self:
         one_of(self, ("content", "respond"), what="a turn")
         if self.content is not None and not self.content.strip():
             raise ValueError("the message is empty || write what the user says")
@@ -169,7 +167,7 @@ class HistoryToolCall(Model):
     arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
 
     @model_validator(mode="after")
-    def _one(self) -> HistoryToolCall:
+    def _one(self) -> Self:
         one_of(self, ("name", "kind"), what="a tool call")
         return self
 
@@ -233,7 +231,7 @@ class Input(Model):
     transcript: list[HistoryMessage] | None = optional("Judged, not run.", min_length=1)
 
     @model_validator(mode="after")
-    def _one(self) -> Input:
+    def _one(self) -> Self:
         one_of(self, ("prompt", "turns", "conversation", "transcript"), what="`input`")
         if self.transcript is not None and self.history:
             fix = "put it at the transcript's beginning"
@@ -361,7 +359,7 @@ class Case(Model):
     scripted: ScriptOrReplies | None = optional("What the `scripted` engine says and does.")
 
     @model_validator(mode="after")
-    def _consistent(self) -> Case:
+    def _consistent(self) -> Self:
         if self.judge is not None and self.judges is not None:
             raise ValueError("both `judge` and `judges` || keep one of them")
         if self.input.turns is not None and self.expected_output is not None:

@@ -4,9 +4,7 @@ Every model here is reached through a key of :class:`skillup.schema.checks.Check
 spellings (a bare string, a list) are widened to the full form before validation.
 """
 
-from __future__ import annotations
-
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -59,7 +57,7 @@ class TextSet(Short):
     )
 
     @model_validator(mode="after")
-    def _not_empty(self) -> TextSet:
+    def _not_empty(self) -> Self:
         if not (self.any or self.all or self.none):
             raise ValueError("there is nothing to look for || give `any`, `all` or `none` a text")
         return self
@@ -106,7 +104,7 @@ class ToolMatch(Short):
     args: dict[str, ArgMatch] = Field({}, description="Arguments that must match.")
 
     @model_validator(mode="after")
-    def _named(self) -> ToolMatch:
+    def _named(self) -> Self:
         if self.name is None and self.kind is None:
             raise ValueError("no tool is named || give `name` or `kind`")
         return self
@@ -119,7 +117,7 @@ class ToolCount(ToolMatch):
     max: NonNegativeInt | None = optional("At most so many calls.")
 
     @model_validator(mode="after")
-    def _range(self) -> ToolCount:
+    def _range(self) -> Self:
         if self.min is not None and self.max is not None and self.min > self.max:
             raise ValueError(f"min {self.min} is above max {self.max} || swap them")
         return self
@@ -154,7 +152,7 @@ class TurnContains(Model):
     contains_any: Texts | None = optional("At least one of these must be found.")
 
     @model_validator(mode="after")
-    def _not_empty(self) -> TurnContains:
+    def _not_empty(self) -> Self:
         if not (self.contains_all or self.contains_any):
             raise ValueError(
                 "there is nothing to look for || give `contains_all` or `contains_any`"
@@ -203,7 +201,7 @@ class JsonMatch(Model):
     whole: Bool = Field(False, description="The answer is JSON and nothing else.")
 
     @model_validator(mode="after")
-    def _one(self) -> JsonMatch:
+    def _one(self) -> Self:
         conditions = ("equals", "matches", "exists", "json_schema")
         if sum(name in self.model_fields_set for name in conditions) > 1:
             names = "`equals`, `matches`, `exists`, `schema`"
@@ -219,7 +217,7 @@ class FileContains(Model):
     matches: Regex | None = optional("A regex that matches somewhere in the file.")
 
     @model_validator(mode="after")
-    def _one(self) -> FileContains:
+    def _one(self) -> Self:
         one_of(self, ("content", "matches"), what="a file check")
         return self
 

@@ -4,11 +4,9 @@
 a list); a :class:`CheckSet` may have several, which must all pass (``expect``, ``post_condition``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -76,9 +74,9 @@ class CheckKeys(Model):
     expected_output: NonEmptyText | None = optional("The answer says what this says.")
     relevance: Relevance | None = optional("The answers stay relevant, window by window.")
     answer_quality: AnswerQuality | None = optional("Correctness and more, by a model.")
-    any_of: list[Check] | None = optional("At least one passes.", min_length=1)
-    all_of: list[Check] | None = optional("Every one passes.", min_length=1)
-    none_of: list[Check] | None = optional("Every one is assertable, and fails.", min_length=1)
+    any_of: "list[Check] | None" = optional("At least one passes.", min_length=1)
+    all_of: "list[Check] | None" = optional("Every one passes.", min_length=1)
+    none_of: "list[Check] | None" = optional("Every one is assertable, and fails.", min_length=1)
     # skill-up's spellings
     must_contain: Texts | None = optional("skill-up: all of these are found.")
     must_contain_all: Texts | None = optional("skill-up: all of these are found.")
@@ -127,7 +125,7 @@ class Check(Short, CheckKeys):
     turn: TurnOrLast | None = optional("Ask it of this turn, counted from 1; `last`: of the last.")
     literal: Bool = Field(False, description="Its texts, and its `prompt`, are no templates.")
     prompt: NonEmptyText | None = optional("A message that is sent if a check beside it failed.")
-    assertions: list[Check] | None = optional("The follow-up's own checks.", min_length=1)
+    assertions: "list[Check] | None" = optional("The follow-up's own checks.", min_length=1)
 
     @classmethod
     def widened(cls, value: Any) -> Any:
@@ -135,7 +133,7 @@ class Check(Short, CheckKeys):
         return widen_check(value)
 
     @model_validator(mode="after")
-    def _exactly_one(self) -> Check:
+    def _exactly_one(self) -> Self:
         keys = [key for key, _ in self.given()]
         if self.assertions is not None and self.prompt is None:
             raise ValueError("`assertions` without a `prompt` || add the follow-up's `prompt`")

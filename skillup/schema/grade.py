@@ -1,7 +1,5 @@
 """The grade: verdict and score, derived from a record, and derivable again from it alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -69,7 +67,7 @@ class CheckResult(Model):
     notes: list[str] = Field([], description="What a reader should know of how it was judged.")
     votes: list[float] | None = optional("The score each time a judge was asked.")
     agreement: float | None = optional("The share of `votes` that say what the result says, 0..1.")
-    children: list[CheckResult] = Field([], description="Of a compound check.")
+    children: "list[CheckResult]" = Field([], description="Of a compound check.")
 
 
 class Judging(Model):

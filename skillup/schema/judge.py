@@ -1,10 +1,8 @@
 """How a case names its judges; skill-up's form, with ours as a superset."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -124,7 +122,7 @@ class JudgeConfig(Model):
     required: Bool = Field(True, description="The case fails if this judge says no.")
 
     @model_validator(mode="after")
-    def _fits_type(self) -> JudgeConfig:
+    def _fits_type(self) -> Self:
         kind = self.type or "rule_based"
         if kind == "script" and self.script_path is None:
             raise ValueError("a script judge without a script || add `script_path`")

@@ -4,9 +4,7 @@ It is for examples and for tests of suites. It answers all that is asked of mode
 read, and the messages of a simulated user.
 """
 
-from __future__ import annotations
-
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -33,7 +31,7 @@ class JudgeRule(Model):
     error: NonEmptyText | None = optional("In place of an answer: fail with this message.")
 
     @model_validator(mode="after")
-    def _one(self) -> JudgeRule:
+    def _one(self) -> Self:
         one_of(self, ("answer", "error"), what="a rule")
         return self
 
@@ -46,7 +44,7 @@ class JudgeCriterion(Model):
     not_found: Regexes = Field([], description="Met only if none of them finds anything there.")
 
     @model_validator(mode="after")
-    def _one(self) -> JudgeCriterion:
+    def _one(self) -> Self:
         if not self.found and not self.not_found:
             raise ValueError("it says nothing of the answer || add `found` or `not_found`")
         return self
@@ -61,7 +59,7 @@ class JudgeScript(Model):
     )
 
     @model_validator(mode="after")
-    def _any(self) -> JudgeScript:
+    def _any(self) -> Self:
         if not self.rules and not self.criteria:
             raise ValueError("it answers nothing || add `rules` or `criteria`")
         return self

@@ -1,7 +1,5 @@
 """A profile: which engine, command, model, permissions, limits, prices (`engines/*.yaml`)."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Any, Literal
 

@@ -4,11 +4,9 @@ All times are UTC, ISO 8601; durations are whole milliseconds. What an engine do
 ``None``: never 0, never an estimate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import (
     Field,
@@ -221,15 +219,15 @@ class TurnRecord(Model):
     simulator: SimulatorInfo | None = optional("What writing the message took.")
     counted_by: str | None = optional("The job that ran a shared turn.")
     asked_by: list[int] = Field([], description="A follow-up's place among the assertions.")
-    follow_ups: list[TurnRecord] = Field([], description="Messages of failed checks.")
+    follow_ups: "list[TurnRecord]" = Field([], description="Messages of failed checks.")
 
-    def executed(self) -> Iterator[TurnRecord]:
+    def executed(self) -> Iterator["TurnRecord"]:
         """The turn itself and all its follow-ups, in the order in which they were run."""
         yield self
         for follow_up in self.follow_ups:
             yield from follow_up.executed()
 
-    def last_answer(self) -> TurnRecord:
+    def last_answer(self) -> "TurnRecord":
         """The last of :meth:`executed`: its answer is the one that stands."""
         return self.follow_ups[-1].last_answer() if self.follow_ups else self
 
@@ -330,13 +328,13 @@ class Record(Model):
         return dumped
 
     @model_validator(mode="after")
-    def _read_changes(self) -> Record:
+    def _read_changes(self) -> Self:
         if any(turn.files_changed is not None for turn in self.executed()):
             turns = _each(self.turns, self.initial_files or {}, _as_list)[0]
             self.__dict__["turns"] = turns  # it is frozen from now on
         return self
 
-    def executed(self) -> Iterator[TurnRecord]:
+    def executed(self) -> Iterator["TurnRecord"]:
         """Every message with its answer, follow-ups too, in order."""
         for turn in self.turns:
             yield from turn.executed()

@@ -16,10 +16,8 @@ text in double braces is left alone.
     {{skills}}             the installed skills' names, comma-separated; empty if there are none
 """
 
-from __future__ import annotations
-
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -59,7 +57,7 @@ class Step(Model):
     delay: Seconds | None = optional("Seconds to wait.")
 
     @model_validator(mode="after")
-    def _one(self) -> Step:
+    def _one(self) -> Self:
         one_of(self, ("say", "run", "write", "read", "skill", "remember", "delay"), what="a step")
         return self
 

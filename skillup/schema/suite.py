@@ -1,10 +1,8 @@
 """A suite: `eval.yaml`, its skills, its defaults and its gates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
@@ -108,7 +106,7 @@ class Environment(Model):
     allowed_egress: list[Text] = Field([], description="skill-up.")
 
     @model_validator(mode="after")
-    def _can_be_enforced(self) -> Environment:
+    def _can_be_enforced(self) -> Self:
         policy = self.network_policy
         if policy and self.type == "none":
             raise ValueError(
@@ -180,7 +178,7 @@ class UserSimulator(Model):
     scripted: ScriptOrReplies | None = optional("With the scripted engine.")
 
     @model_validator(mode="after")
-    def _one_player(self) -> UserSimulator:
+    def _one_player(self) -> Self:
         if self.engine is not None and self.model:
             raise ValueError("both `model` and `engine` || keep the one that plays the user")
         return self
@@ -213,7 +211,7 @@ class Suite(Model):
     report: Report = Field(Report.model_construct(), description="Which reports.")
 
     @model_validator(mode="after")
-    def _judge_or_judges(self) -> Suite:
+    def _judge_or_judges(self) -> Self:
         if self.judge is not None and self.judges is not None:
             raise ValueError("both `judge` and `judges` || keep one of them")
         return self
