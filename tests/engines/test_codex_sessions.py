@@ -16,11 +16,12 @@ from skillup.engines.base import SessionRef, TrialContext
 from skillup.engines.codex.engine import Codex
 from skillup.engines.codex.rollout import (
     broken_sandbox,
+    own_call,
     read_part,
+    rollout_rows,
 )
-from skillup.engines.codex.seeding import fork_problem, own_call, rollout_rows
 from skillup.engines.codex.transcript import CodexTranscript
-from skillup.engines.created_sessions import with_own_ids
+from skillup.engines.created_sessions import UnwritableError, with_own_ids
 from skillup.engines.events import Transcript
 from skillup.engines.session_entries import EntryLog, SessionEntry
 from skillup.engines.session_files import json_line, loss_of, missing_message
@@ -247,10 +248,14 @@ def first_row(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_no_thread_on_its_own_cannot_be_forked(
-    row: dict[str, Any], problem: str | None
+    trial: TrialContext, tmp_path: Path, row: dict[str, Any], problem: str | None
 ) -> None:
-    found = fork_problem(row, THREAD)
-    assert found is None if problem is None else problem in (found or "")
+    path = write(tmp_path, row)
+    if problem is None:
+        assert trial.session_id in CODEX.fork_file(path, THREAD, trial).name
+    else:
+        with pytest.raises(UnwritableError, match=problem):
+            CODEX.fork_file(path, THREAD, trial)
 
 
 @pytest.mark.parametrize(

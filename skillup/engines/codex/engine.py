@@ -15,7 +15,7 @@ from typing import Any
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec
-from skillup.engines.codex import rollout, seeding
+from skillup.engines.codex import rollout
 from skillup.engines.codex.events import BY_STDERR, CodexEvents
 from skillup.engines.codex.transcript import CodexTranscript, is_session_row, row_tokens
 from skillup.engines.created_sessions import SessionContent, UnwritableError, WritingCliEngine
@@ -220,7 +220,7 @@ class Codex(WritingCliEngine):
         self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
     ) -> SessionContent:
         now = datetime.now(UTC)
-        rows = seeding.rollout_rows(
+        rows = rollout.rollout_rows(
             history,
             thread_id=trial.session_id,
             timestamp=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -232,8 +232,15 @@ class Codex(WritingCliEngine):
         return engine_home / f"sessions/{now:%Y/%m/%d}" / name, map(json_line, rows), ()
 
     def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
-        problem = seeding.fork_problem(next(rows_of(source), {}), session_id)
-        if problem is not None:
+        first = next(rows_of(source), {})
+        meta, problem = as_dict(first.get("payload")), ""
+        if first.get("type") != "session_meta" or meta.get("id") != session_id:
+            problem = "its file does not begin with what Codex writes there"
+        elif meta.get("history_mode") not in (None, "legacy", "paginated"):
+            problem = f"its history is of the unknown form {meta['history_mode']!r}"
+        elif meta.get("history_base") or meta.get("forked_from_id"):
+            problem = "it is itself a fork that Codex made, whose beginning is in another file"
+        if problem:
             raise UnwritableError("unsupported", problem)
         name = source.name.replace(session_id, trial.session_id)
         day = name.removeprefix("rollout-")[:10].replace("-", "/")
