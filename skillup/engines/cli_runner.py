@@ -5,6 +5,7 @@ What differs between CLIs is a :class:`CliSpec` and the methods that :class:`Cli
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 from abc import ABC, abstractmethod
@@ -33,7 +34,7 @@ from skillup.engines.session_files import (
     VersionRange,
     loss_of,
     missing_message,
-    take_fingerprint,
+    rows_of,
 )
 from skillup.process import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.redaction.secrets import Secrets
@@ -207,7 +208,14 @@ class CliEngine(ABC):
 
     def fingerprint(self, file: Path | None, session_id: str) -> SessionFingerprint | None:
         """What the session holds now; None if it has no file."""
-        return take_fingerprint(file, session_id, self.is_user_message)
+        if file is None or not file.is_file():
+            return None
+        with file.open("rb") as data:
+            digest, size = hashlib.file_digest(data, "sha256").hexdigest(), data.tell()
+        messages = sum(map(self.is_user_message, rows_of(file)))
+        return SessionFingerprint(
+            session_id=session_id, messages=messages, prefix_sha256=digest, prefix_bytes=size
+        )
 
 
 async def run_turn(

@@ -154,13 +154,6 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def as_count(value: Any) -> int | None:
-    """The value if it is a whole number that can be a count of something."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT:
-        return value
-    return None
-
-
 def as_amount(value: Any) -> float | None:
     """The value if it is a finite number that is not negative."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -172,8 +165,12 @@ def as_amount(value: Any) -> float | None:
 
 def counts(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
     """The counts that are there, under our `names`: theirs are the values."""
-    found = {ours: as_count(given.get(theirs)) for ours, theirs in names.items()}
-    return {name: count for name, count in found.items() if count is not None}
+    found = {ours: given.get(theirs) for ours, theirs in names.items()}
+    return {
+        name: count
+        for name, count in found.items()
+        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _LARGEST_COUNT
+    }
 
 
 def content_text(content: Any) -> str:

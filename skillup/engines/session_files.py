@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,23 +15,6 @@ from skillup.schema.record import SessionFingerprint
 
 _SHOWN = 16
 """Characters of a digest: enough to tell two apart."""
-
-
-def take_fingerprint(
-    path: Path | None, session_id: str, is_user_message: Callable[[dict[str, Any]], bool]
-) -> SessionFingerprint | None:
-    """Of the whole file as it is now; None if there is none."""
-    if path is None or not path.is_file():
-        return None
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256")
-        size = file.tell()
-    return SessionFingerprint(
-        session_id=session_id,
-        messages=sum(map(is_user_message, rows_of(path))),
-        prefix_sha256=digest.hexdigest(),
-        prefix_bytes=size,
-    )
 
 
 def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:

@@ -41,11 +41,8 @@ _ID_WORDS = 7
 def key_phrases(answer: str) -> list[str]:
     """The first few that may be there again."""
     found = ("".join(groups).strip(" .,;:!?") for groups in _PHRASE.findall(answer))
-    return list(filter(_may_last, dict.fromkeys(found)))[:_MOST_PHRASES]
-
-
-def _may_last(phrase: str) -> bool:
-    return bool(phrase) and phrase.isprintable() and _CHANGING.search(phrase) is None
+    lasting = (one for one in dict.fromkeys(found) if one and not _CHANGING.search(one))
+    return list(filter(str.isprintable, lasting))[:_MOST_PHRASES]
 
 
 def _suggested_checks(turn: TurnRecord, record: Record) -> list[dict[str, Any]]:

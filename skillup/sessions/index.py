@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from skillup.engines.registry import session_formats
@@ -59,15 +58,12 @@ def newest_heads(
 
     Files that are gone, cannot be read or are no sessions are left out; no further one is opened.
     """
-    return list(islice(_heads(files, project), limit))
-
-
-def _heads(
-    files: Sequence[SessionFile], project: Path | None
-) -> Iterator[tuple[SessionFile, SessionHead]]:
+    found: list[tuple[SessionFile, SessionHead]] = []
     folders = () if project is None else (project.absolute(), project.resolve())
     names = [json.dumps(str(folder), ensure_ascii=False)[1:-1] for folder in folders]
     for file in files:
+        if len(found) == limit:
+            break
         with suppress(OSError):
             if project is not None:  # of thousands few are the project's: reading all takes long
                 with file.path.open("rb") as stream:
@@ -79,7 +75,8 @@ def _heads(
                 continue
             cwd = Path(head.summary.cwd or "")
             if project is None or any(cwd.is_relative_to(folder) for folder in folders):
-                yield file, head
+                found.append((file, head))
+    return found
 
 
 def find_session(reference: str, files: Sequence[SessionFile]) -> Path:

@@ -174,13 +174,8 @@ def output_of(item: dict[str, Any]) -> tuple[Status, str]:
     text = content_text(output)
     header, found, rest = text.partition("\nOutput:\n")
     code = _EXIT_CODE.search(header) if found else None
-    return _status(int(code[1]) if code else None), rest if found else text
-
-
-def _status(code: Any) -> Status:
-    if isinstance(code, bool) or not isinstance(code, int):
-        return "unknown"
-    return "success" if code == 0 else "error"
+    status: Status = "unknown" if code is None else "error" if int(code[1]) else "success"
+    return status, rest if found else text
 
 
 def row_tokens(row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
