@@ -24,8 +24,6 @@ from skillup.stats.paired import interval_over_cases
 from skillup.stats.proportions import at_each_k
 from skillup.stats.sequential import ERROR_RATE, decide
 
-CONFIDENCE = 0.95
-
 
 def analyse(
     grades: Iterable[Grade],
@@ -53,13 +51,12 @@ def analyse(
     with_skill = [t for group in groups.values() for t in group if t.variant == WITH_SKILL]
     verdicts = [trial for trial in with_skill if trial.status in VERDICTS]
     return Analysis(
-        confidence=CONFIDENCE,
         overall=_overall(verdicts),
         cases=[
             _reliability(key, group, missing[key], saved[key], run_info)
             for key, group in groups.items()
         ],
-        uplift=uplifts(groups, CONFIDENCE),
+        uplift=uplifts(groups),
         triggering=triggering(verdicts, suites),
         engines=_engine_columns(with_skill),
     )
@@ -87,7 +84,7 @@ def _overall(trials: Iterable[Grade]) -> Overall | None:
     for trial in trials:
         cases.setdefault((trial.suite, trial.case_id), []).append(trial.status == "PASS")
     counts = [(sum(passes), len(passes)) for passes in cases.values()]
-    interval = interval_over_cases(counts, CONFIDENCE)
+    interval = interval_over_cases(counts)
     if interval is None:
         return None
     passed, verdicts = map(sum, zip(*counts, strict=True))
@@ -110,7 +107,7 @@ def _engine_columns(trials: Iterable[Grade]) -> list[EngineColumn]:
             EngineColumn(
                 suite=suite,
                 engine=engine,
-                rate=rate_of(passed, len(verdicts), CONFIDENCE),
+                rate=rate_of(passed, len(verdicts)),
                 error=sum(trial.status == "ERROR" for trial in group),
                 score=mean_known(trial.score for trial in verdicts),
                 turns=mean_known(len(turns_of(trial)) for trial in verdicts),
@@ -134,7 +131,7 @@ def _reliability(
     suites = run_info.get("suites") or {}
     return CaseReliability(
         **key._asdict(),
-        rate=rate_of(passed, len(verdicts), CONFIDENCE),
+        rate=rate_of(passed, len(verdicts)),
         error=sum(trial.status == "ERROR" for trial in trials),
         skip=sum(trial.status == "SKIP" for trial in trials),
         not_run=not_run,
@@ -145,8 +142,8 @@ def _reliability(
     )
 
 
-def _at_k(passed: int, judged: int) -> list[AtK]:
-    return [AtK(**one._asdict()) for one in at_each_k(passed, judged)]
+def _at_k(passed: int, trials: int) -> list[AtK]:
+    return [AtK(**one._asdict()) for one in at_each_k(passed, trials)]
 
 
 def _turn(number: int, verdicts: Sequence[Grade], suites: Mapping[str, Any]) -> TurnReliability:
@@ -167,7 +164,7 @@ def _turn(number: int, verdicts: Sequence[Grade], suites: Mapping[str, Any]) -> 
     unfailed = sum(first is None or first > number for first in firsts)
     return TurnReliability(
         turn_number=number,
-        rate=rate_of(passed, len(turns), CONFIDENCE),
+        rate=rate_of(passed, len(turns)),
         at_k=_at_k(passed, len(turns)),
         first_failures=firsts.count(number),
         unfailed=unfailed / len(firsts),

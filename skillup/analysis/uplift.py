@@ -17,11 +17,11 @@ from skillup.stats.paired import interval_of_mean, mean_difference
 from skillup.stats.proportions import Interval, wilson
 
 
-def rate_of(passed: int, judged: int, confidence: float) -> Rate:
+def rate_of(passed: int, judged: int) -> Rate:
     """`passed` of `judged`, with Wilson's interval; nothing but the counts if `judged` is 0."""
     if not judged:
         return Rate(passed=0, judged=0, rate=None, low=None, high=None)
-    low, high = wilson(passed, judged, confidence)
+    low, high = wilson(passed, judged)
     return Rate(passed=passed, judged=judged, rate=passed / judged, low=low, high=high)
 
 
@@ -60,7 +60,7 @@ class _Pair(NamedTuple):
         return PassCounts(a.count("PASS"), len(a), b.count("PASS"), len(b))
 
 
-def uplifts(groups: Mapping[CaseKey, Sequence[Grade]], confidence: float) -> list[Uplift]:
+def uplifts(groups: Mapping[CaseKey, Sequence[Grade]]) -> list[Uplift]:
     """Of each suite and engine, then of its cases; empty if nothing was run without the skill."""
     compared = {(key.suite, key.engine) for key in groups if key.variant == BASELINE}
     pairs: dict[tuple[str, str], list[_Pair]] = {}
@@ -73,18 +73,16 @@ def uplifts(groups: Mapping[CaseKey, Sequence[Grade]], confidence: float) -> lis
             pairs.setdefault((key.suite, key.engine), []).append(_Pair(key.case_id, without, own))
     found: list[Uplift] = []
     for (suite, engine), of_suite in pairs.items():
-        found.append(_uplift(suite, engine, None, of_suite, confidence))
-        found += [_uplift(suite, engine, pair.case_id, [pair], confidence) for pair in of_suite]
+        found.append(_uplift(suite, engine, None, of_suite))
+        found += [_uplift(suite, engine, pair.case_id, [pair]) for pair in of_suite]
     return found
 
 
-def _uplift(
-    suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair], confidence: float
-) -> Uplift:
+def _uplift(suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair]) -> Uplift:
     comparable = [pair for pair in pairs if pair.counts.trials_a and pair.counts.trials_b]
     ran = [pair for pair in pairs if pair.without and pair.with_skill]
     counts = [pair.counts for pair in comparable]
-    interval = uplift_interval(counts, confidence)
+    interval = uplift_interval(counts)
     # A single case shows how many verdicts it has, even where they cannot be compared.
     shown = counts if case_id is None else [pair.counts for pair in pairs]
     passed_a, trials_a, passed_b, trials_b = map(
@@ -94,18 +92,18 @@ def _uplift(
         suite=suite,
         engine=engine,
         case_id=case_id,
-        with_skill=rate_of(passed_b, trials_b, confidence),
-        without_skill=rate_of(passed_a, trials_a, confidence),
+        with_skill=rate_of(passed_b, trials_b),
+        without_skill=rate_of(passed_a, trials_a),
         uplift=fmean(map(_difference, counts)) if counts else None,
         low=interval and interval.low,
         high=interval and interval.high,
         p=stratified(counts) if counts else None,
         cases=len(comparable),
         not_counted=[pair.case_id for pair in pairs if pair not in comparable],
-        turns=_quantity(ran, lambda trial: len(turns_of(trial)), confidence),
-        tokens=_quantity(ran, tokens_of, confidence),
-        cost_usd=_quantity(ran, lambda trial: trial.cost_usd, confidence),
-        duration_ms=_quantity(ran, lambda trial: trial.duration_ms, confidence),
+        turns=_quantity(ran, lambda trial: len(turns_of(trial))),
+        tokens=_quantity(ran, tokens_of),
+        cost_usd=_quantity(ran, lambda trial: trial.cost_usd),
+        duration_ms=_quantity(ran, lambda trial: trial.duration_ms),
     )
 
 
@@ -113,7 +111,7 @@ def _difference(counts: PassCounts) -> float:
     return counts.passed_b / counts.trials_b - counts.passed_a / counts.trials_a
 
 
-def uplift_interval(counts: Sequence[PassCounts], confidence: float) -> Interval | None:
+def uplift_interval(counts: Sequence[PassCounts]) -> Interval | None:
     """As wide as what the cases say by how they differ, and as what their trials leave open.
 
     Cases that all differ alike say nothing of how sure that is: there the trials' own chance
@@ -122,22 +120,20 @@ def uplift_interval(counts: Sequence[PassCounts], confidence: float) -> Interval
     """
     if not counts:
         return None
-    within = mean_difference(counts, confidence)
-    between = interval_of_mean(list(map(_difference, counts)), confidence) or within
+    within = mean_difference(counts)
+    between = interval_of_mean(list(map(_difference, counts))) or within
     low, high = min(within.low, between.low), max(within.high, between.high)
     return Interval(max(-1.0, low), min(1.0, high))
 
 
-def _quantity(
-    pairs: Sequence[_Pair], of: Callable[[Grade], float | None], confidence: float
-) -> Difference | None:
+def _quantity(pairs: Sequence[_Pair], of: Callable[[Grade], float | None]) -> Difference | None:
     """Means over cases of their trials' means; None: no case knows it in both variants."""
     sides = [(mean_known(map(of, p.with_skill)), mean_known(map(of, p.without))) for p in pairs]
     known = [(a, b) for a, b in sides if a is not None and b is not None]
     if not known:
         return None
     differences = [a - b for a, b in known]
-    interval = interval_of_mean(differences, confidence)
+    interval = interval_of_mean(differences)
     return Difference(
         with_skill=fmean(a for a, _ in known),
         without_skill=fmean(b for _, b in known),

@@ -232,8 +232,7 @@ def compare_runs(
     before.update((key, own) for key, (_, own) in standing.items())
     runs = {"A": a, "B": b, **{run.run_id: run for run, _ in standing.values()}}
     decided = [name for name, run in runs.items() if run.until_decided]
-    until_decided = bool(decided)
-    cases = changes(before, after, confidence, until_decided=until_decided)
+    cases = changes(before, after, confidence, until_decided=bool(decided))
     counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
     both = [case for case in counted if case.a.judged and case.b.judged]
     return Comparison(
@@ -242,7 +241,12 @@ def compare_runs(
         confidence=confidence,
         cases=tuple(cases),
         counted=tuple(counted),
-        verdicts=_verdicts(both, until_decided=until_decided),
+        verdicts=Verdicts(
+            cases=len(both),
+            worse=sum((case.b.rate or 0.0) < (case.a.rate or 0.0) for case in both),
+            better=sum((case.b.rate or 0.0) > (case.a.rate or 0.0) for case in both),
+            p=None if decided else stratified(case.counts for case in both),
+        ),
         scores=means(both, lambda tally: tally.score, confidence),
         cost=means(both, lambda tally: tally.cost_usd),
         duration=means(both, lambda tally: tally.duration_ms),
@@ -266,13 +270,6 @@ def _notes(stand_ins: Sequence[str], decided: Sequence[str]) -> Iterator[str]:
         )
 
 
-def _verdicts(both: Sequence[CaseChange], *, until_decided: bool) -> Verdicts:
-    rates = [(case.a.rate or 0.0, case.b.rate or 0.0) for case in both]
-    worse, better = sum(b < a for a, b in rates), sum(b > a for a, b in rates)
-    p = None if until_decided else stratified(case.counts for case in both)
-    return Verdicts(len(both), worse, better, p)
-
-
 def means(
     both: Iterable[CaseChange],
     of: Callable[[CaseTally], float | None],
@@ -292,7 +289,3 @@ def means(
     pairs = [(fmean(a for a, _ in group), fmean(b for _, b in group)) for group in groups.values()]
     interval = interval_of_mean([b - a for a, b in pairs], confidence)
     return Means(len(pairs), fmean(a for a, _ in pairs), fmean(b for _, b in pairs), interval)
-
-
-def suites_of(cases: Iterable[CaseChange]) -> list[str]:
-    return list(dict.fromkeys(case.key.suite for case in cases))

@@ -15,7 +15,6 @@ from skillup.history.comparison import (
     CaseChange,
     Comparison,
     means,
-    suites_of,
 )
 from skillup.history.runs import RunOutcomes
 from skillup.schema.suite import Gates
@@ -66,7 +65,7 @@ def confidence_of(gates: Mapping[str, Gates]) -> float:
 
 def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[GateResult]:
     results = []
-    for suite in suites_of(comparison.counted):
+    for suite in dict.fromkeys(case.key.suite for case in comparison.counted):
         cases = [case for case in comparison.counted if case.key.suite == suite]
         if suite in gates and any(case.b.state != "absent" for case in cases):
             for gate, (value, finding) in _findings(cases, gates[suite]).items():

@@ -29,8 +29,8 @@ def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Inter
 # Differences of pass rates, and how sure they are.
 
 
-def mean_difference(cases: Sequence[PassCounts], confidence: float = 0.95) -> Interval:
-    """The interval of the mean over cases of their differences of pass rates, B - A.
+def mean_difference(cases: Sequence[PassCounts]) -> Interval:
+    """The 95 % interval of the mean over cases of their differences of pass rates, B - A.
 
     The cases are taken as they are: what it leaves open is chance within the trials. Each limit
     lies from the mean by the root of the summed squares of the distances of the cases' own limits
@@ -40,10 +40,7 @@ def mean_difference(cases: Sequence[PassCounts], confidence: float = 0.95) -> In
         raise ValueError("no cases, no interval")
     mean, below, above = 0.0, 0.0, 0.0
     for passed_a, trials_a, passed_b, trials_b in cases:
-        before, after = (
-            wilson(passed_a, trials_a, confidence),
-            wilson(passed_b, trials_b, confidence),
-        )
+        before, after = wilson(passed_a, trials_a), wilson(passed_b, trials_b)
         a, b = passed_a / trials_a, passed_b / trials_b
         mean += b - a
         below += (b - after.low) ** 2 + (before.high - a) ** 2
@@ -55,10 +52,8 @@ def mean_difference(cases: Sequence[PassCounts], confidence: float = 0.95) -> In
 # How sure a pass rate is where each case ran several times.
 
 
-def interval_over_cases(
-    cases: Sequence[tuple[int, int]], confidence: float = 0.95
-) -> Interval | None:
-    """Of the pass rate of all trials; `cases` are passes and verdicts of each, at least one.
+def interval_over_cases(cases: Sequence[tuple[int, int]]) -> Interval | None:
+    """Of the pass rate of all trials, at 95 %; `cases`: passes and verdicts of each, at least one.
 
     With one verdict for each case it is Wilson's. Five trials of one case are not five cases: with
     more, each end is the outer one of that and of the interval of the mean of the cases' rates,
@@ -67,10 +62,10 @@ def interval_over_cases(
     if not cases:
         return None
     passed, trials = (sum(numbers) for numbers in zip(*cases, strict=True))
-    within = wilson(passed, trials, confidence)
+    within = wilson(passed, trials)
     if trials == len(cases):
         return within
-    between = interval_of_mean([own / of for own, of in cases], confidence) or within
+    between = interval_of_mean([own / of for own, of in cases]) or within
     return Interval(
         max(0.0, min(within.low, between.low)), min(1.0, max(within.high, between.high))
     )

@@ -130,7 +130,7 @@ def test_the_interval_of_a_suites_uplift_covers_it_at_least_as_often_as_it_says(
         return sum(random.random() < rate for _ in range(5))
 
     intervals = [
-        uplift_interval([PassCounts(passed(a), 5, passed(b), 5) for a, b in rates], 0.95)
+        uplift_interval([PassCounts(passed(a), 5, passed(b), 5) for a, b in rates])
         for _ in range(runs)
     ]
     limits = [interval for interval in intervals if interval is not None]

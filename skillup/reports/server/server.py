@@ -19,7 +19,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from typing import Any, BinaryIO
-from urllib.parse import parse_qs, unquote, unquote_to_bytes, urlsplit
+from urllib.parse import parse_qs, unquote, unquote_to_bytes
 
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.reports.html.build import page_html
@@ -65,13 +65,14 @@ class Guard:
 
     def refusal(self, headers: Message) -> str | None:
         """Why a request with these headers is not answered; None: it may be."""
-        hosts = headers.get_all("Host") or []
-        if len(hosts) != 1 or not self._is_own(hosts[0]):
+        hosts, origins, sites = (
+            [value.strip().lower() for value in headers.get_all(name) or ()]
+            for name in ("Host", "Origin", "Sec-Fetch-Site")
+        )
+        own = {f"{name}:{self.port}" for name in _NAMES}
+        if len(hosts) != 1 or hosts[0] not in own:
             return "this server answers to 127.0.0.1 and localhost only"
-        origins = headers.get_all("Origin") or []
-        sites = headers.get_all("Sec-Fetch-Site") or []
-        own_sites = all(site.strip().lower() in _OWN_SITES for site in sites)
-        if not own_sites or not all(map(self._is_own_origin, origins)):
+        if not {*origins} <= {f"http://{one}" for one in own} or not {*sites} <= {*_OWN_SITES}:
             return "requests from other sites are not answered"
         return None
 
@@ -84,18 +85,6 @@ class Guard:
         first, slash, rest = path[1:].partition("/")
         known = hmac.compare_digest(first.encode(), self.token.encode())
         return rest if path.startswith("/") and slash and known else None
-
-    def _is_own(self, host: str) -> bool:
-        name, _, port = host.strip().lower().rpartition(":")
-        return name in _NAMES and port == str(self.port)
-
-    def _is_own_origin(self, origin: str) -> bool:
-        try:
-            parts = urlsplit(origin.strip())
-        except ValueError:
-            return False
-        bare = not parts.path and not parts.query
-        return parts.scheme == "http" and bare and self._is_own(parts.netloc)
 
 
 # Files of a run directory by their path in a URL; nothing outside of it, whatever is asked for.
@@ -132,7 +121,7 @@ def open_inside(root: Path, encoded: str) -> tuple[BinaryIO, str]:
 
 def disposition(name: str, attachment: bool) -> str:
     """The Content-Disposition for a file of this name, whatever is in the name."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._- ") else "_" for c in name)
+    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
     return f'{"attachment" if attachment else "inline"}; filename="{plain}"'
 
 
