@@ -16,7 +16,6 @@ from skillup.judges.rejudge.changes import GradeChange
 from skillup.judges.rejudge.judges_compared import (
     Agreement,
     Confusion,
-    Disagreement,
     JudgeColumn,
     JudgePair,
     Score,
@@ -92,20 +91,19 @@ def judgement_json(
 def _change(change: GradeChange) -> dict[str, Any]:
     """What changed about one trial; a check that is new or gone is null on one side."""
     sides = {"before": change.before, "after": change.after}
+    checks = [
+        {
+            **{name: getattr(flip, name) for name in ("change", "where")},
+            **{name: _dump(getattr(flip, name)) for name in sides},
+        }
+        for flip in change.flips
+    ]
     return {
         **{
             name: {side: getattr(grade, name) for side, grade in sides.items()}
             for name in ("status", "score", "reason")
         },
-        "checks": [
-            {
-                "change": flip.change,
-                "where": flip.where,
-                "before": _dump(flip.before),
-                "after": _dump(flip.after),
-            }
-            for flip in change.flips
-        ],
+        "checks": checks,
     }
 
 
@@ -139,7 +137,10 @@ def panel_data(
                 "second": pair.second,
                 **_agreement(pair.items),
                 "trials": _agreement(pair.trials),
-                "disagreements": [_both(one) for one in pair.items.disagreements],
+                "disagreements": [
+                    {**asdict(one.item), "first": asdict(one.first), "second": asdict(one.second)}
+                    for one in pair.items.disagreements
+                ],
             }
             for pair in pairs
         ],
@@ -163,10 +164,6 @@ def _judge(column: JudgeColumn, score: Score | None) -> dict[str, Any]:
 def _agreement(found: Agreement) -> dict[str, Any]:
     counts = {"items": found.items, "agreed": found.agreed}
     return {**counts, "agreement": found.share, "kappa": found.kappa}
-
-
-def _both(one: Disagreement) -> dict[str, Any]:
-    return {**asdict(one.item), "first": asdict(one.first), "second": asdict(one.second)}
 
 
 def _score(score: Score) -> dict[str, Any]:

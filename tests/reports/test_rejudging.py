@@ -15,10 +15,10 @@ from skillup.judges.rejudge.judges_compared import JudgeColumn, Label, against_l
 from skillup.reports.rejudging import RejudgeCounts, judgement_json, panel_data
 from skillup.reports.terminal.rejudging import (
     counts_line,
+    failure_lines,
     flip_lines,
     grade_line,
     print_panel,
-    unmet_lines,
 )
 from skillup.schema.grade import CheckResult, Grade, Judging
 from tests.support.stored import a_grade
@@ -56,7 +56,7 @@ def test_hostile_text_does_not_reach_the_terminal() -> None:
     before = grade(check(EVIL, found=EVIL, excerpt=EVIL))
     after = grade(check(EVIL, passed=False, found=EVIL, excerpt=EVIL, error=EVIL))
     change = compare(before, after)
-    lines = [*flip_lines(change), *unmet_lines(after), grade_line(EVIL, after, change)]
+    lines = [*flip_lines(change), *failure_lines(after), grade_line(EVIL, after, change)]
     assert all(line.plain.isprintable() for line in lines)
 
     columns = [column(EVIL, True, EVIL), column("b", False, EVIL), column("c", None, EVIL)]

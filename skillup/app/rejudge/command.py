@@ -14,10 +14,10 @@ from skillup.reports.rejudging import JUDGEMENT_VERSION, RejudgeCounts, judgemen
 from skillup.reports.terminal.layout import make_console, print_line
 from skillup.reports.terminal.rejudging import (
     counts_line,
+    failure_lines,
     flip_lines,
     grade_line,
     took_words,
-    unmet_lines,
 )
 from skillup.reports.text import shown_id
 from skillup.schema.record import utc_now
@@ -89,7 +89,7 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
         label = " ".join(map(shown_id, [case, *parts]))
         print_line(console, grade_line(label, grade, change))
         # With nothing to compare with, what failed is what one wants to see.
-        for line in unmet_lines(grade) if change is None else flip_lines(change):
+        for line in failure_lines(grade) if change is None else flip_lines(change):
             print_line(console, line)
     if counts.total:
         compared = source.kind not in ("session", "input")

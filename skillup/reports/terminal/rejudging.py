@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from skillup.judges.rejudge.changes import CheckChange, GradeChange, is_read
+from skillup.judges.rejudge.changes import GradeChange, is_read
 from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.terminal.layout import Part, make_table, make_text
 from skillup.reports.text import count, money, one_line, tokens
@@ -39,24 +39,31 @@ def grade_line(label: str, grade: Grade, change: GradeChange | None) -> Text:
 def flip_lines(change: GradeChange) -> Iterator[Text]:
     """A line for each check that changed, and under it what was found, before and after."""
     for flip in change.flips:
-        style = "yellow" if flip.after is None else "green" if flip.after.passed else "red"
-        described = one_line(_described(flip.check), _NAME)
-        yield make_text("  ", (f"{_what(flip):<14}", style), (f"{flip.where}: ", "dim"), described)
-        for word, result in (("before", flip.before), ("after", flip.after)):
+        before, after = flip.before, flip.after
+        style = "yellow" if after is None else "green" if after.passed else "red"
+        if before is not None and after is not None:
+            what = f"{_verdict(before)} → {_verdict(after)}"
+        else:
+            what = f"{'new' if before is None else 'gone'}: {_verdict(flip.check)}"
+        yield _check_line((f"{what:<14}", style), flip.where, flip.check)
+        for word, result in (("before", before), ("after", after)):
             if result is not None:
                 yield Text(f"      {word:<7} {_evidence(result)}", style="dim")
 
 
-def unmet_lines(grade: Grade) -> Iterator[Text]:
+def failure_lines(grade: Grade) -> Iterator[Text]:
     for failure in row_of(grade).failures:
         check = failure.check
         if check is not None:
             where = failure.where.removesuffix(": ") or "conversation"
-            described = one_line(_described(check), _NAME)
-            yield make_text(
-                "  ", (f"{_verdict(check):<7}", "red"), (f"{where}: ", "dim"), described
-            )
+            yield _check_line((f"{_verdict(check):<7}", "red"), where, check)
             yield Text(f"      {_evidence(check)}", style="dim")
+
+
+def _check_line(what: Part, where: str, check: CheckResult) -> Text:
+    """With its role, if that is a special one."""
+    role = "" if check.role in ("assertion", "judge") else f"[{check.role}] "
+    return make_text("  ", what, (f"{where}: ", "dim"), one_line(role + check.name, _NAME))
 
 
 def counts_line(tally: RejudgeCounts, *, compared: bool) -> Text:
@@ -81,18 +88,6 @@ def took_words(took: Mapping[str, Any] | None) -> tuple[str, str, str, str]:
     if calls == cached:
         return str(calls), str(cached), "0", "$0"
     return str(calls), str(cached), tokens(total_tokens(took["usage"])), money(took["cost_usd"])
-
-
-def _described(check: CheckResult) -> str:
-    """Its name, and its role if that is a special one."""
-    role = "" if check.role in ("assertion", "judge") else f"[{check.role}] "
-    return f"{role}{check.name}"
-
-
-def _what(flip: CheckChange) -> str:
-    if flip.before is not None and flip.after is not None:
-        return f"{_verdict(flip.before)} → {_verdict(flip.after)}"
-    return f"{'new' if flip.before is None else 'gone'}: {_verdict(flip.check)}"
 
 
 def _verdict(check: CheckResult) -> str:
@@ -132,7 +127,13 @@ def print_panel(data: Data, console: Console, *, quiet: bool = False) -> None:
         rows.append([name, *map(str, counts), *took_words(judge["judging"])])
     _print(console, make_table(heads, rows))
     for judge in data["judges"]:
-        _print_errors(judge, console)
+        by_reason: dict[str, list[Data]] = {}
+        for error in judge["errors"]:
+            by_reason.setdefault(error["reason"], []).append(error)
+        for reason, items in by_reason.items():
+            head = f"{one_line(judge['name'], _JUDGE)} failed on {count(len(items), 'item')}: "
+            _print(console, make_text((head, "bold magenta"), one_line(reason, _REASON)))
+            _print(console, _item_line(items[0]), 6)
     for pair in data["pairs"]:
         _print_pair(pair, console, quiet)
     for judge in data["judges"]:
@@ -142,16 +143,6 @@ def print_panel(data: Data, console: Console, *, quiet: bool = False) -> None:
 
 def _print(console: Console, what: RenderableType, columns: int = 2) -> None:
     console.print(Padding(what, (0, 0, 0, columns), expand=False))
-
-
-def _print_errors(judge: Data, console: Console) -> None:
-    by_reason: dict[str, list[Data]] = {}
-    for error in judge["errors"]:
-        by_reason.setdefault(error["reason"], []).append(error)
-    for reason, items in by_reason.items():
-        head = f"{one_line(judge['name'], _JUDGE)} failed on {count(len(items), 'item')}: "
-        _print(console, make_text((head, "bold magenta"), one_line(reason, _REASON)))
-        _print(console, _item_line(items[0]), 6)
 
 
 def _print_pair(pair: Data, console: Console, quiet: bool) -> None:
@@ -186,7 +177,16 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
         ["judge: fail", cells["false_fail"], cells["true_fail"]],
     ]
     _print(console, make_table(["", "people: pass", "people: fail"], rows))
-    for line in _left_out(score):
+    left_out = [
+        f"line {label['line']} left out: nothing that was judged is {_item_line(label).plain}"
+        for label in score["unmatched"]
+    ]
+    if len(left_out) > _SHOWN_LABELS:
+        left_out[_SHOWN_LABELS:] = [f"and {len(left_out) - _SHOWN_LABELS} more labels left out"]
+    if score["unanswered"]:
+        errors = f"{len(score['unanswered'])} left out: labelled, and the judge failed on it"
+        left_out.insert(0, errors)
+    for line in left_out:
         _print(console, Text(line, style="yellow"))
     for wrong in score["wrong"] if not quiet else ():
         console.print()
@@ -194,23 +194,6 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
         item.append(f"  labelled {wrong['label']} in line {wrong['line']}", style="dim")
         _print(console, item)
         _print_verdicts(console, [("", wrong)])
-
-
-def _left_out(score: Data) -> Iterator[str]:
-    if score["unanswered"]:
-        yield f"{len(score['unanswered'])} left out: labelled, and the judge failed on it"
-    lines = [
-        f"line {label['line']} left out: nothing that was judged is {one_line(_place(label), 120)}"
-        for label in score["unmatched"]
-    ]
-    yield from lines[:_SHOWN_LABELS]
-    if len(lines) > _SHOWN_LABELS:
-        yield f"and {len(lines) - _SHOWN_LABELS} more labels left out"
-
-
-def _place(item: Data) -> str:
-    turn = f", turn {item['turn']}" if item["turn"] else ""
-    return f"{item['job']}{turn}, {item['check']}"
 
 
 def _item_line(item: Data) -> Text:
