@@ -99,24 +99,22 @@ def _engine_columns(trials: Iterable[Grade]) -> list[EngineColumn]:
     groups: dict[tuple[str, str], list[Grade]] = {}
     for trial in trials:
         groups.setdefault((trial.suite, trial.engine), []).append(trial)
-    columns = []
-    for (suite, engine), group in groups.items():
-        verdicts = [trial for trial in group if trial.status in VERDICTS]
-        passed = sum(trial.status == "PASS" for trial in verdicts)
-        columns.append(
-            EngineColumn(
-                suite=suite,
-                engine=engine,
-                rate=rate_of(passed, len(verdicts)),
-                error=sum(trial.status == "ERROR" for trial in group),
-                score=mean_known(trial.score for trial in verdicts),
-                turns=mean_known(len(turns_of(trial)) for trial in verdicts),
-                tokens=mean_known(tokens_of(trial) for trial in verdicts),
-                cost_usd=mean_known(trial.cost_usd for trial in verdicts),
-                duration_ms=mean_known(trial.duration_ms for trial in verdicts),
-            )
+
+    def column(suite: str, engine: str, own: Sequence[Grade]) -> EngineColumn:
+        verdicts = [trial for trial in own if trial.status in VERDICTS]
+        return EngineColumn(
+            suite=suite,
+            engine=engine,
+            rate=rate_of(sum(trial.status == "PASS" for trial in verdicts), len(verdicts)),
+            error=sum(trial.status == "ERROR" for trial in own),
+            score=mean_known(trial.score for trial in verdicts),
+            turns=mean_known(len(turns_of(trial)) for trial in verdicts),
+            tokens=mean_known(map(tokens_of, verdicts)),
+            cost_usd=mean_known(trial.cost_usd for trial in verdicts),
+            duration_ms=mean_known(trial.duration_ms for trial in verdicts),
         )
-    return columns
+
+    return [column(*place, own) for place, own in groups.items()]
 
 
 # How often each case passes, as a whole and turn by turn.
@@ -179,24 +177,15 @@ def _passed(turn: TurnGrade) -> bool:
 def _decision(
     key: CaseKey, trials: Sequence[Grade], saved: int, run_info: Mapping[str, Any]
 ) -> Decision | None:
-    """What `--until-decided` decided; None: it was not asked for, or there is no verdict.
-
-    Also None where suites of the same name have a case of the same id: grades do not tell them
-    apart, and the run decided each by itself.
-    """
-    numbers = [trial.trial for trial in trials]
+    """What `--until-decided` decided; None: it was not asked for, or there is no verdict."""
     # As in the run: up to the first trial that is missing, since what is slow is missing first.
     unbroken = [trial for place, trial in enumerate(trials, start=1) if trial.trial == place]
     verdicts = [trial.status == "PASS" for trial in unbroken if trial.status in VERDICTS]
     asked = (run_info.get("request") or {}).get("until_decided")
-    if not asked or not verdicts or len(set(numbers)) < len(numbers):
+    if not asked or not verdicts:
         return None
     threshold = threshold_of(key.suite, run_info)
-    verdict = decide(verdicts, threshold, ERROR_RATE)
+    side, count = decide(verdicts, threshold)
     return Decision(
-        verdict=verdict.side,
-        threshold=threshold,
-        error_rate=ERROR_RATE,
-        trials=verdict.trials,
-        saved=saved,
+        verdict=side, threshold=threshold, error_rate=ERROR_RATE, trials=count, saved=saved
     )

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 ERROR_RATE = 0.05
 """The chance of a wrong `above`, and that of a wrong `below`, which are promised by default."""
@@ -26,8 +25,7 @@ _AT_THE_EXTREME = 0.5
 _LARGEST_EXPONENT = 700.0
 
 
-@dataclass(frozen=True, slots=True)
-class SequentialVerdict:
+class SequentialVerdict(NamedTuple):
     side: Side  # Surely above or below the threshold; or not decided by these outcomes
     trials: int  # Outcomes that it took; all of them if it is not decided
 

@@ -41,14 +41,6 @@ def test_a_decision_is_told_where_the_run_asked_for_one() -> None:
     assert (case.decision.verdict, case.decision.threshold) == ("undecided", 0.99)
 
 
-def test_cases_that_cannot_be_told_apart_are_not_said_to_be_undecided() -> None:
-    result = a_result([*grades_of("c", "p" * 20), *grades_of("c", "p" * 20)])
-
-    (case,) = analyse(result, info("c", until_decided=True)).cases
-
-    assert (case.rate.judged, case.decision) == (40, None)
-
-
 def test_an_engine_is_summed_up_over_its_verdicts_with_the_skill() -> None:
     usage = {"input_tokens": 10, "output_tokens": 2}
     grades = [
