@@ -38,7 +38,6 @@ class CheckContext:
     """Why no judge is asked, as what it says would change nothing; None: they are asked."""
 
     def about(self, turn: TurnRecord | None) -> CheckContext:
-        """The same, with another turn in question."""
         return CheckContext(self.record, turn, self.read_file, self.ask, self.withheld)
 
 
@@ -69,7 +68,6 @@ class CheckSubject:
 
     @property
     def calls(self) -> list[ToolCall]:
-        """Every tool call, in order."""
         if len(self.turns) == 1:
             return self.turns[0].tool_calls
         return [call for turn in self.turns for call in turn.tool_calls]
@@ -194,13 +192,11 @@ def around(text: str, span: Span) -> str:
 
 
 def beginning(text: str, longest: int = _START) -> str:
-    """The start of `text`."""
     text = text.strip()
     return one_line(text[:longest]) + ("…" if len(text) > longest else "")
 
 
 def quoted(text: str, longest: int = 80) -> str:
-    """`text` in quotes, shortened."""
     return f'"{beginning(text, longest)}"'
 
 

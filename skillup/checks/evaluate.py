@@ -76,8 +76,6 @@ def speaks_for_it(results: Iterable[CheckResult]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TurnScope:
-    """Where a check looks."""
-
     label: str
     """``turn 2`` or ``conversation``."""
     turns: tuple[TurnRecord, ...]
@@ -168,7 +166,6 @@ def evaluate(
 def evaluate_set(
     checks: CheckSet, context: CheckContext, *, role: CheckRole, required: bool = False
 ) -> list[CheckResult]:
-    """One result for each key that is given, in the order of the schema."""
     mode = _Mode(role)
     return [_evaluate(checks, key, spec, context, mode, required) for key, spec in checks.given()]
 
@@ -261,7 +258,6 @@ def _variables(context: CheckContext, scope: TurnScope, mode: _Mode) -> dict[str
 def _combine(
     key: str, checks: Sequence[Check], context: CheckContext, scope: TurnScope, mode: _Mode
 ) -> Finding:
-    """A check made of checks."""
     # Of a conversation that cannot be looked at as a whole, single turns still can: so each child
     # is left to look at its own scope. A turn has no parts.
     if scope.problem is not None and scope.label != CONVERSATION:
@@ -312,8 +308,6 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 @dataclass(frozen=True, slots=True)
 class FollowUpResult:
-    """One follow-up's answer and the results of its checks."""
-
     label: str
     answer: TurnRecord
     results: tuple[CheckResult, ...]
@@ -338,7 +332,6 @@ class TurnResult:
 
     @property
     def deciding(self) -> list[CheckResult]:
-        """The results that the turn passes or fails by."""
         follow_ups = [(one.label, one.results) for one in self.follow_ups]
         return deciding(self.results, follow_ups, self.passed_on)
 
@@ -386,7 +379,6 @@ def follow_ups(
 
 
 def _stands_alone(check: Check) -> bool:
-    """Whether it is a prompt without a check beside it."""
     return check.prompt is not None and check.key == FOLLOW_UP
 
 

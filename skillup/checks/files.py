@@ -104,7 +104,6 @@ def _in_files(subject: CheckSubject, paths: Sequence[str]) -> tuple[EvidenceSpan
 
 
 def files_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
-    """Each path or glob finds something."""
     files = _snapshot(subject, spec)
     missing: list[str] = []
     found: dict[str, None] = {}
@@ -123,7 +122,6 @@ def files_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
 
 
 def files_not_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
-    """No path or glob finds anything."""
     files = _snapshot(subject, spec)
     for pattern in spec:
         if hits := _found_by(pattern, files):

@@ -35,7 +35,6 @@ _AMOUNTS: dict[str, tuple[Callable[[TurnRecord], float | None], str, str]] = {
 def _limit(
     spec: float, subject: CheckSubject, *, of: str, within: Callable[[float, float], bool]
 ) -> Finding:
-    """The sum of an amount over the turns."""
     amount, shown, unknown = _AMOUNTS[of]
     values = [value for turn in subject.turns if (value := amount(turn)) is not None]
     if len(values) < len(subject.turns):
@@ -46,7 +45,6 @@ def _limit(
 
 
 def _exit_code(spec: int, subject: CheckSubject) -> Finding:
-    """The agent's process (of the last turn) ended with this code."""
     process = subject.last.process
     if process is None or process.exit_code is None:
         signal = f": it was ended by signal {process.signal}" if process and process.signal else ""
@@ -113,8 +111,6 @@ def _never(spec: ToolMatch) -> ToolCount:
 
 @dataclass(frozen=True, slots=True)
 class CheckKind:
-    """What a key means."""
-
     look: Callable[[Any, CheckSubject], Finding] | None
     """Looks at the record itself; None: the check is made of checks, or asks a judge."""
     show: Callable[[Any], str] = str

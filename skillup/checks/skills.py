@@ -139,7 +139,6 @@ def _letters(line: str) -> int:
 
 
 def _parts(text: str) -> tuple[list[str], list[str]]:
-    """Front matter and body."""
     lines = text.splitlines()
     if lines and lines[0].rstrip() == "---":
         for number, line in enumerate(lines[1:], start=1):

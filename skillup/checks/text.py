@@ -53,7 +53,6 @@ def find_all(text: str, piece: str, *, case_sensitive: bool) -> Iterator[Span]:
 
 
 def find_text(text: str, piece: str, *, case_sensitive: bool) -> Span | None:
-    """Where `piece` stands first."""
     return next(find_all(text, piece, case_sensitive=case_sensitive), None)
 
 
@@ -83,7 +82,6 @@ class Searcher:
             self._left = max(0.001, self._left - (time.monotonic() - started))
 
     def find(self, pattern: str, text: str) -> Span | None:
-        """Where it matches first."""
         match = self.search(pattern, text)
         return None if match is None else match.span()
 
@@ -128,7 +126,6 @@ def look(
 
 
 def contains(spec: TextSet, subject: CheckSubject) -> Finding:
-    """The answer contains texts."""
     find = partial(find_all, subject.answer, case_sensitive=subject.case_sensitive)
     return look(subject, plain(subject.answer), find, spec)
 
@@ -159,7 +156,6 @@ def equals(spec: str, subject: CheckSubject) -> Finding:
 
 
 def first_difference(one: Sequence[str], other: Sequence[str]) -> int:
-    """The first place at which the two differ."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 

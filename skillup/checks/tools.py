@@ -40,8 +40,6 @@ claude's ``file_path``, and ``file_path`` means codex's ``path``."""
 
 
 class Argument(NamedTuple):
-    """An argument of a call."""
-
     name: str
     """In the engine's own words; dotted if nested."""
     value: Any
@@ -110,13 +108,11 @@ class CallMatcher:
         self._searcher = Searcher()
 
     def matches(self, wanted: ToolMatch, call: ToolCall) -> bool:
-        """Whether `call` is of the wanted name, kind and arguments."""
         return self.is_named(wanted, call) and all(
             self._fits(match, argument(call, path)) for path, match in wanted.args.items()
         )
 
     def is_named(self, wanted: ToolMatch, call: ToolCall) -> bool:
-        """Whether `call` is of the wanted name and kind, whatever its arguments."""
         if wanted.kind is not None and wanted.kind != call.kind:
             return False
         return wanted.name is None or same_tool(wanted.name, call.name, self._case_sensitive)
@@ -140,7 +136,6 @@ class CallMatcher:
         return path if root is None else path[len(root) + 1 :]
 
     def _holds(self, match: ArgMatch, found: Argument) -> bool:
-        """Whether all the conditions that are given hold."""
         exact = self._case_sensitive
         if "equals" in match.model_fields_set and not same_value(
             match.equals, found.value, case_sensitive=exact, partly=True
@@ -191,7 +186,6 @@ def show_call(call: ToolCall, longest: int = 100) -> str:
 
 
 def show_calls(calls: Iterable[ToolCall]) -> str:
-    """The calls in order, as many as fit."""
     return listed((show_call(call) for call in calls), nothing="no tool was called")
 
 

@@ -42,7 +42,6 @@ def near_miss(name: str, known: Iterable[str]) -> str | None:
 
 @cache
 def keys_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    """Every key that `model` reads, as it is spelled in files."""
     keys: dict[str, FieldInfo] = {}
     model.model_rebuild()  # those that name themselves are not whole before
     for name, field in model.model_fields.items():
@@ -70,7 +69,6 @@ def _models(annotation: Any) -> list[type[BaseModel]]:
 
 
 def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
-    """The model at `loc`, whose parts are keys and indexes."""
     here: list[Any] = [model]
     for part in loc:
         inner = []

@@ -64,7 +64,6 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
 
 
 def profile_files(root: Path) -> dict[str, Path]:
-    """The profiles of a workspace by name."""
     return {path.stem: path for path in sorted((root / "engines").glob("*.y*ml"))}
 
 
@@ -97,7 +96,6 @@ def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profi
 
 
 def read_profile(path: Path, environment: Mapping[str, str]) -> Profile:
-    """One profile file. Raises InvalidFilesError with every problem in it."""
     profile, problems = check_profile(path, environment)
     if profile is None or problems:
         raise InvalidFilesError(problems)

@@ -65,7 +65,6 @@ def case_problems(
 
 
 def _renamed(document: Document, loc: Loc, name: str) -> Iterator[Problem]:
-    """A warning where the file has a key by its earlier name."""
     value: Any = document.data
     for key in loc:
         value = value.get(key) if isinstance(value, dict) else None

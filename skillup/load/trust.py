@@ -27,7 +27,6 @@ _GLOB = re.compile(r"[*?\[{]")
 
 
 def is_trusted(environment: Mapping[str, str]) -> bool:
-    """Whether the user has said that suites are trusted."""
     return environment.get(VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
 
 

@@ -103,7 +103,6 @@ def field_name(loc: Iterable[object]) -> str:
 
 
 def refuse(path: Path, message: str, fix: str = "", line: int = 1, column: int = 1) -> NoReturn:
-    """Raise InvalidFilesError with this one problem."""
     raise InvalidFilesError([Problem(path, line, column, "", message, fix)])
 
 
@@ -147,7 +146,6 @@ def decode(data: bytes, path: Path) -> str:
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
-    """Where the character at `offset` stands, both counted from 1."""
     before = text[:offset].replace("\r\n", "\n").replace("\r", "\n")
     return before.count("\n") + 1, len(before) - before.rfind("\n")
 
@@ -244,8 +242,6 @@ def _child(node: Node, part: str | int) -> tuple[Node, Node] | None:
 
 
 class _Builder:
-    """From nodes to data."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._built: dict[int, tuple[Any, int] | None] = {}  # None while it is being built
@@ -327,7 +323,6 @@ _FIXES: tuple[tuple[str, str], ...] = (
 
 
 def _explain(error: Exception, text: str) -> tuple[int, str, str]:
-    """An offset in `text`, what is wrong there, and what would be right."""
     if not isinstance(error, MarkedYAMLError):
         at = getattr(error, "position", 0)
         return at, f"not YAML: {str(error).splitlines()[0]}", "save it as plain text in UTF-8"

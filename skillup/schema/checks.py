@@ -156,12 +156,10 @@ class Check(Short, CheckKeys):
 
     @property
     def key(self) -> str:
-        """The one check key that is set, or ``follow_up``."""
         return self.key_and_spec()[0]
 
     @property
     def spec(self) -> Any:
-        """The check's arguments."""
         return self.key_and_spec()[1]
 
 

@@ -148,7 +148,6 @@ def unknown_variables(prompt: str) -> list[str]:
 
 
 def uses(prompt: str, name: str) -> bool:
-    """Whether `prompt` has the variable `name`."""
     return any(match["name"] == name for match in _VARIABLE.finditer(prompt))
 
 

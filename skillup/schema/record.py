@@ -233,12 +233,10 @@ class TurnRecord(Model):
 
     @property
     def tool_calls(self) -> list[ToolCall]:
-        """The calls of this turn, in order."""
         return [item.tool_call for item in self.transcript if item.tool_call is not None]
 
     @property
     def tool_results(self) -> list[ToolResult]:
-        """The results of this turn, in order of arrival."""
         return [item.tool_result for item in self.transcript if item.tool_result is not None]
 
 

@@ -249,7 +249,6 @@ def lead_of(case: Case) -> Lead | None:
 
 
 def needs_simulator(case: Case) -> bool:
-    """Whether somebody must play the user."""
     return lead_of(case) is not None or _any_respond(case.input.all_turns())
 
 
