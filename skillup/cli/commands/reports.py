@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -57,8 +56,6 @@ def show(
             sys.stdout.write((",\n" if number else "\n") + text)
         sys.stdout.write("\n]}\n")
         return 0
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # agents' texts may hold halves of characters
     console = make_console(sys.stdout)
 
     def say(text: str, style: str | None = None) -> None:

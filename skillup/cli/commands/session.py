@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -48,7 +47,8 @@ def list_sessions(
         for file, head in found
     ]
     if as_json:
-        _write([json.dumps([session_as_dict(row) for row in rows], ensure_ascii=False, indent=2)])
+        data = [session_as_dict(row) for row in rows]
+        sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
     elif rows:
         print_sessions(rows, more=len(rows) == limit < len(files))
     else:
@@ -79,13 +79,15 @@ def show_session(
     format_ = session_format(path)
     transcript, engine = SessionTranscript(path, format_), format_.engine
     if as_json:
-        _write([session_json(engine, path, transcript, transcript.summary)], end="")
+        sys.stdout.write(session_json(engine, path, transcript, transcript.summary))
         return 0
     head = read_head(path, path.stat().st_size)
-    _write(head_lines(engine, path, (head or transcript).summary))
+    lines = head_lines(engine, path, (head or transcript).summary)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     print_entries(transcript, make_console(sys.stdout), full=full)
     agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
-    _write(foot_lines(transcript.summary, sub_agents=agents))
+    lines = foot_lines(transcript.summary, sub_agents=agents)
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
 
@@ -102,9 +104,3 @@ def session_to_case(
     from skillup.app.suites.from_session import write_case
 
     return write_case(session, out, with_fixture=with_fixture, force=force)
-
-
-def _write(pieces: Iterable[Any], end: str = "\n") -> None:
-    for piece in pieces:
-        # Names of files may hold bytes that are no text.
-        sys.stdout.write(f"{piece}{end}".encode(errors="replace").decode())
