@@ -25,28 +25,26 @@ _EXECUTORS = ("local", "dask")
 
 def check_executor(request: RunRequest, *, keep: bool) -> None:
     """Raises UsageError for what does not go together, SkillupError if the extra is missing."""
-    problem = hint = ""
-    if request.executor not in _EXECUTORS:
-        problem = f"--executor {request.executor}: no such executor"
-        hint = f"known here: {', '.join(_EXECUTORS)}"
-    elif request.executor == "local":
-        if request.scheduler is None:
-            return
-        problem = f"--scheduler {request.scheduler} is for --executor dask only"
-        hint = "add --executor dask, or leave it out"
-    elif request.scheduler is None:
-        problem = "--executor dask needs a cluster"
-        hint = "say where: --scheduler tcp://host:8786"
-    elif not re.fullmatch(r"(tcp|tls|ucx|wss?)://\S+:\d+", request.scheduler):
-        problem = f"--scheduler {request.scheduler}: no address of a Dask scheduler"
-        hint = "it looks like tcp://host:8786; the scheduler says it when it starts"
-    elif keep:
-        problem = (
-            "--keep-workspaces cannot be used with --executor dask: workspaces are on the workers"
-        )
-        hint = "run the case here to look at its workspace"
-    if problem:
-        raise UsageError(problem, hint=hint)
+    local, scheduler = request.executor == "local", request.scheduler
+    address = re.fullmatch(r"(tcp|tls|ucx|wss?)://\S+:\d+", scheduler or "")
+    problems = {
+        f"--executor {request.executor}: the executors are {', '.join(_EXECUTORS)}": (
+            request.executor not in _EXECUTORS
+        ),
+        f"--scheduler {scheduler} is for --executor dask only": local and scheduler is not None,
+        "--executor dask needs a cluster": not local and scheduler is None,
+        f"--scheduler {scheduler}: no address of a Dask scheduler": not local and not address,
+        "--keep-workspaces cannot be used with --executor dask: workspaces are on the workers": (
+            keep and not local
+        ),
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            raise UsageError(
+                problem, hint="for example --executor dask --scheduler tcp://host:8786"
+            )
+    if local:
+        return
     try:
         installed = find_spec("distributed") is not None
     except ImportError:

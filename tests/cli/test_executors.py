@@ -21,8 +21,8 @@ def project(tmp_path: Path) -> Project:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--executor", "slurm"), "known here: local, dask"),
-        (DASK, "say where: --scheduler tcp://host:8786"),
+        (("--executor", "slurm"), "the executors are local, dask"),
+        (DASK, "dask needs a cluster"),
         (("--scheduler", "tcp://host:1"), "is for --executor dask only"),
         ((*DASK, "--scheduler", "host:8786"), "no address of a Dask scheduler"),
         ((*DASK, "--scheduler", "tcp://h:1", "--keep-workspaces"), "workspaces are on the workers"),
