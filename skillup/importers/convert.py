@@ -71,10 +71,10 @@ def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft
         raise UsageError(f"{path}: there is no case in it", hint="it lists nothing to import")
     taken: set[str] = set()
     for case in draft.cases:
-        wanted = case.id
-        case.id = unique_name(wanted, taken)
-        if case.id != wanted:
-            case.node.changed(f"a second case with the id `{wanted}`", f"now `{case.id}`")
+        given = case.id
+        case.id = unique_name(given, taken)
+        if case.id != given:
+            case.node.changed(f"a second case with the id `{given}`", f"now `{case.id}`")
     related = [source for listed in sources[0].related.values() for source in listed]
     notes = [note for source in [*sources, *related] for note in source.notes(explanations)]
     return found, draft, notes

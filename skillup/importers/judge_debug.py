@@ -246,11 +246,11 @@ class MockedJudge:
         kept = [judge for judge in case.all_judges() if judge.type != "agent_judge"]
         return self._other.problem(case.model_copy(update={"judge": None, "judges": kept or None}))
 
-    async def answer(self, inquiry: JudgeRequest, ledger: UsageTracker) -> Sequence[CheckResult]:
+    async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         """What the file says for the judge's criteria."""
-        if inquiry.judge is None or inquiry.judge.type != "agent_judge":
-            return await self._other.answer(inquiry, ledger)
-        return [mocked_result(inquiry.judge, self._results)]
+        if request.judge is None or request.judge.type != "agent_judge":
+            return await self._other.answer(request, usage)
+        return [mocked_result(request.judge, self._results)]
 
 
 def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> CheckResult:

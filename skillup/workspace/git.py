@@ -118,12 +118,12 @@ async def _make_repository(git: Git, branch: str, *, is_new: bool) -> None:
         await git.run(*commit, failure="git could not commit the workspace's files")
 
 
-async def _check_out(git: Git, wanted: str) -> None:
-    commit = ("rev-parse", "--verify", "-q", "--end-of-options", wanted + "^{commit}")
-    command = ["checkout", "-q", wanted, "--"]
+async def _check_out(git: Git, revision: str) -> None:
+    commit = ("rev-parse", "--verify", "-q", "--end-of-options", revision + "^{commit}")
+    command = ["checkout", "-q", revision, "--"]
     if not await git.run(*commit):
-        command = ["checkout", "-q", "-b", wanted]
-    await git.run(*command, failure=f"`context.git.checkout`: git cannot check out {wanted!r}")
+        command = ["checkout", "-q", "-b", revision]
+    await git.run(*command, failure=f"`context.git.checkout`: git cannot check out {revision!r}")
 
 
 def _no(branch: str) -> str:

@@ -150,13 +150,13 @@ def _contains(assertion: _Assertion, how: str, exact: bool) -> Checks:
 def _regex(assertion: _Assertion) -> Checks:
     """JavaScript's flavour, and flags beside it."""
     flags = assertion.node.get("flags").text()
-    wanted = "".join(flag for flag in "ims" if flag in flags)
+    kept = "".join(flag for flag in "ims" if flag in flags)
     patterns = []
     for pattern in assertion.texts():
         if "m" not in flags:
             # There, `$` is the very end; here it may also stand before a last line break.
             pattern = re.sub(r"(?<!\\)((?:\\\\)*)\$\Z", r"\1\\Z", pattern)
-        patterns.append(f"(?{wanted}){pattern}" if wanted else pattern)
+        patterns.append(f"(?{kept}){pattern}" if kept else pattern)
         try:
             regex.compile(patterns[-1])
         except regex.error as error:
@@ -174,12 +174,12 @@ def _edge(assertion: _Assertion, pattern: str) -> Checks:
 
 
 def _equals(assertion: _Assertion) -> Checks:
-    wanted = assertion.value()
-    if wanted is None:
+    expected = assertion.value()
+    if expected is None:
         return []
-    if isinstance(wanted, dict | list):
-        return [{"json": {"path": "$", "equals": wanted}, "case_sensitive": True}]
-    return [{"equals": as_text(wanted), "case_sensitive": True}]
+    if isinstance(expected, dict | list):
+        return [{"json": {"path": "$", "equals": expected}, "case_sensitive": True}]
+    return [{"equals": as_text(expected), "case_sensitive": True}]
 
 
 def _json(assertion: _Assertion, whole: bool) -> Checks:
@@ -389,7 +389,7 @@ def _relevance(assertion: _Assertion) -> Checks:
     return [{"relevance": made}]
 
 
-def _asked(assertion: _Assertion, sentence: str) -> Checks:
+def _criterion(assertion: _Assertion, sentence: str) -> Checks:
     """A sentence for a judge; ``{}`` stands for the value."""
     texts = assertion.texts() if "{}" in sentence else [""]
     return [{"rubric": sentence.replace("{}", text)} for text in texts]
@@ -421,11 +421,11 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "execution-metrics": (_limits, *_LIMITS),
     **dict.fromkeys(("llm-rubric", "agent-rubric", "rubrics", "llm-judge", "g-eval"), (_rubric,)),
     "conversation-relevance": (_relevance,),
-    "model-graded-closedqa": (_asked, "{}"),
-    "factuality": (_asked, _FACTS),
-    "model-graded-factuality": (_asked, _FACTS),
-    "answer-relevance": (_asked, "The answer is about what was asked."),
-    "is-refusal": (_asked, "The agent refuses to do what was asked."),
+    "model-graded-closedqa": (_criterion, "{}"),
+    "factuality": (_criterion, _FACTS),
+    "model-graded-factuality": (_criterion, _FACTS),
+    "answer-relevance": (_criterion, "The answer is about what was asked."),
+    "is-refusal": (_criterion, "The agent refuses to do what was asked."),
 }  # fmt: skip
 """The converter of each type, and its parameters."""
 _PROGRAMS = {"script", "code-grader", "javascript", "python", "ruby", "webhook"}
