@@ -121,7 +121,7 @@ def _conversations(prompt: Prompt | None, tests: list[ListedTest]) -> list[list[
 def _merged(cases: list[CaseDraft]) -> CaseDraft:
     """Tests that are turns of one conversation as one case."""
     first = cases[0]
-    first.conversation = True
+    first.conversation, first.took_place = True, False
     for case in cases[1:]:
         if case.system != first.system:
             case.node.changed("another system prompt in mid-conversation", "the first one stays")
