@@ -18,7 +18,7 @@ from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.importers.files import Placed, files_below
 from skillup.importers.values import SourceValue
 from skillup.importers.yaml_writer import to_yaml
-from skillup.load.discover import SUITE_FILE, workspace_root
+from skillup.load.discover import SUITE_FILE
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
 from skillup.schema.templates import escape, has_templates
@@ -201,12 +201,6 @@ def _problem(case: CaseDraft, detail: Any) -> Problem:
 def relative(start: Path, path: Path) -> str:
     """The path to `path` as seen from the directory `start`."""
     return Path(os.path.relpath(path.resolve(), start.resolve())).as_posix()
-
-
-def schema_path(directory: Path, kind: str) -> str:
-    """The workspace's JSON Schema, as a file in `directory` names it; empty if it has none."""
-    path = workspace_root(directory) / "docs" / "schema" / f"{kind}.schema.json"
-    return relative(directory, path) if path.is_file() else ""
 
 
 def write_files(

@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError, UsageError
-from skillup.importers.write import schema_path, write_files
+from skillup.importers.write import relative, write_files
+from skillup.load.discover import workspace_root
 from skillup.load.skills import SKILL_FILE, skill_description, skill_name, skill_problem
 from skillup.schema.templates import escape
 
@@ -44,8 +45,10 @@ def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
 
 
 def _header(folder: Path, kind: str) -> str:
-    schema = schema_path(folder, kind)
-    return f"# yaml-language-server: $schema={schema}\n" if schema else ""
+    """The workspace's JSON Schema, if it has one, as a file in `folder` names it to editors."""
+    path = workspace_root(folder) / "docs" / "schema" / f"{kind}.schema.json"
+    schema = relative(folder, path)
+    return f"# yaml-language-server: $schema={schema}\n" if path.is_file() else ""
 
 
 def request_for(description: str, skill: str) -> str:
