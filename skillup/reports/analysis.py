@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 
 from skillup.history.runs import WITH_SKILL
@@ -24,11 +24,12 @@ from skillup.reports.text import (
     listed_ids,
     money,
     one_line,
+    p_value,
     seconds,
     shown_id,
     tokens,
 )
-from skillup.reports.view_model import STYLE, Row, RunView, decided_words
+from skillup.reports.view_model import STYLE, Row, RunView, were
 from skillup.schema.analysis import Analysis, CaseReliability, EngineColumn, Triggering, Uplift
 
 _LARGEST_K = 5
@@ -88,13 +89,26 @@ def _without_verdict(case: CaseReliability) -> str:
     return ", ".join(f"{number} {word}" for number, word in counts if number)
 
 
-def deciding(cases: Sequence[CaseReliability]) -> Iterator[str]:
-    """What `--until-decided` came to, and how rates are to be read then; else nothing."""
-    words = decided_words([case for case in cases if _planned(case) > 1])
-    if words is not None:
-        yield words
-        if any(case.decision and case.decision.verdict != "undecided" for case in cases):
-            yield _BIASED
+def deciding(cases: Iterable[CaseReliability]) -> Iterator[str]:
+    """What `--until-decided` came to and saved, and how rates are to be read then; else nothing."""
+    repeated = [(c, c.decision) for c in cases if c.decision is not None and _planned(c) > 1]
+    tests = [test for _, test in repeated]
+    if not tests:
+        return
+    parts = []
+    counts = sorted(test.trials for test in tests if test.verdict != "undecided")
+    if counts:
+        fewest = f"{counts[0]} to " if counts[0] != counts[-1] else ""
+        parts.append(f"decided after {fewest}{count(counts[-1], 'trial')}")
+    saved = sum(test.saved for test in tests)
+    if saved:
+        planned = sum(_planned(case) for case, _ in repeated)
+        parts.append(f"{saved} of {planned} trials {were(saved)} not needed")
+    if len(counts) < len(tests):
+        parts.append(f"{count(len(tests) - len(counts), 'case')} not decided")
+    yield "; ".join(parts)
+    if counts:
+        yield _BIASED
 
 
 def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Iterator[Sheet]:
@@ -218,7 +232,7 @@ def _points(item: Uplift) -> list[Cell]:
         style = "green" if item.low > 0 else "red" if item.high < 0 else ""
         between = Cell(f"{points(item.low)} to {points(item.high)}")
     if item.p is not None:
-        p = Cell("< 0.0001" if item.p < 0.0001 else f"{item.p:.2g}")
+        p = Cell(p_value(item.p))
     return [Cell(points(item.uplift), style), between, p]
 
 

@@ -13,8 +13,7 @@ from typing import Any, TypeVar
 
 from skillup.checks.context import in_words
 from skillup.reports.text import count, listed, money, one_line, shown_id
-from skillup.schema.analysis import CaseReliability
-from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, Judging, RunResult, Summary
+from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, RunResult, Summary
 
 T = TypeVar("T")
 MAX_NAMED = 6
@@ -168,9 +167,11 @@ class RunView:
 
     def notes(self) -> Iterator[tuple[str, str]]:
         """What a reader of the table should know, each with its style on a terminal."""
-        judges = judging_cost(self.result.summary.judging)
-        if judges is not None:
-            yield judges, "dim"
+        judging = self.result.summary.judging
+        if judging is not None and judging.calls:
+            cached = f" ({judging.cached_calls} from the cache)" if judging.cached_calls else ""
+            cost = f", {money(judging.cost_usd)}" if judging.cost_usd is not None else ""
+            yield f"judges: {count(judging.calls, 'call')}{cached}{cost}", "dim"
         retried = self.retried()
         if retried is not None:
             yield retried, "yellow"
@@ -182,7 +183,7 @@ class RunView:
         again = [f"{self.labels.of_row(row)} ({row.attempt})" for row in self.rows if row.attempt]
         if not again:
             return None
-        trials = f"{count(len(again), 'trial')} {_were(len(again))} retried"
+        trials = f"{count(len(again), 'trial')} {were(len(again))} retried"
         return f"{trials}: {listed(again[:MAX_NAMED], len(again))}"
 
 
@@ -215,16 +216,7 @@ def baseline_words(baseline: Counts | None) -> str | None:
     return "without the skill: " + ", ".join(text for text, _ in count_parts(baseline))
 
 
-def judging_cost(judging: Judging | None) -> str | None:
-    """``judges: 12 calls (3 from the cache), $0.0213``; None if there were no calls."""
-    if judging is None or not judging.calls:
-        return None
-    cached = f" ({judging.cached_calls} from the cache)" if judging.cached_calls else ""
-    cost = f", {money(judging.cost_usd)}" if judging.cost_usd is not None else ""
-    return f"judges: {count(judging.calls, 'call')}{cached}{cost}"
-
-
-# Trials that did not run: why, which, and the command that goes on; and those not needed.
+# Trials that did not run: why, which, and the command that goes on.
 
 
 def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
@@ -233,7 +225,7 @@ def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
         why = f"stopped: {result.stopped.message}; " if result.stopped is not None else ""
         missing = len(result.not_run)
         planned = len(result.cases) + missing + len(result.not_needed)
-        of = f"{missing} of {count(planned, 'trial')} {_were(missing)} not run"
+        of = f"{missing} of {count(planned, 'trial')} {were(missing)} not run"
         if missing == planned:
             of = "no trial was run"
         yield f"{why}{of}: {not_run_words(result)}"
@@ -250,25 +242,5 @@ def not_run_words(result: RunResult) -> str:
     return listed(names[:MAX_NAMED], len(names))
 
 
-def decided_words(cases: Sequence[CaseReliability]) -> str | None:
-    """What `--until-decided` came to and saved over `cases`; None if nothing was to be decided."""
-    tests = [case.decision for case in cases if case.decision is not None]
-    if not tests:
-        return None
-    parts: list[str] = []
-    counts = sorted(test.trials for test in tests if test.verdict != "undecided")
-    if counts:
-        fewest = f"{counts[0]} to " if counts[0] != counts[-1] else ""
-        parts.append(f"decided after {fewest}{count(counts[-1], 'trial')}")
-    saved = sum(test.saved for test in tests)
-    run = sum(case.rate.judged + case.error + case.skip + case.not_run for case in cases)
-    if saved:
-        parts.append(f"{saved} of {run + saved} trials {_were(saved)} not needed")
-    undecided = sum(test.verdict == "undecided" for test in tests)
-    if undecided:
-        parts.append(f"{count(undecided, 'case')} not decided")
-    return "; ".join(parts)
-
-
-def _were(count: int) -> str:
+def were(count: int) -> str:
     return "was" if count == 1 else "were"

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from skillup.reports.analysis import deciding
 from skillup.reports.text import plain
 from skillup.reports.view_model import (
-    decided_words,
     not_run_words,
     stop_lines,
 )
@@ -207,6 +207,8 @@ def decided(side: Any, trials: int, saved: int, not_run: int = 0) -> CaseReliabi
     ],
 )
 def test_what_sequential_tests_saved(cases: list[tuple[Any, ...]], words: list[str]) -> None:
-    assert decided_words([decided(*case) for case in cases]) == "; ".join(words)
+    line, biased = deciding([decided(*case) for case in cases])
+    assert line == "; ".join(words)
+    assert biased.startswith("rates of decided cases")
     without = decided("above", 3, 0).model_copy(update={"decision": None})
-    assert decided_words([without]) is None
+    assert list(deciding([without])) == []

@@ -77,8 +77,8 @@ def test_the_baseline_is_compared_case_by_case_and_in_what_it_took() -> None:
     )
     why = "without a verdict in both, or only on whether the skill was used, so not counted"
     for row in (
-        "demo (1 case) 100% 0% +100 +7 to +100 0.33",
-        "a 2/2 0/2 +100 +7 to +100 0.33",
+        "demo (1 case) 100% 0% +100 +7 to +100 0.333",
+        "a 2/2 0/2 +100 +7 to +100 0.333",
         "b 1/1 – – – –",
         f"demo: {why}: b",
         "tokens 2,000 1,000 +1,000 –",
