@@ -19,6 +19,7 @@ from skillup.engines.codex.rollout import (
     own_call,
     read_part,
     rollout_rows,
+    with_refused,
 )
 from skillup.engines.codex.transcript import CodexTranscript
 from skillup.engines.created_sessions import UnwritableError, with_own_ids
@@ -123,16 +124,26 @@ def test_calls_that_codex_refused_and_skills_that_the_prompt_loaded(tmp_path: Pa
         *[run("c4", "sleep 99"), output("c4", "Process running with session ID 7")],
     )
     part = read_part(path, 0)
-    calls = [one.tool_call for one in part.refused if one.tool_call]
+    assert [after for after, _ in part.refused] == [0, 0, 1, 1, 1, 1]
+    calls = [one.tool_call for _, one in part.refused if one.tool_call]
     assert [(call.kind, *call.arguments.values()) for call in calls] == [
         ("shell", "touch zero"),
         ("write", "a.txt", "add"),
         ("edit", "b.txt", "delete"),
     ]
-    results = [one.tool_result for one in part.refused if one.tool_result]
+    results = [one.tool_result for _, one in part.refused if one.tool_result]
     assert [one.content for one in results] == ["Read-only", "refused", "refused"]
     assert {one.status for one in results} == {"error"}
     assert part.loaded_skills == ["greeter"]
+    stream = Transcript()
+    for name in ("item_1", "item_9"):
+        stream.call(name, "command_execution", "shell", {"command": name})
+        stream.result(name, "success", "")
+    stream.message("Done.")
+    merged = with_refused(stream.items, part.refused)
+    names = [next(iter(one.tool_call.arguments.values())) for one in merged if one.tool_call]
+    assert names == ["touch zero", "item_1", "a.txt", "b.txt", "item_9"]
+    assert merged[-1].text == "Done."
 
 
 @pytest.mark.parametrize(
@@ -151,7 +162,7 @@ def test_commands_that_no_sandbox_could_be_made_for_are_the_machines_failure(
     """S2: only if none of the turn's commands ran; codex shows no event for any of them."""
     calls = [(run(f"c{n}", "touch x"), output(f"c{n}", text)) for n, text in enumerate(outputs)]
     path = write(tmp_path, *[line for pair in calls for line in pair])
-    items = read_part(path, 0).refused
+    items = [one for _, one in read_part(path, 0).refused]
     found = broken_sandbox(items)
     assert (found is None) if reason is None else (found or "").startswith(reason)
     ran = Transcript()

@@ -192,7 +192,7 @@ class Codex(WritingCliEngine):
         for name in part.loaded_skills:
             if name in trial.skills:
                 seen.loaded_skill(name)
-        items = [*seen.items, *result.items, *part.refused]
+        items = [*seen.items, *rollout.with_refused(result.items, part.refused)]
         if error is None and (reason := rollout.broken_sandbox(items)) is not None:
             what = f"its sandbox does not work here: {reason}; {_NO_SANDBOX}"
             error = self.error("setup", what)

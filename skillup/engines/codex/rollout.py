@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ Row = dict[str, Any]
 
 # Calls that end in an event of the stream, unless codex refuses them.
 _WATCHED_CALLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "apply_patch"})
+_WITH_RESULTS = frozenset({"CommandExecution", "FileChange", "McpToolCall"})
 _SKILL = re.compile(r"\s*<skill>\s*<name>(.*?)</name>")
 _STILL_RUNNING = "Process running with session ID"
 # What stands in place of a command's own output if the sandbox could not be made for it.
@@ -40,14 +42,16 @@ class RolloutPart:
     usage: Usage | None = None  # The thread's running total less that before
     loaded_skills: list[str] = field(default_factory=list)
     """Skills that a `$name` in the prompt loaded."""
-    refused: list[TranscriptItem] = field(default_factory=list)
-    """Calls that the event stream does not show, and what codex answered the model."""
+    refused: list[tuple[int, TranscriptItem]] = field(default_factory=list)
+    """Calls that the event stream does not show, and what codex answered the model; each after so
+    many tools that ended."""
 
 
 def read_part(path: Path, offset: int) -> RolloutPart:
     """What stands behind the byte `offset` of a session's file."""
     part = RolloutPart()
-    calls: dict[str, list[dict[str, Any]]] = {}
+    calls: dict[str, tuple[int, list[dict[str, Any]]]] = {}
+    ended = 0
     total: dict[str, int] = {}
     for row in rows_of(path, start=offset):
         kind, payload = row.get("type"), as_dict(row.get("payload"))
@@ -58,25 +62,28 @@ def read_part(path: Path, offset: int) -> RolloutPart:
             part.model = as_text(payload.get("model")) or None
         elif inner in ("function_call", "custom_tool_call"):
             if payload.get("name") in _WATCHED_CALLS:
-                calls[call_id] = [row]
+                calls[call_id] = ended, [row]
         elif inner in OUTPUTS and call_id in calls:
             # A command that goes on in the background has begun in the stream, and did not end.
             is_running = _STILL_RUNNING in output_of(payload)[1]
-            calls[call_id] += [] if is_running else [row]
+            calls[call_id][1].extend([] if is_running else [row])
         elif inner == "message" and payload.get("role") == "user":
             # Codex adds the body of a skill that the prompt names as a message of its own.
             if skill := _SKILL.match(content_text(payload.get("content"))):
                 part.loaded_skills.append(skill[1].strip())
         elif inner == "item_completed":
-            calls.pop(as_text(as_dict(payload.get("item")).get("id")), None)
+            item = as_dict(payload.get("item"))
+            calls.pop(as_text(item.get("id")), None)
+            ended += item.get("type") in _WITH_RESULTS
         else:
             total = total_of(row) or total
     log = EntryLog()
     transcript = CodexTranscript(log)
-    for rows in calls.values():
+    for after, rows in calls.values():
+        log.begin_line(0)
         for row in rows if len(rows) > 1 else ():
             transcript.feed(row)
-    part.refused = [_failed(entry.item) for entry in log.entries]
+        part.refused += [(after, _failed(entry.item)) for entry in log.entries]
     if total:
         before: dict[str, int] = {}
         for row in rows_of(path, offset):
@@ -91,6 +98,23 @@ def _failed(item: TranscriptItem) -> TranscriptItem:
     given = item.tool_result
     result = given and given.model_copy(update={"status": "error"})
     return item.model_copy(update={"tool_result": result})
+
+
+def with_refused(
+    items: Sequence[TranscriptItem], refused: Sequence[tuple[int, TranscriptItem]]
+) -> list[TranscriptItem]:
+    """The items of the event stream, and the refused calls in their places."""
+    made: list[TranscriptItem] = []
+    waiting, ended = deque(refused), set[str]()
+    for number, item in enumerate(items, start=1):
+        while waiting and (
+            number == len(items) or (item.tool_call and waiting[0][0] <= len(ended))
+        ):
+            made.append(waiting.popleft()[1])
+        made.append(item)
+        if item.tool_result:  # a patch has one for every file
+            ended.add(item.tool_result.call_id.partition(".")[0])
+    return made + [item for _, item in waiting]
 
 
 def broken_sandbox(items: Collection[TranscriptItem]) -> str | None:
