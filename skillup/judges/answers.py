@@ -23,11 +23,7 @@ class DoubtfulJsonError(ValueError):
 
 
 def strict_json(text: str) -> Any:
-    """The value that is all of `text`, spaces and a byte order mark around it aside.
-
-    Raises DoubtfulJsonError, also for a key that an object has twice, for NaN and infinities, for
-    nesting without end and for numbers of thousands of digits.
-    """
+    """The value that is all of `text`. Raises DoubtfulJsonError, also for double keys and NaN."""
     try:
         return json.loads(bare(text), object_pairs_hook=unique_keys, parse_constant=no_constant)
     except RecursionError:
@@ -95,9 +91,7 @@ class Quotations:
         self._read: list[tuple[Part, str]] = []
 
     def look_up(self, quotation: str, *, passed: bool) -> Quoted:
-        """The quotation, with a note if it is nowhere, or does not support the pass it is to: only
-        what the agent said or did supports one.
-        """
+        """The quotation, with a note if it is nowhere or, of a pass, not the agent's own."""
         pieces = [_plain(piece.strip(_AROUND_QUOTATIONS)) for piece in _LEFT_OUT.split(quotation)]
         pieces = [piece for piece in pieces if piece]
         for part, plain in self._texts() if pieces else ():

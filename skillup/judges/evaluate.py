@@ -66,10 +66,7 @@ def since(total: Judging | None, before: Judging | None) -> Judging | None:
 
 @dataclass(slots=True)
 class JudgeRequest:
-    """Everything that is asked about one turn, or the conversation, in one role.
-
-    It may go to a model as one call.
-    """
+    """Everything that is asked about one turn, or the conversation, in one role."""
 
     context: CheckContext
     role: CheckRole
@@ -86,10 +83,7 @@ class Judge(Protocol):
         ...
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
-        """One result for each of the request's checks, in order; or those of a whole judge.
-
-        What it took goes into `usage`.
-        """
+        """A result for each of the request's checks, in order, or those of a whole judge."""
         ...
 
 
@@ -160,11 +154,7 @@ async def evaluate(
     usage: UsageTracker,
     case: Case | None = None,
 ) -> T:
-    """The value of `work`, a pure function, with all that it asks answered.
-
-    It is called once to find what is open, and once with the answers; a gate that a judge decides
-    may open more.
-    """
+    """The value of `work`, a pure function, called until all that it asks is answered."""
     pending = PendingJudgements(case)
 
     async def ask(key: _Key, request: JudgeRequest) -> None:

@@ -1,7 +1,4 @@
-"""One record in, one grade out: turn by turn, then the conversation, then its judges.
-
-The rules are those of docs/verdicts.md; :mod:`skillup.judges.verdict` draws the conclusion.
-"""
+"""One record in, one grade out; the rules are those of docs/verdicts.md."""
 
 from __future__ import annotations
 
@@ -112,10 +109,7 @@ def grade_record(
 
 
 def written_turns(case: Case) -> int | None:
-    """How many turns `case` writes down; None where what took place decides how many there are.
-
-    That is so where a simulated user leads, and for a conversation that is only judged.
-    """
+    """How many turns `case` writes down; None where what took place decides how many there are."""
     if case.input.turns is not None:
         return len(case.input.turns)
     return 1 if case.input.prompt is not None and lead_of(case) is None else None
@@ -135,10 +129,7 @@ def as_written(record: Record, case: Case) -> Record:
 
 
 def _up_to_the_gate(case: Case, context: CheckContext) -> Case:
-    """`case` without what came of a gate that failed and leaves the verdict to the judges.
-
-    The answers before it count; of a conversation whose first gate failed, its only answer.
-    """
+    """`case` without what came of a gate that failed and leaves the verdict to the judges."""
     turns = case.input.turns or []
     for number, (recorded, turn) in enumerate(zip(context.record.turns, turns, strict=False)):
         gate = turn.post_condition

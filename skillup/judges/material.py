@@ -33,10 +33,7 @@ _STYLES = frozenset(("\u200c", "\u200d", "\ufe0e", "\ufe0f", "\ufe0f\u200d"))
 
 
 def harmless(text: str) -> str:
-    """`text` with invisible characters named: ``[U+200B]``, ``[12 invisible characters]``.
-
-    What emoji and joined scripts are made of stays; soft hyphens go.
-    """
+    """`text` with invisible characters named; what emoji and joined scripts are made of stays."""
     if text.isascii() and text.isprintable():
         return text
     return _INVISIBLE.sub(_named, text.replace("\r\n", "\n").translate(_SHOWN))

@@ -1,8 +1,4 @@
-"""Where requests arrive: each goes to whoever can answer it, a model, a script or an agent.
-
-Nothing is raised for what goes wrong: a judge that could not judge is a result with an `error`,
-which makes the case an ERROR of kind `judge`.
-"""
+"""Where requests arrive: each goes to whoever can answer it, a model, a script or an agent."""
 
 from __future__ import annotations
 
@@ -57,10 +53,7 @@ def first_read(case: Case) -> CheckKeys | None:
 
 @dataclass(frozen=True, slots=True)
 class JudgeRouter:
-    """:class:`skillup.judges.evaluate.Judge`: models, scripts and agents behind one face.
-
-    It may be entered again, in another event loop too; connections are closed at each exit.
-    """
+    """:class:`skillup.judges.evaluate.Judge`; may be entered again, in another event loop too."""
 
     models: Models
     profiles: Callable[[str, Path], Profile]  # By name, for a suite's root. Raises UsageError

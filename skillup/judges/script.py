@@ -55,11 +55,7 @@ _EVIDENCE_CHARACTERS = 2_000
 async def judge_by_script(
     part: JudgedPart, read_file: ReadFile, place: JudgePlace, blank: CheckResult, judge: JudgeConfig
 ) -> CheckResult:
-    """`blank` with the verdict of the judge's script, or the `error` that kept it from one.
-
-    The script may write in its copy of the workspace, which is its working directory. Nothing that
-    it starts outlives it. `judge` has its time (None or 0: 30 s) and how it decides.
-    """
+    """`blank` with the verdict of the judge's script, or the `error` that kept it from one."""
     seconds, path = judge.timeout_seconds or DEFAULT_SECONDS, judge.script_path or ""
 
     def prepare() -> tuple[tuple[str, ...], WorkspaceCopy, dict[str, str], list[str]]:
@@ -248,10 +244,7 @@ def _words(given: Any, longest: int) -> str:
 
 
 def verdict_of(output: CompletedOutput, blank: CheckResult, judge: JudgeConfig) -> CheckResult:
-    """`blank` with what the output means; a score without `pass` passes from the threshold on.
-
-    Where the exit code decides, a script that started has a verdict, however it ended.
-    """
+    """`blank` with what the output means."""
     code = output.exit_code
     evidence = _shown(output.stdout, _EVIDENCE_CHARACTERS)
     complaint = _shown(output.stderr, _EVIDENCE_CHARACTERS)

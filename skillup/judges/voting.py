@@ -79,10 +79,7 @@ def result_of(
     notes: Sequence[str] = (),
     by_score: bool = False,
 ) -> CheckResult:
-    """`blank` with what the votes on its facets come to; `found` puts a result into words.
-
-    `by_score`: a note on several answers names their scores, not their verdicts.
-    """
+    """`blank` with what the votes on its facets come to; `found` puts a result into words."""
     children = [_facet_result(facet, blank) for facet in facets]
     score, passed = outcome(children)
     whole = []  # the check as one of the answers alone would have had it

@@ -58,10 +58,7 @@ class SimulatorFactory:
     async def problem(
         self, case: Case, suite: UserSimulator | None, root: Path
     ) -> TurnError | None:
-        """Why nobody can play the user of `case`, found before its first turn; None: somebody can.
-
-        `suite` is the suite's `user_simulator`, `root` its root. No model is asked anything.
-        """
+        """Why nobody can play the user of `case`, before its first turn; None: somebody can."""
         why = None
         try:
             profile = self._who(case, suite, root)

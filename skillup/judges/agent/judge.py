@@ -11,7 +11,6 @@ and weights are not part of it, and skills of the judge count by their paths alo
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +30,6 @@ from skillup.judges.agent.question import (
     AgentAnswer,
     Materials,
     answer_schema,
-    attachment,
     how_to_answer,
     numbered,
     question,
@@ -295,7 +293,6 @@ class _AgentJudge:
             judged,
             judge.context or JudgeContext(),
             self.read_file,
-            place.suite_root,
             place.mask,
         )
         materials.notes += copy.notes()
@@ -332,8 +329,8 @@ class _AgentJudge:
         place = (record.run_id, record.suite, record.case_id, record.engine.profile)
         attached: dict[str, str | None] = {}
         for item in judge.context.attachments if judge.context is not None else []:
-            content = attachment(item.path, judged, self.place.suite_root, self.read_file)
-            attached[item.path] = None if content is None else hashlib.sha256(content).hexdigest()
+            kept = record.references.get(item.path)
+            attached[item.path] = kept.sha256 if kept is not None else None
         files = [(path, state.model_dump(mode="json")) for path, state in judged.files.items()]
         before = [(path, state.model_dump(mode="json")) for path, state in judged.before.items()]
         shown = [as_json(judged.turns, record.history), sorted(files), sorted(before)]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,7 +105,6 @@ def write_materials(
     judged: JudgedPart,
     context: JudgeContext,
     read_file: ReadFile,
-    suite_root: Path,
     mask: Callable[[str], str],
 ) -> Materials:
     """Writes the files into the new `directory`. Raises CannotJudgeError, OSError."""
@@ -137,28 +134,15 @@ def write_materials(
     materials.put("final_message.txt", "the agent's final message", answer, how)
     for item in context.attachments:
         name = Path(item.path).name
-        content = attachment(item.path, judged, suite_root, read_file)
+        kept = record.references.get(item.path)
+        content = read_file(kept) if kept is not None else None
         if content is None:
-            raise CannotJudgeError(f"there is no attachment {suite_root / item.path}")
+            raise CannotJudgeError(f"there is no attachment {item.path} with the record")
         place = directory / "attachments" / name
         place.parent.mkdir(exist_ok=True)
         place.write_bytes(content)
         materials.files.append((f"judge/attachments/{name}", f"attached: {item.label or name}"))
     return materials
-
-
-def attachment(
-    path: str, judged: JudgedPart, suite_root: Path, read_file: ReadFile
-) -> bytes | None:
-    """The file as it is kept with the record, else the suite's if that is the same."""
-    kept = judged.record.references.get(path)
-    content = read_file(kept) if kept is not None else None
-    with suppress(OSError):
-        if content is None and (suite_root / path).is_file():  # a pipe might never end
-            own = (suite_root / path).read_bytes()
-            if kept is None or hashlib.sha256(own).hexdigest() == kept.sha256:
-                return own
-    return content
 
 
 _TASK = """\

@@ -394,11 +394,7 @@ READ_BY_MODEL = frozenset({"rubric", "expected_output", *_ALONE})
 async def read_checks(
     request: JudgeRequest, asker: AskModel, usage: UsageTracker
 ) -> list[CheckResult]:
-    """A result for each of the request's checks, in order; all their keys are `READ_BY_MODEL`.
-
-    Rubrics and comparisons with an expected output are one question together. What goes wrong is
-    in the results (`error`), never raised.
-    """
+    """A result for each of the request's checks, in order; nothing is raised."""
     reading = Reading(judged_text(request), request.role, asker, usage)
     checks = request.checks
     results: dict[int, CheckResult] = {}

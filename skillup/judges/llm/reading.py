@@ -1,8 +1,4 @@
-"""How a model is asked: the instructions, the question around the material, and the answers.
-
-The framing (that the material is data, where it begins and ends, how to answer) is in every
-question; a prompt of the user's own takes the place of the question alone.
-"""
+"""How a model is asked: the instructions, the question around the material, and the answers."""
 
 from __future__ import annotations
 

@@ -61,10 +61,7 @@ def setting_of(record: Record, variables: Mapping[str, str]) -> tuple[Part, ...]
 
 
 def exchanges_of(record: Record, judged: TurnRecord | None) -> list[Exchange]:
-    """The conversation, oldest first: all of it, or up to `judged`, which is then the last.
-
-    The history that was put into the session comes first. Messages that were not sent are left out.
-    """
+    """The conversation, oldest first: all that was sent, or up to `judged`, then the last."""
     earlier = list(_history(record.history))
     found = [
         Exchange(f"earlier exchange {index + 1}", index + 1 - len(earlier), parts)

@@ -50,10 +50,7 @@ class _NoAnswerError(Exception):
 
 @dataclass(slots=True)
 class Models:
-    """Every model, whoever provides it.
-
-    Before it is used in another event loop it must be closed in the one before.
-    """
+    """Every model, whoever provides it. To be closed before it is used in another event loop."""
 
     environment: Mapping[str, str]  # The user's own; keys and addresses are taken from it
     mask: Callable[[str], str]  # Hides secrets: from the models that are asked, too

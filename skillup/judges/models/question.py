@@ -44,10 +44,7 @@ class MalformedAnswerError(Exception):
 
 
 def read_answer(answer: str | dict[str, Any], form: type[Form], ids: Sequence[str] = ()) -> Form:
-    """The answer, a message or already read; with `ids` a list that speaks of each of these once.
-
-    Raises MalformedAnswerError.
-    """
+    """The answer, which speaks of each of `ids` once. Raises MalformedAnswerError."""
     try:
         value = form.model_validate(answer if isinstance(answer, dict) else only_object(answer))
     except DoubtfulJsonError as doubt:

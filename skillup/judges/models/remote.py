@@ -134,10 +134,7 @@ def _words(error: BaseException) -> str:
 
 
 class RemoteModels:
-    """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop.
-
-    There is one client for each address and key, opened at first use; all are closed together.
-    """
+    """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop."""
 
     def __init__(self, limiter: anyio.CapacityLimiter, rate_limiter: RateLimiter) -> None:
         """`limiter` bounds the requests under way at once; `rate_limiter` is all askers'."""
@@ -191,10 +188,7 @@ class RemoteModels:
     async def _request(
         self, messages: list[ModelMessage], question: ModelQuestion, endpoint: Endpoint
     ) -> ModelResponse:
-        """The response, asked for as long as its provider's refusals are waited out.
-
-        Raises RefusedError if they are not any more; CannotAskError if the run has ended.
-        """
+        """The response, refusals waited out. Raises RefusedError, CannotAskError."""
         model = self._model(endpoint)
         throttle = self._rate_limiter.of_model(endpoint.base_url, endpoint.key)
         refused = self._refused.setdefault((endpoint.base_url, endpoint.name), set())

@@ -41,12 +41,7 @@ class JudgeVerdict:
 
 
 def verdicts_of(job: str, grade: Grade) -> dict[JudgedItem, JudgeVerdict]:
-    """Everything that judges who read were asked about the trial, and the trial's own verdict.
-
-    A check of several criteria counts by its criteria. Deterministic checks say the same whoever
-    judges: they are left out, and so are those for which there was nothing to read. A skipped trial
-    has no verdict.
-    """
+    """What judges who read were asked about the trial, by criterion, and its own verdict."""
     found: dict[JudgedItem, JudgeVerdict] = {}
     for turn, result in _read(grade):
         parts = [(f"{result.name} / {child.name}", child) for child in result.children]
@@ -87,10 +82,7 @@ _SCRIPTED = "scripted:"
 
 
 def read_by(case: Case, model: str, here: Path, suite: Suite | None = None) -> Case:
-    """`case` of `suite` with `model` as what reads for its checks, as `--judge-model` wants it.
-
-    A file of `scripted:FILE` that is there from `here` is meant; else the suite's.
-    """
+    """`case` with `model` as its judge; a `scripted:FILE` that is there from `here` is meant."""
     file = here / model.removeprefix(_SCRIPTED)
     if model.startswith(_SCRIPTED) and file.is_file():
         model = f"{_SCRIPTED}{file}"
@@ -98,10 +90,7 @@ def read_by(case: Case, model: str, here: Path, suite: Suite | None = None) -> C
 
 
 def judged_by(case: Case, model: str, here: Path) -> Case:
-    """As :func:`read_by`, and with `model` as the model of its agent judges.
-
-    Agents cannot be asked for a judge of a `scripted:FILE`, and keep their model.
-    """
+    """As :func:`read_by`, its agent judges too; agents are not played by a `scripted:FILE`."""
     if case.judge_model is None or case.judge_model.model != model:
         case = read_by(case, model, here)
     if model.startswith(_SCRIPTED):
@@ -267,11 +256,7 @@ class Score:
 
 
 def read_labels(path: Path) -> list[Label]:
-    """The rows of a CSV file with the columns `job` and `label`, and perhaps `turn` and `check`.
-
-    Without a `check` it is the trial's verdict. Rows whose label is still empty are left out.
-    Raises InvalidFilesError with every problem.
-    """
+    """The labels in a CSV file; without a `check`, of the trial. Raises InvalidFilesError."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

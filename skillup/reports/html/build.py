@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from skillup.reports.html.comparison import history_data, sides_of, trials_of_a
+from skillup.reports.html.comparison import history_data, sides_of
 from skillup.reports.html.limits import ORDINARY, TIGHTER, PageLimits, shown_bytes
 from skillup.reports.html.run_data import RunData
 from skillup.store.journal import Mask, no_mask, to_json
@@ -103,14 +103,14 @@ def html_report(
     Raises RunDirectoryError if one of the two is no run.
     """
     data = RunData(path)
-    shift, shown, same = len(data.jobs), data.recorded(), list[int]()
+    shift, shown = len(data.jobs), data.recorded()
     earlier = sides = None
     if against is not None:
         way = quote(os.path.relpath(against.absolute(), path.absolute()), errors="surrogateescape")
         earlier = RunData(against, base=f"{way}/")
         sides = sides_of(earlier, data, shift=shift, index=index)
-        shown += trials_of_a(sides, same=False)
-        same = trials_of_a(sides, same=True)
+        of_a = (row["a"] for row in sides["rows"])
+        shown += [side["n"] for side in of_a if side is not None and side["n"] is not None]
     whole = data.index("report", history_data(path, index), sides)
     pictures = _PICTURES
 
@@ -129,13 +129,6 @@ def html_report(
     bare = len(page_html(whole, [], title=title, mask=mask))
     room = _LARGEST - bare - _TAG * len(shown)
     details = _fitting(shown, pack, max(room, _EACH * len(shown)))
-    room -= sum(map(len, details.values()))
-    for n in same:  # conversations that are good to have, but cost no other one a word
-        one = pack(n, ORDINARY)
-        room -= len(one) + _TAG
-        if room < 0:
-            break
-        details[n] = one
     named = [(str(n), one) for n, one in details.items()]
     return page_html(whole, named, title=title, mask=mask)
 

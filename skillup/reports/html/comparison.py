@@ -31,10 +31,7 @@ def _index_url_of(run: Path, index: str | None) -> str:
 
 
 def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory] | None:
-    """The runs up to this one, for each of its cases; None: there is no index that can be read.
-
-    `index`: the URL or file that was named; None: `SKILLUP_INDEX`, else the one beside the runs.
-    """
+    """The runs up to this one, for each of its cases; None: there is no index that can be read."""
     url = _index_url_of(run, index)
     if not url or ("://" not in url and not Path(url).is_file()):
         return None
@@ -147,16 +144,6 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
         "details_of_a": True,
     }
     return dict(sides)
-
-
-def trials_of_a(sides: dict[str, Any], *, same: bool) -> list[int]:
-    """A's trials, as numbers of the page of both, of cases that are the same as before, or not.
-
-    Of those that are the same only those that B has, too.
-    """
-    rows = [row for row in sides["rows"] if (row["change"] == "same") == same]
-    shown = [row["a"] for row in rows if not same or row["b"] is not None]
-    return [side["n"] for side in shown if side is not None and side["n"] is not None]
 
 
 def _change(change: CaseChange) -> page_data.Change:

@@ -122,10 +122,7 @@ def _place(step: EvidenceStep, **where: Any) -> Json:
 
 
 def content_parts(template: str | None, content: str, values: Mapping[str, str]) -> list[Json]:
-    """`content` in pieces, ``{text, variable}``: what came out of a variable, and what did not.
-
-    One piece if it is not what `template` gives with these values, for whatever reason.
-    """
+    """`content` in pieces, ``{text, variable}``; one piece if it is not what `template` gives."""
     parts: list[Json] = []
     for text, name in templates.pieces(template, values) if template is not None else ():
         if name is None and parts and parts[-1]["variable"] is None:

@@ -1,8 +1,4 @@
-"""How much of texts and pictures goes into the page.
-
-Pictures are only formats of pixels. SVG is a document, which may hold scripts: it is shown as text,
-as a diff.
-"""
+"""How much of texts and pictures goes into the page. SVG, which may hold scripts, is text."""
 
 from __future__ import annotations
 

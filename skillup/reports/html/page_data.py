@@ -106,13 +106,9 @@ class RunMark(TypedDict):
 
 
 class PageFailingSince(TypedDict):
-    """The first run of a series that failed; `before` and `since`: passes and verdicts."""
-
     run_id: str
     started_at: str
     runs: int
-    before: NotRequired[list[int]]
-    since: NotRequired[list[int]]
 
 
 class PageCaseHistory(OfCase):

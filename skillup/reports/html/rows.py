@@ -35,10 +35,7 @@ def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> Pag
 
 
 def running_row(planned: PlannedJob, turn: int | None, doing: str) -> PageRow:
-    """A trial that is at `turn`, or at none, and then `doing` something else.
-
-    Its turns are judged when it is over.
-    """
+    """A trial that is at `turn`, or at none, and then `doing` something else."""
     done = [{"status": "completed", "ok": None, "unjudged": True} for _ in range((turn or 1) - 1)]
     reason = doing if turn is None else f"turn {turn} is running"
     return plain_row(planned, "RUNNING", reason, turns=done)
@@ -96,10 +93,7 @@ def _end(grade: Grade) -> bool | None:
 
 
 def mark_flaky(rows: Sequence[PageRow]) -> None:
-    """Note in each row whether some trials of its case passed and some failed.
-
-    Not of those without the skill: how the agent wavers by itself is nothing to be fixed.
-    """
+    """Note in each row whether some trials of its case, with the skill, passed and some failed."""
     seen: dict[tuple[str, ...], set[str]] = {}
     keys = [(row["suite"], row["case_id"], row["engine"], row["variant"]) for row in rows]
     for row, key in zip(rows, keys, strict=True):

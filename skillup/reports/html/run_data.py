@@ -62,10 +62,7 @@ class _Ended:
 
 
 class RunData:
-    """One run. :meth:`read` looks at it again; what is known of finished trials is kept.
-
-    For one thread at a time. Raises RunDirectoryError if it is no run, or `run.json` is damaged.
-    """
+    """One run, for one thread at a time; :meth:`read` looks again. Raises RunDirectoryError."""
 
     def __init__(self, path: Path, *, base: str = "") -> None:
         """`base`: what links to files of the run begin with."""

@@ -126,10 +126,7 @@ class RawFiles:
     def of_turn(
         self, job: str, turn: int, follow_up: int = 0, attempt: int | None = None
     ) -> list[Link]:
-        """The streams of a turn (or of its follow-up, from 1), perhaps of an earlier attempt.
-
-        Turns before a fork ran in the name of the trial that was forked.
-        """
+        """The streams of a turn or follow-up; before a fork they are the forked trial's."""
         wanted = (attempt or 0, turn, follow_up)
         seen: set[str] = set()
         holder: str | None = job

@@ -165,10 +165,10 @@ def test_judge_skills_are_installed_for_it(bench: Bench, recorded: Recorded) -> 
     assert "skills/none" in problem.message
 
 
-def test_attachments_come_from_the_record_or_the_suite(bench: Bench) -> None:
-    recorded = make_record(make_turn("Done.", files={}), references={"kept.md": "kept"})
-    bench.write("own.md", "own")
-    attached = [{"path": "kept.md"}, {"path": "own.md", "label": "the rules"}]
+def test_attachments_come_from_the_record(bench: Bench) -> None:
+    recorded = make_record(make_turn("Done.", files={}), references={"a.md": "kept", "b.md": "b"})
+    bench.write("a.md", "changed")
+    attached = [{"path": "a.md"}, {"path": "b.md", "label": "the rules"}]
 
     bench.judge(judge(answer(True, True), context={"attachments": attached}), recorded)
     missing = {"attachments": [{"path": "none.md"}]}
@@ -176,8 +176,8 @@ def test_attachments_come_from_the_record_or_the_suite(bench: Bench) -> None:
 
     (room,) = (bench.base / "scratch").glob("agent-*/work/judge/attachments")
     assert sorted((f.name, f.read_text()) for f in room.iterdir()) == [
-        ("kept.md", "kept"),
-        ("own.md", "own"),
+        ("a.md", "kept"),
+        ("b.md", "b"),
     ]
     assert "there is no attachment" in (result.error or "")
 

@@ -169,8 +169,6 @@ export interface FailingSince {
   run_id: string;
   started_at: string;
   runs: number;
-  before?: Array<number>;
-  since?: Array<number>;
 }
 
 export interface Family {

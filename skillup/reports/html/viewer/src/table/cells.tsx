@@ -105,14 +105,6 @@ export function Reasons({ rows }: { rows: Row[] }) {
 export function FailingFor({ of, since }: { of: Group; since: FailingSince | null | undefined }) {
   if (!since || !/FAIL|FLAKY/.test(of.status)) return null;
   const day = time(since.started_at);
-  if (since.before) {
-    const title = `since ${day}: before, ${since.before.join(" of ")} passed`;
-    return (
-      <span class="tag" title={title}>
-        passes less often
-      </span>
-    );
-  }
   return (
     <span class="tag" title={`failing since ${day}`}>
       {since.runs > 1 ? `failing for ${since.runs} runs` : "new"}
