@@ -21,7 +21,7 @@ from skillup.load.discover import workspace_root
 from skillup.plan import Job
 from skillup.process import process_register
 from skillup.pytest_plugin.suites import add_to_arguments, check_out, selected_suites, with_hint
-from skillup.reports.terminal.conversation import ShownTrial, print_trial
+from skillup.reports.terminal.conversation import ShownTrial, TrialPrinter
 from skillup.reports.terminal.layout import make_console
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.terminal.progress import PlainReporter
@@ -116,7 +116,8 @@ class SkillupPlugin:
         record, name = run.directory.read_record(job.id), plain(job.loaded.case.id)
         printed = io.StringIO()
         console = Console(file=printed, width=_WIDTH, highlight=False, emoji=False)
-        print_trial(ShownTrial(job.id, name, place, record, grade, lambda *_: ()), console)
+        trial = ShownTrial(job.id, name, place, record, grade, lambda *_: ())
+        TrialPrinter(trial, console).print()
         return run.secrets.mask(f"{plain(head)}\n\n{printed.getvalue()}")
 
     def opened(self) -> RunSession:

@@ -91,8 +91,8 @@ def _without_verdict(case: CaseReliability) -> str:
 
 def deciding(cases: Iterable[CaseReliability]) -> Iterator[str]:
     """What `--until-decided` came to and saved, and how rates are to be read then; else nothing."""
-    repeated = [(c, c.decision) for c in cases if c.decision is not None and _planned(c) > 1]
-    tests = [test for _, test in repeated]
+    repeated = [case for case in cases if _planned(case) > 1]
+    tests = [case.decision for case in repeated if case.decision is not None]
     if not tests:
         return
     parts = []
@@ -102,7 +102,7 @@ def deciding(cases: Iterable[CaseReliability]) -> Iterator[str]:
         parts.append(f"decided after {fewest}{count(counts[-1], 'trial')}")
     saved = sum(test.saved for test in tests)
     if saved:
-        planned = sum(_planned(case) for case, _ in repeated)
+        planned = sum(map(_planned, repeated))
         parts.append(f"{saved} of {planned} trials {were(saved)} not needed")
     if len(counts) < len(tests):
         parts.append(f"{count(len(tests) - len(counts), 'case')} not decided")
@@ -227,12 +227,11 @@ def _points(item: Uplift) -> list[Cell]:
     """Coloured only where the interval leaves no doubt."""
     if item.uplift is None:
         return [NONE, NONE, NONE]
-    style, between, p = "", NONE, NONE
+    style, between = "", NONE
     if item.low is not None and item.high is not None:
         style = "green" if item.low > 0 else "red" if item.high < 0 else ""
         between = Cell(f"{points(item.low)} to {points(item.high)}")
-    if item.p is not None:
-        p = Cell(p_value(item.p))
+    p = NONE if item.p is None else Cell(p_value(item.p))
     return [Cell(points(item.uplift), style), between, p]
 
 

@@ -56,19 +56,19 @@ def junit_xml(result: RunResult) -> bytes:
         about = [("engine", engine), ("variant", variant)]
         suites.append((name, suite, [_test(row) for row in rows], about))
     why = f": {result.stopped.message}" if result.stopped is not None else ""
-    missing = [TestCase(_text(job), classname="not run", time=0.0) for job in result.not_run]
-    for case in missing:
-        case.result = [Skipped(_text(f"this trial was planned and not run{why}"))]
-    if missing:
+    if result.not_run:
+        missing = [TestCase(_text(job), classname="not run", time=0.0) for job in result.not_run]
+        for case in missing:
+            case.result = [Skipped(_text(f"this trial was planned and not run{why}"))]
         suites.append(("not run", "skillup", missing, []))
-    for number, (name, package, tests, figures) in enumerate(suites):
+    for number, (name, package, tests, about) in enumerate(suites):
         made: Any = _Suite(_text(name))
         made.package = _text(package)
         made.id = number
         made.hostname = "localhost"  # where it ran is nobody's business
         made.timestamp = result.started_at[:19]  # Ant's schema has neither fractions nor zones
         properties = Properties()
-        for key, value in [("run_id", result.run_id), *figures]:
+        for key, value in [("run_id", result.run_id), *about]:
             properties.add_property(Property(key, _text(value)))
         made.append(properties)
         made.add_testcases(tests)
@@ -79,14 +79,10 @@ def junit_xml(result: RunResult) -> bytes:
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
 
 
-def _name(grade: Grade) -> str:
-    return grade.case_id + (f" #{grade.trial}" if grade.trial > 1 else "")
-
-
 def _test(row: Row) -> TestCase:
     grade = row.grade
     case = TestCase(
-        _text(_name(grade)),
+        _text(grade.case_id + (f" #{grade.trial}" if grade.trial > 1 else "")),
         classname=_text(f"{grade.suite}.{grade.engine}.{grade.variant}"),
         time=grade.duration_ms / 1000,
     )
@@ -97,9 +93,8 @@ def _test(row: Row) -> TestCase:
     elif grade.status == "SKIP":
         case.result = [Skipped(message)]
     elif grade.status != "PASS":
-        kind = str((grade.error or {}).get("kind", "error"))
-        found: Any = Failure(message, "fail") if row.score is not None else None
-        found = found or Error(message, _text(kind))
+        kind = _text(str((grade.error or {}).get("kind", "error")))
+        found: Any = Error(message, kind) if row.score is None else Failure(message, "fail")
         parts = ["\n".join(_details(row)), "\n".join(_conversation(grade))]
         found.text = _text("\n\n".join(part for part in parts if part))
         case.result = [found]

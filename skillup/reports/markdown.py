@@ -27,7 +27,6 @@ _AT_THE_START = re.compile(r"^(?=[-+=])|^(?P<number>\d+)(?=[.)])")
 _MARKS = {"PASS": "✅", "FAIL": "❌", "ERROR": "⚠️", "SKIP": "⏭️"}
 _MAX_GROUPS = 50
 _ROWS_AT_ONCE = 30
-_MAX_ROWS = 1000
 _MAX_BYTES = 1 << 20  # GitHub shows no job summary that is larger
 
 
@@ -96,7 +95,7 @@ def _tables(view: RunView) -> Iterator[str]:
     """A row for each trial; of many, for those that did not pass with the skill."""
     rows = view.rows
     if len(rows) > _ROWS_AT_ONCE:
-        rows = [row for row in rows if row.is_bad or row.grade.status == "SKIP"][:_MAX_ROWS]
+        rows = [row for row in rows if row.is_bad or row.grade.status == "SKIP"]
     sheet = trial_sheet(view, rows)
     for place, (status, *cells) in enumerate(sheet.rows):
         mark = "➖" if status.style == "dim" else _MARKS[status.text]

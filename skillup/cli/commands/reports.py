@@ -37,7 +37,7 @@ def show(
     """
     from skillup.app.runs import run_path
     from skillup.app.shown_trials import shown_trials
-    from skillup.reports.terminal.conversation import print_trial
+    from skillup.reports.terminal.conversation import TrialPrinter
     from skillup.reports.terminal.layout import make_console
     from skillup.reports.text import count, plain
     from skillup.store.journal import no_mask, to_json
@@ -64,7 +64,7 @@ def show(
     for number, one in enumerate(shown.trials()):
         if number:
             console.print()
-        print_trial(one, console, full=full)
+        TrialPrinter(one, console, full=full).print()
     for job, why in shown.unreadable.items():
         say(f"{job}: {why}", "yellow")
     if not shown.jobs:

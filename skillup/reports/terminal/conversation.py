@@ -185,13 +185,9 @@ class ShownTrial:
     """Attempts that met an error and were retried, and the files that hold them."""
 
 
-def print_trial(trial: ShownTrial, console: Console, *, full: bool = False) -> None:
-    """All of the trial; unless `full`, results are cut to 20 lines and messages to 200."""
-    _TrialPrinter(trial, console, full).print()
-
-
-class _TrialPrinter:
-    def __init__(self, trial: ShownTrial, console: Console, full: bool) -> None:
+class TrialPrinter:
+    def __init__(self, trial: ShownTrial, console: Console, *, full: bool = False) -> None:
+        """Unless `full`, results are cut to 20 lines and messages to 200."""
         self._trial = trial
         self._stream = ConversationStream(console, full=full)
         self._console = console

@@ -44,7 +44,8 @@ def print_trends(
         print_line(console, (suite.suite, "bold cyan"), about)
         cases = suite.cases
         if len(cases) > MOST_CASES and not everything:
-            cases = tuple(case for case in cases if not _is_steady(case))
+            steady = {"pass", "absent"}
+            cases = tuple(c for c in cases if not {own.state for own in c.tallies} <= steady)
         _print_cases(suite, cases, console)
         for case in cases:
             since = _since(case)
@@ -114,10 +115,6 @@ def _since(case: CaseHistory) -> str:
     passed = failing.last_pass
     last = f"last passed in {_run(passed)}" if passed else "never passed before"
     return f"{failing.word} since {_run(failing.first)}{runs}; {last}"
-
-
-def _is_steady(case: CaseHistory) -> bool:
-    return {tally.state for tally in case.tallies} <= {"pass", "absent"}
 
 
 def _run(run: RunOutcomes) -> str:
