@@ -120,10 +120,3 @@ def test_an_error_in_a_follow_up_is_the_turns_error(project: Project) -> None:
     )
     assert (grade["status"], grade["error"]["kind"]) == ("ERROR", "rate_limit")
     assert [turn["status"] for turn in grade["turns"]] == ["error", "skipped"]
-
-
-def test_a_follow_up_outside_of_a_turn_is_refused(project: Project) -> None:
-    case = "input: {prompt: go}\nassertions: [{prompt: p, assertions: [{contains: x}]}]\n"
-    project.write({"eval.yaml": "name: demo\n", "cases/a.yaml": case})
-    outcome = project.run("validate", ".")
-    assert (outcome.exit_code, "cases/a.yaml:2:" in outcome.stderr) == (2, True)

@@ -104,6 +104,7 @@ CASES = [
     (check("{contains: x, turn: 0}"), "2:34", "from 1, or `last`"),
     (check("{tool_called_in_turn: {turn: 3, kind: shell}}"), "2:43", "turn 3 of a case with 1"),
     (check("{prompt: sure?}"), "2:14", "a follow-up without checks"),
+    (check("{prompt: sure?, assertions: [{contains: y}]}"), "2:23", "outside of a turn"),
     (check("{contains: x, assertions: [{contains: y}]}"), "2:14", "add the follow-up's `prompt`"),
     # judges; F6: a key stood in the record
     (f"judge_model: {{model: 'openai:x', api_key_env: sk-{'a1' * 12}}}\n" + CHECKED,
