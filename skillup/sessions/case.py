@@ -34,6 +34,7 @@ _CHANGING = re.compile(
 )
 _MOST_PHRASES = 3
 _MOST_TOOLS = 4
+_MOST_FILES = 5
 _TITLE = 80
 _ID_WORDS = 7
 
@@ -78,7 +79,7 @@ def _files_made(turn: TurnRecord, cwd: str) -> list[str]:
             path = os.path.relpath(Path(cwd, given.text), cwd)
             if not path.startswith("..") and not set(path) & set("*?[]{}<>"):
                 paths[path] = None
-    return list(paths)
+    return list(paths)[:_MOST_FILES]
 
 
 def _passes(check: dict[str, Any], turn: TurnRecord, record: Record) -> bool:
