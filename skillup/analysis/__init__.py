@@ -1,4 +1,4 @@
-"""What the trials of one run say together: from grades to ``schema.analysis``."""
+"""What the trials of one run say together: from grades to ``schema.result``."""
 
 from skillup.analysis.analyse import analyse, with_analysis
 

@@ -1,4 +1,4 @@
-"""From a run's grades, as they come, to all that they say together: ``schema.analysis``."""
+"""From a run's grades, as they come, to all that they say together: ``schema.result``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from skillup.analysis.triggering import triggering
 from skillup.analysis.uplift import mean_known, rate_of, tokens_of, turns_of, uplifts
 from skillup.executors.early_stopping import threshold_of
 from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey, key_of, planned_key
-from skillup.schema.analysis import (
+from skillup.schema.grade import Grade, TurnGrade
+from skillup.schema.result import (
     Analysis,
     AtK,
     CaseReliability,
     Decision,
     EngineColumn,
     Overall,
+    RunResult,
     TurnReliability,
 )
-from skillup.schema.grade import Grade, RunResult, TurnGrade
 from skillup.stats.paired import interval_over_cases
 from skillup.stats.proportions import at_each_k
 from skillup.stats.sequential import ERROR_RATE, decide

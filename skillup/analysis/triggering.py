@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from skillup.schema.analysis import Triggering
 from skillup.schema.grade import CheckResult, Grade
+from skillup.schema.result import Triggering
 
 
 class SkillUse(NamedTuple):

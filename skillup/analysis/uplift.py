@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey
-from skillup.schema.analysis import Difference, Rate, Uplift
 from skillup.schema.grade import BASELINE, Grade, TurnGrade
+from skillup.schema.result import Difference, Rate, Uplift
 from skillup.stats.exact import PassCounts, stratified
 from skillup.stats.paired import interval_of_mean, mean_difference
 from skillup.stats.proportions import Interval, wilson

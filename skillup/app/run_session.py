@@ -25,7 +25,7 @@ from skillup.plan import Plan
 from skillup.ratelimit import RateLimiter
 from skillup.ratelimit.limiter import WAIT_SECONDS
 from skillup.redaction.secrets import Secrets
-from skillup.schema.grade import Grade, RunResult, Stop
+from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import utc_now
 from skillup.schema.suite import needs_simulator
 from skillup.store import RunDirectory, default_run_path, new_run_id
@@ -34,6 +34,7 @@ from skillup.trial.setup import skills_for
 if TYPE_CHECKING:
     from skillup.executors.early_stopping import EarlyStopping
     from skillup.judges.router import JudgeRouter
+    from skillup.schema.result import RunResult
 
 
 class RunSession:

@@ -11,10 +11,10 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 def _models() -> dict[str, tuple[type[BaseModel], bool]]:
     from skillup.schema.case import Case
-    from skillup.schema.grade import RunResult
     from skillup.schema.judge_script import JudgeScript
     from skillup.schema.profile import Profile
     from skillup.schema.record import Record
+    from skillup.schema.result import RunResult
     from skillup.schema.suite import Suite
 
     return {

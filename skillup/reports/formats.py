@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from skillup.errors import UsageError
-from skillup.schema.grade import RunResult
 from skillup.store.files import write_atomic
+
+if TYPE_CHECKING:
+    from skillup.schema.result import RunResult
 
 HTML = "html"
 

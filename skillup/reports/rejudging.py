@@ -21,8 +21,8 @@ from skillup.judges.rejudge.judges_compared import (
     Score,
 )
 from skillup.reports.result import summarize
-from skillup.schema.analysis import Analysis
-from skillup.schema.grade import Grade, Judging, Summary
+from skillup.schema.grade import Grade, Judging
+from skillup.schema.result import Analysis, Summary
 from skillup.stats.proportions import wilson
 
 JUDGEMENT_VERSION = "skillup.judgement/1"

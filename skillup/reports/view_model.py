@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillup.checks.context import in_words
 from skillup.reports.text import count, listed, money, one_line, shown_id
-from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, RunResult, Summary
+from skillup.schema.grade import BASELINE, CheckResult, Grade
+
+if TYPE_CHECKING:
+    from skillup.schema.result import Counts, RunResult, Summary
 
 T = TypeVar("T")
 MAX_NAMED = 6

@@ -5,11 +5,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from skillup.schema.analysis import Analysis
 from skillup.schema.base import Model, optional
 
 GRADE_VERSION = "skillup.grade/1"
-RESULT_VERSION = "skillup.result/1"
 
 BASELINE = "without_skill"
 """The variant that shows what the agent does by itself: its failures are none of the skill."""
@@ -183,29 +181,6 @@ class Grade(Model):
     warnings: list[str] = Field([], description="What a reader of the grade should know.")
 
 
-class Counts(Model):
-    """Trials by status; `pass_rate` leaves out errors and skips, None if nothing is left."""
-
-    total: int = Field(description="Trials that were run.")
-    passed: int = Field(
-        serialization_alias="pass", validation_alias="pass", description="Status PASS."
-    )
-    fail: int = Field(description="Status FAIL.")
-    error: int = Field(description="Status ERROR.")
-    skip: int = Field(description="Status SKIP.")
-    pass_rate: float | None = Field(description="pass / (pass + fail).")
-
-
-class Summary(Counts):
-    """Counts over the trials with the skill; those without it stand apart, sums are over all."""
-
-    baseline: Counts | None = optional("Of the trials without the skill; None: the run has none.")
-    duration_ms: int = Field(description="The whole run.")
-    cost_usd: float | None = Field(description="Of all trials; None: not known.")
-    usage: dict[str, Any] = Field(description="Tokens of all trials.")
-    judging: Judging | None = optional("What judges took in all trials.")
-
-
 class Stop(Model):
     """Why a run ended before all of its trials were run."""
 
@@ -213,19 +188,3 @@ class Stop(Model):
         "max_fail", "max_cost_usd", "max_tokens", "time_limit", "quota", "interrupted"
     ] = Field(description="What was reached.")
     message: str = Field(description="What happened, in one line.")
-
-
-class RunResult(Model):
-    """`result.json`."""
-
-    schema_version: str = Field(RESULT_VERSION, description="The version of this format.")
-    run_id: str = Field(description="The run's id.")
-    started_at: str = Field(description="UTC, ISO 8601.")
-    finished: bool = Field(description="False: some trials were not run.")
-    summary: Summary = Field(description="Counts and sums.")
-    cases: list[Grade] = Field(description="Every grade, in the order of the plan.")
-    not_run: list[str] = Field([], description="Trials that were not run.")
-    stopped: Stop | None = optional("Why trials were not run; None: nothing ended the run early.")
-    not_needed: list[str] = Field([], description="Trials that `--until-decided` saved.")
-    warnings: list[str] = Field([], description="What a reader of the whole run should know.")
-    analysis: Analysis | None = optional("What all trials together say.")

@@ -21,13 +21,13 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import ValidationError
 
 from skillup.errors import RunDirectoryError
 from skillup.redaction.secrets import masking_bytes
-from skillup.schema.grade import Grade, RunResult
+from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record
 from skillup.store import trials
 from skillup.store.files import (
@@ -45,6 +45,9 @@ from skillup.store.places import START_ANEW, directory_of_job
 from skillup.store.scratch import Scratch
 from skillup.store.trials import DamagedRecordError, TrialPlace
 from skillup.workspace.blobs import BlobStore
+
+if TYPE_CHECKING:
+    from skillup.schema.result import RunResult
 
 RUN_FILE = "run.json"
 RESULT_FILE = "result.json"
@@ -413,6 +416,8 @@ class RunDirectory:
         path = self.path / RESULT_FILE
         try:
             with disk_errors("read", path):
+                from skillup.schema.result import RunResult
+
                 return RunResult.model_validate_json(read_regular(path))
         except ValidationError:
             hint = "`skillup run --resume` writes it anew, from the trials' grades"

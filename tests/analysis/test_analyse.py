@@ -8,8 +8,8 @@ import pytest
 
 from skillup.analysis import with_analysis
 from skillup.analysis.triggering import skill_uses
-from skillup.schema.analysis import Analysis, CaseReliability, Overall, Triggering
-from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, RunResult, TurnGrade
+from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
+from skillup.schema.result import Analysis, CaseReliability, Overall, RunResult, Triggering
 from skillup.stats.proportions import wilson
 from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 

@@ -14,8 +14,8 @@ from skillup.reports.view_model import (
     not_run_words,
     stop_lines,
 )
-from skillup.schema.analysis import CaseReliability, Decision, Rate
-from skillup.schema.grade import RunResult, Stop
+from skillup.schema.grade import Stop
+from skillup.schema.result import CaseReliability, Decision, Rate, RunResult
 from tests.support.project import GUARD_SECONDS, Project
 from tests.support.stored import a_result
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from skillup.reports.result import build_result
-from skillup.schema.grade import CheckResult, Grade, RunResult, TurnGrade
+from skillup.schema.grade import CheckResult, Grade, TurnGrade
+from skillup.schema.result import RunResult
 
 STATUSES = {"p": "PASS", "f": "FAIL", "e": "ERROR", "s": "SKIP"}
 

@@ -40,8 +40,8 @@ from skillup.reports.html.run_files import (
     turn_under_way,
 )
 from skillup.reports.result import summarize
-from skillup.schema.analysis import Analysis
-from skillup.schema.grade import Grade, Summary
+from skillup.schema.grade import Grade
+from skillup.schema.result import Analysis, Summary
 from skillup.store import RunDirectory
 from skillup.store.files import read_regular
 from skillup.store.run_directory import RESULT_FILE

@@ -16,7 +16,8 @@ from skillup.reports.html.rows import ForkTrees, graded_row, mark_flaky
 from skillup.reports.html.run_data import RunData
 from skillup.reports.html.run_files import Fork, planned_jobs, progress_of, turn_under_way
 from skillup.reports.result import build_result
-from skillup.schema.analysis import (
+from skillup.schema.grade import CheckResult, Grade
+from skillup.schema.result import (
     Analysis,
     AtK,
     CaseReliability,
@@ -24,7 +25,6 @@ from skillup.schema.analysis import (
     Rate,
     TurnReliability,
 )
-from skillup.schema.grade import CheckResult, Grade
 from skillup.store import RunDirectory
 from tests.support.graded import a_turn
 from tests.support.large_runs import write_large_run
