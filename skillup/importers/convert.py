@@ -66,7 +66,10 @@ def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft
     convert, explanations = _FORMATS[found]
     for source in sources[1:]:
         source.related = sources[0].related
-    draft = convert(sources)
+    try:
+        draft = convert(sources)
+    except RecursionError:
+        raise UsageError(f"{path}: the files that it names lead back to it") from None
     if not draft.cases:
         raise UsageError(f"{path}: there is no case in it", hint="it lists nothing to import")
     taken: set[str] = set()

@@ -63,7 +63,8 @@ def _suite(data: dict[Any, Any]) -> Format | None:
         return "promptfoo"
     asserted = [test["assert"] for test in listed if isinstance(test.get("assert"), list)]
     texts = any(isinstance(item, str) for one in asserted for item in one)
-    expected = any("expected_output" in (test.get("vars") or ()) for test in listed)
+    variables = [test["vars"] for test in listed if isinstance(test.get("vars"), dict)]
+    expected = any("expected_output" in one for one in variables)
     is_agentv = _AGENTV_KEYS & (set(data) | keys) or texts or expected
     return "agentv" if is_agentv else "promptfoo"
 

@@ -23,7 +23,7 @@ def convert(sources: list[SourceFile]) -> SuiteDraft:
     """The suite in a source. Raises InvalidFilesError for an eval that is none of vibecheck's."""
     if len(sources) > 1:
         raise UsageError(f"{sources[0].path}: vibecheck's suites are not JSON lines")
-    top = SourceValue.top(sources[0]).with_scope(TemplateScope())
+    top = SourceValue.top(sources[0]).with_scope(TemplateScope(empties=False))
     metadata = top.get("metadata")
     draft = SuiteDraft(metadata.get("name").text() or sources[0].path.stem)
     draft.description = metadata.get("description").text()

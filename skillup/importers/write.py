@@ -98,7 +98,7 @@ class CaseDraft:
             "system": escape(self.system),
             "history": [{**m, "content": escape(m["content"])} for m in self.history],
             "message_index": self.message_index,
-            **({"turns": turns} if several else {"prompt": first["content"]}),
+            **({"turns": turns} if several else {"prompt": first.get("content")}),
         }
         if self.took_place:
             given = {"transcript": self.history}  # where nothing is a template

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.errors import InvalidFilesError
+from skillup.errors import InvalidFilesError, UsageError
 from tests.support.imported import Convert
 
 
@@ -222,3 +222,8 @@ def test_what_cannot_be_converted_is_refused_with_its_place(
     assert refused.value.problems[0].line == line
     assert said in str(refused.value.problems[0])
     assert not (tmp_path / "out").exists()
+
+
+def test_a_suite_that_names_itself_is_refused(convert: Convert) -> None:
+    with pytest.raises(UsageError, match="lead back to it"):
+        convert("name: n\ntests: '*.yaml'\n")

@@ -37,7 +37,7 @@ CHECKED = {"prompt": "p", "checks": [{"match": "*"}]}
         ({"name": "n", "tests": "./cases.yaml"}, "agentv"),
         ([{"id": "a", "criteria": "c", "input": "i"}], "agentv"),
         ({"prompts": ["p"], "tests": [{"vars": {"a": 1}, "assert": []}]}, "promptfoo"),
-        ({"providers": ["openai:x"], "tests": [{"vars": {}}]}, "promptfoo"),
+        ({"providers": ["openai:x"], "tests": [{"vars": 1.5}]}, "promptfoo"),
         ({"defaultTest": {}, "prompts": ["p"], "tests": [{"vars": {}}]}, "promptfoo"),
     ],
 )

@@ -16,7 +16,7 @@ def test_every_check_comes_over(convert: Convert) -> None:
           threads: 3
           mcp_server: {url: "https://mcp.example", name: maps, authorization_token: secret}
         evals:
-          - prompt: What is the capital of {{var('country')}}?
+          - prompt: What is the capital of {{var('country')}}, {{name}}?
             checks:
               - match: "*Paris*"
               - not_match: "*London*"
@@ -32,7 +32,7 @@ def test_every_check_comes_over(convert: Convert) -> None:
     assert result.suite["mcp"]["servers"] == [
         {"name": "maps", "mode": "real", "transport": "http", "endpoint": "https://mcp.example"}
     ]
-    assert case["input"]["prompt"] == "What is the capital of {{var('country')}}?"
+    assert case["input"]["prompt"] == "What is the capital of {{var('country')}}, {{name}}?"
     assert result.suite["description"] == "For {{env.TEAM}}"
     assert sum("cannot be filled in" in note for note in result.notes) == 3
     assert case["assertions"] == [
