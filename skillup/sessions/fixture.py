@@ -74,7 +74,8 @@ async def _not_ignored(here: Path, environment: Mapping[str, str]) -> list[str]:
     git = ("git", "-c", "core.fsmonitor=false", "ls-files", "-z", "-co", "--exclude-standard")
     own = {name: value for name, value in environment.items() if not name.startswith("GIT_")}
     done = await run_quiet(git, cwd=here, env=own, timeout_seconds=60.0)
-    if done.exit_code == 0 and done.start_error is None:
+    # Nothing is listed where a repository above ignores all of it.
+    if done.exit_code == 0 and done.stdout:
         found = set(done.stdout.split("\0")) - {""}
         kept = (path for path in found if not _NEVER & {*Path(path).parts})
         return sorted(path for path in kept if os.path.lexists(here / path))
@@ -89,7 +90,7 @@ def _why_not(file: Path, path: str, secrets: Secrets) -> str | None:
     parts = [part for part in path.casefold().split("/") if not part.endswith(".example")]
     if any(fnmatch.fnmatchcase(part, name) for part in parts for name in _SECRET_NAMES):
         return "may hold secrets"
-    if file.is_symlink() or not file.is_file():
+    if file.resolve() != file or not file.is_file():  # a link, or behind one
         return "no regular file"
     if not os.access(file, os.R_OK):
         return "may not be read"
