@@ -32,7 +32,7 @@ def test_every_check_comes_over(convert: Convert) -> None:
     assert result.suite["mcp"]["servers"] == [
         {"name": "maps", "mode": "real", "transport": "http", "endpoint": "https://mcp.example"}
     ]
-    assert case["input"]["prompt"] == "What is the capital of {{var('country')}}, {{name}}?"
+    assert case["input"]["prompt"] == r"What is the capital of {{var('country')}}, \{{name}}?"
     assert result.suite["description"] == "For {{env.TEAM}}"
     assert sum("cannot be filled in" in note for note in result.notes) == 3
     assert case["assertions"] == [
