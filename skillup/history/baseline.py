@@ -34,11 +34,6 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     if name != LAST and os.path.exists(name):  # noqa: PTH110 - Path.exists raises for a long name
         return read_run(Path(name))
     here = {folder for folder in folders if folder.startswith(name)}
-    if name == PREVIOUS and not here:
-        raise UsageError(
-            f"`{PREVIOUS}` is the run before B, so it cannot be B",
-            hint=f"`skillup compare {PREVIOUS} RUN`: give B's directory or id, or `{LAST}`",
-        )
     try:
         indexed = {run.run_id: run for run in _newest_first(url)}
     except IndexTroubleError:

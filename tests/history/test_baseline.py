@@ -126,7 +126,6 @@ def a_folder(runs: Path, run_id: str, started_at: str = "2026-01-01T00:00:00.000
         ("1999", "there is no run 1999", "2027-01"),
         ("n" * 300, "there is no run nnn", "2027-01"),
         ("", "is empty", "last"),
-        ("previous", "cannot be B", "skillup compare previous RUN"),
     ],
 )
 def test_a_name_of_no_run_or_several(

@@ -169,6 +169,7 @@ def test_a_change_in_the_folder_is_told(viewer: Viewer) -> None:
     assert "c" in [run["id"] for run in viewer.get("api/runs").data["runs"]]
 
 
+@pytest.mark.slow
 def test_connections_that_send_no_request_do_not_keep_others_out(viewer: Viewer) -> None:
     idle = []
     try:
