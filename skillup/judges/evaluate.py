@@ -45,22 +45,6 @@ class UsageTracker:
         self.judging = joined(self.judging, took)
 
 
-def since(total: Judging | None, before: Judging | None) -> Judging | None:
-    """What of `total` came after `before`, which is a part of it; None: nothing did."""
-    if total is None or before is None:
-        return total
-    if total.calls == before.calls:
-        return None
-    usage, past = total.usage or {}, before.usage or {}
-    return Judging(
-        calls=total.calls - before.calls,
-        cached_calls=total.cached_calls - before.cached_calls,
-        models=total.models,
-        usage={name: None if n is None else n - (past.get(name) or 0) for name, n in usage.items()},
-        cost_usd=None if total.cost_usd is None else total.cost_usd - (before.cost_usd or 0.0),
-    )
-
-
 # What is asked.
 
 

@@ -21,7 +21,6 @@ from skillup.app.rejudge.cases import (
 from skillup.app.rejudge.readers import readers_for, secrets_of
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
 from skillup.errors import UsageError
-from skillup.judges.evaluate import since
 from skillup.judges.rejudge.changes import GradeChange, compare
 from skillup.judges.rejudge.judges_compared import read_by
 from skillup.judges.rejudge.regrade import RegradeItem, Regrader
@@ -140,7 +139,9 @@ class Rejudging:
             for (about, item), grade in zip(some, grades, strict=True):
                 if grade is None:
                     grade = next(read)
-                    self._took = joined(self._took, since(grade.judging, item.record.judging))
+                    self._took = joined(self._took, grade.judging)
+                    judging = joined(item.record.judging, grade.judging)
+                    grade = grade.model_copy(update={"judging": judging})
                 yield about, grade
 
     def _item_of(

@@ -38,14 +38,15 @@ class Regrader:
         return None if pending is not None and pending.open else graded
 
     def by_judges(self, items: Sequence[RegradeItem]) -> list[Grade]:
-        """The grades of all of `items`, which are judged at once, in their order."""
+        """The grades of all of `items`, in order; their `judging` is what this judging took."""
         judges = self._judges
         assert judges is not None
         grades: dict[int, Grade] = {}
 
         async def one(number: int, judge: Judge) -> None:
             item = items[number]
-            grades[number] = await grade(item.record, item.read_file, judge, case=item.case)
+            record = item.record.model_copy(update={"judging": None})
+            grades[number] = await grade(record, item.read_file, judge, case=item.case)
 
         async def every() -> None:
             async with AsyncExitStack() as stack, anyio.create_task_group() as group:

@@ -270,9 +270,8 @@ def detail_of(
 
 
 def _attempt(job: str, number: int, limits: PageLimits, raw: RawFiles) -> Json:
-    """An earlier attempt: its error, or what its failed turn says; of a damaged one its files."""
+    """An earlier attempt: its error, or what its failed turn says."""
     found: Json = {"attempt": number, "error": None, "reason": "", "turns": []}
-    found["raw"] = raw.of_attempt(job, number)
     try:
         record = Record.model_validate_json(raw.record_of_attempt(job, number))
     except (OSError, ValidationError):

@@ -329,7 +329,6 @@ class PageAttempt(TypedDict):
     error: TrialError | None
     reason: str
     turns: list[PageTurn]
-    raw: list[Link]
 
 
 class FamilyTrial(TypedDict):

@@ -110,7 +110,6 @@ def turn_under_way(raw: Path) -> int | None:
 _STREAM = re.compile(
     r"raw(?:\.attempt-(?P<attempt>\d+))?/turn-(?P<turn>\d{1,6})(?:-follow-up-(?P<step>\d{1,6}))?\."
 )
-_OF_ATTEMPT = re.compile(r"(?:attempt-(\d+)\.json$|(?:raw|files)\.attempt-(\d+)/)")
 _MAX_LINKS = 200
 Link = dict[str, str]
 
@@ -138,15 +137,6 @@ class RawFiles:
             fork = self._forks.get(holder)
             holder = fork.parent if fork is not None and turn <= fork.after_turn else None
         return []
-
-    def of_attempt(self, job: str, number: int) -> list[Link]:
-        """What an earlier attempt left: its record and files."""
-
-        def is_of_it(name: str) -> bool:
-            match = _OF_ATTEMPT.match(name)
-            return match is not None and str(number) in match.groups()
-
-        return self._links(job, is_of_it)
 
     def record_of_attempt(self, job: str, number: int) -> bytes:
         """Raises OSError if there is none."""

@@ -127,7 +127,7 @@ def graded(case: dict[str, Any], recorded: Recorded, record: Record | None = Non
 
 
 @given(trials([*POSITIVE, *NEGATIVE]))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_a_pass_rests_on_a_passed_check_of_a_weight(trial: Any) -> None:
     """V1: no PASS without a passed check that weighs something, nor with a required one failed."""
     grade = graded(*trial)
@@ -143,7 +143,7 @@ def test_a_pass_rests_on_a_passed_check_of_a_weight(trial: Any) -> None:
 
 
 @given(trials([*POSITIVE, *NEGATIVE], follow_ups=False), besides, st.integers(0, 4), st.data())
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_a_check_more_that_fails_makes_no_pass(
     trial: Any, beside: dict[str, Any], place: int, data: st.DataObject
 ) -> None:
@@ -187,7 +187,7 @@ def poorer(record: Record) -> Iterator[Record]:
 
 
 @given(trials(POSITIVE))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_evidence_less_makes_no_pass_of_what_is_asked_for(trial: Any) -> None:
     """V1: a turn, an answer, a call, a file less; of checks that ask for something."""
     case, recorded = trial
@@ -198,7 +198,7 @@ def test_evidence_less_makes_no_pass_of_what_is_asked_for(trial: Any) -> None:
 
 
 @given(trials([*POSITIVE, *NEGATIVE]), st.data())
-@settings(max_examples=80)
+@settings(max_examples=40)
 def test_nothing_passes_with_a_turn_that_is_missing_or_was_not_completed(
     trial: Any, data: st.DataObject
 ) -> None:

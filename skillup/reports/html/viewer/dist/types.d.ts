@@ -20,7 +20,6 @@ export interface Attempt {
   error: TrialError | null;
   reason: string;
   turns: Array<Turn>;
-  raw: Array<Link>;
 }
 
 export interface CaptureData {

@@ -182,8 +182,7 @@ function Attempts({ detail }: { detail: Trial }) {
           <p>
             Attempt {one.attempt} ended as{" "}
             {one.error ? <Status status="ERROR" /> : `not to be counted: ${one.reason}`}{" "}
-            {one.error ? `${one.error.kind}: ${one.error.message}` : null}{" "}
-            <RawLinks raw={one.raw} />
+            {one.error ? `${one.error.kind}: ${one.error.message}` : null}
           </p>
           {one.turns.length ? (
             <Fold
