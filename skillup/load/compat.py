@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from skillup.adapters import HOME_VARIABLES
 from skillup.errors import Problem
 from skillup.load.model import merge_defaults
-from skillup.load.yaml_reader import Document
+from skillup.load.yaml_reader import Document, Loc
 from skillup.schema import templates
 from skillup.schema.base import Model
 from skillup.schema.case import Capture, Case, Turn
@@ -33,6 +33,17 @@ _RULES = frozenset(
     | {"turn_response_contains", "turn_response_not_contains", "tool_called_in_turn"}
     | {"tool_not_called_in_turn", "file_contains", "golden_file"}
 )
+_UNUSED = {
+    ("engine",): {"version", "entry", "kwargs"},
+    ("engine", "model"): {"provider", "params"},
+    ("environment",): {
+        *("image", "sandbox_template", "workspace_mount", "use_server_proxy", "entrypoint"),
+        *("ready_timeout_seconds", "sandbox_timeout_seconds", "metadata", "kwargs"),
+        "allowed_egress",
+    },
+    ("report",): {"artifacts"},
+}
+"""Keys that have no effect here: of its sandboxes, and of engines that it configures itself."""
 _KEY = re.compile(r"\.([\w-]+)")
 _TEMPLATE = re.compile(r"\\(\{\{\w+\}\})")
 
@@ -46,7 +57,8 @@ def read_suite(document: Document, problems: list[Problem]) -> Suite:
         message = f"`{name}` is left out"
         fix = "each trial has a home of its own, empty at first"
         problems.append(document.problem(("environment", "env", name), message, fix, "warning"))
-    return _translated_suite(Suite.model_validate(_without_unset(document.data)))
+    data = _without_unused(_without_unset(document.data))
+    return _translated_suite(Suite.model_validate(data))
 
 
 def read_case(data: dict[str, Any], suite: Suite, *, default_id: str) -> Case:
@@ -85,6 +97,13 @@ def _without_unset(data: dict[str, Any]) -> dict[str, Any]:
         if section in data:
             data[section] = _without_zeros(data[section])
     return data
+
+
+def _without_unused(value: Any, loc: Loc = ()) -> Any:
+    if not isinstance(value, dict):
+        return value
+    unused = _UNUSED.get(loc, ())
+    return {k: _without_unused(v, (*loc, k)) for k, v in value.items() if k not in unused}
 
 
 def _without_zeros(value: Any, of_defaults: bool = False) -> Any:

@@ -43,14 +43,12 @@ class Gates(Model):
 
 
 class ModelRef(Short):
-    """A model, by name; the rest is skill-up's."""
+    """A model, by name."""
 
     chief: ClassVar[str] = "name"
 
     name: NonEmptyText | None = optional("The model's name, as the CLI takes it.")
-    provider: NonEmptyText | None = optional("skill-up: informational here.")
     base_url: Text | None = optional("Outranks the profile's.")
-    params: dict[str, Any] = Field({}, description="skill-up: ignored.")
 
 
 class EngineRef(Short):
@@ -63,9 +61,6 @@ class EngineRef(Short):
         description="A profile's name, an adapter's name, or a path (`type` is read too).",
     )
     model: ModelRef = Field(ModelRef.model_construct(), description="The model.")
-    version: NonEmptyText | None = optional("skill-up: the CLI's version.")
-    entry: Text | None = optional("skill-up: ignored.")
-    kwargs: dict[str, Any] = Field({}, description="skill-up: ignored.")
     custom: dict[str, Any] | None = optional("skill-up: a custom engine.")
 
 
@@ -93,17 +88,7 @@ class Environment(Model):
         {}, description="For the agent."
     )
     setup_steps: list[SetupStep] = Field([], description="Run in order.")
-    image: Text | None = optional("skill-up: container image.")
-    sandbox_template: Text | None = optional("skill-up.")
-    workspace_mount: Text | None = optional("skill-up.")
-    use_server_proxy: Bool | None = optional("skill-up.")
-    ready_timeout_seconds: NonNegative | None = optional("skill-up.")
-    sandbox_timeout_seconds: NonNegative | None = optional("skill-up.")
-    entrypoint: list[Text] = Field([], description="skill-up.")
-    metadata: dict[str, Text] = Field({}, description="skill-up.")
-    kwargs: dict[str, Text] = Field({}, description="skill-up.")
     network_policy: Text | None = optional("skill-up.")
-    allowed_egress: list[Text] = Field([], description="skill-up.")
 
     @model_validator(mode="after")
     def _can_be_enforced(self) -> Self:
@@ -162,7 +147,6 @@ class Report(Model):
     formats: list[Literal["json", "html", "junit", "markdown", "benchmark"]] = Field(
         [], description="Besides result.json."
     )
-    artifacts: list[Text] = Field([], description="skill-up's; everything is kept anyway.")
 
 
 class UserSimulator(Model):

@@ -94,6 +94,10 @@ ROWS = [
     # Rules: evaluateAssertion, and NewResult(nil): no assertions is a pass.
     Row("failure-only", "PASS", rules(failure=[OUTPUT]), ours="FAIL"),
     Row("failure-only-matched", "FAIL", rules(failure=[OUTPUT]), ("An Error.",)),
+    Row("keys-without-effect", "PASS", SENTENCE, suite={
+        "environment": {"type": "none", "image": "x", "kwargs": {"a": "b"}},
+        "engine": {"name": "scripted", "model": {"provider": "p", "name": "auto"}, "entry": "e"},
+        "report": {"formats": ["json"], "artifacts": ["a"]}}),
     Row("no-rules-after-expect", "PASS", {**SENTENCE, **rules()}),
     Row("no-rules", "PASS", rules(), ours="FAIL"),
     Row("nothing-asked", "PASS", {}, ours="FAIL"),
