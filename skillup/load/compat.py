@@ -33,7 +33,7 @@ _RULES = frozenset(
     | {"turn_response_contains", "turn_response_not_contains", "tool_called_in_turn"}
     | {"tool_not_called_in_turn", "file_contains", "golden_file"}
 )
-_UNUSED = {
+_UNUSED: dict[Loc, set[str]] = {
     ("engine",): {"version", "entry", "kwargs"},
     ("engine", "model"): {"provider", "params"},
     ("environment",): {
@@ -102,7 +102,7 @@ def _without_unset(data: dict[str, Any]) -> dict[str, Any]:
 def _without_unused(value: Any, loc: Loc = ()) -> Any:
     if not isinstance(value, dict):
         return value
-    unused = _UNUSED.get(loc, ())
+    unused = _UNUSED.get(loc, set())
     return {k: _without_unused(v, (*loc, k)) for k, v in value.items() if k not in unused}
 
 
