@@ -18,7 +18,7 @@ from skillup.plan import Plan
 from skillup.redaction.secrets import Secrets
 
 if TYPE_CHECKING:
-    from skillup.executors.cluster import Cluster
+    from skillup.executors.cluster.client import Cluster
 
 _EXECUTORS = ("local", "dask")
 
@@ -64,7 +64,8 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
     scheduler = request.scheduler
     if scheduler is None or request.executor == "local":
         return None
-    from skillup.executors.cluster import Cluster, pack
+    from skillup.executors.cluster.bundle import pack
+    from skillup.executors.cluster.client import Cluster
 
     base = request.base.resolve()
     paths = [(base / path).resolve() for path in request.paths]
@@ -73,11 +74,21 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
     roots = [workspace_root(base), *(workspace_root(suite) for suite in suites)]
     roots += [root_with_engines(base, suite) for suite in suites]
     roots = [base, *dict.fromkeys(root.resolve() for root in roots)]
+    parallel = request.parallel
     request = replace(
         request,
         directory=str(base),
         paths=tuple(map(str, paths)),
         engines=tuple(str(files.get(name, name)) for name in request.engines),
+        # Each task is a few trials; the rest is decided here.
+        executor="local",
+        scheduler=None,
+        parallel=1,
+        until_decided=False,
+        max_fail=None,
+        max_cost_usd=None,
+        max_tokens=None,
+        time_limit=None,
     )
     secrets = Secrets.from_environment(environment, {job.profile.api_key_env for job in plan.jobs})
     secrets = secrets.sparing(names_of_run(plan, base))
@@ -91,5 +102,5 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
         scheduler=scheduler,
         request=asdict(request),
         files=pack(plan, paths, suites, roots, list(files.values()), secrets),
-        parallel=request.parallel,
+        parallel=parallel,
     )

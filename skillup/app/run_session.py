@@ -150,7 +150,7 @@ class RunSession:
             if self._cluster is None:
                 await run_locally(run)
             else:
-                from skillup.executors.cluster import run_on_cluster
+                from skillup.executors.cluster.client import run_on_cluster
 
                 await run_on_cluster(self._cluster, run)
         finally:

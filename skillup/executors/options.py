@@ -76,9 +76,6 @@ class RunObserver(Protocol):
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:
         """A trial met an error and runs again."""
 
-    def trial_lost(self, job: Job, worker: str, reason: str) -> None:
-        """The worker of that address was lost, or what it had; the trial begins again, or ends."""
-
 
 class SafeObserver:
     """Passes on what happens to `observer`, until that fails once; `end` is called then.

@@ -79,7 +79,6 @@ class Quiet:
     trial_event: Any = _nothing
     trial_finished: Any = _nothing
     trial_retried: Any = _nothing
-    trial_lost: Any = _nothing
 
 
 def options_at(path: Path, **options: Any) -> RunOptions:

@@ -214,15 +214,8 @@ class PlainReporter:
         self._print(stopping_words(len(self.progress.running), times), "bold yellow")
 
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:  # noqa: ARG002
-        self._notice("RETRY", job, reason)
-
-    def trial_lost(self, job: Job, worker: str, reason: str) -> None:
-        """Print which worker is gone: people look for the machine."""
-        self._notice("LOST", job, f"worker {worker}: {reason}")
-
-    def _notice(self, what: str, job: Job, why: str) -> None:
         if not self.quiet:
-            line = f"{what:<5}  {self.label(job)}  ({one_line(self.mask(why), 300)})"
+            line = f"RETRY  {self.label(job)}  ({one_line(self.mask(reason), 300)})"
             self._print(line, "yellow")
 
     def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:  # noqa: ARG002

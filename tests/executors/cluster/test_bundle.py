@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import SkillupError
-from skillup.executors.cluster.bundle import LARGEST_BYTES, pack, unpack
+from skillup.executors.cluster.bundle import pack, unpack
 from skillup.load.suites import load_paths
 from skillup.plan import Selection, make_plan
 from skillup.redaction.secrets import Secrets
@@ -20,9 +20,7 @@ SKILL = "---\nname: NAME\ndescription: d\n---\n"
 SUITE = {"s/eval.yaml": "name: s\n", "s/c.yaml": CASE}
 
 
-def packed(
-    tmp_path: Path, path: str = "s", secrets: Secrets | None = None, most: int = LARGEST_BYTES
-) -> bytes:
+def packed(tmp_path: Path, path: str = "s", secrets: Secrets | None = None) -> bytes:
     given = (tmp_path / path).resolve()
     suites = load_paths([given]).suites
     plan = make_plan(
@@ -31,7 +29,7 @@ def packed(
         Selection(),
     )
     suite = given if given.is_file() else given / "eval.yaml"
-    return pack(plan, [given], [suite], [tmp_path], [], secrets or Secrets({}), most)
+    return pack(plan, [given], [suite], [tmp_path], [], secrets or Secrets({}))
 
 
 def sent(tmp_path: Path, path: str = "s") -> Path:
@@ -52,8 +50,7 @@ def test_a_suite_with_what_it_names_outside_of_itself(tmp_path: Path) -> None:
         {
             "s/eval.yaml": "name: s\nskills: [{path: ../k/own}]\ndistractors: [../k/near]\n"
             "cases: {files: [c.yaml, ../more/d.yaml]}\n",
-            "s/c.yaml": CASE.replace("prompt: hi", "prompt: ../private")
-            + "context: {fixture: ../data}\n",
+            "s/c.yaml": CASE + "context: {fixture: ../data}\n",
             "s/.git/HEAD": "",
             "s/.skillup/runs/1/run.json": "",
             "s/__pycache__/x.pyc": "",
@@ -98,13 +95,7 @@ def test_links_inside_stay_links_and_others_are_followed(tmp_path: Path) -> None
     assert not any((there / "s" / name).is_symlink() for name in ("out.txt", "whole.txt"))
 
 
-def test_what_cannot_be_sent_is_refused_before_the_start(tmp_path: Path) -> None:
-    make_tree(tmp_path, {**SUITE, "k/SKILL.md": SKILL, "s/data/deep/big.bin": "x" * 5000})
-    with pytest.raises(SkillupError, match=r"too much to send .*/s/data/deep/big.bin"):
-        packed(tmp_path, most=3000)
-    (tmp_path / "s/data/key").write_text("key: sk-12345678")
+def test_what_holds_a_credential_is_refused_before_the_start(tmp_path: Path) -> None:
+    make_tree(tmp_path, {**SUITE, "s/data/key": "key: sk-12345678"})
     with pytest.raises(SkillupError, match=r"s/data/key: holds a credential"):
         packed(tmp_path, secrets=Secrets({"LAB_KEY": "sk-12345678"}))
-    (tmp_path / "s/eval.yaml").write_text(f"name: s\ndistractors: [{tmp_path}/k]\n")
-    with pytest.raises(SkillupError, match=r"eval.yaml: .*/k is an absolute path"):
-        packed(tmp_path)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
-import socket
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -18,9 +17,7 @@ import psutil
 import pytest
 
 from tests.support.dask_cluster import GUARD_SECONDS, DaskCluster, wait_for, wait_until_gone
-from tests.support.moody import AGENT
 from tests.support.project import Project
-from tests.support.small_disk import namespace
 
 pytestmark = pytest.mark.slow
 
@@ -100,28 +97,20 @@ PARTS = """
 MADE = hashlib.sha256(b"made\n").hexdigest()
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_trials_whose_worker_is_killed_run_again_together_on_one_that_comes_later(
     cluster: DaskCluster, tmp_path: Path
 ) -> None:
-    """At the same address, where nothing is left of what was sent there."""
     project = Project(tmp_path)
     project.write({"eval.yaml": "name: x\n", "c.yaml": PARTS.replace("DIR", str(tmp_path))})
     project.write({"b.yaml": QUICK})
-    port = free_port()
-    workers = [cluster.start_worker("one", port=port).pid]
+    workers = [cluster.start_worker("one").pid]
     with project.start(*on(cluster, "--json", "-j1")) as process:
         shell = agent(tmp_path)
         worker, unit = worker_and_unit_of(shell, workers)
         os.kill(unit, signal.SIGSTOP)  # or it might see its worker go
         os.kill(worker, signal.SIGKILL)
         os.kill(unit, signal.SIGKILL)
-        cluster.start_worker("again", port=port)
+        cluster.start_worker("again")
         # Its agents are ended by whoever comes next on that machine.
         wait_until_gone(shell)
         stdout, stderr = process.communicate(timeout=GUARD_SECONDS)
@@ -129,10 +118,6 @@ def test_trials_whose_worker_is_killed_run_again_together_on_one_that_comes_late
     result = json.loads(stdout)
     assert [case["status"] for case in result["cases"]] == ["PASS"] * 3
     assert (tmp_path / "log").read_text().split().count("one") == 2
-    lost = events(project, "trial_lost")
-    assert {event["job"] for event in lost} == {LEFT, RIGHT}
-    (warning,) = {f"worker {e['worker']}: {e['reason']}; trials there were lost" for e in lost}
-    assert result["warnings"] == [warning]
     finished = Counter(event["job"] for event in events(project, "trial_finished"))
     assert finished == {LEFT: 1, RIGHT: 1, "b/scripted/with_skill/1": 1}
     left, right = project.record(LEFT), project.record(RIGHT)
@@ -157,9 +142,7 @@ def test_a_trial_that_kills_who_runs_it_is_an_error_in_the_end(
     assert outcome.exit_code == 3, outcome.stderr
     (case,) = outcome.data["cases"]
     assert case["error"]["kind"] == "crash"
-    assert "lost 4 times" in case["error"]["message"]
-    assert "was killed (signal 9)" in case["error"]["message"]
-    assert len(events(project, "trial_lost")) == 4
+    assert "skillup ended with -9 on tcp://" in case["error"]["message"]
 
 
 def test_a_client_that_is_killed_leaves_no_agent_and_the_run_can_go_on(
@@ -204,31 +187,6 @@ CASE = """
     """
 
 
-def start_small_worker(cluster: DaskCluster) -> None:
-    """One with 5 MB of room for all that it writes."""
-    disk = cluster.root / "small"  # Dask's local directory
-    disk.mkdir()
-    mount = f'mount -t tmpfs -o size=5m none "{disk}" && exec "$@"'
-    within = [*namespace(), "sh", "-c", mount, "sh"]
-    cluster.start_worker("small", env={"TMPDIR": str(disk)}, within=within)
-
-
-def test_one_whose_disk_is_full_gets_no_more_trials_and_others_run_them(
-    cluster: DaskCluster, tmp_path: Path
-) -> None:
-    project = Project(tmp_path)
-    case = CASE.replace("STEP", "head -c 3000000 /dev/urandom > made.bin")
-    project.write({"eval.yaml": "name: x\n", "a.yaml": case})
-    start_small_worker(cluster)
-    cluster.start_worker("large")
-    outcome = project.run(*on(cluster, "--json", "--trials", "4"))
-    assert outcome.exit_code == 0, outcome.stderr
-    assert [case["status"] for case in outcome.data["cases"]] == ["PASS"] * 4
-    (warning,) = outcome.data["warnings"]
-    assert "No space left on device" in warning
-    assert "it gets no trials" in outcome.stderr
-
-
 def test_what_an_agent_changes_on_a_worker_judges_no_trial_there(
     cluster: DaskCluster, tmp_path: Path
 ) -> None:
@@ -258,37 +216,15 @@ def test_what_an_agent_changes_on_a_worker_judges_no_trial_there(
     assert (tmp_path / "edited").exists()
 
 
-def test_workers_without_the_cli_or_with_another_skillup_get_no_trials(
+def test_a_worker_with_another_skillup_ends_the_run_before_a_trial_begins(
     project: Project, cluster: DaskCluster, tmp_path: Path
 ) -> None:
-    program = tmp_path / "bin/agent-cli"  # only some of the workers have it
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I -S -X utf8 {AGENT} "$@"\n')
-    program.chmod(0o755)
-    path = os.pathsep.join((str(program.parent), os.environ["PATH"]))
-    project.write(
-        {
-            "engines/lab.yaml": "engine: scripted\ncommand: [agent-cli]\n",
-            "cases/eval.yaml": "name: x\nengine: lab\n",
-            "cases/a.yaml": QUICK,
-        }
-    )
-    cluster.start_worker("without")
     other = tmp_path / "other"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(Path(__file__).parents[3] / "skillup", other / "skillup", ignore=ignored)
     (other / "skillup" / "__init__.py").write_text('__version__ = "0.0.1"\n')
     cluster.start_worker("other", env={"PYTHONPATH": str(other)})
-    there = ("--executor", "dask", "--scheduler", cluster.address)
-
-    refused = project.run("run", "cases", *there)
+    refused = project.run(*on(cluster))
     assert refused.exit_code == 3
-    assert "no worker can run these trials: tcp://127.0.0.1:" in refused.stderr
-    assert "it has skillup 0.0.1, not " in refused.stderr
-    assert "there is no program `agent-cli`" in refused.stderr
+    assert re.search(r"worker tcp://127.0.0.1:\d+ has skillup 0.0.1, not ", refused.stderr)
     assert not events(project, "trial_finished")
-
-    cluster.start_worker("with", env={"PATH": path})
-    outcome = project.run("run", "cases", *there)
-    assert "it gets no trials" in outcome.stderr
-    assert outcome.exit_code == 0, outcome.stderr
