@@ -95,13 +95,10 @@ def reference_paths(case: Case, variables: Mapping[str, str] | None = None) -> l
 
     Default: its own `vars`.
     """
-    scripts, attached = script_paths(case, variables), attachment_paths(case)
-    return [*golden_paths(case, variables), *scripts, *attached]
-
-
-def golden_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
-    """Each reference file once, in the order of its first use."""
-    return list(dict.fromkeys(_paths_of_checks("golden_file", case, variables)))
+    golden = dict.fromkeys(_paths_of_checks("golden_file", case, variables))
+    contexts = (judge.context for judge in case.all_judges())
+    attached = dict.fromkeys(item.path for one in contexts if one for item in one.attachments)
+    return [*golden, *script_paths(case, variables), *attached]
 
 
 def script_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
@@ -109,13 +106,6 @@ def script_paths(case: Case, variables: Mapping[str, str] | None = None) -> list
     judges = [judge.script_path for judge in case.all_judges() if judge.type == "script"]
     checks = _paths_of_checks("script", case, variables)
     return list(dict.fromkeys(path for path in (*judges, *checks) if path is not None))
-
-
-def attachment_paths(case: Case) -> list[str]:
-    """Each file that agents who judge are shown besides."""
-    contexts = (judge.context for judge in case.all_judges())
-    found = (item.path for context in contexts if context for item in context.attachments)
-    return list(dict.fromkeys(found))
 
 
 def _paths_of_checks(key: str, case: Case, variables: Mapping[str, str] | None) -> list[str]:

@@ -38,19 +38,15 @@ class SimulatorPart:
     """All that the simulated user is given for its next message; nothing of how it is judged."""
 
     persona: Persona | None = None
-    """Who the user is, wants and knows; templates are filled in."""
     scenario: str | None = None
-    """The same as a free text, skill-up's."""
     instruction: str | None = None
     """What this one message is to do; None: it leads the conversation."""
     said: Sequence[tuple[str, str]] = ()
     """The live conversation so far: each user message, and the agent's answer to it."""
     history: Sequence[HistoryItem] = ()
-    """What was said before the live conversation."""
     messages_left: int | None = None
     """How many it may still write, this one included; None: the case says when it writes."""
     may_stop: bool = False
-    """Whether it may end the conversation instead of writing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +56,9 @@ class SimulatorMessage:
     text: str | None = None
     stop: Literal["completed", "impossible"] | None = None
     reason: str = ""
-    """Why it stopped."""
     info: SimulatorInfo = field(default_factory=SimulatorInfo)
     error: TurnError | None = None
     notes: tuple[str, ...] = ()
-    """Where the message does not keep to the part."""
 
 
 class SimulatedUserEngine(Protocol):
@@ -103,11 +97,9 @@ class TrialEvent:
     """Of `message_sent`, whose `text` is the message: `case`, `simulator`, `follow_up`, or `again`
     if it was refused before."""
     item: TranscriptItem | None = None
-    """Of `item`: what the agent said, called or was given."""
     tokens: int | None = None
     """Of `turn_ended`: input and output of all its messages; None: not reported."""
     cost_usd: float | None = None
-    """Of `turn_ended`, in the same way."""
     shared_by: int = 1
     """How many trials it happens in: above 1, in a turn that runs once for all of them."""
 
@@ -120,15 +112,12 @@ class TrialRequest:
     job: Job
     engine: Engine
     raw_dir: Path
-    """Where the raw streams go; kept with the record."""
     artifacts_dir: Path
     """Where the files that `collect_artifacts` names are copied to."""
     blobs: BlobStore
-    """Where the contents of workspace files go; kept with the record."""
     scratch: Path
     """The trial's own directory for workspace and home; the caller makes and removes it."""
     environment: Mapping[str, str]
-    """The user's own environment."""
     secrets: Secrets = NO_SECRETS
     """What nothing of the run may show, beside what the engine knows of."""
     variables: Mapping[str, str] = field(default_factory=dict)

@@ -6,7 +6,6 @@ A fork is a copy of a trial's workspace and a fork of its session.
 from __future__ import annotations
 
 import copy
-import hashlib
 import os
 import shutil
 import time
@@ -190,19 +189,15 @@ def fork_problem_of(name: str, engine: object) -> TurnError | None:
 
 
 async def _forked_session(live: LiveSession, child: TrialContext) -> CreatedSession:
-    """The session's fork; an error if there is none, or if the parent's session was touched."""
+    """The session's fork; an error if there is none."""
     engine, session, parent = live.engine, live.session, live.context
     if not isinstance(engine, SessionForker):
         return CreatedSession(None, error=fork_problem_of(engine.name, engine))
     if session is None:
         what = "the turns before the fork left no session to go on with"
         return CreatedSession(None, error=TurnError(kind="session_lost", message=what))
-    before = await anyio.to_thread.run_sync(_session_digest, parent)
     what = f"session {session.id} could not be forked"
     placed = await call_engine(lambda: engine.fork(session, parent, child), what, parent.home)
-    if before != await anyio.to_thread.run_sync(_session_digest, parent):
-        what = f"forking session {session.id} changed it; what its forks hold cannot be relied on"
-        placed = TurnError(kind="session_lost", message=what)
     return CreatedSession(None, error=placed) if isinstance(placed, TurnError) else placed
 
 
@@ -225,14 +220,3 @@ def _copy_streams(raw_dir: Path, to: Path) -> None:
     """Each trial's directory has the whole of its conversation, shared turns included."""
     if to != raw_dir and raw_dir.is_dir():
         shutil.copytree(raw_dir, to, dirs_exist_ok=True)
-
-
-def _session_digest(parent: TrialContext) -> str:
-    """Of the session files in the trial's own home; under `shared` they are not in there."""
-    digest = hashlib.sha256()
-    for path in sorted(parent.home.rglob("*.jsonl")):
-        if path.is_file():
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-            digest.update(os.fsencode(path))
-    return digest.hexdigest()

@@ -39,13 +39,13 @@ remember = remembering(Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wro
 
 
 @pytest.fixture
-def held(
+def run_on_two_workers(
     project: Project,
     lab_profiles: Callable[..., dict[str, str]],
     model_server: Callable[..., ModelServer],
     tmp_path: Path,
 ) -> Callable[[Script], Outcome]:
-    """`held(script)`: cases a and b, held by claude on two workers with a model of that script."""
+    """Run cases a and b with claude on two workers, with a model of that script."""
 
     def run(script: Script) -> Outcome:
         project.write(
@@ -71,7 +71,7 @@ def held(
 
 @pytest.mark.slow
 def test_conversations_are_resumed_and_refusals_are_waited_out_on_workers_that_have_the_key(
-    project: Project, held: Callable[[Script], Outcome]
+    project: Project, run_on_two_workers: Callable[[Script], Outcome]
 ) -> None:
     asked: list[str] = []
 
@@ -81,7 +81,7 @@ def test_conversations_are_resumed_and_refusals_are_waited_out_on_workers_that_h
             return HttpError(429, "slow down: try again in 1s")
         return remember(request)
 
-    outcome = held(refuse_a_once)
+    outcome = run_on_two_workers(refuse_a_once)
     assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "PASS"], outcome.stderr
     record = project.record("a/claude/with_skill/1")
     assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True]
