@@ -7,7 +7,6 @@ nothing to clean up: skillup leaves at once.
 
 from __future__ import annotations
 
-import atexit
 import os
 import signal
 from collections.abc import Iterator
@@ -24,8 +23,6 @@ def leave_when_interrupted() -> None:
     """From now on Ctrl-C ends the process with :data:`CODE`; not where it is ignored (`nohup`)."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
-        # While Python takes itself down it would end by the signal, though all is done.
-        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def test_what_was_spent_before_counts_when_the_run_is_resumed(suite: Project) ->
 
 
 @pytest.mark.indexed
-def test_a_run_that_held_nothing_has_its_reports_and_its_place_in_the_index(suite: Project) -> None:
+def test_a_run_without_trials_has_its_reports_and_its_place_in_the_index(suite: Project) -> None:
     outcome = run(suite, "-e", "priced", "--max-cost-usd", "0", "--report", "junit,markdown")
     assert outcome.exit_code == 3
     assert outcome.data["cases"] == []

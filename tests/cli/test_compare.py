@@ -29,7 +29,7 @@ REFUSED = """
 
 
 def night(project: Project, *options: str, gates: str = "{}", **cases: str) -> Any:
-    """Hold a run whose agent says this in each case; `refused` is an error."""
+    """A run whose agent says this in each case; `refused` is an error."""
     files = {
         f"cases/{name}.yaml": REFUSED if say == "refused" else CASE.format(say=say)
         for name, say in cases.items()
@@ -94,7 +94,7 @@ def test_the_gates_that_the_run_began_with_decide_the_exit_code(project: Project
 
 
 @pytest.mark.parametrize(("killed", "by_id"), [(True, False), (False, True)])
-def test_what_a_run_held_after_it_was_indexed_counts(
+def test_what_ran_after_the_run_was_indexed_counts(
     project: Project, *, by_id: bool, killed: bool
 ) -> None:
     """It went on, and was killed, or its end could not be indexed."""

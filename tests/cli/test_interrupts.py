@@ -98,13 +98,6 @@ def test_where_python_or_a_library_makes_another_error_of_it(where: str, tmp_pat
     assert ended(IN_A_VERB, where, tmp_path) == (130, "", "interrupted\n")
 
 
-def test_once_all_is_done_it_changes_nothing(tmp_path: Path) -> None:
-    late = "class Late:\n    def __del__(self): os.kill(os.getpid(), 2)\nsys.late = Late()\n"
-    code, _, said = ended(AT_IMPORT.replace("main()", late + "main()"), "nothing", tmp_path)
-
-    assert (code, "interrupted" in said) == (2, False)
-
-
 def test_it_stays_ignored_where_whoever_started_it_had_it_ignored(tmp_path: Path) -> None:
     program = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + AT_IMPORT
     code, _, said = ended(program, "typer", tmp_path)

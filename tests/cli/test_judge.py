@@ -49,9 +49,9 @@ OTHER = """
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two cases, and a run of them."""
-    project = Project(tmp_path_factory.mktemp("held"))
+    project = Project(tmp_path_factory.mktemp("finished"))
     project.write(
         {
             "cases/eval.yaml": SUITE,
@@ -66,10 +66,10 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(held: Path, tmp_path: Path) -> Project:
-    """The cases, and the run in another place than it was held in."""
+def project(finished: Path, tmp_path: Path) -> Project:
+    """The cases, and the run in another place than it ran in."""
     project = Project(tmp_path)
-    shutil.copytree(held, project.root, dirs_exist_ok=True, symlinks=True)
+    shutil.copytree(finished, project.root, dirs_exist_ok=True, symlinks=True)
     (project.root / "first").rename(project.root / "run")
     return project
 

@@ -51,9 +51,9 @@ HASTY = "hasty/scripted/with_skill/1"
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two cases with written-down judges, and a run of them."""
-    project = Project(tmp_path_factory.mktemp("held"))
+    project = Project(tmp_path_factory.mktemp("finished"))
     said = {"asks": "Shall I delete the logs in data/? They are gone then.", "hasty": "The logs."}
     project.write({"cases/eval.yaml": SUITE, "cases/judges/own.yaml": OWN, "strict.yaml": STRICT})
     for name, text in said.items():
@@ -64,9 +64,9 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def project(held: Path, tmp_path: Path) -> Project:
+def project(finished: Path, tmp_path: Path) -> Project:
     project = Project(tmp_path)
-    shutil.copytree(held, project.root, dirs_exist_ok=True, symlinks=True)
+    shutil.copytree(finished, project.root, dirs_exist_ok=True, symlinks=True)
     return project
 
 

@@ -24,16 +24,16 @@ OTHER = "id: ark\ndepends_on: [zoo]\ninput: {prompt: hi}\nassertions: [{contains
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A run of two cases, one of them with branches."""
-    project = Project(tmp_path_factory.mktemp("held"))
+    project = Project(tmp_path_factory.mktemp("finished"))
     project.write({"s/eval.yaml": "name: s\n", "s/a.yaml": OTHER + "scripted: [{say: said}]\n"})
     project.write({"s/z.yaml": CASE})
     assert project.run("run", "s", "--out", "run").exit_code == 0
     return project
 
 
-def test_a_session_is_judged_by_the_path_that_is_chosen(held: Project, tmp_path: Path) -> None:
+def test_a_session_is_judged_by_the_path_that_is_chosen(finished: Project, tmp_path: Path) -> None:
     from tests.support.session_files import claude_row, text, write_rows
 
     rows = [
@@ -41,19 +41,19 @@ def test_a_session_is_judged_by_the_path_that_is_chosen(held: Project, tmp_path:
         claude_row("assistant", text("said"), "2", "1"),
     ]
     session = str(write_rows(tmp_path / "s.jsonl", rows))
-    several = held.run("judge", session, "--cases", "s/z.yaml")
+    several = finished.run("judge", session, "--cases", "s/z.yaml")
     assert (several.exit_code, "choose it with -k" in several.stderr) == (2, True)
-    one = held.run("judge", session, "--cases", "s/z.yaml", "-k", "zoo/", "--json")
+    one = finished.run("judge", session, "--cases", "s/z.yaml", "-k", "zoo/", "--json")
     assert [case["grade"]["case_id"] for case in one.data["cases"]] == ["zoo"]
 
 
-def test_branches_are_judged_by_the_edited_paths_of_their_case(held: Project) -> None:
+def test_branches_are_judged_by_the_edited_paths_of_their_case(finished: Project) -> None:
     edited = CASE.replace(
         "turns: [two]}", "turns: [{content: two, assertions: [{contains: X}]}]}", 1
     )
-    held.write({"edited/eval.yaml": "name: s\n", "edited/z.yaml": edited})
+    finished.write({"edited/eval.yaml": "name: s\n", "edited/z.yaml": edited})
 
-    outcome = held.run("judge", "run", "--cases", "edited", "--json", "-k", "zoo")
+    outcome = finished.run("judge", "run", "--cases", "edited", "--json", "-k", "zoo")
 
     assert outcome.exit_code == 1, outcome.stderr
     found = {case["grade"]["case_id"]: case["grade"]["status"] for case in outcome.data["cases"]}

@@ -19,27 +19,29 @@ CASE = """
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two cases."""
-    project = Project(tmp_path_factory.mktemp("held"))
+    project = Project(tmp_path_factory.mktemp("finished"))
     project.write({"cases/eval.yaml": "name: s\n", "cases/a.yaml": CASE, "cases/b.yaml": CASE})
     assert project.run("run", "cases", "--out", "run").exit_code == 0
     return project.root
 
 
 @pytest.fixture
-def project(held: Path, tmp_path: Path) -> Project:
+def project(finished: Path, tmp_path: Path) -> Project:
     project = Project(tmp_path)
-    shutil.copytree(held, project.root, dirs_exist_ok=True, symlinks=True)
+    shutil.copytree(finished, project.root, dirs_exist_ok=True, symlinks=True)
     # Which knows what the run has written: these tests are of what is read where nobody knows.
     (project.root / "run/events.jsonl").unlink()
     return project
 
 
-def test_a_record_that_the_run_has_not_written_is_not_judged(held: Path, tmp_path: Path) -> None:
+def test_a_record_that_the_run_has_not_written_is_not_judged(
+    finished: Path, tmp_path: Path
+) -> None:
     """S8: one that an agent had put there was believed."""
     project = Project(tmp_path)
-    shutil.copytree(held, project.root, dirs_exist_ok=True, symlinks=True)
+    shutil.copytree(finished, project.root, dirs_exist_ok=True, symlinks=True)
     path = record_of(project)
     record = json.loads(path.read_text("utf-8"))
     record["turns"][0]["response"] = "forged"

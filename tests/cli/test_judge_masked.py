@@ -66,8 +66,8 @@ KEYS = ("sk-lab-0123456789", "sk-suite-0123456789")
 @pytest.fixture
 def edited(project: Project) -> Project:
     """A run, and its case with keys in what it looks for."""
-    held = project.run("run", "cases", "--out", "run", env=KEY)
-    assert held.exit_code == 1, held.stderr
+    ran = project.run("run", "cases", "--out", "run", env=KEY)
+    assert ran.exit_code == 1, ran.stderr
     return project.write(
         {
             "cases/eval.yaml": SUITE,

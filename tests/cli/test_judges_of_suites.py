@@ -41,13 +41,13 @@ def project(tmp_path: Path) -> Project:
 
 
 def test_neither_gets_the_others_answers_also_when_judged_elsewhere(project: Project) -> None:
-    held = project.run("run", "x/a", "y/b", "--out", "held", "--json")
-    cases = {case["case_id"]: case for case in held.data["cases"]}
+    ran = project.run("run", "x/a", "y/b", "--out", "ran", "--json")
+    cases = {case["case_id"]: case for case in ran.data["cases"]}
     for place, status in STATUS.items():
         case = cases[f"case-{place[-1]}"]
-        assert case["status"] == status, held.stderr
+        assert case["status"] == status, ran.stderr
         assert case["turns"][1]["content"] == status.lower()
-    (project.root / "held").rename(project.root / "moved")
+    (project.root / "ran").rename(project.root / "moved")
     for place in ("x", "y"):
         shutil.rmtree(project.root / place)
     again = project.run("judge", "moved", "--json")
@@ -87,7 +87,7 @@ def test_what_failed_in_the_conversation_is_not_asked_again_for_the_grade(projec
         lambda request: Structured(verdict("pass")) if request.attempt else HttpError(400, "broken")
     ) as server:
         env = {**KEYS, "ANTHROPIC_BASE_URL": server.url}
-        (held,) = project.run_json("x/a", "--judge-model", "anthropic:m", env=env)["cases"]
-    assert held["status"] == "ERROR"
-    assert "broken" in held["error"]["message"]
+        (ran,) = project.run_json("x/a", "--judge-model", "anthropic:m", env=env)["cases"]
+    assert ran["status"] == "ERROR"
+    assert "broken" in ran["error"]["message"]
     assert len(server.requests) == 1

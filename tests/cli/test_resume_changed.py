@@ -34,7 +34,7 @@ def test_a_case_that_failed_cannot_be_lost_by_removing_its_file(stopped: Project
     assert (stopped.root / "out/result.json").read_bytes() == result
 
 
-def test_a_case_that_was_not_held_yet_may_be_mended(stopped: Project) -> None:
+def test_a_case_that_was_not_run_yet_may_be_mended(stopped: Project) -> None:
     stopped.write({"c.yaml": PASS.replace("prompt: hi", "prompt: hello")})
     outcome = stopped.run("run", "--resume", "out", "--json")
     assert outcome.exit_code == 1
@@ -53,14 +53,14 @@ def test_a_case_that_was_changed_after_a_trial_of_it_is_not_mixed(stopped: Proje
     assert stopped.run("run", "--resume", "out").exit_code == 1
 
 
-def test_what_was_held_by_the_changed_case_is_not_mixed_later(stopped: Project) -> None:
+def test_what_the_changed_case_ran_is_not_mixed_later(stopped: Project) -> None:
     mended = PASS.replace("prompt: hi", "prompt: hello")
     stopped.write({"c.yaml": mended})
     assert stopped.run("run", "--resume", "out").exit_code == 1
     assert stopped.run("run", "--resume", "out").exit_code == 1
     stopped.write({"c.yaml": PASS})
     outcome = stopped.run("run", "--resume", "out")
-    # It is the case that the run began with, but not the one that its trial was held by.
+    # It is the case that the run began with, but not the one that its trial ran by.
     assert outcome.exit_code == 2
     assert "c (1 trial)" in outcome.stderr
 
@@ -73,7 +73,7 @@ def test_a_secret_in_a_case_makes_no_other_case_of_it(stopped: Project) -> None:
         assert outcome.exit_code == 1, outcome.stderr
 
 
-def test_a_case_whose_trials_all_met_an_error_may_be_mended_and_held_again(
+def test_a_case_whose_trials_all_met_an_error_may_be_mended_and_run_again(
     project: Project,
 ) -> None:
     broken = PASS + 'context: {setup: ["exit 1"]}\n'

@@ -13,7 +13,7 @@ from tests.support.session_files import claude_row, text, write_rows
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
-    """A session, and the workspace it was held in."""
+    """A session, and the workspace it ran in."""
     project = Project(tmp_path)
     rows = [
         claude_row("user", "How many files?", "1", None, cwd=str(project.root / "work")),

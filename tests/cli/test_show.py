@@ -39,18 +39,18 @@ SUITE = {
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Project:
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A run with a failure, an error and a pass, each twice."""
     project = Project(tmp_path_factory.mktemp("show")).write(SUITE)
     assert project.run("run", "s", "--trials", "2").exit_code == 3
     return project
 
 
-def test_alone_it_shows_what_failed_in_the_last_run(held: Project) -> None:
-    outcome = held.run("show")
+def test_alone_it_shows_what_failed_in_the_last_run(finished: Project) -> None:
+    outcome = finished.run("show")
 
     assert outcome.exit_code == 0
-    assert outcome.stderr == f"last: .skillup/runs/{held.latest_run().name}\n"
+    assert outcome.stderr == f"last: .skillup/runs/{finished.latest_run().name}\n"
     heads = [x for x in outcome.stdout.splitlines() if x.startswith(("FAIL", "ERROR", "PASS"))]
     assert [head.split("  ")[:2] for head in heads] == [
         ["ERROR", "crashes #1"],
@@ -60,8 +60,8 @@ def test_alone_it_shows_what_failed_in_the_last_run(held: Project) -> None:
     ]
 
 
-def test_a_conversation_is_told_turn_by_turn_with_its_checks(held: Project) -> None:
-    text = held.run("show", "last", "fails", "--trial", "1").stdout
+def test_a_conversation_is_told_turn_by_turn_with_its_checks(finished: Project) -> None:
+    text = finished.run("show", "last", "fails", "--trial", "1").stdout
 
     places = [
         text.index(piece)
@@ -85,20 +85,20 @@ def test_a_conversation_is_told_turn_by_turn_with_its_checks(held: Project) -> N
     assert "#2" not in text
 
 
-def test_an_error_says_where_the_raw_streams_are_and_what_was_not_sent(held: Project) -> None:
-    text = held.run("show", "last", "cr*", "--trial", "2").stdout
+def test_an_error_says_where_the_raw_streams_are_and_what_was_not_sent(finished: Project) -> None:
+    text = finished.run("show", "last", "cr*", "--trial", "2").stdout
 
     assert text.count("error: crash") == 1
     (raw,) = [x for x in text.splitlines() if x.endswith("turn-01.stdout.jsonl")]
-    assert (held.root / raw.strip().removeprefix("raw: ")).is_file()
+    assert (finished.root / raw.strip().removeprefix("raw: ")).is_file()
     assert "what to do: " in text
     assert "turn 2  not sent\n    turn 1 met an error\n" in text
 
 
-def test_a_case_that_is_named_is_shown_whatever_it_came_to(held: Project) -> None:
-    assert held.run("show", "last", "fine").stdout.count("PASS  fine #") == 2
-    assert held.run("show", "last", "*").stdout.count("all of it: ") == 6
-    none = held.run("show", "last", "fine", "--failed")
+def test_a_case_that_is_named_is_shown_whatever_it_came_to(finished: Project) -> None:
+    assert finished.run("show", "last", "fine").stdout.count("PASS  fine #") == 2
+    assert finished.run("show", "last", "*").stdout.count("all of it: ") == 6
+    none = finished.run("show", "last", "fine", "--failed")
     assert none.exit_code == 0
     assert "none of the 2 trials that ended failed" in none.stdout
     assert "skillup show last fine\n" in none.stdout
@@ -113,9 +113,9 @@ def test_a_case_that_is_named_is_shown_whatever_it_came_to(held: Project) -> Non
     ],
 )
 def test_what_is_not_there_is_told_with_what_is(
-    held: Project, arguments: tuple[str, ...], says: str
+    finished: Project, arguments: tuple[str, ...], says: str
 ) -> None:
-    outcome = held.run("show", *arguments)
+    outcome = finished.run("show", *arguments)
 
     assert outcome.exit_code == 2
     assert says in outcome.stderr

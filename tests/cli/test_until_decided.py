@@ -51,10 +51,10 @@ def test_clear_cases_are_decided_rightly_and_their_other_trials_are_saved(projec
     assert sides == {"always": "above", "mostly": "above", "never": "below", "seldom": "below"}
     assert found["always"] == ("above", 10)
     assert found["never"] == ("below", 3)
-    held, saved = len(outcome.data["cases"]), outcome.data["not_needed"]
-    assert held + len(saved) == 160
+    ran, saved = len(outcome.data["cases"]), outcome.data["not_needed"]
+    assert ran + len(saved) == 160
     # What the decisions took, and at most the trials that were running when one came.
-    assert held <= sum(trials for _, trials in found.values()) + 4 * 3
+    assert ran <= sum(trials for _, trials in found.values()) + 4 * 3
     assert outcome.data["not_run"] == []
     assert outcome.data["finished"] is True
     assert outcome.data["stopped"] is None
@@ -74,7 +74,7 @@ def test_clear_cases_are_decided_rightly_and_their_other_trials_are_saved(projec
         (["--until-decided", "--trials", "9", "--trials-from-turn", "2"], "does not go with"),
     ],
 )
-def test_a_wrong_use_is_refused_before_anything_is_held(
+def test_a_wrong_use_is_refused_before_anything_runs(
     project: Project, arguments: list[str], told: str
 ) -> None:
     project.write({"eval.yaml": "name: d\n", "a.yaml": PASS})

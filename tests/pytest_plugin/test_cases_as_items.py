@@ -230,9 +230,9 @@ import pytest
 def pytest_runtest_setup(item):
     # For the first item: room for the run's lock and journal, and not for an event loop.
     if resource.getrlimit(resource.RLIMIT_NOFILE) == ORDINARY and not SEEN:
-        held = [os.dup(0) for _ in range(20)]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 1, ORDINARY[1]))
-        for number in held[-4:]:
+        spare = [os.dup(0) for _ in range(20)]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(spare) + 1, ORDINARY[1]))
+        for number in spare[-4:]:
             os.close(number)
     else:
         resource.setrlimit(resource.RLIMIT_NOFILE, ORDINARY)
