@@ -13,7 +13,7 @@ from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey
 from skillup.schema.grade import BASELINE, Grade, TurnGrade
 from skillup.schema.result import Difference, Rate, Uplift
 from skillup.stats.exact import PassCounts, stratified
-from skillup.stats.paired import interval_of_mean, mean_difference
+from skillup.stats.paired import interval_of_mean, mean_difference, widened
 from skillup.stats.proportions import Interval, wilson
 
 
@@ -120,9 +120,7 @@ def uplift_interval(counts: Sequence[PassCounts]) -> Interval | None:
     """
     if not counts:
         return None
-    within = mean_difference(counts)
-    between = interval_of_mean(list(map(_difference, counts))) or within
-    low, high = min(within.low, between.low), max(within.high, between.high)
+    low, high = widened(mean_difference(counts), list(map(_difference, counts)))
     return Interval(max(-1.0, low), min(1.0, high))
 
 

@@ -228,9 +228,9 @@ def compare_runs(
     broke.
     """
     before, after = by_case(a.trials), by_case(b.trials)
-    standing = earlier or {}
-    before.update((key, own) for key, (_, own) in standing.items())
-    runs = {"A": a, "B": b, **{run.run_id: run for run, _ in standing.values()}}
+    stand_ins = earlier or {}
+    before.update((key, own) for key, (_, own) in stand_ins.items())
+    runs = {"A": a, "B": b, **{run.run_id: run for run, _ in stand_ins.values()}}
     decided = [name for name, run in runs.items() if run.until_decided]
     cases = changes(before, after, confidence, until_decided=bool(decided))
     counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
@@ -250,17 +250,17 @@ def compare_runs(
         scores=means(both, lambda tally: tally.score, confidence),
         cost=means(both, lambda tally: tally.cost_usd),
         duration=means(both, lambda tally: tally.duration_ms),
-        earlier={key: run.run_id for key, (run, _) in standing.items()},
-        notes=tuple(_notes([run.run_id for run, _ in standing.values()], decided)),
+        earlier={key: run.run_id for key, (run, _) in stand_ins.items()},
+        notes=tuple(_notes([run.run_id for run, _ in stand_ins.values()], decided)),
         edited=tuple(edited_cases(a, b)),
     )
 
 
-def _notes(stand_ins: Sequence[str], decided: Sequence[str]) -> Iterator[str]:
-    """`decided`: the runs with `--until-decided`."""
-    if stand_ins:
-        cases = "1 case" if len(stand_ins) == 1 else f"{len(stand_ins)} cases"
-        runs = ", ".join(dict.fromkeys(stand_ins))
+def _notes(ids: Sequence[str], decided: Sequence[str]) -> Iterator[str]:
+    """`ids`: the runs that stand in, for a case each; `decided`: those with `--until-decided`."""
+    if ids:
+        cases = "1 case" if len(ids) == 1 else f"{len(ids)} cases"
+        runs = ", ".join(dict.fromkeys(ids))
         yield f"{cases} without a verdict in A compared with {runs}"
     if decided:
         yield (

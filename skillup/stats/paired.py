@@ -65,7 +65,11 @@ def interval_over_cases(cases: Sequence[tuple[int, int]]) -> Interval | None:
     within = wilson(passed, trials)
     if trials == len(cases):
         return within
-    between = interval_of_mean([own / of for own, of in cases]) or within
-    return Interval(
-        max(0.0, min(within.low, between.low)), min(1.0, max(within.high, between.high))
-    )
+    low, high = widened(within, [own / of for own, of in cases])
+    return Interval(max(0.0, low), min(1.0, high))
+
+
+def widened(within: Interval, values: Sequence[float]) -> Interval:
+    """Each end the outer one of `within` and of the interval of the mean of `values`."""
+    between = interval_of_mean(values) or within
+    return Interval(min(within.low, between.low), max(within.high, between.high))
