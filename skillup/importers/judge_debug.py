@@ -101,6 +101,9 @@ def read_judge_input(
     if not isinstance(data, dict) or not isinstance(data.get("final_message"), str):
         hint = "it needs `final_message`, `judge` and the like, as skill-up's judge-debug files"
         raise UsageError(f"{path}: no judge input", hint=hint)
+    for key, kind in (("transcript", list | None), ("exit_code", int | None)):
+        if not isinstance(data.get(key), kind):
+            raise UsageError(f"{path}: `{key}` is {json.dumps(data[key])[:60]}")
     data |= folders
     turns = _turns(data)
     notes = _unknown_keys(data, path)
@@ -118,7 +121,7 @@ def read_judge_input(
         if mock_results is None:
             notes.append("it names no workspace: scripts and agents judge in an empty one")
     root = _skill_dir(data, path)
-    process = ProcessInfo(exit_code=data.get("exit_code", 0))
+    process = ProcessInfo(exit_code=data.get("exit_code") or 0)
     record = Record(
         run_id="judge-input",
         suite=root.name,

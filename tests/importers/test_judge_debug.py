@@ -118,7 +118,14 @@ def test_a_mistake_in_the_file_is_told(tmp_path: Path, more: dict[str, Any], tol
     assert told in str(refused.value.problems[0])
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"final_message": 1}'])
+WRONG = [
+    '{"final_message": 1}',
+    '{"final_message": "", "transcript": 3}',
+    '{"final_message": "", "exit_code": "1"}',
+]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", *WRONG])
 def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "input.json"
     path.write_text(text, encoding="utf-8")
