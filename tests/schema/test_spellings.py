@@ -1,4 +1,4 @@
-"""The neighbours' ``type:`` spelling of checks."""
+"""Checks as other tools spell them, arguments of tool checks, and prompts of judges."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from skillup.checks import describe, evaluate
 from skillup.schema.checks import Check
+from skillup.schema.judge import fill, unknown_variables, uses
 from tests.support.records import make_record
 
 ANSWER = make_record("  Hello (World)\n")
@@ -62,3 +63,28 @@ def test_what_stands_beside_the_type_is_kept() -> None:
 def test_what_has_no_counterpart_is_refused(check: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         Check.model_validate(check)
+
+
+def check(condition: Any) -> Check:
+    return Check.model_validate({"tool_called": {"kind": "shell", "args": {"command": condition}}})
+
+
+@pytest.mark.parametrize("condition", [{"match": "x"}, {"contain": "x"}, {"equal": 1}])
+def test_a_misspelt_condition_is_refused(condition: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        check(condition)
+
+
+@pytest.mark.parametrize("value", ["x", 3, None, ["a"], {"nested": {"a": 1}}, {}])
+def test_any_other_value_means_equality(value: Any) -> None:
+    assert check(value).spec.args["command"].equals == value
+
+
+def test_variables_are_told_from_what_only_looks_like_them() -> None:
+    assert unknown_variables("{{input}} {{ x }} {{x}} {{ 1+1 }} { {y} } {{}}") == ["x", "1+1", ""]
+    assert uses("{{ output }}", "output")
+    assert not uses("{output}", "output")
+
+
+def test_a_value_is_not_looked_at_again() -> None:
+    assert fill("{{input}} {{x}}", lambda name: "{{output}}") == "{{output}} {{x}}"
