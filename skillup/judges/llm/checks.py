@@ -335,9 +335,8 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
     notes: dict[int, Sequence[str]] = {}
 
     async def ask(number: int, exchanges: Sequence[Exchange], count: int) -> None:
-        # What was said, without what was done: the metric looks at messages.
-        said = ("user", "message", "answer")
-        kept = [replace(e, parts=tuple(p for p in e.parts if p.kind in said)) for e in exchanges]
+        talk = ("user", "message", "answer")  # the metric looks at messages alone
+        kept = [replace(e, parts=tuple(p for p in e.parts if p.kind in talk)) for e in exchanges]
         shown, judged = material(kept), exchanges[-count:]
         labels = ", ".join(exchange.label for exchange in judged)
         target = f"Judge the agent's {'answer' if count == 1 else 'answers'} of {labels}."

@@ -179,10 +179,10 @@ class JudgeColumn:
         }
 
     def trials(self) -> dict[JudgedItem, JudgeVerdict]:
-        return {item: said for item, said in self.verdicts.items() if said.kind == CASE}
+        return {item: one for item, one in self.verdicts.items() if one.kind == CASE}
 
     def failures(self) -> dict[JudgedItem, str]:
-        return {item: said.reason for item, said in self.read().items() if said.passed is None}
+        return {item: one.reason for item, one in self.read().items() if one.passed is None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +194,10 @@ class JudgePair:
 
 
 def pairs_of(columns: Collection[JudgeColumn]) -> list[JudgePair]:
-    said = [(one.name, one.read(), one.trials()) for one in columns]
+    judges = [(one.name, one.read(), one.trials()) for one in columns]
     return [
         JudgePair(one, other, agreement(read, other_read), agreement(trials, other_trials))
-        for (one, read, trials), (other, other_read, other_trials) in combinations(said, 2)
+        for (one, read, trials), (other, other_read, other_trials) in combinations(judges, 2)
     ]
 
 

@@ -126,12 +126,12 @@ class RawFiles:
         self, job: str, turn: int, follow_up: int = 0, attempt: int | None = None
     ) -> list[Link]:
         """The streams of a turn or follow-up; before a fork they are the forked trial's."""
-        wanted = (attempt or 0, turn, follow_up)
+        place = (attempt or 0, turn, follow_up)
         seen: set[str] = set()
         holder: str | None = job
         while holder is not None and holder not in seen:
             seen.add(holder)
-            found = self._links(holder, lambda name: _stream(name) == wanted)
+            found = self._links(holder, lambda name: _stream(name) == place)
             if found or attempt is not None:
                 return [{**link, "name": link["name"].rpartition("/")[2]} for link in found]
             fork = self._forks.get(holder)
