@@ -142,7 +142,8 @@ def _reliability(
 
 
 def _at_k(passed: int, trials: int) -> list[AtK]:
-    return [AtK(**one._asdict()) for one in at_each_k(passed, trials)]
+    found = at_each_k(passed, trials)
+    return [AtK(k=k, pass_at_k=some, pass_hat_k=every) for k, some, every in found]
 
 
 def _turn(number: int, verdicts: Sequence[Grade], suites: Mapping[str, Any]) -> TurnReliability:

@@ -8,7 +8,7 @@ from typing import Any
 
 from skillup.plan import Job
 from skillup.schema.grade import Grade
-from skillup.stats.sequential import ERROR_RATE, Side, side_of, wanted_pass_rate
+from skillup.stats.sequential import ERROR_RATE, Side, pass_rate_threshold, side_of
 
 
 @dataclass(slots=True)
@@ -109,4 +109,4 @@ def threshold_of(suite: str, run_info: Mapping[str, Any]) -> float:
     """The pass rate that the suite's cases are compared with, by what `run.json` says."""
     gates = ((run_info.get("suites") or {}).get(suite) or {}).get("gates") or {}
     given = (run_info.get("request") or {}).get("pass_rate")
-    return wanted_pass_rate(given, gates.get("min_pass_rate"))
+    return pass_rate_threshold(given, gates.get("min_pass_rate"))

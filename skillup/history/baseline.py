@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from skillup.errors import IndexTroubleError, UsageError
-from skillup.history.comparison import Comparison, compare_runs, unanswered
+from skillup.history.comparison import Comparison, cases_without_verdict, compare_runs
 from skillup.history.gates import confidence_of
 from skillup.history.index import all_runs, open_index
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, read_run
@@ -106,7 +106,7 @@ def compare_with_index(
     """`a` and `b`, as sure as `gates` ask; for cases without a verdict in `a` (not planned, not
     run, skipped), the index at `url`, if there is one, has that of a run before both.
     """
-    confidence, missing = confidence_of(gates), unanswered(a, b)
+    confidence, missing = confidence_of(gates), cases_without_verdict(a, b)
     try:  # two directories can be compared without an index
         runs = _newest_first(url) if missing and url else []
     except IndexTroubleError:

@@ -203,7 +203,7 @@ class Comparison:
         return [case for case in self.cases if case.change == change]
 
 
-def unanswered(run: RunOutcomes, later: RunOutcomes) -> set[CaseKey]:
+def cases_without_verdict(run: RunOutcomes, later: RunOutcomes) -> set[CaseKey]:
     """Cases without a verdict in `run`: for an error or its end, or as only `later` has them.
 
     A skip counts where `later` has a verdict: it may come from an error of the case that it depends

@@ -46,14 +46,8 @@ def wilson(passed: int, trials: int, confidence: float = 0.95) -> Interval:
     return Interval(low, high)
 
 
-class AtEachK(NamedTuple):
-    k: int
-    pass_at_k: float
-    pass_hat_k: float
-
-
-def at_each_k(passed: int, trials: int) -> Iterator[AtEachK]:
-    """pass@k and pass^k for each k up to `trials`: the chance that one of k passes, that all do.
+def at_each_k(passed: int, trials: int) -> Iterator[tuple[int, float, float]]:
+    """k, pass@k and pass^k for each k up to `trials`: the chance that one of k passes, that all do.
 
     They are the shares of all choices of k among the n trials, c of which passed, that have a
     pass in them, 1 - C(n-c, k)/C(n, k), or nothing but passes, C(c, k)/C(n, k). Both are unbiased,
@@ -69,7 +63,7 @@ def at_each_k(passed: int, trials: int) -> Iterator[AtEachK]:
         ways = ways * (trials - k + 1) // k
         failures_only = failures_only * (trials - passed - k + 1) // k
         passes_only = passes_only * (passed - k + 1) // k
-        yield AtEachK(k, 1 - failures_only / ways, passes_only / ways)
+        yield k, 1 - failures_only / ways, passes_only / ways
 
 
 # Student's t distribution: how much wider an interval must be because there are few values.

@@ -71,7 +71,7 @@ def evidence_above(passes: int, failures: int, threshold: float) -> float:
     return _AT_THE_EXTREME * extreme + (1 - _AT_THE_EXTREME) * uniform
 
 
-def wanted_pass_rate(given: float | None, gate: float | None) -> float:
+def pass_rate_threshold(given: float | None, gate: float | None) -> float:
     """The threshold of a suite's cases: `--pass-rate`, else the suite's gate, else a default.
 
     A gate of 0 or 1 is no threshold: no rate is below the one, or above the other.

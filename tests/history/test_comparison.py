@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.history.comparison import CaseChange, changes, compare_runs, unanswered
+from skillup.history.comparison import CaseChange, cases_without_verdict, changes, compare_runs
 from skillup.history.runs import by_case
 from tests.support.outcomes import a_key, a_run
 
@@ -141,7 +141,7 @@ def test_an_earlier_run_stands_in_for_what_an_error_kept_from_a_verdict() -> Non
     """Passed on Monday, an error on Tuesday, failed on Wednesday: it is newly failing."""
     monday, tuesday = a_run("monday", {"one": "p"}), a_run("tuesday", {"one": "e"})
     wednesday = a_run("wednesday", {"one": "f"})
-    assert unanswered(tuesday, wednesday) == {a_key("one")}
+    assert cases_without_verdict(tuesday, wednesday) == {a_key("one")}
     earlier = {key: (monday, own) for key, own in by_case(monday.trials).items()}
     comparison = compare_runs(tuesday, wednesday, 0.95, earlier)
     assert [case.change for case in comparison.cases] == ["newly_failing"]
@@ -152,7 +152,7 @@ def test_an_earlier_run_stands_in_for_a_skip_too() -> None:
     """What it depends on met an error on Tuesday: that hides no regression on Wednesday."""
     monday, tuesday = a_run("monday", {"one": "ppppp"}), a_run("tuesday", {"one": "sssss"})
     wednesday = a_run("wednesday", {"one": "fffff"})
-    assert unanswered(tuesday, wednesday) == {a_key("one")}
+    assert cases_without_verdict(tuesday, wednesday) == {a_key("one")}
     earlier = {key: (monday, own) for key, own in by_case(monday.trials).items()}
     comparison = compare_runs(tuesday, wednesday, 0.95, earlier)
     assert [(case.change, case.sure) for case in comparison.cases] == [("newly_failing", True)]
@@ -161,7 +161,7 @@ def test_an_earlier_run_stands_in_for_a_skip_too() -> None:
 def test_a_run_of_a_few_cases_in_between_hides_nothing() -> None:
     night, between = a_run("1", {"one": "p" * 9 + "f", "two": "p"}), a_run("2", {"two": "p"})
     after = a_run("3", {"one": "f" * 10, "two": "p", "new": "f"})
-    assert unanswered(between, after) == {a_key("one"), a_key("new")}
+    assert cases_without_verdict(between, after) == {a_key("one"), a_key("new")}
     earlier = {key: (night, own) for key, own in by_case(night.trials).items()}
     del earlier[a_key("two")]
     comparison = compare_runs(between, after, 0.95, earlier)

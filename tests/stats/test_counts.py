@@ -159,7 +159,7 @@ def test_wilson_gives_the_values_of_newcombes_table(
 def test_pass_at_k_and_pass_hat_k_count_the_choices_of_k_trials(passed: int) -> None:
     trials = [True] * passed + [False] * (5 - passed)
     told = list(at_each_k(passed, 5))
-    assert [one.k for one in told] == [1, 2, 3, 4, 5]
+    assert [one[0] for one in told] == [1, 2, 3, 4, 5]
     for k, pass_at_k, pass_hat_k in told:
         choices = list(combinations(trials, k))
         assert pass_at_k == pytest.approx(sum(map(any, choices)) / len(choices))

@@ -11,8 +11,8 @@ import pytest
 from skillup.stats.sequential import (
     decide,
     evidence_above,
+    pass_rate_threshold,
     side_of,
-    wanted_pass_rate,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -99,7 +99,7 @@ def test_a_threshold_that_is_no_rate_is_refused(threshold: float) -> None:
 def test_the_threshold_is_the_option_then_the_gate_then_a_default(
     given: float | None, gate: float | None, wanted: float
 ) -> None:
-    assert wanted_pass_rate(given, gate) == wanted
+    assert pass_rate_threshold(given, gate) == wanted
 
 
 def _documented_chances() -> list[list[str]]:
