@@ -147,7 +147,7 @@ def test_becomes(text: str, checks: list[dict[str, Any]]) -> None:
         ("{type: my-own-check}", "`my-own-check`: there is no counterpart"),
         ("{type: composite, graders: []}", "no counterpart"),
         ("{type: llm-rubric, value: [{id: a, score_ranges: {0: bad}}]}", "says nothing"),
-        ("{value: x}", "no counterpart"),
+        ("{value: x}", "an assertion without a type"),
         ("{type: contains}", "says nothing"),
         ("{type: token-usage, max_total: 5}", "says nothing"),
     ],

@@ -102,7 +102,8 @@ def _convert(node: SourceValue, background: Background) -> Checks:
             what = f"`{kind}`: a program with this tool's own input and output"
             node.drop(what, "left out: write it anew as a `script` check")
         else:
-            node.drop(f"`{kind}`: there is no counterpart")
+            what = f"`{kind}`" if kind else "an assertion without a type"
+            node.drop(f"{what}: there is no counterpart")
         return []
     convert, *parameters = _KINDS[kind]
     checks = convert(_Assertion(node, kind, background, negated), *parameters)
