@@ -89,6 +89,7 @@ class AnswerCache:
         self._shared = None if anew else shared
         self._anew = anew
         self._of_this_process: dict[str, StoredAnswer] = {}
+        self._failed: dict[str, Exception] = {}  # For those who wait for the same answer
         self._under_way: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def answer(
@@ -106,12 +107,21 @@ class AnswerCache:
         """
         key = key_of(asked)
         lock = self._under_way.setdefault(key, anyio.Lock())
+        waited = lock.locked()
         async with lock:
+            if waited and (failed := self._failed.get(key)) is not None:
+                raise failed
             stored = await anyio.to_thread.run_sync(self._read, key, share)
             value = read(stored) if stored is not None else None
             if stored is not None and value is not None:
                 return value, stored, True
-            stored = await ask()
+            self._failed.pop(key, None)
+            try:
+                stored = await ask()
+            except Exception as failure:
+                if lock.statistics().tasks_waiting:
+                    self._failed[key] = failure
+                raise
             # Without the question: thousands of them are too much to hold.
             self._of_this_process[key] = stored.model_copy(update={"asked": {}})
             for folder in (self._run, self._shared if share else None):

@@ -115,7 +115,9 @@ class Models:
         try:
             value, kept, cached = await self.answers.answer(asked, read, ask, share=share)
         except _NoAnswerError as failed:
-            return failed.answer
+            answer = failed.answer
+            failed.answer = replace(answer, cached=True)  # who waited for the same pays nothing
+            return answer
         return ModelAnswer(value, None, kept.usage, kept.cost_usd, kept.model, cached)
 
     async def _answer(self, question: ModelQuestion, suite_root: Path) -> ModelAnswer:
