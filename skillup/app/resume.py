@@ -21,7 +21,6 @@ from skillup.redaction.secrets import Secrets
 from skillup.reports.text import count, listed, listed_ids
 from skillup.schema.case import Case
 from skillup.store import RunDirectory
-from skillup.store.places import check_shape_of_run
 
 _FROM_NOW_ON = ("max_fail", "max_cost_usd", "max_tokens", "time_limit", "executor", "scheduler")
 _OR_AS_BEFORE = ("parallel", "rate_limit_wait", "no_judge_cache")
@@ -48,7 +47,6 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
         raise refused
     run_info = RunDirectory.open(resume).run_info()
     stored = request_from(run_info)
-    check_shape_of_run(run_info, resume / "run.json")
     if not {"run_id", "started_at"} <= set(run_info):
         hint = "start a new run instead"
         raise RunDirectoryError(f"{resume}: its run.json is damaged", hint=hint)

@@ -17,8 +17,6 @@ from skillup.reports.text import listed_ids, plain, shown_id
 from skillup.schema.grade import BASELINE
 from skillup.schema.record import Record
 from skillup.store import RunDirectory, trials
-from skillup.store.places import check_shape_of_run
-from skillup.store.run_directory import RUN_FILE
 
 
 @dataclass(slots=True)
@@ -75,7 +73,6 @@ def shown_trials(
     """
     run = RunDirectory.open(path)
     info = run.run_info()
-    check_shape_of_run(info, run.path / RUN_FILE)
     planned = list(info.get("jobs") or ())
     order = {job: place for place, job in enumerate(planned)}
     found = dict(trials.directories_with_records(run.path / "trials"))

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 from skillup.load.discover import workspace_root
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory, trials
-from skillup.store.places import HOME_DIRECTORY, check_shape_of_run
-from skillup.store.run_directory import RESULT_FILE, RUN_FILE
+from skillup.store.places import HOME_DIRECTORY
+from skillup.store.run_directory import RESULT_FILE
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN"]
 """A case's status; NOT_RUN: the run had planned the trial, and ended before it."""
@@ -100,7 +100,6 @@ def read_run(path: Path) -> RunOutcomes:
     """
     directory = RunDirectory.open(path)
     path, info = directory.path, directory.run_info()
-    check_shape_of_run(info, path / RUN_FILE)
     if (path / RESULT_FILE).exists():
         result = directory.read_result()
         grades, missing = result.cases, result.not_run

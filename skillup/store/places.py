@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from skillup.errors import RunDirectoryError
 from skillup.store.files import disk_errors
 
 HOME_DIRECTORY = ".skillup"
-START_ANEW = "start the run anew"
 
 
 def new_run_id() -> str:
@@ -131,7 +128,9 @@ class _RequestShape(BaseModel):
     paths: list[Any] | None = None
 
 
-class _RunShape(BaseModel):
+class RunShape(BaseModel):
+    """What must be as it is in ``run.json``, where it is there."""
+
     run_id: str = ""
     started_at: str = ""
     jobs: list[str] | None = None
@@ -141,11 +140,3 @@ class _RunShape(BaseModel):
     suites: dict[str, _SuiteShape] | None = None
     references: dict[str, dict[str, str | None]] | None = None
     request: _RequestShape | None = None
-
-
-def check_shape_of_run(info: Mapping[str, Any], file: Path) -> None:
-    """Raises RunDirectoryError, which names `file`, if `info` has another shape than run.json."""
-    try:
-        _RunShape.model_validate(info, strict=True)
-    except ValidationError:
-        raise RunDirectoryError(f"{file} is damaged", hint=START_ANEW) from None

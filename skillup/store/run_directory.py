@@ -41,7 +41,7 @@ from skillup.store.files import (
     write_atomic,
 )
 from skillup.store.journal import Journal, Mask, no_mask, read_journal, to_json
-from skillup.store.places import START_ANEW, directory_of_job
+from skillup.store.places import RunShape, directory_of_job
 from skillup.store.scratch import Scratch
 from skillup.store.trials import DamagedRecordError, TrialPlace
 from skillup.workspace.blobs import BlobStore
@@ -155,15 +155,14 @@ class RunDirectory:
             self._lock = None
 
     def run_info(self) -> dict[str, Any]:
-        """What ``run.json`` says."""
+        """What ``run.json`` says. Raises RunDirectoryError if that is damaged."""
         path = self.path / RUN_FILE
         try:
             with disk_errors("read", path):
-                value = json.loads(read_regular(path))
-        except (ValueError, RecursionError):
-            value = None
-        if not isinstance(value, dict):
-            raise RunDirectoryError(f"{path} is damaged", hint=START_ANEW)
+                value: dict[str, Any] = json.loads(read_regular(path))
+            RunShape.model_validate(value, strict=True)
+        except (ValueError, RecursionError):  # of which pydantic's is one
+            raise RunDirectoryError(f"{path} is damaged", hint="start the run anew") from None
         return value
 
     def write_run_info(self, run_info: Mapping[str, Any]) -> None:

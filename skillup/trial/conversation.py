@@ -117,15 +117,16 @@ class LiveConversation:
             or needs_simulator(self.case)
         ):
             return
-        backup, context = await self.session.backup(), self.session.context
-        if backup.files is None or backup.workspace is None or backup.fingerprint is None:
+        backup, session = await self.session.backup(), self.session
+        context = session.context
+        if backup.files is None or backup.workspace is None or session.fingerprint is None:
             return
         elapsed = max(0.0, time.monotonic() - self.began - self.waited)
         checkpoint = Checkpoint(
             record=self._so_far().model_copy(update={"judging": self.judging()}),
             variables=dict(self.variables),
-            messages=backup.messages,
-            session=backup.fingerprint,
+            messages=session.messages,
+            session=session.fingerprint,
             chosen_session_id=context.session_id,
             skills={
                 name: path.relative_to(context.workspace).as_posix()
@@ -257,9 +258,14 @@ class LiveConversation:
         The first whose own checks pass ends it; so does an error, which becomes the turn's. `sent`
         is the turn's first answer and its follow-ups so far, which this adds to.
         """
-        results = await self._results(checks, answer, sent)
-        if isinstance(results, TurnError):
-            return _with_error(answer, results), False
+        within = sent[0].model_copy(update={"follow_ups": list(sent[1:])})
+        results = await self._evaluate(
+            answer, lambda context: evaluate_checks(checks, context), within=within
+        )
+        what = "the check `{}`, on which a follow-up depends, could not be evaluated"
+        error = _first_error(results, what)  # then nobody knows what is next
+        if error is not None:
+            return _with_error(answer, error), False
         done: list[TurnRecord] = []
         passed = passes(results)
         for place, check in follow_ups(checks, results):
@@ -284,17 +290,6 @@ class LiveConversation:
                 passed = True
                 break
         return (answer.model_copy(update={"follow_ups": done}) if done else answer), passed
-
-    async def _results(
-        self, checks: Sequence[Check], answer: TurnRecord, sent: Sequence[TurnRecord]
-    ) -> Sequence[CheckResult] | TurnError:
-        """A level's results; an error where one cannot be evaluated: nobody knows what is next."""
-        within = sent[0].model_copy(update={"follow_ups": list(sent[1:])})
-        results = await self._evaluate(
-            answer, lambda context: evaluate_checks(checks, context), within=within
-        )
-        what = "the check `{}`, on which a follow-up depends, could not be evaluated"
-        return _first_error(results, what) or results
 
     async def _send(
         self, turn: Turn, text: str, number: int, stem: str, written: SimulatorMessage | None = None

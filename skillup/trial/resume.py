@@ -38,7 +38,15 @@ def request_digest(request: TrialRequest) -> str:
 async def resume_trial(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | str:
     """The trial, ready for its next turn; or why it must begin anew. Raises FullDiskError."""
     try:
-        problem = await anyio.to_thread.run_sync(_put_back, request, checkpoint)
+        if checkpoint.asked_sha256 != request_digest(request):
+            return "the case, its variables or the engine were changed since"
+        home, workspace = request.scratch / "home", request.scratch / "workspace"
+        if not home.is_dir() or home.is_symlink():
+            return "its scratch directory is gone"
+        files, signature = checkpoint.session_files, checkpoint.workspace_sha256
+        problem = await anyio.to_thread.run_sync(
+            put_back, home.resolve(), workspace, files, signature, checkpoint.session
+        )
         return problem if problem is not None else await _resume(request, checkpoint)
     except OSError as refused:
         refuse_full_disk(refused, request.scratch)
@@ -82,15 +90,3 @@ async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | 
         checkpoint.elapsed_ms,
         record.judging,
     )
-
-
-def _put_back(request: TrialRequest, checkpoint: Checkpoint) -> str | None:
-    """Why the trial cannot be gone on with; None: its home is as it was then, all else, too."""
-    if checkpoint.asked_sha256 != request_digest(request):
-        return "the case, its variables or the engine were changed since"
-    home = request.scratch / "home"
-    if not home.is_dir() or home.is_symlink():
-        return "its scratch directory is gone"
-    workspace, signature = request.scratch / "workspace", checkpoint.workspace_sha256
-    files, session = checkpoint.session_files, checkpoint.session
-    return put_back(home.resolve(), workspace, files, signature, session)

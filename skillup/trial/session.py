@@ -11,7 +11,7 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -56,10 +56,7 @@ class SessionBackup:
     files: dict[str, int] | None
     """Sizes of the session files; None: they could not be read."""
     workspace: str | None
-    snapshot: Snapshot
-    session: SessionRef | None
-    fingerprint: SessionFingerprint | None
-    messages: int
+    live: LiveSession
 
 
 @dataclass(slots=True)
@@ -155,9 +152,7 @@ class LiveSession:
                 workspace = await anyio.to_thread.run_sync(
                     workspace_signature, self.context.workspace
                 )
-            self._backup = SessionBackup(
-                files, workspace, self.snapshot, self.session, self.fingerprint, self.messages
-            )
+            self._backup = SessionBackup(files, workspace, replace(self))
         return self._backup
 
     async def restore(self, backup: SessionBackup) -> str | None:
@@ -170,13 +165,13 @@ class LiveSession:
             return "with `isolation: shared` the agent's session cannot be put back"
         if backup.files is None:
             return "the agent's session could not be looked at before the message"
-        home, workspace, known = self.context.home, self.context.workspace, backup.fingerprint
+        home, workspace, before = self.context.home, self.context.workspace, backup.live
         why = await anyio.to_thread.run_sync(
-            put_back, home, workspace, backup.files, backup.workspace, known
+            put_back, home, workspace, backup.files, backup.workspace, before.fingerprint
         )
         if why is None:
-            self.snapshot, self.session = backup.snapshot, backup.session
-            self.fingerprint, self.messages = backup.fingerprint, backup.messages
+            self.snapshot, self.session = before.snapshot, before.session
+            self.fingerprint, self.messages = before.fingerprint, before.messages
             self._backup = backup
         return why
 

@@ -14,11 +14,8 @@ from hypothesis import strategies as st
 
 from skillup.errors import RunDirectoryError
 from skillup.store import RunDirectory, default_run_path, new_run_id
-from skillup.store.places import (
-    check_shape_of_run,
-    directory_of_job,
-    job_of_directory,
-)
+from skillup.store.journal import no_mask
+from skillup.store.places import directory_of_job, job_of_directory
 from skillup.store.run_directory import take_lock
 from skillup.store.runs import runs_in, writer_of
 
@@ -68,10 +65,14 @@ def test_runs_are_in_the_order_of_their_start_and_what_is_no_run_is_left_out(
         *({"suites": {"a": {"cases": []}}}, {"references": {"a": {"b": 1}}}, {"request": "run"}),
     ],
 )
-def test_a_run_file_of_another_shape_is_damaged(damage: dict[str, object]) -> None:
-    check_shape_of_run({"jobs": ["a"], "suites": {"a": {"cases": {}}}, "more": 1}, Path("run.json"))
+def test_a_run_file_of_another_shape_is_damaged(tmp_path: Path, damage: dict[str, object]) -> None:
+    run = RunDirectory(tmp_path, None, no_mask)
+    info = {"jobs": ["a"], "suites": {"a": {"cases": {}}}, "more": 1}
+    (tmp_path / "run.json").write_text(json.dumps(info))
+    assert run.run_info() == info
+    (tmp_path / "run.json").write_text(json.dumps(damage))
     with pytest.raises(RunDirectoryError, match=r"run\.json is damaged"):
-        check_shape_of_run(damage, Path("run.json"))
+        run.run_info()
 
 
 @pytest.mark.parametrize(

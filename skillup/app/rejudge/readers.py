@@ -19,8 +19,6 @@ from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
-from skillup.store.places import check_shape_of_run
-from skillup.store.run_directory import RUN_FILE
 
 if TYPE_CHECKING:
     from skillup.app.rejudge.cases import EditedCase
@@ -148,8 +146,6 @@ def _run_info(source: RecordSource) -> Mapping[str, Any]:
     if source.run is None:
         return {}
     try:
-        info = RunDirectory.open(source.run).run_info()
-        check_shape_of_run(info, source.run / RUN_FILE)
+        return RunDirectory.open(source.run).run_info()
     except RunDirectoryError:
         return {}
-    return info

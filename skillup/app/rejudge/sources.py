@@ -21,7 +21,6 @@ from skillup.sessions.index import find_session, session_files, session_format, 
 from skillup.sessions.readers import detect_format
 from skillup.sessions.record import read_session, record_of_session
 from skillup.store import RunDirectory, trials
-from skillup.store.places import check_shape_of_run
 from skillup.store.run_directory import RUN_FILE
 from skillup.workspace.blobs import BlobStore
 
@@ -129,7 +128,7 @@ def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
 
 def _run(path: Path) -> RecordSource:
     run = RunDirectory.open(path)
-    check_shape_of_run(run.run_info(), path / RUN_FILE)
+    run.run_info()  # it is read later, too
     try:
         result = run.read_result()
         not_needed, stop = frozenset(result.not_needed), result.stopped

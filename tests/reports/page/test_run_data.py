@@ -99,8 +99,6 @@ def test_turns_that_are_over_are_there_and_the_one_under_way_is_named(
         ("result.json", "{"),
         ("result.json", '{"summary": 1, "not_needed": 5, "cases": null, "warnings": "x"}'),
         ("events.jsonl", '{"event":\nnull\n[]\n\x00'),
-        ("run.json", '{"jobs": "x", "suites": [], "profiles": 3}'),
-        ("run.json", '{"jobs": [1, {}, "a"], "suites": {"s": null, "t": {"cases": []}}}'),
         ("trials/case-0001/lab/with_skill/1/record.json", "{"),
         ("trials/case-0001/lab/with_skill/1/record.json", "[1]"),
         ("trials/case-0001/lab/with_skill/1/record.json", '{"schema_version": "skillup.record/9"}'),
