@@ -117,6 +117,8 @@ class _SuiteShape(BaseModel):
     path: str | None = None
     gates: dict[str, Any] | None = None
     cases: dict[str, Any] | None = None
+    titles: dict[str, str | None] | None = None
+    tags: dict[str, list[str]] | None = None
 
 
 class _ProfileShape(BaseModel):

@@ -62,6 +62,7 @@ def test_runs_are_in_the_order_of_their_start_and_what_is_no_run_is_left_out(
     "damage",
     [
         *({"jobs": "a"}, {"jobs": [1]}, {"run_id": 3}, {"suites": []}, {"suites": {"a": 1}}),
+        *({"suites": {"a": {"tags": {"x": "no list"}}}}, {"suites": {"a": {"titles": {"x": [1]}}}}),
         *({"suites": {"a": {"cases": []}}}, {"references": {"a": {"b": 1}}}, {"request": "run"}),
     ],
 )

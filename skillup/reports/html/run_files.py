@@ -29,26 +29,17 @@ class PlannedJob:
 
 
 def planned_jobs(info: Mapping[str, Any]) -> list[PlannedJob]:
-    """The jobs of `info` (`run.json`); what is missing there or damaged is left out."""
-    listed, about = info.get("jobs"), info.get("suites")
-    ids = [job for job in listed if isinstance(job, str)] if isinstance(listed, list) else []
-    suites = {
-        name: suite
-        for name, suite in (about.items() if isinstance(about, dict) else ())
-        if isinstance(suite, dict) and isinstance(suite.get("cases") or {}, dict)
-    }
+    """The jobs of `info` (`run.json`); what is missing there is left out."""
+    suites = info.get("suites") or {}
 
     def of_case(key: CaseKey, field: str) -> Any:
-        values = suites.get(key.suite, {}).get(field)
-        return values.get(key.case_id) if isinstance(values, dict) else None
+        return (suites.get(key.suite, {}).get(field) or {}).get(key.case_id)
 
     found = []
-    for n, job in enumerate(dict.fromkeys(ids), start=1):
+    for n, job in enumerate(info.get("jobs") or (), start=1):
         key, trial = planned_key(job, suites)
-        title, tags = of_case(key, "titles"), of_case(key, "tags")
-        texts = tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
-        title = title if isinstance(title, str) else None
-        found.append(PlannedJob(n, job, key, trial, title, texts))
+        tags = tuple(of_case(key, "tags") or ())
+        found.append(PlannedJob(n, job, key, trial, of_case(key, "titles"), tags))
     return found
 
 

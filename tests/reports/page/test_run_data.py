@@ -40,7 +40,7 @@ def _statuses(data: RunData) -> list[tuple[str, str]]:
 
 
 def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
-    about = {"titles": {"a": "Asks", "b": ["no text"]}, "tags": {"a": ["slow"], "b": "no list"}}
+    about = {"titles": {"a": "Asks"}, "tags": {"a": ["slow"]}}
     suites = {"s": {"cases": {"a": "a", "b": "b", "c": "c"}, **about}}
     with RunDirectory.create(tmp_path / "r", {**INFO, "suites": suites}) as run:
         data = RunData(run.path)
