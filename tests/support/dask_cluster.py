@@ -37,18 +37,12 @@ class DaskCluster:
         *,
         threads: int = 1,
         env: Mapping[str, str] | None = None,
-        port: int = 0,
-        within: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
-        """A worker that the scheduler knows of when this returns.
-
-        `port`: that of its address, 0: any; `within`: the command that runs its command.
-        """
+        """A worker that the scheduler knows of when this returns."""
         arguments = ["--name", name, "--nthreads", str(threads), "--no-nanny"]
         arguments += ["--local-directory", str(self.root / name)]
-        arguments += ["--worker-port", str(port)] if port else []
         command = ["worker", self.address, *arguments]
-        return self._start(name, command, _REGISTERED, env or {}, within)
+        return self._start(name, command, _REGISTERED, env or {})
 
     def log(self, name: str) -> str:
         """What the scheduler, or a worker, has logged."""
@@ -75,7 +69,6 @@ class DaskCluster:
         command: Sequence[str],
         ready: re.Pattern[str],
         env: Mapping[str, str],
-        within: Sequence[str] = (),
     ) -> subprocess.Popen[bytes]:
         kind, *arguments = command
         log = self.root / f"{name}.log"
@@ -86,7 +79,7 @@ class DaskCluster:
         program = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments, *host]
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*within, *program],
+                program,
                 cwd=self.root,  # else Python finds the skillup of this folder first
                 env=own,
                 stdin=subprocess.DEVNULL,
