@@ -222,7 +222,7 @@ _NAME = re.compile(
         [A-Z0-9_]*(SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)[A-Z0-9_]*
     )$ | (^|_)(API_?KEY|AUTH_TOKEN|OAUTH_TOKEN)(_|$)
     | [A-Z0-9](APIKEY|_PWD|TOKEN)$""",
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 # Under whatever name: what providers' keys, JSON Web Tokens and webhooks look like.
 _SHAPE = re.compile(
@@ -262,7 +262,7 @@ def credentials_of(
         elif (
             name in explicit
             or _SHAPE.fullmatch(value)
-            or (_NAME.search(name) and not _is_path(value))
+            or (_NAME.search(name.upper()) and not _is_path(value))
         ):
             found[name] = value
             # Such as DOCKER_AUTH_CONFIG: programs show its parts rather than the whole.
