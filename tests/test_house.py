@@ -15,9 +15,9 @@ VIEWER = PACKAGE / "reports" / "html" / "viewer"
 
 # Lines. The rebuilding is on its way to 38,000, 5,500, 40,000 and 4,000: each step lowers these.
 BUDGETS = {
-    "package": 43_300,
+    "package": 42_500,
     "viewer": 5_500,
-    "tests": 41_900,
+    "tests": 41_600,
     "docs": 4_000,
 }
 # Longer ones are two ideas.
