@@ -18,6 +18,8 @@ def pytest_configure() -> None:
     A shell without job control has such commands ignore SIGINT, and children inherit that. And no
     test fails because the machine has much to do.
     """
+    # Where bytecode is not kept, each process of the tests would compile all modules anew.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     settings.register_profile("unhurried", deadline=None)
     settings.load_profile("unhurried")
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
