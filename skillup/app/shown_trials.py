@@ -53,7 +53,9 @@ class ShownTrials:
 
             grade = trials.load_grade(directory / trials.GRADE_FILE)
             if grade is None and (directory / trials.GRADE_FILE).exists():
-                self.unreadable[job] = "its grade is damaged; `skillup judge` derives it anew"
+                self.unreadable[job] = (
+                    "its grade is damaged; `skillup run --resume` derives it anew"
+                )
             # Those before the attempt that counts, as far as they can be read.
             earlier: list[tuple[Path, Record]] = []
             for path in directory.glob("attempt-*.json*"):

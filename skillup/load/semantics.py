@@ -34,6 +34,7 @@ from skillup.schema.patterns import outside_suite
 from skillup.schema.suite import Suite, lead_of, needs_simulator, playing_model
 
 _MOST_FOLLOW_UPS = 5
+_READ_BY_MODEL = ("rubric", "similar", "expected_output", "relevance", "answer_quality")
 _MCP = ("mcp", "servers"), "MCP servers are not set up yet"
 Known = list[frozenset[str]]
 """The names that have a value once turn n has ended (0: before the first); last: once all have."""
@@ -58,6 +59,7 @@ def case_problems(
         for loc, text, names in _texts(path.case, first, known):
             found += _unknown_names(templates.written_in(text or ""), loc, names, path.document)
         found += _in_checks(path, known)
+        found += _without_model(path)
         found += _in_conversation(path, suite)
         if root is not None:
             found += _files_of_case(path, root)
@@ -71,6 +73,24 @@ def _renamed(document: Document, loc: Loc, name: str) -> Iterator[Problem]:
     if value is not None:
         message = f"`{loc[-1]}` is called `{name}` now"
         yield document.problem(loc, message, f"write `{name}`", "warning")
+
+
+def _without_model(path: LoadedCase) -> Iterator[Problem]:
+    """A warning at the first check that a model reads, where none is named."""
+    case = path.case
+    places: list[Loc] = [
+        (*loc, key)
+        for loc, check, _ in all_checks(case)
+        for key, _ in check.given()
+        if key in _READ_BY_MODEL
+    ]
+    places += [("expected_output",)] if case.expected_output is not None else []
+    for number, turn in enumerate(case.input.turns or ()):
+        places += [(*TURNS, number, "expected_output")] if turn.expected_output is not None else []
+    if places and case.judge_model is None:
+        message = f"`{places[0][-1]}` is read by a model, and none is named"
+        fix = "write `judge: {model: …}` in eval.yaml; or name one with --judge-model"
+        yield path.document.problem(places[0], message, fix, "warning")
 
 
 def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from skillup.schema.base import Model, optional
 
-GRADE_VERSION = "skillup.grade/1"
+GRADE_VERSION = "skillup.grade/2"
 
 BASELINE = "without_skill"
 """The variant that shows what the agent does by itself: its failures are none of the skill."""

@@ -21,7 +21,7 @@ from skillup.schema.base import Model, optional
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.grade import CheckResult, Judging
 
-RECORD_VERSION = "skillup.record/1"
+RECORD_VERSION = "skillup.record/2"
 ON_DISK = {"files": "changes"}
 """The context in which records are dumped that are to be stored: 30,000 files are listed once."""
 
@@ -380,7 +380,7 @@ def _as_list(turn: TurnRecord, before: Files) -> tuple[dict[str, Any], Files]:
 
 # What a trial needs to be gone on with in the middle of its conversation.
 
-CHECKPOINT_VERSION = "skillup.checkpoint/1"
+CHECKPOINT_VERSION = "skillup.checkpoint/2"
 
 
 class Checkpoint(Model):

@@ -11,7 +11,7 @@ from pydantic import Field
 from skillup.schema.base import Model, optional
 from skillup.schema.grade import Grade, Judging, Stop
 
-RESULT_VERSION = "skillup.result/1"
+RESULT_VERSION = "skillup.result/2"
 
 
 class Rate(Model):

@@ -97,9 +97,9 @@ def test_a_follow_up_stands_by_its_own_checks(told: Opened) -> None:
 def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened) -> None:
     told.open_case("gated")
     assert told.texts(".checks h4") == [
-        "Checks 2 of 2 failed",
+        "Checks 1 of 2 failed",
         "Checks not evaluated",
-        "Checks of the whole conversation 1 of 1 failed",
+        "Checks of the whole conversation not evaluated",
     ]
     assert "post-condition" in told.page.inner_text(".conversation-checks .check")
     assert told.page.locator(".show-evidence").count() == 0
@@ -133,7 +133,7 @@ def test_a_retried_trial_says_how_the_earlier_attempt_ended_and_shows_it(told: O
     notice = told.page.inner_text(".attempts")
     assert "This is attempt 2." in notice
     assert "Attempt 1 ended as ! error crash: " in notice
-    links = told.page.locator(".attempts a").evaluate_all("(all) => all.map((a) => a.href)")
+    links = told.page.locator(".facts a").evaluate_all("(all) => all.map((a) => a.href)")
     assert any(link.endswith("/attempt-1.json") for link in links)
     assert any(link.endswith("/raw.attempt-1/turn-02.stdout.jsonl") for link in links)
     assert told.page.locator(".attempt .turn").count() == 0

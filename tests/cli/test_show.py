@@ -178,7 +178,7 @@ def test_what_is_no_file_or_no_grade_is_said_and_the_rest_is_shown(tmp_path: Pat
     assert (shown.exit_code, shown.stderr) == (0, "")
     assert "no grade  crashes" in shown.stdout
     assert "PASS  fine" in shown.stdout
-    assert "its grade is damaged; `skillup judge` derives it anew" in shown.stdout
+    assert "its grade is damaged; `skillup run --resume` derives it anew" in shown.stdout
     assert "record.json: it is no regular file" in " ".join(shown.stdout.split())
 
 

@@ -78,7 +78,7 @@ def test_named_variables_and_several_environments_count() -> None:
     "word",
     [
         *("completed", "content", "status", "session_id", "passed", "events", "with_skill"),
-        *("skillup.record/1", "assistant", "tool_use", "item.completed", "prefix_sha256"),
+        *("skillup.record/2", "assistant", "tool_use", "item.completed", "prefix_sha256"),
         *("2026-11", "20261121", "2026-11-21T10:20:30Z", "10:20:30", "2.1.197", "123456"),
     ],
 )

@@ -141,11 +141,15 @@ def export(
     from skillup.store import RunDirectory
 
     directory = RunDirectory.open(run_path(run))
+    left = len(directory.run_info().get("jobs", []))
     for exported in export_run(directory, out or directory.path / "anthropic"):
+        left -= exported.graded + exported.others
         runs = "1 run" if exported.graded == 1 else f"{exported.graded} runs"
         rest = f", {exported.others} not graded (see the notes)" if exported.others else ""
         what = f"{exported.suite} on {exported.engine}: {runs}{rest}"
         sys.stderr.write(plain(f"{what} → {shown_path(exported.directory)}\n"))
+    if left > 0:
+        sys.stderr.write(f"left out, for want of a grade that can be read: {left} of its trials\n")
     return 0
 
 
