@@ -72,6 +72,9 @@ def test_messages_of_suite_and_test_become_system_history_and_prompt(convert: Co
         "prompt": "At the end.\n\nOff by one.",
     }
     assert first["expected_output"] == "Yes."
+    assert result.noted("tests[0].expected_output") == [
+        "a reference that the other tool only shows to its judges"
+    ]
     assert first["assertions"] == [
         {"contains": "own"},
         {"contains": "all", "case_sensitive": True},

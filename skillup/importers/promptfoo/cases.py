@@ -294,8 +294,14 @@ class CaseBuilder:
         if not given.prompt.strip():
             raise self.node.refuse("there is no user message in this test", "give it an input")
         case.system, case.history = given.system, given.history
-        expected = self._answer_text(self._expected())
-        turn = {"content": given.prompt, "expected_output": expected, "assertions": self._checks()}
+        reference, checks = self._expected(), self._checks()
+        expected = self._answer_text(reference)
+        if expected and checks and not self.suite.promptfoo:
+            reference.changed(
+                "a reference that the other tool only shows to its judges",
+                "here it is a check of its own: a judge compares the answer with it",
+            )
+        turn = {"content": given.prompt, "expected_output": expected, "assertions": checks}
         case.turns.append(turn)
         # Promptfoo's `_conversation` as a test writes it; a prompt that uses it has the agent's.
         past = self.scope.variables.get(_HISTORY, self.node.nothing)
