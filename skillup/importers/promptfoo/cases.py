@@ -313,7 +313,6 @@ class CaseBuilder:
             for role, key in _PAIRS
             if (text := pair.get(key).text())
         ]
-        checks = turn["assertions"]
         if took_place and checks and all("relevance" in check for check in checks):
             # That is what `conversation-relevance` looks at, in place of the answer.
             case.history, case.took_place = took_place, True
