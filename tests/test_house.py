@@ -17,7 +17,7 @@ VIEWER = PACKAGE / "reports" / "html" / "viewer"
 BUDGETS = {
     "package": 42_500,
     "viewer": 5_500,
-    "tests": 41_600,
+    "tests": 41_700,
     "docs": 4_000,
 }
 # Longer ones are two ideas.

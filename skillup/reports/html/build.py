@@ -139,6 +139,11 @@ def _fitting(shown: Sequence[int], pack: Pack, room: int) -> dict[int, bytes]:
     for limits in TIGHTER:
         if sum(map(len, found.values())) <= room:
             break
-        for n in [n for n, data in found.items() if len(data) > room // len(found)]:
-            found[n] = min(found[n], pack(n, limits), key=len)
+        most = room // len(found)
+        large = [n for n, data in found.items() if len(data) > most]
+        # A few of them tell whether these limits will do: to pack all takes seconds each time.
+        some = large[:: max(1, len(large) // 8)]
+        if limits == TIGHTER[-1] or sum(len(pack(n, limits)) for n in some) <= most * len(some):
+            for n in large:
+                found[n] = min(found[n], pack(n, limits), key=len)
     return found
