@@ -17,7 +17,7 @@ def main() -> None:
 
             sys.stdout.write(f"skillup {__version__}\n")
             sys.exit(0)
-        from skillup.cli.signals import leave_when_interrupted
+        from skillup.cli.entry import leave_when_interrupted, run_app
 
         leave_when_interrupted()
         # Modules, models and records have few circles: to look for them at the usual pace takes a
@@ -25,8 +25,6 @@ def main() -> None:
         gc.set_threshold(50_000, 20, 20)
         # Looking through all that is installed for plug-ins of pydantic takes as long again.
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
-        from skillup.cli.errors import run_app
-
         code = run_app(arguments)
     except KeyboardInterrupt:
         # In the moments in which nothing of ours looks after it.

@@ -1,14 +1,5 @@
 """The exceptions that skillup raises, all of them on purpose.
 
-    SkillupError                  anything a user can act on; exit code and hint ride along
-    ├── UsageError                the command line is wrong                          exit 2
-    ├── InvalidFilesError         files that do not validate; every problem listed   exit 2
-    ├── RunDirectoryError         a run directory cannot be read, written or resumed exit 2
-    ├── FullDiskError             a disk is full: the run ends, to be resumed       exit 3
-    ├── IndexTroubleError         the index of past runs cannot be read or written   exit 3
-    ├── OutputError               stdout cannot be written                           exit 3
-    └── InterruptedRunError       the user stopped the run; what finished is kept    exit 130
-
 What happens *inside* a conversation (an agent that crashes, a capture that misses, a judge that
 fails) is never an exception but data: :class:`skillup.schema.record.TurnError`.
 """

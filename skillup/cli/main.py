@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from skillup.cli.signals import raising
+from skillup.cli.entry import raising
 
 VERBS = {
     "run": "run.run",

@@ -45,7 +45,7 @@ _MEGABYTE = 1024 * 1024
 def validated(folder: Path) -> tuple[float, float]:
     """Seconds and peak megabytes of `skillup validate` in a process of its own."""
     program = (
-        "import resource, sys; from skillup.cli.errors import run_app; "
+        "import resource, sys; from skillup.cli.entry import run_app; "
         "code = run_app(sys.argv[1:]); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss); sys.exit(code)"
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from skillup.cli.errors import run_app
+from skillup.cli.entry import run_app
 from tests.support.project import GUARD_SECONDS, Project
 
 CASE = "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}"

@@ -31,8 +31,7 @@ main()
 
 IN_A_VERB = """
 import signal, sys, time
-from skillup.cli.errors import run_app
-from skillup.cli.signals import leave_when_interrupted
+from skillup.cli.entry import leave_when_interrupted, run_app
 from skillup.cli.main import VERBS
 
 def ctrl_c(*_):
@@ -73,10 +72,7 @@ def ended(program: str, argument: str, cwd: Path) -> tuple[int, str, str]:
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize(
-    "module",
-    ["skillup.cli.signals", "typer", "pydantic"],
-)
+@pytest.mark.parametrize("module", ["skillup.cli.entry", "typer", "pydantic"])
 def test_while_libraries_are_imported(module: str, tmp_path: Path) -> None:
     assert ended(AT_IMPORT, module, tmp_path) == (130, "", "interrupted\n")
 
@@ -106,7 +102,7 @@ def test_it_stays_ignored_where_whoever_started_it_had_it_ignored(tmp_path: Path
 
 
 def test_a_program_that_runs_the_command_within_itself_keeps_its_own_handling() -> None:
-    from skillup.cli.errors import run_app
+    from skillup.cli.entry import run_app
 
     before = signal.getsignal(signal.SIGINT)
     assert run_app(["--help"]) == 0

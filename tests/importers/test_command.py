@@ -9,7 +9,7 @@ import pytest
 import typer
 
 from skillup.cli.commands.suites import import_suite
-from skillup.cli.errors import run_app
+from skillup.cli.entry import run_app
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
 BLOCK = re.compile(r"^```text\n(.*?)^```", re.DOTALL | re.MULTILINE)

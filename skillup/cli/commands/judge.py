@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from skillup.cli import options as o
-from skillup.cli.errors import report
+from skillup.cli.entry import report
 from skillup.errors import SkillupError, UsageError
 
 if TYPE_CHECKING:

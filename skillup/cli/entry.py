@@ -1,0 +1,236 @@
+"""How the command begins and ends: exceptions as messages and exit codes, Ctrl-C, stdout.
+
+A :class:`SkillupError` says what to do and carries its code. Ctrl-C is 130, and never shows a
+traceback. Anything else is a defect of ours: exit 3, with a log that can be pasted into a report.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+from skillup.errors import ExitCode, InvalidFilesError, OutputError, SkillupError, UsageError
+
+
+def run_app(arguments: Sequence[str]) -> int:
+    """Run the command line; the exit code."""
+    with _standard_output():
+        code = _run(arguments)
+        try:
+            sys.stdout.flush()
+        except OutputError as error:
+            code = report(error)
+        sys.stderr.flush()
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
+    try:
+        Path.cwd()
+    except OSError:  # it was deleted; hardly anything of Python's works in it
+        return report(
+            UsageError("the current directory is not there any more", hint="go to another: cd")
+        )
+    import typer
+
+    from skillup.cli.main import app_for
+
+    # Some versions of Typer bring a Click of their own; both have this class, by this name.
+    usage_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+    try:
+        code = app_for(arguments)(list(arguments), standalone_mode=False)
+    except typer.Exit as leave:
+        return leave.exit_code
+    except typer.Abort:
+        return ExitCode.INTERRUPTED
+    except SkillupError as error:
+        return report(error)
+    except BaseException as defect:  # noqa: BLE001 - nothing may escape as a traceback
+        if _is_interrupt(defect):
+            _say("interrupted")
+            return ExitCode.INTERRUPTED
+        if isinstance(defect, usage_error):
+            wrong: Any = defect
+            message, context = wrong.format_message().strip(), getattr(defect, "ctx", None)
+            if type(defect).__name__ == "NoArgsIsHelpError" or not message:
+                wrong.show()
+                return ExitCode.USAGE
+            hint = f"`{context.command_path} --help` shows what it takes" if context else None
+            return report(UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint))
+        known = _of_the_system(defect)
+        if known is not None:
+            return report(known)
+        _report_defect(defect)
+        return ExitCode.ERROR
+    return code if isinstance(code, int) else ExitCode.PASSED
+
+
+def report(error: SkillupError) -> int:
+    """Say what is wrong; the exit code."""
+    if isinstance(error, InvalidFilesError):
+        from skillup.reports.terminal.listing import problem_line
+
+        _say("\n".join([*map(problem_line, error.problems), error.message]))
+    else:
+        _say(f"error: {error.message}")
+    if error.hint:
+        _say(f"  hint: {error.hint}")
+    return error.exit_code
+
+
+def _say(text: str) -> None:
+    from skillup.reports.text import plain
+
+    # Names of files and of cases may be in it, and anything may be in those.
+    sys.stderr.write(plain(text) + "\n")
+
+
+def _of_the_system(defect: BaseException) -> SkillupError | None:
+    """What the machine or the command line is to blame for, wherever it came up; None: we are."""
+    if isinstance(defect, BaseExceptionGroup):
+        return next(filter(None, map(_of_the_system, defect.exceptions)), None)
+    if not isinstance(defect, OSError):
+        return None
+    if defect.errno == errno.ENAMETOOLONG:
+        name = str(defect.filename)
+        shown = name if len(name) < 100 else f"{name[:60]}… ({len(name)} characters)"
+        return UsageError(f"{shown}: the name is too long for this system")
+    if defect.errno in (errno.EMFILE, errno.ENFILE):
+        hint = "raise `ulimit -n`, or run fewer trials at once (-j)"
+        return SkillupError("more files have to be open than are allowed", hint=hint)
+    return None
+
+
+def _report_defect(defect: BaseException) -> None:
+    """A traceback goes into a file, not onto the screen; secrets go nowhere."""
+    import platform
+    import tempfile
+    import traceback
+
+    from skillup import __version__
+    from skillup.redaction.secrets import Secrets
+
+    mask = Secrets.from_environment(os.environ).mask
+    text = "".join(traceback.format_exception(defect))
+    versions = f"skillup {__version__}, Python {platform.python_version()}, {platform.platform()}"
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="skillup-error-", suffix=".log", delete=False, encoding="utf-8"
+    ) as log:
+        log.write(mask(f"{versions}\narguments: {sys.argv[1:]}\n\n{text}"))
+    _say(mask(f"error: skillup itself failed: {type(defect).__name__}: {defect}"))
+    _say(f"  hint: this is a defect of ours; please report it with {log.name}")
+
+
+# While a verb is at work, Ctrl-C is a KeyboardInterrupt, so that what was begun is cleaned up.
+# Before (libraries are being imported, some of which would make another error of it) and afterwards
+# there is nothing to clean up: skillup leaves at once.
+
+
+class Interrupted(BaseException):
+    """A KeyboardInterrupt that a verb ended with; of one itself Typer would make an exit code."""
+
+
+def leave_when_interrupted() -> None:
+    """From now on Ctrl-C ends the process with 130; not where it is ignored (`nohup`)."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def _leave(*_: object) -> None:
+    os.write(2, b"interrupted\n")  # sys.stderr may be in the middle of something
+    os._exit(ExitCode.INTERRUPTED)
+
+
+@contextmanager
+def raising() -> Iterator[None]:
+    """Within, Ctrl-C is a KeyboardInterrupt, and outside then an :class:`Interrupted`.
+
+    Where :func:`leave_when_interrupted` was not called, signals are left as they are.
+    """
+    ours = signal.getsignal(signal.SIGINT) is _leave
+    try:
+        if ours:
+            # This one, as it is what event loops look for.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+    except KeyboardInterrupt as error:
+        raise Interrupted from error
+    finally:
+        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, _leave)
+
+
+def _is_interrupt(error: BaseException | None) -> bool:
+    """Whether a KeyboardInterrupt is it, in it, or what led to it."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        if isinstance(error, BaseExceptionGroup) and any(map(_is_interrupt, error.exceptions)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+# What becomes of stdout and stderr is no reason for another exit code. A reader that goes away
+# (`| head`) ends nothing: the rest is dropped. A stdout that cannot be written otherwise (a full
+# disk below `> night.txt`) is for the user to mend, and says so; an OSError alone would not tell it
+# from a file of the run. Nobody has to listen to stderr: what it cannot take is dropped.
+
+
+class _Output(io.FileIO):
+    """The lowest layer, so that whatever is written passes here: text, or bytes."""
+
+    required = True
+    """Whether a write that fails, though somebody reads, is an error."""
+    _gone = False
+
+    def write(self, data: Any, /) -> int:
+        """All of `data` counts as written once the reader has gone. Raises OutputError, once."""
+        if self._gone:
+            return len(data)
+        try:
+            written: int | None = super().write(data)
+            if written is None:  # it was made non-blocking, and takes no more just now
+                raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        except OSError as error:
+            self._gone = True
+            if self.required and not isinstance(error, BrokenPipeError):
+                raise OutputError(f"cannot write to stdout: {error.strerror or error}") from error
+            return len(data)
+        return written
+
+
+@contextmanager
+def _standard_output() -> Iterator[None]:
+    """Within, stdout and stderr are :class:`_Output`, if they are streams of the system's."""
+    usual = sys.stdout, sys.stderr
+    sys.stdout = _wrapped(sys.stdout, sys.__stdout__, required=True)
+    sys.stderr = _wrapped(sys.stderr, sys.__stderr__, required=False)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = usual
+
+
+def _wrapped(usual: TextIO | None, systems: TextIO | None, *, required: bool) -> TextIO:
+    """`usual` with :class:`_Output` below it; the null device where there is none (`2>&-`)."""
+    if usual is None:
+        return open(os.devnull, "w")  # noqa: PTH123 - for good
+    if usual is not systems or not isinstance(usual, io.TextIOWrapper):
+        return usual
+    raw = _Output(usual.fileno(), "w", closefd=False)
+    raw.required = required
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=usual.encoding,
+        errors="backslashreplace",  # where it has no such characters
+        line_buffering=usual.line_buffering,
+        write_through=usual.write_through,
+    )
