@@ -25,12 +25,25 @@ from skillup.engines.base import (
     TrialContext,
     TurnRequest,
 )
-from skillup.engines.environment import EngineHome, clean_variables, trial_environment
-from skillup.engines.events import EventParser
-from skillup.engines.failures import Failure, KindsByText, kind_of_text, shortened, turn_error
-from skillup.engines.login import Login, find_login, login_secrets, renewed_once
-from skillup.engines.session_entries import SessionFormat
+from skillup.engines.environment import (
+    EngineHome,
+    Login,
+    clean_variables,
+    find_login,
+    login_secrets,
+    renewed_once,
+    trial_environment,
+)
+from skillup.engines.events import (
+    EventParser,
+    Failure,
+    KindsByText,
+    kind_of_text,
+    shortened,
+    turn_error,
+)
 from skillup.engines.session_files import (
+    SessionFormat,
     VersionRange,
     loss_of,
     missing_message,

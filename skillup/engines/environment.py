@@ -1,17 +1,26 @@
-"""The environment that an agent gets: its own home under ``clean``, the user's under ``shared``."""
+"""The environment and login of an agent: a trial's own under ``clean``, else the user's."""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
+
 from skillup.engines.base import TrialContext
-from skillup.engines.events import words
+from skillup.engines.events import as_dict, words
+from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
+from skillup.schema.profile import Profile
 
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = words("""
@@ -102,3 +111,152 @@ def write_private(path: Path, chunks: Iterable[bytes]) -> None:
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+# Both CLIs renew a login from five minutes before its expiry on; one minute more for our clocks.
+_RENEWED_BEFORE_SECONDS = 360.0
+_LOCK_PAUSE_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """`variable` is the user's name for the key, `value` its value; both None: the login file."""
+
+    variable: str | None = None
+    value: str | None = None
+    missing: str | None = None
+    """What is wrong: the profile names a variable that is not set."""
+
+
+def find_login(profile: Profile, variables: Mapping[str, str], own: Sequence[str]) -> Login:
+    """The key that the profile names, else the first of the CLI's `own` variables that is set."""
+    named = profile.api_key_env
+    if named is not None and not variables.get(named):
+        what = f"the variable {named}, which the profile names in `api_key_env`, is not set"
+        return Login(missing=what)
+    for name in (named,) if named is not None else own:
+        if variables.get(name):
+            return Login(name, variables[name])
+    return Login()
+
+
+def login_secrets(login: Path | None) -> dict[str, str]:
+    """The long texts of a login file, by a name of their own: tokens that must not be written."""
+    if login is None:
+        return {}
+    try:
+        texts = json_texts(login.read_text("utf-8").strip())
+    except (OSError, ValueError):
+        return {}
+    return {f"{login.name}.{number}": text for number, text in enumerate(texts)}
+
+
+@asynccontextmanager
+async def renewed_once(
+    trial: TrialContext,
+    home: EngineHome | None,
+    env: Mapping[str, str],
+    turn_seconds: float,
+    by_file: bool,
+) -> AsyncIterator[Callable[[Secrets], None]]:
+    """A turn whose CLI may be logged in `by_file`, which it renews shortly before it expires.
+
+    What it renews with may be used only once, and all trials have copies of one login. So a turn in
+    which that may happen is begun by one process at a time; the others wait until the new login is
+    in the user's own file, and take that. Call what this yields at signs of life of the CLI, with
+    the secrets of the turn: they and those of the run learn the new login.
+    """
+    theirs = home.login_of(trial.environment) if home is not None and by_file else None
+    if home is None or theirs is None:
+        yield lambda _: None
+        return
+    login = _SharedLogin(home, theirs.resolve(), home.of(env) / home.login_file, trial.secrets)
+    with ExitStack() as at_end:
+        at_end.callback(login.unlock)
+        await anyio.to_thread.run_sync(login.take)
+        if login.due_within(turn_seconds):
+            await login.lock()
+            await anyio.to_thread.run_sync(login.take)
+            if not login.due_within(turn_seconds):
+                login.unlock()
+        at_end.callback(login.give_back, NO_SECRETS)
+        yield login.give_back
+
+
+class _SharedLogin:
+    """The user's login file and a trial's copy of it; with `isolation: shared` they are one."""
+
+    def __init__(self, home: EngineHome, theirs: Path, own: Path, secrets: Secrets) -> None:
+        self._home, self._theirs, self._own, self._secrets = home, theirs, own, secrets
+        self._lock: int | None = None
+        self._taken = b""
+        self._stamp: object = None
+
+    def take(self) -> None:
+        """Renews the copy, if the user's file has been renewed."""
+        self._taken = _read(self._theirs)
+        due = self._due(self._taken) or 0
+        if self._own.resolve() != self._theirs and due > (self._due(_read(self._own)) or 0):
+            write_private(self._own, [self._taken])
+            self._secrets.learn(login_secrets(self._own))
+        self._stamp = self._stamp_now()
+
+    def give_back(self, secrets: Secrets) -> None:
+        """Renews the user's file, if the copy has been; nobody needs to wait any more then.
+
+        Not if somebody has changed it since: with another account, perhaps.
+        """
+        stamp = self._stamp_now()
+        if stamp == self._stamp:
+            return
+        new = _read(self._own)
+        before = self._due(self._taken)
+        if before is None or before >= (self._due(new) or 0):
+            return  # not written whole yet, or a login that is used up
+        self._stamp = stamp
+        for masking in (secrets, self._secrets):
+            masking.learn(login_secrets(self._own))
+        if self._own.resolve() != self._theirs and _read(self._theirs) == self._taken:
+            with suppress(OSError):  # the user's file may be read-only: the trial has its own
+                write_private(self._theirs, [new])
+        self.unlock()
+
+    def due_within(self, seconds: float) -> bool:
+        due = self._due(self._taken)
+        return due is not None and due - time.time() < seconds + _RENEWED_BEFORE_SECONDS
+
+    async def lock(self) -> None:
+        """Waits for the lock, in this process or another; goes on where there can be none."""
+        path = self._theirs.with_name(f"{self._theirs.name}.skillup-lock")
+        with suppress(OSError):
+            self._lock = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+            while True:
+                with suppress(BlockingIOError):
+                    return fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                await anyio.sleep(_LOCK_PAUSE_SECONDS)
+
+    def unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _due(self, login: bytes) -> float | None:
+        """When the CLI will renew a login file of this content."""
+        try:
+            return self._home.expiry(as_dict(json.loads(login)))
+        except (ValueError, RecursionError):
+            return None
+
+    def _stamp_now(self) -> object:
+        try:
+            status = self._own.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""

@@ -12,8 +12,8 @@ from pathlib import Path
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import Engine
 from skillup.engines.cli_runner import CliEngine
-from skillup.engines.login import login_secrets
-from skillup.engines.session_entries import SessionFormat
+from skillup.engines.environment import login_secrets
+from skillup.engines.session_files import SessionFormat
 from skillup.errors import UsageError
 
 

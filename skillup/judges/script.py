@@ -28,7 +28,7 @@ import anyio.to_thread
 from pydantic import AliasChoices, BaseModel, Field, StrictBool, ValidationError, model_validator
 
 from skillup.engines.environment import clean_variables
-from skillup.engines.failures import shortened
+from skillup.engines.events import shortened
 from skillup.judges.answers import DoubtfulJsonError, bare, strict_json
 from skillup.judges.artifacts import (
     CannotJudgeError,

@@ -9,7 +9,6 @@ Whatever happens to a process is data in its outcome.
 
 from __future__ import annotations
 
-from skillup.process.cleanup import end_leftovers, kill_running, process_register
 from skillup.process.spawn import (
     CompletedOutput,
     OnLine,
@@ -17,7 +16,14 @@ from skillup.process.spawn import (
     ProcessRequest,
 )
 from skillup.process.supervise import run_process, run_quiet
-from skillup.process.tree import TRIAL_VARIABLE, ProcessRow, new_marker
+from skillup.process.tree import (
+    TRIAL_VARIABLE,
+    ProcessRow,
+    end_leftovers,
+    kill_running,
+    new_marker,
+    process_register,
+)
 
 __all__ = [
     "TRIAL_VARIABLE",

@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from skillup.sessions.index import (
+    SessionTranscript,
+    detect_format,
     newest_heads,
     session_files,
     session_homes,
 )
-from skillup.sessions.readers import SessionTranscript, detect_format
 
 _PER_PROJECT = 100
 

@@ -14,8 +14,8 @@ import anyio
 import pytest
 
 from skillup.engines.base import SessionForker
-from skillup.engines.claude_code.session import CLOSING, OPENING
-from skillup.sessions.readers import SessionTranscript
+from skillup.engines.claude_code.engine import CLOSING, OPENING
+from skillup.sessions.index import SessionTranscript
 from tests.e2e.conftest import Begin, Serve
 from tests.support.engine_turns import Conversation, calls, error_kind
 from tests.support.lab_engines import file_of, state_of

@@ -13,16 +13,16 @@ import pytest
 
 from skillup.checks.tools import PORTABLE_ARGUMENTS, argument
 from skillup.engines.base import SessionRef
-from skillup.engines.claude_code.engine import ClaudeCode
-from skillup.engines.claude_code.events import take_block
-from skillup.engines.claude_code.session import (
+from skillup.engines.claude_code.engine import (
     CLOSING,
     OPENING,
+    ClaudeCode,
     history_session,
     is_user_message,
     own_call,
     project_folder,
 )
+from skillup.engines.claude_code.events import take_block
 from skillup.engines.created_sessions import UnwritableError, with_own_ids
 from skillup.engines.events import Transcript
 from skillup.engines.session_files import json_line

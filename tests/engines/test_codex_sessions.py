@@ -13,19 +13,24 @@ import anyio
 import pytest
 
 from skillup.engines.base import SessionRef, TrialContext
-from skillup.engines.codex.engine import Codex
-from skillup.engines.codex.rollout import (
+from skillup.engines.codex.engine import (
+    Codex,
     broken_sandbox,
     own_call,
     read_part,
     rollout_rows,
     with_refused,
 )
-from skillup.engines.codex.transcript import CodexTranscript
+from skillup.engines.codex.events import CodexTranscript
 from skillup.engines.created_sessions import UnwritableError, with_own_ids
 from skillup.engines.events import Transcript
-from skillup.engines.session_entries import EntryLog, SessionEntry
-from skillup.engines.session_files import json_line, loss_of, missing_message
+from skillup.engines.session_files import (
+    EntryLog,
+    SessionEntry,
+    json_line,
+    loss_of,
+    missing_message,
+)
 from skillup.schema.check_specs import ToolKind
 from skillup.schema.profile import Profile
 from skillup.schema.record import HistoryItem

@@ -13,9 +13,8 @@ import pytest
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import SessionResumer
 from skillup.engines.cli_runner import cost_usd
-from skillup.engines.environment import EngineHome, trial_environment
-from skillup.engines.failures import parse_retry_after, turn_error
-from skillup.engines.login import login_secrets
+from skillup.engines.environment import EngineHome, login_secrets, trial_environment
+from skillup.engines.events import parse_retry_after, turn_error
 from skillup.engines.registry import get_engine, remove_logins
 from skillup.errors import UsageError
 from skillup.schema.profile import Price, Profile

@@ -20,7 +20,7 @@ import pytest
 
 from skillup.engines.base import Engine, EngineTurn, TurnRequest
 from skillup.engines.claude_code.engine import HOME, ClaudeCode
-from skillup.engines.login import renewed_once
+from skillup.engines.environment import renewed_once
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from tests.support.engine_turns import error_kind, make_trial

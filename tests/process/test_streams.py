@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillup.process import ProcessRequest
-from skillup.process.streams import OutputStream
+from skillup.process.supervise import OutputStream
 
 
 def stream(path: Path | None = None, **options: Any) -> OutputStream:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from skillup.engines.session_entries import SessionEntry, SessionSummary
+from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.reports.terminal.listing import foot_lines, head_lines, print_entries
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
 

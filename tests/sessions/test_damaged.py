@@ -12,8 +12,7 @@ import pytest
 from rich.console import Console
 
 from skillup.engines.claude_code.engine import ClaudeCode
-from skillup.engines.codex.engine import Codex
-from skillup.engines.codex.rollout import read_part
+from skillup.engines.codex.engine import Codex, read_part
 from skillup.engines.created_sessions import UnwritableError, WritingCliEngine
 from skillup.engines.session_files import loss_of, missing_message
 from skillup.errors import UsageError
@@ -28,7 +27,7 @@ from skillup.reports.terminal.listing import (
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.sessions.case import case_of_session, suite_text
-from skillup.sessions.readers import SessionTranscript, detect_format, read_head
+from skillup.sessions.index import SessionTranscript, detect_format, read_head
 from skillup.sessions.record import read_session, record_of_session
 from tests.support.damaged import damaged_lines
 from tests.support.engine_turns import make_trial

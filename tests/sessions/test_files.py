@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from skillup.engines.claude_code.events import ClaudeEvents
 from skillup.engines.codex.events import CodexEvents
-from skillup.sessions.readers import SessionTranscript, detect_format, read_head
+from skillup.sessions.index import SessionTranscript, detect_format, read_head
 from tests.support.session_files import (
     claude_row,
     codex_meta,

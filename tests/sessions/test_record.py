@@ -12,7 +12,7 @@ from skillup.judges import grade_record
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
-from skillup.sessions.readers import detect_format
+from skillup.sessions.index import detect_format
 from skillup.sessions.record import read_session, record_of_session
 from tests.support.session_files import (
     claude_row,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from skillup.sessions.readers import SessionTranscript
-from skillup.sessions.turns import SessionTurns, turns_of
+from skillup.sessions.index import SessionTranscript
+from skillup.sessions.record import SessionTurns, turns_of
 from tests.support.session_files import (
     claude_row,
     codex_meta,

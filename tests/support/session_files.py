@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from skillup.engines.registry import session_formats
-from skillup.engines.session_entries import SessionEntry, SessionFormat, SessionSummary
-from skillup.sessions.readers import SessionTranscript, detect_format
+from skillup.engines.session_files import SessionEntry, SessionFormat, SessionSummary
+from skillup.sessions.index import SessionTranscript, detect_format
 
 TIME = "2026-01-01T00:00:00.000Z"
 

@@ -17,8 +17,13 @@ from skillup.importers.judge_debug import is_judge_input, read_judge_input
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.record import FileState, Record
-from skillup.sessions.index import find_session, session_files, session_format, session_homes
-from skillup.sessions.readers import detect_format
+from skillup.sessions.index import (
+    detect_format,
+    find_session,
+    session_files,
+    session_format,
+    session_homes,
+)
 from skillup.sessions.record import read_session, record_of_session
 from skillup.store import RunDirectory, trials
 from skillup.store.run_directory import RUN_FILE

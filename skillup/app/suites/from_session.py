@@ -11,8 +11,7 @@ from skillup.importers.write import slug, write_files
 from skillup.load.discover import SUITE_FILE, suite_root
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import count, listed, one_line
-from skillup.sessions.case import case_of_session, suite_text
-from skillup.sessions.fixture import copy_workspace
+from skillup.sessions.case import case_of_session, copy_workspace, suite_text
 from skillup.sessions.index import find_session, session_files, session_format, session_homes
 from skillup.sessions.record import read_session
 

@@ -72,8 +72,14 @@ def show_session(
         print_entries,
         session_json,
     )
-    from skillup.sessions.index import find_session, session_files, session_format, session_homes
-    from skillup.sessions.readers import SessionTranscript, read_head
+    from skillup.sessions.index import (
+        SessionTranscript,
+        find_session,
+        read_head,
+        session_files,
+        session_format,
+        session_homes,
+    )
 
     path = find_session(session, session_files(session_homes(os.environ)))
     format_ = session_format(path)

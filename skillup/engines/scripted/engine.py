@@ -20,9 +20,8 @@ from skillup.engines.created_sessions import (
     UnwritableError,
     WritingCliEngine,
 )
-from skillup.engines.events import EventParser, Status, as_dict, as_text
-from skillup.engines.failures import Failure
-from skillup.engines.login import Login
+from skillup.engines.environment import Login
+from skillup.engines.events import EventParser, Failure, Status, as_dict, as_text
 from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent import __file__ as _agent_package
 from skillup.engines.session_files import VersionRange, json_line, rows_of

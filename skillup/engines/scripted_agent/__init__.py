@@ -27,7 +27,7 @@ An error's ``kind`` is one of ``auth``, ``rate_limit``, ``quota``, ``overloaded`
 
 **Exit codes**: 0 answered; 1 the result is an error; 2 wrong arguments or script file; 130 SIGINT.
 
-**Sessions** are kept in ``HOME/sessions/ID.jsonl`` (:mod:`.script`), which only ever grows, and
+**Sessions** are kept in ``HOME/sessions/ID.jsonl``, which only ever grows, and
 is synced before the result is printed.
 """
 

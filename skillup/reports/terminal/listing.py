@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from skillup.engines.session_entries import SessionEntry, SessionSummary
+from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.errors import Problem
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.reports.terminal.conversation import ConversationStream
