@@ -7,8 +7,7 @@ from typing import Any
 
 from skillup.errors import UsageError
 from skillup.importers import files
-from skillup.importers.source import SourceFile
-from skillup.importers.values import SourceValue
+from skillup.importers.source import SourceFile, SourceValue
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
 _SKILL_FILE = "SKILL.md"

@@ -6,16 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers import anthropic, langfuse, vibecheck
-from skillup.importers.detect import Format, detect
 from skillup.importers.promptfoo import suite
 from skillup.importers.source import Note, SourceFile, open_sources
 from skillup.importers.write import SuiteDraft, lay_out, slug, unique_name, write_files
 from skillup.load.suites import load_paths
 from skillup.load.trust import ALLOW
 
+Format = Literal["agentv", "vibecheck", "promptfoo", "anthropic", "langfuse"]
 _FORMATS: dict[Format, tuple[Callable[[list[SourceFile]], SuiteDraft], dict[str, str]]] = {
     "agentv": (partial(suite.convert, promptfoo=False), suite.EXPLANATIONS),
     "promptfoo": (partial(suite.convert, promptfoo=True), suite.EXPLANATIONS),
@@ -96,3 +97,84 @@ def _read_back(imported: Sequence[Imported]) -> None:
         for at in errors:
             place = (at.file, at.line, at.column, at.field)
             item.notes.append(Note(*place, at.message, instead, "changed"))
+
+
+# Which tool a file comes from, by what is in it.
+
+_LOOKED_FOR = (
+    "looked for `tests` (promptfoo, AgentV), `evals` with `prompt` and `checks` (vibecheck) or "
+    "with `prompt` alone (Anthropic), a list of `query` and `should_trigger` (Anthropic), items "
+    "with `input` and `expected_output` (Langfuse); --from says which tool it is"
+)
+_CASE_KEYS = {
+    "assertions", "criteria", "expected_outcome", "outcome", "turns", "rubrics", "input_files",
+}  # fmt: skip
+# AgentV's suites have become a superset of promptfoo's: these are signs of the one or the other.
+_PROMPTFOO_KEYS = {
+    "defaultTest", "evaluateOptions", "assertionTemplates", "outputPath", "derivedMetrics",
+    "nunjucksFilters", "commandLineOptions", "redteam", "sharing", "writeLatestResults",
+}  # fmt: skip
+_AGENTV_KEYS = _CASE_KEYS | {
+    "default_test", "evaluate_options", "environment", "execution", "workspace", "input", "target",
+    "targets", "name", "id", "mode", "conversation_id", "depends_on", "expected_output",
+}  # fmt: skip
+_LANGFUSE_KEYS = {"expectedOutput", "datasetId", "datasetName", "dataset_id", "dataset_name"}
+_RESULT_KEYS = {
+    "score", "trace", "assertion_results", "summary", "range", "message_index", "fixture_id",
+    "question_id", "config", "role",
+}  # fmt: skip
+"""Of results, recordings and parts of suites, whose other keys are a case's."""
+
+
+def detect(sources: list[SourceFile]) -> Format:
+    """The tool that `sources` (one file) come from. Raises UsageError if it is no suite."""
+    path, data = sources[0].path, sources[0].data
+    listed = data.get("items", data.get("data")) if isinstance(data, dict) else data
+    item = listed[0] if isinstance(listed, list) and listed else data
+    found = _suite(data) if isinstance(data, dict) else None
+    if found is None and isinstance(item, dict):
+        found = _item(item, path.name)
+    if found is None:
+        keys = ", ".join(sorted(map(str, item))[:8]) if isinstance(item, dict) else ""
+        what = "not a suite that is known here" + (f" (its keys: {keys})" if keys else "")
+        raise UsageError(f"{path}: {what}", hint=_LOOKED_FOR)
+    return found
+
+
+def _suite(data: dict[Any, Any]) -> Format | None:
+    evals = data.get("evals")
+    if isinstance(evals, list):
+        checked = any(isinstance(entry, dict) and "checks" in entry for entry in evals)
+        return "vibecheck" if checked or "metadata" in data else "anthropic"
+    if "tests" not in data or "config" in data:
+        return None
+    tests = data["tests"] if isinstance(data["tests"], list) else []
+    listed = [test for test in tests if isinstance(test, dict)]
+    keys = {str(key) for test in listed for key in test}
+    if _PROMPTFOO_KEYS & set(data) or "options" in keys:
+        return "promptfoo"
+    asserted = [test["assert"] for test in listed if isinstance(test.get("assert"), list)]
+    texts = any(isinstance(item, str) for one in asserted for item in one)
+    variables = [test["vars"] for test in listed if isinstance(test.get("vars"), dict)]
+    expected = any("expected_output" in one for one in variables)
+    is_agentv = _AGENTV_KEYS & (set(data) | keys) or texts or expected
+    return "agentv" if is_agentv else "promptfoo"
+
+
+def _item(item: dict[Any, Any], name: str) -> Format | None:
+    keys = set(item)
+    if keys & _RESULT_KEYS:
+        return None
+    if {"query", "should_trigger"} <= keys or "queries" in keys:
+        return "anthropic"
+    if "prompt" in keys and keys & {"expectations", "assertions", "expected_output", "eval_id"}:
+        return "anthropic"
+    given, metadata = item.get("input"), item.get("metadata")
+    if keys & _LANGFUSE_KEYS or (isinstance(metadata, dict) and "history" in metadata):
+        return "langfuse"
+    if keys & (_CASE_KEYS | {"assert", "vars"}):
+        return "agentv"
+    if "expected_output" in keys and given and (isinstance(given, dict) or "id" not in keys):
+        return "langfuse"
+    is_case = "expected_output" in keys or name.startswith("case")
+    return "agentv" if "input" in keys and is_case else None

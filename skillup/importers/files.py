@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from skillup.errors import InvalidFilesError
-from skillup.importers.values import SourceValue
+from skillup.importers.source import SourceValue
 from skillup.load.yaml_reader import read_text
 
 SCHEME = "file://"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.importers.source import SourceFile
-from skillup.importers.values import SourceValue
+from skillup.importers.source import SourceFile, SourceValue
 from skillup.importers.write import CaseDraft, SuiteDraft
 from skillup.load.datasets import EXPECTED, HISTORY, MESSAGE, NotAnItemError, read_item
 

@@ -1,11 +1,15 @@
-"""Other tools' files: YAML, JSON or JSON lines, with the place of every value and its use."""
+"""Other tools' files: YAML, JSON or JSON lines, with the place of every value and its use.
+
+Whoever reads a value through a SourceValue has used it; what nobody used is reported in the end.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Literal
 
@@ -153,3 +157,227 @@ def parse_json(text: str, path: Path, first_line: int = 1) -> SourceFile:
         if any(words in error.problems[0].message for words in ("already", "nesting")):
             raise
         return SourceFile(path, data, lambda *_, **__: (first_line, 1))
+
+
+def as_text(value: Any) -> str:
+    """A scalar as it would be written; a list or mapping as JSON; nothing as an empty text."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    return str(value)
+
+
+def tidy(number: float) -> float | int:
+    """A whole number as such; one that was spelled unusually (``0042``) as it counts."""
+    return int(number) if number == int(number) else number
+
+
+@dataclass(frozen=True, eq=False)
+class SourceValue:
+    """One place in a source; false if nothing is there."""
+
+    source: SourceFile
+    loc: Loc
+    value: Any
+    scope: TemplateScope | None = None
+
+    @classmethod
+    def top(cls, source: SourceFile) -> SourceValue:
+        """The source's whole value."""
+        return cls(source, (), source.data)
+
+    def __bool__(self) -> bool:
+        return self.value is not None
+
+    def with_scope(self, scope: TemplateScope | None) -> SourceValue:
+        """The same place, its templates filled in from `scope`."""
+        return replace(self, scope=scope)
+
+    @property
+    def nothing(self) -> SourceValue:
+        """A false value."""
+        return replace(self, value=None)
+
+    def get(self, *names: str) -> SourceValue:
+        """The value under the first of `names` that is there and not null; else a false one."""
+        for name in names if isinstance(self.value, dict) else ():
+            if name in self.value:
+                if self.value[name] is not None:
+                    return self._child(name)
+                self.source.used.add((*self.loc, name))  # null: there is nothing to lose
+        return self.nothing
+
+    def items(self) -> Iterator[tuple[str, SourceValue]]:
+        """The entries of a mapping; none of anything else."""
+        for key in self.value if isinstance(self.value, dict) else ():
+            yield str(key), self._child(key)
+
+    def elements(self) -> list[SourceValue]:
+        """The items of a list; a single value is a list of one."""
+        if isinstance(self.value, list):
+            if not self.value:
+                self.use()
+            return [self._child(index) for index in range(len(self.value))]
+        return [self] if self else []
+
+    def _child(self, part: Any) -> SourceValue:
+        return replace(self, loc=(*self.loc, part), value=self.value[part])
+
+    def use(self) -> None:
+        """Everything in it has been converted."""
+        if self:
+            self.source.used.add(self.loc)
+
+    def take(self) -> Any:
+        """The value, templates filled in."""
+        self.use()
+        return self.value if self.scope is None else self.scope.fill(self.value, self)
+
+    def text(self) -> str:
+        """The value as text."""
+        return as_text(self.take())
+
+    def texts(self) -> list[str]:
+        """The value as a list of texts."""
+        value = self.take()
+        listed = value if isinstance(value, list) else [] if value is None else [value]
+        return [as_text(item) for item in listed]
+
+    def number(self) -> float | int | None:
+        """The value as a number; None (and a note) if it is none."""
+        value = self.take()
+        try:
+            number = float("nan" if isinstance(value, bool) else value)
+        except (TypeError, ValueError, OverflowError):
+            number = nan
+        if isfinite(number):
+            return tidy(number)
+        if self:
+            self.lost("not a number")
+        return None
+
+    def is_true(self) -> bool:
+        """Whether it is a plain ``true``."""
+        return self.take() is True
+
+    def drop(self, what: str, instead: str = "left out") -> None:
+        """Report that this is lost, with everything in it."""
+        self.use()
+        self.lost(what, instead)
+
+    def lost(self, what: str, instead: str = "left out") -> None:
+        """Report that something of this is lost; the rest of it is accounted for elsewhere."""
+        self.source.remarks.setdefault((self.loc, what), (instead, "lost"))
+
+    def changed(self, what: str, instead: str) -> None:
+        """Report that this was converted, but not exactly."""
+        self.source.remarks.setdefault((self.loc, what), (instead, "changed"))
+
+    def refuse(self, message: str, fix: str = "") -> InvalidFilesError:
+        """What makes the file impossible to convert, to be raised."""
+        return InvalidFilesError([self.source.problem(self.loc, message, fix)])
+
+
+# Templates of other tools (nunjucks): names, parts of values, and two filters. A text with more
+# in it (conditions, loops, arithmetic) is left as it is, and reported.
+
+_LOOP = re.compile(
+    r"\{%-?\s*for\s[^%]*\b_conversation\b[^%]*%\}.*?\{%-?\s*endfor\s*-?%\}", re.DOTALL
+)
+"""What repeats the earlier messages of a conversation: the agent's session holds them."""
+_PLACEHOLDER = re.compile(r"\{\{-?\s*(.*?)\s*-?\}\}", re.DOTALL)
+_EXPRESSION = re.compile(
+    r"(?:vars\.)?(?P<name>[A-Za-z_]\w*)(?P<steps>(?:\.\w+|\[\d+\])*)"
+    r"\s*(?:\|\s*(?P<filter>dump|default\((?P<default>[^()]*)\)))?"
+)
+_MOST_NESTED = 8
+
+
+@dataclass
+class TemplateScope:
+    """The names that the templates of one test know."""
+
+    variables: Mapping[str, SourceValue] = field(default_factory=dict)
+    empties: bool = True
+    """A name without a value is an empty text, as in nunjucks; else the text stays as it is."""
+    _depth: int = 0
+
+    def fill(self, value: Any, node: SourceValue) -> Any:
+        """`value` with every template in it filled in; a text that is one placeholder keeps the
+        type of its value. The environment is never read: it has secrets.
+        """
+        return _mapped(value, lambda text: self._text(text, node))
+
+    def _text(self, text: str, node: SourceValue) -> Any:
+        if "{{" not in text and "{%" not in text:
+            return text
+        missing: list[str] = []
+        self._depth += 1
+        try:
+            rest = _LOOP.sub("", text)
+            if "{%" in rest or self._depth > _MOST_NESTED:
+                raise LookupError("a condition or a loop")
+            if (whole := _PLACEHOLDER.fullmatch(rest.strip())) and "}}" not in whole[1]:
+                found = self._value(whole[1], missing)
+                made = "" if found is None else found
+            else:
+                made = _PLACEHOLDER.sub(lambda one: as_text(self._value(one[1], missing)), rest)
+        except LookupError as error:
+            node.changed(f"a template that cannot be filled in ({error.args[0]})", "left as it is")
+            return text
+        finally:
+            self._depth -= 1
+        became = "it became an empty text" if self.empties else "the text is left as it is"
+        for name in missing:
+            node.changed(f"`{name}` has no value", f"{became}, as in the other tool")
+        return text if missing and not self.empties else made
+
+    def _value(self, expression: str, missing: list[str]) -> Any:
+        """What stands between the braces; None, and its name in `missing`: it has no value.
+
+        Raises LookupError.
+        """
+        match = _EXPRESSION.fullmatch(expression)
+        known_later = match is not None and match["name"] == "env" and match["default"] is None
+        if match is None or known_later:
+            raise LookupError(f"`{expression}`")
+        value = self.lookup(match["name"], re.findall(r"\w+", match["steps"]))
+        if match["filter"] == "dump":
+            return json.dumps(value, ensure_ascii=False)
+        if value is None and match["default"] is not None:
+            return match["default"].strip().strip("'\"")
+        if value is None:
+            missing.append(match["name"])
+        return value
+
+    def lookup(self, name: str, steps: Iterable[str] = ()) -> Any:
+        """The variable's value, or what `steps` lead to in it; None if there is no such thing."""
+        if name not in self.variables:
+            return None
+        node = self.variables[name]
+        node.use()
+        value = self.fill(node.value, node)
+        for step in steps:
+            if isinstance(value, dict):
+                value = value.get(step)
+            elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+                value = value[int(step)]
+            elif isinstance(value, list | str) and step == "length":
+                value = len(value)
+            else:
+                return None
+        return value
+
+
+def _mapped(value: Any, change: Callable[[str], Any]) -> Any:
+    """`value` with every text in it changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_mapped(item, change) for item in value]
+    if isinstance(value, dict):
+        return {key: _mapped(item, change) for key, item in value.items()}
+    return value

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skillup.errors import UsageError
-from skillup.importers.source import SourceFile
-from skillup.importers.values import SourceValue, TemplateScope
+from skillup.importers.source import SourceFile, SourceValue, TemplateScope
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
 Check = dict[str, Any]

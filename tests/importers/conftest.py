@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.importers.convert import import_files
-from skillup.importers.detect import Format
+from skillup.importers.convert import Format, import_files
 from tests.support.imported import Convert, Result
 
 

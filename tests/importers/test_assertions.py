@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from skillup.importers.promptfoo.assertions import Background, convert_assertions
-from skillup.importers.source import SourceFile, parse_source
-from skillup.importers.values import SourceValue
+from skillup.importers.source import SourceFile, SourceValue, parse_source
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from tests.support.check_rows import Row

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from skillup.errors import InvalidFilesError, UsageError
-from skillup.importers.detect import detect
+from skillup.importers.convert import detect
 from skillup.importers.source import open_sources, parse_json
 
 

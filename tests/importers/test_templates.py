@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.importers.source import SourceFile, parse_source
-from skillup.importers.values import SourceValue, TemplateScope
+from skillup.importers.source import SourceFile, SourceValue, TemplateScope, parse_source
 
 HERE = Path("t.yaml")
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers.convert import import_files
-from skillup.importers.write import write_files
-from skillup.importers.yaml_writer import to_yaml
+from skillup.importers.write import to_yaml, write_files
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import parse_yaml
 

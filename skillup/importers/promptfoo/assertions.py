@@ -13,8 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import InvalidFilesError
 from skillup.importers import files
-from skillup.importers.source import parse_source
-from skillup.importers.values import SourceValue, as_text, tidy
+from skillup.importers.source import SourceValue, as_text, parse_source, tidy
 from skillup.schema.check_specs import JsonSchema
 
 Check = dict[str, Any]
