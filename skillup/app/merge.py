@@ -13,9 +13,8 @@ from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.result import build_result
 from skillup.schema.result import RunResult
 from skillup.store import RunDirectory, new_run_id
-from skillup.store.files import disk_errors, write_atomic
-from skillup.store.journal import no_mask, to_json
-from skillup.store.run_directory import JOURNAL_FILE, RESULT_FILE
+from skillup.store.files import disk_errors, no_mask, to_json, write_atomic
+from skillup.store.places import JOURNAL_FILE, RESULT_FILE
 from skillup.store.trials import CHECKPOINT_FILE, GRADE_FILE, RECORD_FILE
 
 _SAME = ("schema_version", "skillup_version", "case_digests", "profiles")

@@ -18,17 +18,16 @@ from skillup.app.resume import case_digests, milliseconds_of_starts, reopened
 from skillup.errors import SkillupError
 from skillup.executors import Run, RunObserver, RunOptions, Stepwise, run_locally
 from skillup.executors.budgets import StopPolicy
-from skillup.executors.orphans import end_what_was_left
 from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
 from skillup.load.discover import workspace_root
 from skillup.plan import Plan
-from skillup.ratelimit import RateLimiter
-from skillup.ratelimit.limiter import WAIT_SECONDS
+from skillup.ratelimit import WAIT_SECONDS, RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import utc_now
 from skillup.schema.suite import needs_simulator
 from skillup.store import RunDirectory, default_run_path, new_run_id
+from skillup.store.scratch import end_what_was_left
 from skillup.trial.setup import skills_for
 
 if TYPE_CHECKING:

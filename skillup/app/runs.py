@@ -10,8 +10,7 @@ from skillup.errors import SkillupError, UsageError
 from skillup.load.discover import workspace_root
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import plain
-from skillup.store.places import runs_folder
-from skillup.store.runs import runs_in
+from skillup.store.places import runs_folder, runs_in
 
 LAST = "last"
 _SHOWN = 5

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from skillup.errors import SkillupError
 from skillup.executors.budgets import StopPolicy
-from skillup.executors.orphans import default_register_dir
 from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
+from skillup.store.scratch import user_directory
 from skillup.trial import TrialEvent
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class RunOptions:
     variables: Mapping[str, str] = field(default_factory=dict)
     seed: int = 0
     """Of what scripted engines draw; each trial draws its own. 0: the same in every run."""
-    register_dir: Path = field(default_factory=default_register_dir)
+    register_dir: Path = field(default_factory=partial(user_directory, "processes"))
     """Where this process is known as a live owner of the agents it starts."""
     own_process: bool = False
     """Nobody else starts processes in this one; see :class:`~skillup.process.process_register`."""

@@ -12,7 +12,7 @@ from skillup.history.gates import confidence_of
 from skillup.history.index import all_runs, open_index
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, read_run
 from skillup.schema.suite import Gates
-from skillup.store.runs import is_run, runs_in
+from skillup.store.places import is_run, runs_in
 
 LAST = "last"
 PREVIOUS = "previous"

@@ -16,8 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.postgresql import Database, postgresql
 from skillup.history.runs import RunOutcomes, read_run
-from skillup.store.places import default_index_path
-from skillup.store.runs import is_run
+from skillup.store.places import default_index_path, is_run
 
 INDEX_VARIABLE = "SKILLUP_INDEX"
 NO_INDEX = "none"

@@ -14,8 +14,7 @@ from typing import Any, Literal, NamedTuple
 from skillup.load.discover import workspace_root
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory, trials
-from skillup.store.places import HOME_DIRECTORY
-from skillup.store.run_directory import RESULT_FILE
+from skillup.store.places import HOME_DIRECTORY, RESULT_FILE
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN"]
 """A case's status; NOT_RUN: the run had planned the trial, and ended before it."""

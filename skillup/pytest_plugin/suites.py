@@ -20,7 +20,7 @@ from skillup.plan import Job, Plan
 from skillup.reports.terminal.listing import problem_line
 from skillup.reports.text import plain
 from skillup.schema.base import MOST_TRIALS
-from skillup.store.run_directory import check_free
+from skillup.store.places import check_free
 
 
 @dataclass

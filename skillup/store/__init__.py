@@ -5,7 +5,7 @@ Everything that other layers need is :class:`RunDirectory` and :func:`default_ru
 
 from __future__ import annotations
 
-from skillup.store.journal import Mask
+from skillup.store.files import Mask
 from skillup.store.places import default_run_path, new_run_id
 from skillup.store.run_directory import RunDirectory
 from skillup.store.trials import TrialPlace

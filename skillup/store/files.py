@@ -1,17 +1,30 @@
-"""Files that are either the old one or the new one, whenever the machine stops."""
+"""Files that are the old one or the new one whenever the machine stops; the journal; JSON.
+
+The journal of a run is one JSON object a line, only ever appended to. It tells people and tools
+what happened when. Whether a trial has finished, its record says; that the record is the run's
+own, its SHA-256 in the journal.
+"""
 
 from __future__ import annotations
 
 import errno
+import json
+import math
 import os
+import re
 import secrets
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+from pydantic import BaseModel
 
 from skillup.errors import ExitCode, RunDirectoryError
+from skillup.schema.record import ON_DISK
 
 _NOT_ALLOWED = "you may not write there: change its permissions, or choose another --out"
 _HINTS = {
@@ -45,9 +58,8 @@ def disk_errors(doing: str, path: Path) -> Iterator[None]:
 def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replaces ``path`` by a file that holds ``data``; its directory must exist.
 
-    ``durable`` waits until it is on the disk; without, a crash of the machine, not of skillup, may
-    leave an empty file. Raises RunDirectoryError if writing fails; ``path`` is then as it was.
-    Several writers may write the same path at once: one of them is the last.
+    Without ``durable`` a crash of the machine, not of skillup, may leave an empty file. Raises
+    RunDirectoryError if writing fails; ``path`` is then as it was. Several may write it at once.
     """
     # In the same directory, because a rename across file systems is a copy.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_TEMPORARY_ENDING}")
@@ -112,10 +124,7 @@ def set_aside(path: Path, suffix: str) -> Path:
 
 
 def open_regular(path: Path) -> BinaryIO:
-    """The file, to be read; a pipe in its place would block for ever.
-
-    Raises OSError, also where it is no regular file; links are followed.
-    """
+    """The file, to be read. Raises OSError, also for a pipe, which would block for ever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -130,3 +139,98 @@ def read_regular(path: Path) -> bytes:
     """What is in the file; as :func:`open_regular`."""
     with open_regular(path) as file:
         return file.read()
+
+
+Mask = Callable[[str], str]
+"""Returns the text with secrets replaced."""
+
+# DEL and C1 controls; separators that some take for line ends; marks of direction. C0 controls are
+# escaped by every JSON writer.
+_OBEYED = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def no_mask(text: str) -> str:
+    """The mask where there are no secrets."""
+    return text
+
+
+def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | None) -> bytes:
+    """``value`` as JSON text with a final newline: UTF-8, masked, and valid whatever agents wrote.
+
+    Every text in it, keys too, is masked before it is quoted: so a secret with a quotation mark is
+    found, and one that looks like a number cannot break the syntax. Lone surrogates become U+FFFD,
+    NaN and infinities null. What a terminal would obey is written as JSON's escapes.
+    """
+    if isinstance(value, BaseModel):
+        # Not model_dump_json: it refuses lone surrogates.
+        value = value.model_dump(mode="json", by_alias=True, context=ON_DISK)
+
+    def clean(value: Any) -> Any:
+        if isinstance(value, str):
+            text = mask(value)
+            if not text.isascii():
+                try:
+                    text.encode()
+                except UnicodeEncodeError:
+                    # By way of UTF-16: a pair of surrogates becomes the character it stands for.
+                    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            return text
+        if isinstance(value, Mapping):
+            return {clean(str(key)): clean(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return [clean(item) for item in value]
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+
+    separators = (",", ":") if indent is None else None
+    text = json.dumps(clean(value), ensure_ascii=False, indent=indent, separators=separators)
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+
+
+class Journal:
+    """Appends events; safe to use from several threads. One process at a time may append."""
+
+    def __init__(self, path: Path, mask: Mask) -> None:
+        self._path = path
+        self._mask = mask
+        self._lock = threading.Lock()
+        with disk_errors("open", path):
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+            size = os.fstat(self._file).st_size
+            self._torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
+
+    def append(self, event: str, *, durable: bool = False, **fields: Any) -> None:
+        """Adds ``{"time": now, "event": event, **fields}``; ``durable`` waits for the disk.
+
+        After a line that could not be written, or was cut short, the next has one of its own.
+        """
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = to_json({"time": now, "event": event, **fields}, self._mask, indent=None)
+        with self._lock, disk_errors("append to", self._path):
+            if self._torn:
+                line = b"\n" + line
+            self._torn = True
+            while line:
+                line = line[os.write(self._file, line) :]
+            self._torn = False
+            if durable:
+                os.fsync(self._file)
+
+    def close(self) -> None:
+        """Ends writing; may be called again."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def read_journal(path: Path) -> Iterator[dict[str, Any]]:
+    """The events in order, but lines that a crash cut short; nothing if there is no journal."""
+    if not path.exists():
+        return
+    with open_regular(path) as file:
+        for line in file:
+            try:
+                event = json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(event, dict):
+                yield event

@@ -1,37 +1,42 @@
-"""Where runs are by default, the directory of a job, and whether a `run.json` can be one."""
+"""Where runs, their files and the directories of their jobs are; and who writes a run."""
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import hashlib
+import os
+import re
 import secrets
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, unquote
 
-from pydantic import BaseModel
+from skillup.errors import RunDirectoryError
+from skillup.store.files import disk_errors, is_temporary, open_regular
 
-from skillup.store.files import disk_errors
-
+RUN_FILE = "run.json"
+RESULT_FILE = "result.json"
+JOURNAL_FILE = "events.jsonl"
+LOCK_FILE = "lock"
 HOME_DIRECTORY = ".skillup"
 
 
 def new_run_id() -> str:
-    """A run's id: the time in UTC, so that runs sort by it, and six hex digits.
-
-    Of these, three are the part of the second, so that quick runs sort, too; three are random.
-    """
+    """A run's id: by it runs sort by time. Of its six hex digits at the end, three are random."""
     return f"{beginning_of_id(datetime.now(UTC))}{secrets.randbelow(4096):03x}"
 
 
 def beginning_of_id(started: datetime) -> str:
-    """The beginning of the ids of runs that were started at this time, which is in UTC."""
+    """How the ids of runs begin that were started at this time, in UTC, to 1/4096 s."""
     part = started.microsecond * 4096 // 1_000_000
     return f"{started:%Y%m%dT%H%M%SZ}-{part:03x}"
 
 
 def default_run_path(workspace_root: Path, run_id: str) -> Path:
-    """``<root>/.skillup/runs/<run id>``; the run directory itself is not made.
+    """``<root>/.skillup/runs/<run id>``, which is not made.
 
     Makes ``.skillup`` with a ``.gitignore`` in it, so that runs are not committed by accident.
     Raises RunDirectoryError if that cannot be written.
@@ -46,18 +51,12 @@ def runs_folder(workspace_root: Path) -> Path:
 
 
 def shared_answers_path(workspace_root: Path) -> Path:
-    """``<root>/.skillup/judge-cache``: what models answered to the judges of all its runs.
-
-    As :func:`default_run_path`.
-    """
+    """``<root>/.skillup/judge-cache``: answers to the judges of all its runs."""
     return _home(workspace_root) / "judge-cache"
 
 
 def default_index_path(workspace_root: Path, *, make: bool) -> Path:
-    """``<root>/.skillup/index.sqlite``: the index of its past runs.
-
-    With `make`, as :func:`default_run_path`; else nothing is made.
-    """
+    """``<root>/.skillup/index.sqlite``: the index of its past runs."""
     home = _home(workspace_root) if make else workspace_root / HOME_DIRECTORY
     return home / "index.sqlite"
 
@@ -77,16 +76,14 @@ def _home(workspace_root: Path) -> Path:
 _LONGEST = 120  # most file systems allow 255 bytes for a name
 _CUT = "~"  # stands in no name that was not cut: quoting turns it into %7E
 _EMPTY = "%"
-RESERVED = ("raw", "files")
+_RESERVED = ("raw", "files")
 """A trial's own directories (and those set aside, ``raw.attempt-1``); no part of a job id is."""
 
 
 def directory_of_job(job_id: str) -> str:
-    """The relative directory of a job: every part of the id made a safe name.
+    """The relative directory of a job: every part of the id percent-encoded, also a leading dot.
 
-    Letters, digits, ``-``, ``_`` and ``.`` stay, anything else is percent-encoded; so is a leading
-    dot, hence no part is ``.``, ``..`` or hidden. Different ids have different directories (only a
-    file system that ignores case can disagree).
+    Different ids have different directories (only a file system that ignores case can disagree).
     """
     names = []
     for part in job_id.split("/"):
@@ -110,35 +107,110 @@ def job_of_directory(directory: str) -> str | None:
 
 def is_reserved(name: str) -> bool:
     """Whether a directory of this name holds a trial's files, never another trial."""
-    return name.partition(".")[0] in RESERVED
+    return name.partition(".")[0] in _RESERVED
 
 
-class _SuiteShape(BaseModel):
-    path: str | None = None
-    gates: dict[str, Any] | None = None
-    cases: dict[str, Any] | None = None
-    titles: dict[str, str | None] | None = None
-    tags: dict[str, list[str]] | None = None
+# The runs in a folder, and who writes one.
+
+_TIME_AS_NAME = re.compile(r"\d{8}T\d{6}Z-")
+_STARTED_AT = re.compile(rb'"started_at": "([^"]*)"')
+_HEAD_BYTES = 4096
+"""Of `run.json`: its start comes first, and the thousand trials that it plans later."""
+_CLOCKS_DIFFER_BY = 2.0
+"""Seconds: when a process began is known to a hundredth at best, and file systems round."""
 
 
-class _ProfileShape(BaseModel):
-    api_key_env: str | None = None
+def is_run(path: Path) -> bool:
+    """Whether it is a run directory; not if nobody here may look."""
+    try:
+        return (path / RUN_FILE).is_file()
+    except OSError:
+        return False
 
 
-class _RequestShape(BaseModel):
-    directory: str | None = None
-    paths: list[Any] | None = None
+def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
+    """The names of the run directories in `folder`, the newest last; empty if there is none.
+
+    `counts` says what is one. One whose start is unknown comes before all others.
+    """
+
+    def began(path: Path) -> str:
+        if _TIME_AS_NAME.match(path.name):
+            return path.name
+        with suppress(OSError, ValueError), open_regular(path / RUN_FILE) as file:
+            started = _STARTED_AT.search(file.read(_HEAD_BYTES))
+            if started is not None:
+                return beginning_of_id(datetime.fromisoformat(started[1].decode()))
+        return ""
+
+    try:
+        found = [path for path in folder.iterdir() if counts(path)]
+    except OSError:
+        return []
+    return [path.name for path in sorted(found, key=lambda path: (began(path), path.name))]
 
 
-class RunShape(BaseModel):
-    """What must be as it is in ``run.json``, where it is there."""
+def writer_of(run: Path) -> int | None:
+    """The process that has locked the run directory; None if there is none on this machine.
 
-    run_id: str = ""
-    started_at: str = ""
-    jobs: list[str] | None = None
-    hidden_variables: list[str] | None = None
-    case_digests: dict[str, str] | None = None
-    profiles: dict[str, _ProfileShape] | None = None
-    suites: dict[str, _SuiteShape] | None = None
-    references: dict[str, dict[str, str | None]] | None = None
-    request: _RequestShape | None = None
+    The file keeps the number of its last owner; a process of that number that began after the lock
+    was taken is another one.
+    """
+    import psutil
+
+    path = run / LOCK_FILE
+    try:
+        pid = int(path.read_bytes()[:32])
+        taken = path.stat().st_mtime
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        return pid if process.create_time() <= taken + _CLOCKS_DIFFER_BY else None
+    except (OSError, ValueError, psutil.Error):
+        return None
+
+
+def check_free(path: Path, beside: Collection[str] = ()) -> None:
+    """Raises RunDirectoryError if anything is there but `beside` and what a killed `create` leaves.
+
+    In the next moment there may be something.
+    """
+    with disk_errors("read", path):
+        names = {entry.name for entry in path.iterdir()} if path.exists() else set()
+    if RUN_FILE in names:
+        hint = f"go on with it by --resume {path}, or choose another --out"
+        raise RunDirectoryError(f"{path} holds a run already", hint=hint)
+    if any(name not in (LOCK_FILE, *beside) and not is_temporary(name) for name in names):
+        hint = "choose a new or empty directory with --out"
+        raise RunDirectoryError(f"{path} is not empty", hint=hint)
+
+
+def take_lock(path: Path) -> int:
+    """An exclusive lock on a file, until the descriptor is closed or the process has ended.
+
+    The file stays; to remove it would let two processes lock two files of the same name. Raises
+    RunDirectoryError, naming its owner, if another one has it.
+    """
+    with disk_errors("lock", path):
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with disk_errors("write", path):
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
+    except BaseException as error:
+        pid = os.pread(file, 32, 0).decode(errors="replace").strip()
+        os.close(file)
+        if not isinstance(error, OSError):
+            raise
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise RunDirectoryError(
+                f"cannot lock {path}: {error.strerror}",
+                hint="this file system has no locks: choose a local directory with --out",
+            ) from error
+        owner = f"process {pid}" if pid else "another process"
+        raise RunDirectoryError(
+            f"{path.parent} is being written by {owner}",
+            hint=f"wait until {owner} has ended, or stop it, then try again",
+        ) from None
+    return file

@@ -12,8 +12,6 @@ RUN/lock                     locked by the process that writes
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import json
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -23,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from skillup.errors import RunDirectoryError
 from skillup.redaction.secrets import masking_bytes
@@ -31,17 +29,29 @@ from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record
 from skillup.store import trials
 from skillup.store.files import (
+    Journal,
+    Mask,
     disk_errors,
-    is_temporary,
     make_directory,
+    no_mask,
+    read_journal,
     read_regular,
     remove_temporary_files,
     set_aside,
     sync_directory,
+    to_json,
     write_atomic,
 )
-from skillup.store.journal import Journal, Mask, no_mask, read_journal, to_json
-from skillup.store.places import RunShape, directory_of_job
+from skillup.store.places import (
+    JOURNAL_FILE,
+    LOCK_FILE,
+    RESULT_FILE,
+    RUN_FILE,
+    check_free,
+    directory_of_job,
+    job_of_directory,
+    take_lock,
+)
 from skillup.store.scratch import Scratch
 from skillup.store.trials import DamagedRecordError, TrialPlace
 from skillup.workspace.blobs import BlobStore
@@ -49,17 +59,42 @@ from skillup.workspace.blobs import BlobStore
 if TYPE_CHECKING:
     from skillup.schema.result import RunResult
 
-RUN_FILE = "run.json"
-RESULT_FILE = "result.json"
-JOURNAL_FILE = "events.jsonl"
-LOCK_FILE = "lock"
+
+class _SuiteShape(BaseModel):
+    path: str | None = None
+    gates: dict[str, Any] | None = None
+    cases: dict[str, Any] | None = None
+    titles: dict[str, str | None] | None = None
+    tags: dict[str, list[str]] | None = None
+
+
+class _ProfileShape(BaseModel):
+    api_key_env: str | None = None
+
+
+class _RequestShape(BaseModel):
+    directory: str | None = None
+    paths: list[Any] | None = None
+
+
+class RunShape(BaseModel):
+    """What must be as it is in ``run.json``, where it is there."""
+
+    run_id: str = ""
+    started_at: str = ""
+    jobs: list[str] | None = None
+    hidden_variables: list[str] | None = None
+    case_digests: dict[str, str] | None = None
+    profiles: dict[str, _ProfileShape] | None = None
+    suites: dict[str, _SuiteShape] | None = None
+    references: dict[str, dict[str, str | None]] | None = None
+    request: _RequestShape | None = None
 
 
 class RunDirectory:
     """One run directory, open for reading, or by one process at a time for writing too.
 
-    Made by :meth:`create` and :meth:`open`; use it in a ``with``. All methods may be called from
-    several threads. Whatever the disk refuses is a RunDirectoryError.
+    Methods may be called from several threads. Whatever the disk refuses is a RunDirectoryError.
     """
 
     def __init__(self, path: Path, lock: int | None, mask: Mask, event: str = "") -> None:
@@ -90,8 +125,7 @@ class RunDirectory:
     ) -> Self:
         """Makes the directory and its ``run.json``, for writing.
 
-        Raises RunDirectoryError if something is there already that is not named in `beside`, or if
-        another process writes there.
+        Raises RunDirectoryError as :func:`check_free`, or if another process writes there.
         """
         path = path.absolute()
         check_free(path, beside)
@@ -187,7 +221,13 @@ class RunDirectory:
     def _made_directory(self, job_id: str) -> Path:
         """That, made if need be, and clean of what killed writers left."""
         self._writing()
-        return trials.make_trial_directory(self._trials, job_id)
+        directory = self.trial_directory(job_id)
+        make_directory(directory)
+        remove_temporary_files(directory)
+        if job_of_directory(directory_of_job(job_id)) is None:
+            name = job_id.encode(errors="surrogatepass")
+            write_atomic(directory / trials.JOB_ID_FILE, name)
+        return directory
 
     def begin_trial(self, job_id: str) -> TrialPlace:
         """Makes the trial's directories, empty, and journals ``trial_started``.
@@ -198,9 +238,9 @@ class RunDirectory:
         directory = self._made_directory(job_id)
         self._scratch.remove(job_id)
         scratch = self._scratch.directory(job_id)
-        place = TrialPlace(directory, directory / "raw", directory / "files", scratch)
-        trials.make_fresh(place.raw)
-        trials.make_fresh(place.files)
+        place = TrialPlace(directory / "raw", directory / "files", scratch)
+        _make_fresh(place.raw)
+        _make_fresh(place.files)
         _remove(directory / trials.CHECKPOINT_FILE)
         self.journal("trial_started", job=job_id)
         return place
@@ -211,9 +251,10 @@ class RunDirectory:
         if scratch is None:
             return None
         directory = self._made_directory(job_id)
-        trials.make_fresh(directory / "files")
-        make_directory(directory / "raw")
-        return TrialPlace(directory, directory / "raw", directory / "files", scratch)
+        place = TrialPlace(directory / "raw", directory / "files", scratch)
+        _make_fresh(place.files)
+        make_directory(place.raw)
+        return place
 
     def remove_scratch(self, job_id: str) -> bool:
         """Removes the trial's scratch; False if something of it could not be removed."""
@@ -223,8 +264,7 @@ class RunDirectory:
     def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
         """Stores ``checkpoint.json``, the trial as far as its last whole turn, for a resumed run.
 
-        Not at all if a variable of it has a secret: what is masked could not be sent any more. It
-        is gone when the trial finishes.
+        Not at all if a variable of it has a secret: what is masked could not be sent any more.
         """
         path = self._made_directory(job_id) / trials.CHECKPOINT_FILE
         if any(self._mask(value) != value for value in checkpoint.variables.values()):
@@ -257,8 +297,7 @@ class RunDirectory:
     def write_attempt(self, job_id: str, record: Record) -> None:
         """Keeps the record of an attempt that is retried, as ``attempt-<n>.json``.
 
-        It is no result: the job stays unfinished until :meth:`write_record`. What an earlier start
-        of the run has kept under that name becomes ``attempt-<n>.json.earlier-1``.
+        What an earlier start has kept under that name becomes ``attempt-<n>.json.earlier-1``.
         """
         self._place_record(self._free_attempt(self._made_directory(job_id), record), record)
         error = record.first_error()
@@ -270,8 +309,7 @@ class RunDirectory:
         """Keeps, beside the attempts, what was recorded of a trial that begins anew."""
         directory = self._made_directory(job_id)
         number = len([*directory.glob("attempt-*.unused-*")]) + 1
-        name = f"attempt-{record.attempt}.json.unused-{number}"
-        self._place_record(directory / name, record)
+        self._place_record(directory / f"attempt-{record.attempt}.json.unused-{number}", record)
 
     @staticmethod
     def _free_attempt(directory: Path, record: Record) -> Path:
@@ -310,7 +348,7 @@ class RunDirectory:
             set_aside(self.path / RESULT_FILE, "earlier")
 
     def sync_blobs(self) -> None:
-        """Waits until all blobs are on the disk: a record that names them can follow at once."""
+        """Waits until all blobs are on the disk: a record that names them can follow."""
         with disk_errors("write", self.blobs.directory):
             self.blobs.sync()
 
@@ -327,8 +365,6 @@ class RunDirectory:
         if self._written is not None:
             self._written.setdefault((event, job_id), set()).add(digest)
         self.journal(event, durable=durable, job=job_id, sha256=digest)
-
-    # Reading what has been written.
 
     def written(self, job_id: str, event: str = "trial_recorded") -> Collection[str] | None:
         """The SHA-256 of the records that this run has written for the job; `trial_graded`: grades.
@@ -360,25 +396,16 @@ class RunDirectory:
             raise RunDirectoryError(f"{path} {error.what}", hint=hint) from None
 
     def finished_jobs(self) -> set[str]:
-        """The jobs that have a whole record; the journal is not asked.
-
-        If the run is open for writing, damaged records are set aside as
-        ``record.json.damaged-<n>``, so that these trials can be run again.
-        """
-        return {job_id for job_id, _ in self.iter_records()}
-
-    def iter_records(self) -> Iterator[tuple[str, Record]]:
-        """Job id and record of every finished trial, one at a time in memory, in fixed order.
-
-        Damaged ones are left out, as in :meth:`finished_jobs`.
-        """
-        for job_id, _ in trials.directories_with_records(self._trials):
-            record = self.finished_record(job_id)
-            if record is not None:
-                yield job_id, record
+        """The jobs that have a whole record; see :meth:`finished_record`."""
+        recorded = (job_id for job_id, _ in trials.directories_with_records(self._trials))
+        return {job_id for job_id in recorded if self.finished_record(job_id) is not None}
 
     def finished_record(self, job_id: str) -> Record | None:
-        """That of one trial; None: it is not finished. Damaged ones as in :meth:`finished_jobs`."""
+        """That of one trial; None: it is not finished.
+
+        If the run is open for writing, a damaged record is set aside as
+        ``record.json.damaged-<n>``, so that the trial can be run again.
+        """
         path = self.trial_directory(job_id) / trials.RECORD_FILE
         if not path.exists():
             return None
@@ -428,52 +455,14 @@ class RunDirectory:
         return self._journal
 
 
+def _make_fresh(directory: Path) -> None:
+    """Makes an empty directory; one with content (an earlier attempt's) is set aside."""
+    with disk_errors("make", directory):
+        if directory.is_dir() and any(directory.iterdir()):
+            set_aside(directory, "attempt")
+        directory.mkdir(parents=True, exist_ok=True)
+
+
 def _remove(path: Path) -> None:
     with disk_errors("remove", path):
         path.unlink(missing_ok=True)
-
-
-def check_free(path: Path, beside: Collection[str] = ()) -> None:
-    """Raises RunDirectoryError if anything is there but `beside` and what a killed `create` leaves.
-
-    It looks and does no more: in the next moment there may be something.
-    """
-    with disk_errors("read", path):
-        names = {entry.name for entry in path.iterdir()} if path.exists() else set()
-    if RUN_FILE in names:
-        hint = f"go on with it by --resume {path}, or choose another --out"
-        raise RunDirectoryError(f"{path} holds a run already", hint=hint)
-    if any(name not in (LOCK_FILE, *beside) and not is_temporary(name) for name in names):
-        hint = "choose a new or empty directory with --out"
-        raise RunDirectoryError(f"{path} is not empty", hint=hint)
-
-
-def take_lock(path: Path) -> int:
-    """An exclusive lock on a file, until the descriptor is closed, by whatever end of the process.
-
-    A killed run can be resumed at once. The file stays; to remove it would let two processes lock
-    two files of the same name. Raises RunDirectoryError, naming its owner, if another one has it.
-    """
-    with disk_errors("lock", path):
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with disk_errors("write", path):
-            os.ftruncate(file, 0)
-            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
-    except BaseException as error:
-        pid = os.pread(file, 32, 0).decode(errors="replace").strip()
-        os.close(file)
-        if not isinstance(error, OSError):
-            raise
-        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            raise RunDirectoryError(
-                f"cannot lock {path}: {error.strerror}",
-                hint="this file system has no locks: choose a local directory with --out",
-            ) from error
-        owner = f"process {pid}" if pid else "another process"
-        raise RunDirectoryError(
-            f"{path.parent} is being written by {owner}",
-            hint=f"wait until {owner} has ended, or stop it, then try again",
-        ) from None
-    return file

@@ -18,6 +18,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from skillup.process import ProcessRow, end_leftovers
 from skillup.store.files import disk_errors
 
 
@@ -25,15 +26,11 @@ class Scratch:
     """The scratch directories of one run; safe to use from several threads."""
 
     def __init__(self, link: Path) -> None:
-        """``link`` is where the symbolic link is, or will be at the first use."""
         self._link = link
         self._lock = threading.Lock()
 
     def directory(self, job_id: str) -> Path:
-        """The job's own directory, a real path; the same for the same job, made if need be.
-
-        Raises RunDirectoryError if it cannot be made.
-        """
+        """The job's own directory, a real path, made if need be. Raises RunDirectoryError."""
         with self._lock, disk_errors("make", self._link):
             home = self._existing_home()
             if home is None:
@@ -98,6 +95,14 @@ def user_directory(name: str) -> Path:
     return directory
 
 
+def end_what_was_left(register_dir: Path | None = None) -> list[ProcessRow]:
+    """End the agents and scripts of skillups that were killed, and remove their scratch places."""
+    directory = register_dir or user_directory("processes")
+    ended = end_leftovers(directory) if directory.is_dir() else []
+    remove_orphaned()
+    return ended
+
+
 def remove_orphaned() -> None:
     """Removes scratch places whose run directory is gone: logins may have been copied there."""
     for note in sorted(user_directory("scratch").iterdir()):
@@ -113,9 +118,8 @@ def remove_orphaned() -> None:
 def remove_tree(path: Path) -> bool:
     """Removes a directory tree, read-only directories too; whether nothing is left of it.
 
-    Links are removed, never followed. What cannot be removed stays; that is no error. Each
-    directory is moved up to the top before its turn comes: however deep agents nest them, no path
-    gets too long for the system, and nothing recurses.
+    Links are never followed. Each directory is moved up to the top before its turn comes: however
+    deep agents nest them, no path gets too long for the system.
     """
     with suppress(OSError):
         if path.is_symlink() or not path.is_dir():

@@ -14,27 +14,19 @@ from pydantic import ValidationError
 from skillup.errors import RunDirectoryError
 from skillup.schema.grade import Grade
 from skillup.schema.record import CHECKPOINT_VERSION, RECORD_VERSION, Checkpoint, Record, TurnError
-from skillup.store.files import (
-    disk_errors,
-    make_directory,
-    read_regular,
-    remove_temporary_files,
-    set_aside,
-    write_atomic,
-)
-from skillup.store.places import directory_of_job, is_reserved, job_of_directory
+from skillup.store.files import disk_errors, read_regular
+from skillup.store.places import is_reserved, job_of_directory
 
 RECORD_FILE = "record.json"
 GRADE_FILE = "grading.json"
 CHECKPOINT_FILE = "checkpoint.json"
-_JOB_ID_FILE = "job-id.txt"
+JOB_ID_FILE = "job-id.txt"
 
 
 @dataclass(frozen=True, slots=True)
 class TrialPlace:
     """The directories of one trial; all exist and are the trial's own."""
 
-    directory: Path
     raw: Path
     """For the engine's streams, a file of each for every turn."""
     files: Path
@@ -71,25 +63,6 @@ class ForeignRecordError(RunDirectoryError):
         )
 
 
-def make_trial_directory(trials: Path, job_id: str) -> Path:
-    """The trial's directory, made if need be, and clean of what killed writers left."""
-    relative = directory_of_job(job_id)
-    directory = trials / relative
-    make_directory(directory)
-    remove_temporary_files(directory)
-    if job_of_directory(relative) is None:
-        write_atomic(directory / _JOB_ID_FILE, job_id.encode(errors="surrogatepass"))
-    return directory
-
-
-def make_fresh(directory: Path) -> None:
-    """Makes an empty directory; one with content (an earlier attempt's) is set aside."""
-    with disk_errors("make", directory):
-        if directory.is_dir() and any(directory.iterdir()):
-            set_aside(directory, "attempt")
-        directory.mkdir(parents=True, exist_ok=True)
-
-
 def directories_with_records(trials: Path) -> Iterator[tuple[str, Path]]:
     """Job id and directory of all trials with a record file, damaged or not, in fixed order."""
     root = str(trials)
@@ -98,7 +71,7 @@ def directories_with_records(trials: Path) -> Iterator[tuple[str, Path]]:
         if RECORD_FILE in files:
             job_id = job_of_directory(parent[len(root) + 1 :] or ".")
             if job_id is None:
-                note = Path(parent, _JOB_ID_FILE)
+                note = Path(parent, JOB_ID_FILE)
                 with disk_errors("read", note):
                     job_id = read_regular(note).decode(errors="surrogatepass")
             yield job_id, Path(parent)
@@ -107,10 +80,9 @@ def directories_with_records(trials: Path) -> Iterator[tuple[str, Path]]:
 def load_record(path: Path, written: Collection[str] | None = None) -> Record:
     """The record in the file.
 
-    `written` are the SHA-256 of the contents it may have; None: any.
-    Raises ChangedRecordError if it has others; DamagedRecordError if it is no complete record, or
-    its turns are not numbered from 1 in order; ForeignRecordError if it was written by a version of
-    skillup with another form of records; RunDirectoryError if it cannot be read.
+    `written` are the SHA-256 of the contents it may have; None: any. Raises ChangedRecordError,
+    DamagedRecordError (also if its turns are not numbered from 1 in order), ForeignRecordError, or
+    RunDirectoryError if it cannot be read.
     """
     with disk_errors("read", path):
         data = read_regular(path)

@@ -33,7 +33,7 @@ from skillup.schema.record import (
     WorkspaceChanges,
 )
 from skillup.store import RunDirectory
-from skillup.store.journal import no_mask, to_json
+from skillup.store.files import no_mask, to_json
 
 ROUNDS = 3
 

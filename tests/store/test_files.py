@@ -11,8 +11,15 @@ import pytest
 
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import Record
-from skillup.store.files import make_directory, write_atomic
-from skillup.store.journal import Journal, Mask, no_mask, read_journal, to_json
+from skillup.store.files import (
+    Journal,
+    Mask,
+    make_directory,
+    no_mask,
+    read_journal,
+    to_json,
+    write_atomic,
+)
 from tests.support.records import file_states, make_record, make_turn
 from tests.support.stored import a_record, a_result
 

@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 from skillup.errors import RunDirectoryError
 from skillup.store import RunDirectory, default_run_path, new_run_id
-from skillup.store.journal import no_mask
-from skillup.store.places import directory_of_job, job_of_directory
-from skillup.store.run_directory import take_lock
-from skillup.store.runs import runs_in, writer_of
+from skillup.store.files import no_mask
+from skillup.store.places import directory_of_job, job_of_directory, runs_in, take_lock, writer_of
 
 
 def test_runs_are_under_dot_skillup_and_git_does_not_see_them(tmp_path: Path) -> None:

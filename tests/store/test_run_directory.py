@@ -36,7 +36,7 @@ def test_what_was_written_comes_back_and_the_layout_is_as_documented(run: RunDir
     run.write_grade(JOB, a_grade(reason="second"))
     run.write_result(a_result())
     trial = run.path / "trials" / "case" / "scripted" / "with_skill" / "1"
-    assert place.directory == trial == run.trial_directory(JOB)
+    assert trial == run.trial_directory(JOB)
     names = sorted(path.name for path in trial.iterdir())
     assert names == ["files", "grading.json", "raw", "record.json"]
     top = {path.name for path in run.path.iterdir()}
@@ -60,7 +60,7 @@ def test_what_the_run_has_not_written_is_no_record_and_no_grade_of_it(run: RunDi
     """S8: a record in another trial's place ended the run, and `--resume` believed it."""
     run.write_record("forger/p/with_skill/1", a_record(response="forged"))
     run.write_grade("forger/p/with_skill/1", a_grade(reason="forged"))
-    place, forged = run.begin_trial(JOB).directory, run.trial_directory("forger/p/with_skill/1")
+    place, forged = run.begin_trial(JOB).raw.parent, run.trial_directory("forger/p/with_skill/1")
     for name in ("record.json", "grading.json"):
         shutil.copy(forged / name, place / name)
     reading = RunDirectory.open(run.path)
@@ -133,20 +133,20 @@ def test_an_artifact_called_record_json_is_not_a_trial(run: RunDirectory) -> Non
     (place.files / "record.json").write_text("{}")
     run.begin_trial(JOB)
     assert run.finished_jobs() == set()
-    assert (place.directory / "files.attempt-1" / "record.json").exists()
+    assert (place.files.parent / "files.attempt-1" / "record.json").exists()
 
 
 def test_a_trial_begins_anew_beside_what_an_earlier_attempt_left(run: RunDirectory) -> None:
     first = run.begin_trial(JOB)
     (first.raw / "turn-01.stdout.jsonl").write_text("old")
     (first.scratch / "workspace").mkdir()
-    (first.directory / ".record.json.0.skillup-tmp").touch()
+    (first.raw.parent / ".record.json.0.skillup-tmp").touch()
     second = run.begin_trial(JOB)
     assert second == first
     assert list(second.raw.iterdir()) == []
     assert list(second.scratch.iterdir()) == []
-    assert (first.directory / "raw.attempt-1" / "turn-01.stdout.jsonl").read_text() == "old"
-    assert not list(first.directory.glob(".*"))
+    assert (first.raw.parent / "raw.attempt-1" / "turn-01.stdout.jsonl").read_text() == "old"
+    assert not list(first.raw.parent.glob(".*"))
 
 
 def test_retried_attempts_are_kept_and_do_not_finish_the_trial(run: RunDirectory) -> None:

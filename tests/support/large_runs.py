@@ -19,7 +19,7 @@ from skillup.schema.record import (
     WorkspaceChanges,
 )
 from skillup.store import RunDirectory
-from skillup.store.journal import no_mask, to_json
+from skillup.store.files import no_mask, to_json
 
 _LETTERS = "etaoinshrdlucmfwypvbgkqjxz"
 STARTED = "2026-01-01T00:00:00.000Z"

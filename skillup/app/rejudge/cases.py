@@ -21,8 +21,8 @@ from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.record import FileState, Record
-from skillup.store.journal import no_mask, to_json
-from skillup.store.run_directory import RUN_FILE
+from skillup.store.files import no_mask, to_json
+from skillup.store.places import RUN_FILE
 
 if TYPE_CHECKING:
     from skillup.schema.suite import Suite

@@ -31,7 +31,7 @@ from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Judging
 from skillup.schema.record import FileState, joined
 from skillup.schema.suite import Suite
-from skillup.store.journal import no_mask
+from skillup.store.files import no_mask
 
 _AT_ONCE = 8
 """Records; how many questions are under way at once, their readers limit themselves."""

@@ -89,11 +89,11 @@ def _register() -> None:
     """Known as a running skillup from now on: a later one ends what a kill of this one leaves."""
     import atexit
 
-    from skillup.executors.orphans import default_register_dir, end_what_was_left
     from skillup.process import process_register
+    from skillup.store.scratch import end_what_was_left, user_directory
 
     end_what_was_left()
-    register = process_register(default_register_dir(), own_process=True)
+    register = process_register(user_directory("processes"), own_process=True)
     with suppress(OSError):  # no place for it: records can be judged all the same
         register.__enter__()
         atexit.register(register.__exit__, None, None, None)

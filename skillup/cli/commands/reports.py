@@ -40,7 +40,7 @@ def show(
     from skillup.reports.terminal.conversation import TrialPrinter
     from skillup.reports.terminal.layout import make_console
     from skillup.reports.text import count, plain
-    from skillup.store.journal import no_mask, to_json
+    from skillup.store.files import no_mask, to_json
 
     only_failed = failed or (case is None and trial is None)
     shown = shown_trials(run_path(run), case, trial, only_failed=only_failed)
@@ -94,8 +94,8 @@ def report(
     from skillup.load.discover import workspace_root
     from skillup.reports.formats import FORMATS, HTML, parse_formats, write_reports
     from skillup.store import RunDirectory
-    from skillup.store.journal import no_mask
-    from skillup.store.run_directory import RESULT_FILE
+    from skillup.store.files import no_mask
+    from skillup.store.places import RESULT_FILE
 
     directory = RunDirectory.open(run_path(run))
     names = parse_formats(formats or [",".join(FORMATS)])
@@ -172,7 +172,7 @@ def merge(
     from skillup.app.runs import index_finished_run, run_path
     from skillup.cli.commands.run import exit_code
     from skillup.reports.formats import parse_formats, write_reports
-    from skillup.store.journal import no_mask, to_json
+    from skillup.store.files import no_mask, to_json
 
     formats = parse_formats(report or ())
     result = merge_runs([run_path(run) for run in runs], out)

@@ -171,7 +171,7 @@ class _Shown:
         from skillup.executors.retries import worth_retrying
         from skillup.reports.terminal.listing import shown_path
         from skillup.reports.terminal.result import print_ending, print_look, print_result
-        from skillup.store.journal import to_json
+        from skillup.store.files import to_json
 
         path = session.directory.path
         for aside in session.directory.set_aside:

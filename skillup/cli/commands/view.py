@@ -66,9 +66,7 @@ def _served(run: str | None, index: str | None) -> tuple[Served, str | None]:
     from skillup.app.runs import run_path
     from skillup.load.discover import workspace_root
     from skillup.reports.server.runs import Served
-    from skillup.store.places import runs_folder
-    from skillup.store.run_directory import RUN_FILE
-    from skillup.store.runs import runs_in
+    from skillup.store.places import RUN_FILE, runs_folder, runs_in
 
     usual = runs_folder(workspace_root(Path()))
     if run is None:

@@ -32,7 +32,6 @@ from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.executors.attempts import set_aside_unused
 from skillup.executors.cluster.bundle import read_run, store_run, unpack
-from skillup.executors.orphans import end_what_was_left
 from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
 from skillup.plan import Job
@@ -41,7 +40,7 @@ from skillup.process.spawn import start_apart
 from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import Record, TurnError
 from skillup.store.places import directory_of_job
-from skillup.store.scratch import remove_tree
+from skillup.store.scratch import end_what_was_left, remove_tree
 from skillup.store.trials import GRADE_FILE, RECORD_FILE
 from skillup.trial import record_without_turns
 

@@ -16,8 +16,7 @@ from pydantic import Field, ValidationError
 from skillup.errors import SkillupError
 from skillup.schema.base import Model
 from skillup.schema.record import Usage
-from skillup.store.files import make_directory, write_atomic
-from skillup.store.journal import to_json
+from skillup.store.files import make_directory, to_json, write_atomic
 
 _VERSION = "skillup.judge_answer/1"
 T = TypeVar("T")

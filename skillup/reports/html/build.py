@@ -18,7 +18,7 @@ from urllib.parse import quote
 from skillup.reports.html.comparison import history_data, sides_of
 from skillup.reports.html.limits import ORDINARY, TIGHTER, PageLimits, shown_bytes
 from skillup.reports.html.run_data import RunData
-from skillup.store.journal import Mask, no_mask, to_json
+from skillup.store.files import Mask, no_mask, to_json
 
 _MARKERS = ("title", "style", "script", "data")
 # Made of viewer/src by viewer/build.mjs.

@@ -44,8 +44,7 @@ from skillup.schema.grade import Grade
 from skillup.schema.result import Analysis, Summary
 from skillup.store import RunDirectory
 from skillup.store.files import read_regular
-from skillup.store.run_directory import RESULT_FILE
-from skillup.store.runs import writer_of
+from skillup.store.places import RESULT_FILE, writer_of
 from skillup.store.trials import GRADE_FILE, RECORD_FILE
 
 PAGE_VERSION = "skillup.page/1"

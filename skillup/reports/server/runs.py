@@ -14,9 +14,7 @@ from skillup.reports.html.comparison import history_data, sides_of
 from skillup.reports.html.limits import WIDE
 from skillup.reports.html.run_data import RunData
 from skillup.store import RunDirectory
-from skillup.store.places import directory_of_job
-from skillup.store.run_directory import JOURNAL_FILE, RESULT_FILE, RUN_FILE
-from skillup.store.runs import writer_of
+from skillup.store.places import JOURNAL_FILE, RESULT_FILE, RUN_FILE, directory_of_job, writer_of
 from skillup.store.trials import CHECKPOINT_FILE, GRADE_FILE
 
 Json = dict[str, Any]

@@ -25,7 +25,7 @@ from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.reports.html.build import page_html
 from skillup.reports.html.run_data import PAGE_VERSION
 from skillup.reports.server.runs import NoSuchRunError, Served
-from skillup.store.journal import no_mask, to_json
+from skillup.store.files import no_mask, to_json
 
 ADDRESS = "127.0.0.1"
 USUAL_PORT = 7575

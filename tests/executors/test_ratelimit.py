@@ -8,8 +8,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from skillup.ratelimit import RateLimiter, Throttle
-from skillup.ratelimit.limiter import MANY_REFUSALS
+from skillup.ratelimit import MANY_REFUSALS, RateLimiter, Throttle
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, TurnError
 from tests.support.virtual_time import VirtualTime
