@@ -25,8 +25,7 @@ from skillup.stats.exact import (
     swapped,
     worth_testing,
 )
-from skillup.stats.paired import interval_of_mean
-from skillup.stats.proportions import Interval
+from skillup.stats.intervals import Interval, interval_of_mean
 
 # What became of each case from run A to run B, and how sure that is.
 

@@ -18,7 +18,7 @@ from skillup.history.comparison import (
 )
 from skillup.history.runs import RunOutcomes
 from skillup.schema.suite import Gates
-from skillup.stats.proportions import percent
+from skillup.stats.intervals import percent
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,8 @@ from skillup.history.runs import (
     by_case,
     together,
 )
-from skillup.stats.change_point import Fall, Passes, fall, rise
-from skillup.stats.paired import interval_over_cases
-from skillup.stats.proportions import Interval, wilson
+from skillup.stats.exact import Fall, Passes, fall, rise
+from skillup.stats.intervals import Interval, interval_over_cases, wilson
 
 _ALPHA = 0.05 + 1e-9
 """The chance of a false alarm; p-values that it equals but for rounding are within it."""

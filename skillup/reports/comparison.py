@@ -16,7 +16,7 @@ from skillup.history.gates import GateResult
 from skillup.history.runs import CaseTally, RunOutcomes, together
 from skillup.history.series import CaseHistory, SuiteHistory
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
-from skillup.stats.proportions import Interval, percent
+from skillup.stats.intervals import Interval, percent
 
 COMPARISON_VERSION = "skillup.comparison/1"
 TRENDS_VERSION = "skillup.history/1"

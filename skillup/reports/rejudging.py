@@ -23,7 +23,7 @@ from skillup.judges.rejudge.judges_compared import (
 from skillup.reports.result import summarize
 from skillup.schema.grade import Grade, Judging
 from skillup.schema.result import Analysis, Summary
-from skillup.stats.proportions import wilson
+from skillup.stats.intervals import wilson
 
 JUDGEMENT_VERSION = "skillup.judgement/1"
 PANEL_VERSION = "skillup.panel/1"

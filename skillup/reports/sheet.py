@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 from skillup.history.runs import WITH_SKILL
 from skillup.reports.text import count, one_line, shown_id
 from skillup.schema.result import CaseReliability, Difference, Rate
-from skillup.stats import proportions
+from skillup.stats import intervals
 
 MOST_ROWS = 40  # From more rows than these, those are left out that say nothing
 WITHOUT = "without skill"
@@ -62,13 +62,13 @@ def passed(rate: Rate) -> Cell:
 
 def percent(share: float | None) -> Cell:
     """``67%``; never 100% or 0% of what is only nearly so."""
-    return NONE if share is None else Cell(proportions.percent(share))
+    return NONE if share is None else Cell(intervals.percent(share))
 
 
 def interval(low: float | None, high: float | None) -> Cell:
     if low is None or high is None:
         return NONE
-    return Cell(f"{proportions.percent(low)}–{proportions.percent(high)}")
+    return Cell(f"{intervals.percent(low)}–{intervals.percent(high)}")
 
 
 def points(difference: float) -> str:

@@ -1,11 +1,9 @@
-"""Exact tests of pass counts: no approximation, so that they hold for three trials, too.
-
-What each is, and where it comes from, is in `docs/statistics.md`.
-"""
+"""Exact tests of pass counts: no approximation, so that they hold for three trials, too."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from math import exp, lgamma
 from typing import NamedTuple
 
@@ -30,8 +28,7 @@ def swapped(counts: PassCounts) -> PassCounts:
 def hypergeometric(counts: PassCounts) -> tuple[int, list[float]]:
     """The least possible number of passes in B, and the chance of it and of each number above.
 
-    Given the number of passes in both runs together, K = passed_a + passed_b, those of B are
-    hypergeometric if nothing changed: P(x) = C(n_b, x)·C(n_a, K-x)/C(n_a+n_b, K).
+    Given the passes of both together, K, if nothing changed: C(n_b, x)·C(n_a, K-x)/C(n_a+n_b, K).
     """
     passed_a, trials_a, passed_b, trials_b = counts
     passes = passed_a + passed_b
@@ -48,10 +45,7 @@ def _log_ways(of: int, chosen: int) -> float:
 
 
 def fisher_lower(counts: PassCounts) -> float:
-    """Fisher's exact test, one-sided: p of so few passes in B if its rate were that of A.
-
-    It never rejects more often than it says; with few trials, less.
-    """
+    """Fisher's exact test, one-sided: p of so few passes in B if its rate were that of A."""
     first, chances = hypergeometric(counts)
     return min(1.0, sum(chances[: counts.passed_b - first + 1]))
 
@@ -64,10 +58,9 @@ def least_fisher_lower(counts: PassCounts) -> float:
 def stratified(cases: Iterable[PassCounts]) -> float:
     """Two-sided p over all cases: did passes become more or fewer?
 
-    Within each case, given its passes in both runs together, those of B are hypergeometric if
-    nothing changed; their sum over the cases is the statistic, and its distribution the
-    convolution of theirs. p: the chance of all sums no likelier than the one seen.
-    Where every case ran once in each run, this is McNemar's test; for a single case, Fisher's.
+    The statistic is the sum of B's passes over the cases, its distribution the convolution of
+    theirs; p: the chance of all sums no likelier than the one seen. Where every case ran once in
+    each run, this is McNemar's test; for a single case, Fisher's.
     """
     chances = [1.0]
     seen = 0
@@ -90,8 +83,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """p-values corrected so that calling each one <= α a finding is wrong at all with chance <= α.
 
     Of m p-values in ascending order, the i-th (from 1) becomes the largest of (m-j+1)·p_(j) for
-    j <= i, at most 1. We bound the chance of any false alarm rather than their share, because one
-    false alarm is what wakes a team. The order of the result is that of `p_values`.
+    j <= i, at most 1. The order of the result is that of `p_values`.
     """
     corrected = [0.0] * len(p_values)
     largest = 0.0
@@ -105,12 +97,50 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def worth_testing(least: Sequence[float], alpha: float) -> list[bool]:
     """Which of many exact tests can matter, by the smallest p that each could have given.
 
-    Let K be the smallest number such that at most K tests can reach α/K; these are kept. The rest
-    could not come out significant whatever happened, so they need not weaken the correction. The
-    choice sees only what the tests condition on, never their results, so Holm's correction among
-    those that are kept holds as stated.
+    Tarone's rule: those that reach α/K, K being the smallest number such that at most K can. The
+    choice sees only what the tests condition on, so Holm's correction among them holds as stated.
     """
     share = 1
     while sum(p <= alpha / share for p in least) > share:
         share += 1
     return [p <= alpha / share for p in least]
+
+
+# When a series of counts became worse: the likeliest place, and if it is more than chance.
+
+
+class Passes(NamedTuple):
+    passed: int
+    judged: int
+
+
+class Fall(NamedTuple):
+    place: int  # Of the first element since which the rate is lower
+    before: Passes
+    since: Passes
+    p: float  # That it is so much lower by chance at the likeliest of all places
+
+
+def fall(series: Sequence[Passes]) -> Fall | None:
+    """The place since which the pass rate is lower, found by the smallest p; None: nowhere is it.
+
+    The smallest of the p of len(series) - 1 places is multiplied by their number (Bonferroni).
+    Every element has a verdict.
+    """
+    passed = list(accumulate(counts.passed for counts in series))
+    judged = list(accumulate(counts.judged for counts in series))
+    found = []
+    for place in range(1, len(series)):
+        before = Passes(passed[place - 1], judged[place - 1])
+        since = Passes(passed[-1] - before.passed, judged[-1] - before.judged)
+        if since.passed * before.judged < before.passed * since.judged:
+            found.append(Fall(place, before, since, fisher_lower(PassCounts(*before, *since))))
+    if not found:
+        return None
+    best = min(found, key=lambda one: one.p)
+    return best._replace(p=min(1.0, best.p * (len(series) - 1)))
+
+
+def rise(series: Sequence[Passes]) -> Fall | None:
+    """As :func:`fall`, for a rate that became higher; its counts are those of failures."""
+    return fall([Passes(counts.judged - counts.passed, counts.judged) for counts in series])

@@ -1,10 +1,8 @@
 """The sequential test of `--until-decided`: is a pass rate surely above a threshold, or below it?
 
-One may look after every trial and stop whenever one likes; the error rates hold all the same: the
-likelihood of the outcomes against that of the threshold, averaged over rates above it, is a
-nonnegative supermartingale that starts at 1, so it ever reaches 1/α with a chance of at most α.
-The mixture, its integral and the sources are in `docs/statistics.md`. With s passes and f failures,
-the integral comes down to a short sum of positive terms:
+One may look after every trial and stop whenever one likes; the error rates hold all the same. The
+mixture, its integral and the sources are in `docs/statistics.md`. With s passes and f failures, the
+integral comes down to a short sum of positive terms:
 
     1/(f+1) · Σ (j = 0 … s)  s(s-1)…(s-j+1) / ((f+2)(f+3)…(f+1+j)) · ((1-θ)/θ)^j
 """
@@ -13,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal
 
 ERROR_RATE = 0.05
-"""The chance of a wrong `above`, and that of a wrong `below`, which are promised by default."""
+"""The chance of a wrong `above`, and that of a wrong `below`, which are promised."""
 DEFAULT_PASS_RATE = 0.8
 """What a case is compared with where neither `--pass-rate` nor the suite's gates say it."""
 
@@ -25,36 +23,26 @@ _AT_THE_EXTREME = 0.5
 _LARGEST_EXPONENT = 700.0
 
 
-class SequentialVerdict(NamedTuple):
-    side: Side  # Surely above or below the threshold; or not decided by these outcomes
-    trials: int  # Outcomes that it took; all of them if it is not decided
-
-
-def decide(
-    outcomes: Iterable[bool], threshold: float, error_rate: float = ERROR_RATE
-) -> SequentialVerdict:
-    """The test's verdict over `outcomes` (True: a pass), in the order of the trials.
-
-    What comes after the decision is not looked at: a decided case stays decided. `threshold` and
-    `error_rate` are strictly between 0 and 1, else ValueError.
+def decide(outcomes: Iterable[bool], threshold: float) -> tuple[Side, int]:
+    """The test's verdict over `outcomes` (True: a pass), in the order of the trials; how many of
+    them it took: a decided case stays decided. ValueError unless 0 < `threshold` < 1.
     """
     passes = failures = 0
     for passed in outcomes:
         passes, failures = passes + passed, failures + (not passed)
-        side = side_of(passes, failures, threshold, error_rate)
+        side = side_of(passes, failures, threshold)
         if side != "undecided":
-            return SequentialVerdict(side, passes + failures)
-    return SequentialVerdict("undecided", passes + failures)
+            return side, passes + failures
+    return "undecided", passes + failures
 
 
-def side_of(passes: int, failures: int, threshold: float, error_rate: float = ERROR_RATE) -> Side:
+def side_of(passes: int, failures: int, threshold: float) -> Side:
     """What so many outcomes say by themselves, if no fewer of them had said it before."""
-    for name, value in (("threshold", threshold), ("error rate", error_rate)):
-        if not 0 < value < 1:
-            raise ValueError(f"the {name} must be between 0 and 1, not {value}")
-    if evidence_above(passes, failures, threshold) >= 1 / error_rate:
+    if not 0 < threshold < 1:
+        raise ValueError(f"the threshold must be between 0 and 1, not {threshold}")
+    if evidence_above(passes, failures, threshold) >= 1 / ERROR_RATE:
         return "above"
-    if evidence_above(failures, passes, 1 - threshold) >= 1 / error_rate:
+    if evidence_above(failures, passes, 1 - threshold) >= 1 / ERROR_RATE:
         return "below"
     return "undecided"
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from skillup.analysis import with_analysis
-from skillup.analysis.triggering import skill_uses
+from skillup.analysis import skill_uses, with_analysis
 from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
 from skillup.schema.result import Analysis, CaseReliability, Overall, RunResult, Triggering
-from skillup.stats.proportions import wilson
+from skillup.stats.intervals import wilson
 from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 
 # The whole: order, what was not run, decisions, engines.

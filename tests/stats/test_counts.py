@@ -7,16 +7,17 @@ from itertools import combinations
 
 import pytest
 
-from skillup.stats.change_point import Passes, fall
 from skillup.stats.exact import (
     PassCounts,
+    Passes,
+    fall,
     fisher_lower,
     holm,
     least_fisher_lower,
     stratified,
     worth_testing,
 )
-from skillup.stats.proportions import at_each_k, percent, wilson
+from skillup.stats.intervals import at_each_k, percent, wilson
 
 # Exact tests: published values, brute force, and how often they are wrong.
 

@@ -7,12 +7,13 @@ from random import Random
 import pytest
 
 from skillup.stats.exact import PassCounts
-from skillup.stats.paired import (
+from skillup.stats.intervals import (
     interval_of_mean,
     interval_over_cases,
     mean_difference,
+    t_quantile,
+    wilson,
 )
-from skillup.stats.proportions import t_quantile, wilson
 
 
 def test_students_own_example() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.stats.sequential import (
+    ERROR_RATE,
     decide,
     evidence_above,
     pass_rate_threshold,
@@ -17,7 +18,6 @@ from skillup.stats.sequential import (
 
 ROOT = Path(__file__).parents[2]
 LONGEST = 150
-ALPHA = 0.05
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def chances(rate: float, threshold: float, longest: int = LONGEST) -> Chances:
                 reached[place] = reached.get(place, 0.0) + chance * share
         undecided = {}
         for place, chance in reached.items():
-            side = side_of(*place, threshold, ALPHA)
+            side = side_of(*place, threshold)
             if side == "undecided":
                 undecided[place] = chance
             else:
@@ -58,9 +58,9 @@ def chances(rate: float, threshold: float, longest: int = LONGEST) -> Chances:
 def test_the_chance_to_be_wrong_is_at_most_what_is_stated(rate: float, threshold: float) -> None:
     found = chances(rate, threshold)
     if rate <= threshold:
-        assert found.above <= ALPHA
+        assert found.above <= ERROR_RATE
     if rate >= threshold:
-        assert found.below <= ALPHA
+        assert found.below <= ERROR_RATE
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.8, 0.95])

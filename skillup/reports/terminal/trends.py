@@ -13,7 +13,7 @@ from skillup.reports.sheet import interval as shown_interval
 from skillup.reports.sheet import percent
 from skillup.reports.terminal.layout import Part, make_table, print_line, print_table
 from skillup.reports.text import count, money, p_value, seconds, shown_id
-from skillup.stats.proportions import Interval
+from skillup.stats.intervals import Interval
 
 _MARKS: dict[State, tuple[str, str, str]] = {
     "pass": ("✓", "green", "passed"),

@@ -1,0 +1,417 @@
+"""What the trials of one run say together: from its grades to ``schema.result``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+from skillup.executors.early_stopping import threshold_of
+from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey, key_of, planned_key
+from skillup.schema.grade import BASELINE, CheckResult, Grade, TurnGrade
+from skillup.schema.result import (
+    Analysis,
+    AtK,
+    CaseReliability,
+    Decision,
+    Difference,
+    EngineColumn,
+    Overall,
+    Rate,
+    RunResult,
+    Triggering,
+    TurnReliability,
+    Uplift,
+)
+from skillup.stats.exact import PassCounts, stratified
+from skillup.stats.intervals import (
+    Interval,
+    at_each_k,
+    interval_of_mean,
+    interval_over_cases,
+    mean_difference,
+    widened,
+    wilson,
+)
+from skillup.stats.sequential import ERROR_RATE, decide
+
+
+def analyse(
+    grades: Iterable[Grade],
+    run_info: Mapping[str, Any],
+    *,
+    not_run: Iterable[str] = (),
+    not_needed: Iterable[str] = (),
+) -> Analysis:
+    """What `grades` say together, in the order of the plan; `run_info` is what `run.json` has.
+
+    `not_run` and `not_needed` are ids of jobs. Of `run_info` only `suites` and `request` matter;
+    without them ({}) gates, distractors, sequential tests and the suites of trials that did not
+    run are not known, and the rest is.
+    """
+    own: dict[CaseKey, list[Grade]] = {}
+    for grade in grades:
+        own.setdefault(key_of(grade), []).append(grade)
+    suites: Mapping[str, Any] = run_info.get("suites") or {}
+    missing = Counter(planned_key(job, suites)[0] for job in not_run)
+    saved = Counter(planned_key(job, suites)[0] for job in not_needed)
+    groups = {
+        key: sorted(own.get(key, ()), key=lambda trial: trial.trial)
+        for key in _in_order([*own, *missing, *saved])
+    }
+    with_skill = [t for group in groups.values() for t in group if t.variant == WITH_SKILL]
+    verdicts = _judged(with_skill)
+    return Analysis(
+        overall=_overall(verdicts),
+        cases=[
+            _reliability(key, group, missing[key], saved[key], run_info)
+            for key, group in groups.items()
+        ],
+        uplift=_uplifts(groups),
+        triggering=_triggering(verdicts, suites),
+        engines=_engine_columns(with_skill),
+    )
+
+
+def with_analysis(result: RunResult, run_info: Mapping[str, Any]) -> RunResult:
+    """`result` with its analysis; one that has it already stays as it is."""
+    if result.analysis is not None:
+        return result
+    analysis = analyse(result.cases, run_info, not_run=result.not_run, not_needed=result.not_needed)
+    return result.model_copy(update={"analysis": analysis})
+
+
+def _in_order(keys: Iterable[CaseKey]) -> list[CaseKey]:
+    """Each key once: cases and engines as they first come, with the skill before without."""
+    once = list(dict.fromkeys(keys))
+    cases = {case: n for n, case in enumerate(dict.fromkeys(key[:2] for key in once))}
+    engines = list(dict.fromkeys(key.engine for key in once))
+    return sorted(once, key=lambda k: (cases[k[:2]], engines.index(k.engine), k.variant))
+
+
+def _judged(trials: Iterable[Grade]) -> list[Grade]:
+    return [trial for trial in trials if trial.status in VERDICTS]
+
+
+def _rate_of(passed: int, judged: int) -> Rate:
+    """With Wilson's interval; nothing but the counts if `judged` is 0."""
+    if not judged:
+        return Rate(passed=0, judged=0, rate=None, low=None, high=None)
+    low, high = wilson(passed, judged)
+    return Rate(passed=passed, judged=judged, rate=passed / judged, low=low, high=high)
+
+
+def _mean_known(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _tokens_of(grade: Grade) -> int | None:
+    """Input and output; None: the engine did not report both."""
+    usage = grade.usage or {}
+    sent, answered = usage.get("input_tokens"), usage.get("output_tokens")
+    return None if sent is None or answered is None else int(sent + answered)
+
+
+def _turns_of(grade: Grade) -> list[TurnGrade]:
+    """Those whose message was sent."""
+    return [turn for turn in grade.turns if turn.status not in ("skipped", "error")]
+
+
+def _overall(trials: Iterable[Grade]) -> Overall | None:
+    """The run's pass rate, with the skill. A case on several engines is one."""
+    cases: dict[tuple[str, str], list[bool]] = {}
+    for trial in trials:
+        cases.setdefault((trial.suite, trial.case_id), []).append(trial.status == "PASS")
+    counts = [(sum(passes), len(passes)) for passes in cases.values()]
+    interval = interval_over_cases(counts)
+    if interval is None:
+        return None
+    passed, verdicts = map(sum, zip(*counts, strict=True))
+    low, high = interval
+    return Overall(
+        passed=passed, judged=verdicts, rate=passed / verdicts, low=low, high=high, cases=len(cases)
+    )
+
+
+def _engine_columns(trials: Iterable[Grade]) -> list[EngineColumn]:
+    """Each suite on each engine, with the skill, in the order in which they come."""
+    groups: dict[tuple[str, str], list[Grade]] = {}
+    for trial in trials:
+        groups.setdefault((trial.suite, trial.engine), []).append(trial)
+    columns = []
+    for (suite, engine), own in groups.items():
+        verdicts = _judged(own)
+        means = {
+            "score": _mean_known(trial.score for trial in verdicts),
+            "turns": _mean_known(len(_turns_of(trial)) for trial in verdicts),
+            "tokens": _mean_known(map(_tokens_of, verdicts)),
+            "cost_usd": _mean_known(trial.cost_usd for trial in verdicts),
+            "duration_ms": _mean_known(trial.duration_ms for trial in verdicts),
+        }
+        rate = _rate_of(sum(trial.status == "PASS" for trial in verdicts), len(verdicts))
+        error = sum(trial.status == "ERROR" for trial in own)
+        columns.append(EngineColumn(suite=suite, engine=engine, rate=rate, error=error, **means))
+    return columns
+
+
+# How often each case passes, as a whole and turn by turn.
+
+
+def _reliability(
+    key: CaseKey, trials: Sequence[Grade], not_run: int, saved: int, run_info: Mapping[str, Any]
+) -> CaseReliability:
+    verdicts = _judged(trials)
+    passed = sum(trial.status == "PASS" for trial in verdicts)
+    numbers = sorted({turn.turn_number for trial in verdicts for turn in _turns_of(trial)})
+    suites = run_info.get("suites") or {}
+    return CaseReliability(
+        **key._asdict(),
+        rate=_rate_of(passed, len(verdicts)),
+        error=sum(trial.status == "ERROR" for trial in trials),
+        skip=sum(trial.status == "SKIP" for trial in trials),
+        not_run=not_run,
+        flaky=0 < passed < len(verdicts),
+        at_k=_at_k(passed, len(verdicts)),
+        turns=[_turn(number, verdicts, suites) for number in numbers],
+        decision=_decision(key, trials, saved, run_info),
+    )
+
+
+def _at_k(passed: int, trials: int) -> list[AtK]:
+    found = at_each_k(passed, trials)
+    return [AtK(k=k, pass_at_k=some, pass_hat_k=every) for k, some, every in found]
+
+
+def _turn(number: int, verdicts: Sequence[Grade], suites: Mapping[str, Any]) -> TurnReliability:
+    # Where trials share a turn, it was run once, and counts once.
+    turns: dict[tuple[CaseKey, int], TurnGrade] = {}
+    for trial in verdicts:
+        for turn in _turns_of(trial):
+            if turn.turn_number == number:
+                owner = (key_of(trial), trial.trial)
+                if turn.counted_by is not None:
+                    owner = planned_key(turn.counted_by, suites)
+                turns.setdefault(owner, turn)
+    passed = sum(map(_passed, turns.values()))
+    firsts = [
+        next((turn.turn_number for turn in _turns_of(trial) if not _passed(turn)), None)
+        for trial in verdicts
+    ]
+    unfailed = sum(first is None or first > number for first in firsts)
+    return TurnReliability(
+        turn_number=number,
+        rate=_rate_of(passed, len(turns)),
+        at_k=_at_k(passed, len(turns)),
+        first_failures=firsts.count(number),
+        unfailed=unfailed / len(firsts),
+    )
+
+
+def _passed(turn: TurnGrade) -> bool:
+    """It completed and all that was asked of it holds, however the case weighs that."""
+    return turn.status == "completed" and all(check.passed for check in turn.deciding_checks())
+
+
+def _decision(
+    key: CaseKey, trials: Sequence[Grade], saved: int, run_info: Mapping[str, Any]
+) -> Decision | None:
+    """What `--until-decided` decided; None: it was not asked for, or there is no verdict."""
+    # As in the run: up to the first trial that is missing, since what is slow is missing first.
+    unbroken = [trial for place, trial in enumerate(trials, start=1) if trial.trial == place]
+    verdicts = [trial.status == "PASS" for trial in _judged(unbroken)]
+    if not (run_info.get("request") or {}).get("until_decided") or not verdicts:
+        return None
+    threshold = threshold_of(key.suite, run_info)
+    side, count = decide(verdicts, threshold)
+    return Decision(
+        verdict=side, threshold=threshold, error_rate=ERROR_RATE, trials=count, saved=saved
+    )
+
+
+# What the skill adds: the trials of each case with it, against those without. That a skill is used
+# cannot be without it: checks of that are no gain (`Grade.status_apart`).
+
+
+class _Pair(NamedTuple):
+    """One case on one engine: its verdicts in both variants."""
+
+    case_id: str
+    without: list[Grade]
+    with_skill: list[Grade]
+
+    @property
+    def counts(self) -> PassCounts:
+        """Without, then with the skill, apart from whether it was used."""
+        sides = (
+            [trial.status_apart or trial.status for trial in side]
+            for side in (self.without, self.with_skill)
+        )
+        a, b = ([status == "PASS" for status in side if status in VERDICTS] for side in sides)
+        return PassCounts(sum(a), len(a), sum(b), len(b))
+
+
+def _uplifts(groups: Mapping[CaseKey, Sequence[Grade]]) -> list[Uplift]:
+    """Of each suite and engine, then of its cases; empty if nothing was run without the skill."""
+    compared = {(key.suite, key.engine) for key in groups if key.variant == BASELINE}
+    pairs: dict[tuple[str, str], list[_Pair]] = {}
+    for key in dict.fromkeys(key._replace(variant=WITH_SKILL) for key in groups):
+        if (key.suite, key.engine) in compared:
+            bare = _judged(groups.get(key._replace(variant=BASELINE), ()))
+            pair = _Pair(key.case_id, bare, _judged(groups.get(key, ())))
+            pairs.setdefault((key.suite, key.engine), []).append(pair)
+    found: list[Uplift] = []
+    for (suite, engine), of_suite in pairs.items():
+        found.append(_uplift(suite, engine, None, of_suite))
+        found += [_uplift(suite, engine, pair.case_id, [pair]) for pair in of_suite]
+    return found
+
+
+def _uplift(suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair]) -> Uplift:
+    comparable = [pair for pair in pairs if pair.counts.trials_a and pair.counts.trials_b]
+    ran = [pair for pair in pairs if pair.without and pair.with_skill]
+    counts = [pair.counts for pair in comparable]
+    interval = uplift_interval(counts)
+    # A single case shows how many verdicts it has, even where they cannot be compared.
+    shown = counts if case_id is None else [pair.counts for pair in pairs]
+    passed_a, trials_a, passed_b, trials_b = map(
+        sum, zip(PassCounts(0, 0, 0, 0), *shown, strict=True)
+    )
+    return Uplift(
+        suite=suite,
+        engine=engine,
+        case_id=case_id,
+        with_skill=_rate_of(passed_b, trials_b),
+        without_skill=_rate_of(passed_a, trials_a),
+        uplift=fmean(map(_difference, counts)) if counts else None,
+        low=interval and interval.low,
+        high=interval and interval.high,
+        p=stratified(counts) if counts else None,
+        cases=len(comparable),
+        not_counted=[pair.case_id for pair in pairs if pair not in comparable],
+        turns=_quantity(ran, lambda trial: len(_turns_of(trial))),
+        tokens=_quantity(ran, _tokens_of),
+        cost_usd=_quantity(ran, lambda trial: trial.cost_usd),
+        duration_ms=_quantity(ran, lambda trial: trial.duration_ms),
+    )
+
+
+def _difference(counts: PassCounts) -> float:
+    return counts.passed_b / counts.trials_b - counts.passed_a / counts.trials_a
+
+
+def uplift_interval(counts: Sequence[PassCounts]) -> Interval | None:
+    """As wide as what the cases say by how they differ, and as what their trials leave open: each
+    alone may be too narrow. None without any case.
+    """
+    if not counts:
+        return None
+    low, high = widened(mean_difference(counts), list(map(_difference, counts)))
+    return Interval(max(-1.0, low), min(1.0, high))
+
+
+def _quantity(pairs: Sequence[_Pair], of: Callable[[Grade], float | None]) -> Difference | None:
+    """Means over cases of their trials' means; None: no case knows it in both variants."""
+    sides = [(_mean_known(map(of, p.with_skill)), _mean_known(map(of, p.without))) for p in pairs]
+    known = [(a, b) for a, b in sides if a is not None and b is not None]
+    if not known:
+        return None
+    differences = [a - b for a, b in known]
+    interval = interval_of_mean(differences)
+    return Difference(
+        with_skill=fmean(a for a, _ in known),
+        without_skill=fmean(b for _, b in known),
+        difference=fmean(differences),
+        low=interval and interval.low,
+        high=interval and interval.high,
+        cases=len(known),
+    )
+
+
+# Whether skills are used when they should be, and only then: what checks say of it.
+
+
+class SkillUse(NamedTuple):
+    """One observation: of one trial, one skill, and what was expected of it there."""
+
+    skill: str
+    expected: bool  # Whether it should be used
+    used: bool  # Whether it was, everywhere that was expected; or anywhere that it was not
+
+
+def _triggering(trials: Iterable[Grade], suites: Mapping[str, Any]) -> list[Triggering]:
+    """Each suite, engine and skill, from `trials` with the skill that have a verdict."""
+    uses: dict[tuple[str, str, str], list[SkillUse]] = {}
+    for trial in trials:
+        for use in skill_uses(trial):
+            uses.setdefault((trial.suite, trial.engine, use.skill.casefold()), []).append(use)
+    found = []
+    for (suite, engine, name), observed in uses.items():
+        counts = Counter((use.expected, use.used) for use in observed)
+        hits, misses = counts[True, True], counts[True, False]
+        false, rest = counts[False, True], counts[False, False]
+        about = suites.get(suite) or {}
+        installed = [str(n) for key in ("skills", "distractors") for n in about.get(key) or ()]
+        found.append(
+            Triggering(
+                suite=suite,
+                engine=engine,
+                skill=observed[0].skill,
+                used_rightly=hits,
+                not_used_wrongly=misses,
+                used_wrongly=false,
+                not_used_rightly=rest,
+                precision=hits / (hits + false) if hits + false else None,
+                recall=hits / (hits + misses) if hits + misses else None,
+                # 2PR/(P+R), written so that it is 0 where nothing was right.
+                f1=2 * hits / (2 * hits + misses + false) if hits + misses else None,
+                distractors=[one for one in installed if one.casefold() != name],
+            )
+        )
+    return found
+
+
+def skill_uses(grade: Grade) -> Iterator[SkillUse]:
+    """What a trial's checks say: one observation for each skill and expectation.
+
+    Turns that several trials share are evidence once: in the trial that counts them.
+    """
+    seen: dict[tuple[str, bool], list[SkillUse]] = {}
+    for use in _all_of(grade):
+        seen.setdefault((use.skill.casefold(), use.expected), []).append(use)
+    for (_, expected), uses in seen.items():
+        used = [use.used for use in uses]
+        yield uses[0]._replace(used=all(used) if expected else any(used))
+
+
+def _all_of(grade: Grade) -> Iterator[SkillUse]:
+    for turn in grade.turns:
+        if turn.counted_by is None:
+            # Not only what decided: a follow-up that heals a turn is not what the user asked first.
+            for checks in (turn.checks, *(follow_up.checks for follow_up in turn.follow_ups)):
+                yield from _expectations(checks, required=True)
+    for check in grade.assertions:
+        if check.role == "failure":
+            # Reports turn a failure rule's result round: it passes where its pattern is absent.
+            as_found = check.model_copy(update={"passed": not check.passed})
+            yield from _expectations([as_found], required=False)
+        else:
+            yield from _expectations([check], required=True)
+
+
+def _expectations(checks: Iterable[CheckResult], *, required: bool) -> Iterator[SkillUse]:
+    """`required`: each of `checks` has to pass; else none of them may."""
+    for check in checks:
+        if check.kind in ("skill_used", "skill_not_used"):
+            if check.skill and check.assertable and check.error is None:
+                of_use = check.kind == "skill_used"
+                yield SkillUse(check.skill, of_use == required, of_use == check.passed)
+        elif check.kind == "none_of":
+            if required or len(check.children) == 1:
+                yield from _expectations(check.children, required=not required)
+        elif check.kind in ("all_of", "any_of") and (
+            # One of several alternatives is not expected by itself.
+            required == (check.kind == "all_of") or len(check.children) == 1
+        ):
+            yield from _expectations(check.children, required=required)
