@@ -29,7 +29,6 @@ from pydantic import AliasChoices, BaseModel, Field, StrictBool, ValidationError
 
 from skillup.engines.environment import clean_variables
 from skillup.engines.events import shortened
-from skillup.judges.answers import DoubtfulJsonError, bare, strict_json
 from skillup.judges.artifacts import (
     CannotJudgeError,
     JudgedPart,
@@ -40,7 +39,13 @@ from skillup.judges.artifacts import (
     as_markdown,
     copy_of,
 )
-from skillup.judges.models.question import Number, what_is_wrong
+from skillup.judges.models.question import (
+    MalformedAnswerError,
+    Number,
+    bare,
+    strict_json,
+    what_is_wrong,
+)
 from skillup.process import CompletedOutput, run_quiet
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
@@ -295,9 +300,9 @@ def _printed(stdout: str) -> _Verdict | None:
         return None
     try:
         if like["line"] is None:
-            raise DoubtfulJsonError("it does not begin a line")
+            raise MalformedAnswerError("it does not begin a line")
         return _Verdict.model_validate(strict_json(text[like.start() :]))
-    except DoubtfulJsonError as doubt:
+    except MalformedAnswerError as doubt:
         why = str(doubt)
     except ValidationError as error:
         why = what_is_wrong(error)

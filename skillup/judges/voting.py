@@ -1,20 +1,21 @@
-"""Answers to results: several answers to one question are votes, of models and of agents alike.
+"""From answers of judges to results: votes, and whether what they quote is there.
 
-A verdict is the majority of all that were asked for; a tie is a no. An answer that failed to come
-is an error, unless the others have decided already, whatever it would have said. A score is the
-mean; there every answer counts, so any that failed is an error.
+A verdict is the majority of all answers that were asked for; a tie is a no. An answer that failed
+to come is an error, unless the others have decided already, whatever it would have said. A score is
+the mean; there every answer counts, so any that failed is an error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillup.checks.context import beginning
+from skillup.checks.context import Span, around, beginning, quoted
 from skillup.checks.evaluate import reaches, weighted_mean
-from skillup.judges.answers import Quotations, Quoted
-from skillup.schema.grade import CheckResult
+from skillup.judges.material import Part
+from skillup.schema.grade import CheckResult, EvidenceSpan
 
 LONGEST_REASON = 500
 
@@ -173,3 +174,94 @@ def _agreement(
         "agreement": round(agreement, 6),
         "notes": [*notes, f"asked {len(votes)} times: {', '.join(words)}"],
     }
+
+
+# Whether what a judge quotes is there, and where.
+
+_LIKE = str.maketrans(
+    {
+        **dict.fromkeys("‘’‚‛′`´", "'"),
+        **dict.fromkeys("“”„‟″«»", '"'),
+        **dict.fromkeys("‐‑‒–—−", "-"),
+    }
+)
+_MARKUP = "*`>"
+_PLAIN = _LIKE | dict.fromkeys(map(ord, _MARKUP))
+_LEFT_OUT = re.compile(r"(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?")
+_AROUND_QUOTATIONS = " \t\n\"'“”‘’«»"
+_OF_THE_AGENT = frozenset({"answer", "message", "call", "result", "files"})
+ENOUGH = 8  # Characters of a quotation that supports a pass, if the text is not shorter
+
+
+@dataclass(frozen=True, slots=True)
+class Quoted:
+    excerpt: str  # With its speaker and surroundings; empty: it is nowhere
+    note: str | None = None  # What a reader should know of it
+    spans: tuple[EvidenceSpan, ...] = ()  # Where it stands in the record
+
+
+class Quotations:
+    """Looks for quotations in the texts that were judged, which are read as they are needed."""
+
+    def __init__(self, parts: Iterable[Part]) -> None:
+        """`parts`: where a quotation stands in several, the first of them counts."""
+        self._unread = iter(parts)
+        self._read: list[tuple[Part, str]] = []
+
+    def look_up(self, quotation: str, *, passed: bool) -> Quoted:
+        """The quotation, with a note if it is nowhere or, of a pass, not the agent's own."""
+        pieces = [_plain(piece.strip(_AROUND_QUOTATIONS)) for piece in _LEFT_OUT.split(quotation)]
+        pieces = [piece for piece in pieces if piece]
+        for part, plain in self._texts() if pieces else ():
+            place = _find(pieces, part.text, plain)
+            if place is None:
+                continue
+            start, end = place
+            why = None
+            if passed and part.kind not in _OF_THE_AGENT:
+                why = "the agent did not say it"
+            elif passed and end - start < min(ENOUGH, len(part.text.strip())):
+                why = f"{quoted(part.text[start:end])} is too short"
+            note = why and f"the judge's quotation does not support this pass: {why}"
+            spans = [part.span] if part.span is not None else []
+            if part.span is not None and part.recorded == part.text:  # else it was cut
+                spans = [part.span.model_copy(update={"start": start, "end": end})]
+            return Quoted(f"{part.label}: {around(part.text, place)}", note, tuple(spans))
+        note = f"the judge's quotation is not in what was judged: {quoted(quotation, 120)}"
+        return Quoted("", note)
+
+    def _texts(self) -> Iterator[tuple[Part, str]]:
+        yield from self._read
+        for part in self._unread:
+            self._read.append((part, _plain(part.text)))
+            yield self._read[-1]
+
+
+def in_order_of_weight(parts: Iterable[Part]) -> list[Part]:
+    """An answer outranks everything else; what others said comes last."""
+    return sorted(parts, key=lambda p: (p.kind not in _OF_THE_AGENT, p.kind != "answer"))
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.translate(_PLAIN).casefold().split())
+
+
+def _find(pieces: Sequence[str], text: str, plain: str) -> Span | None:
+    """Where the `pieces` stand in `text`, one after the other; `plain` is its plain form."""
+    first = end = -1
+    for piece in pieces:
+        start = plain.find(piece, max(end, 0))
+        if start < 0:
+            return None
+        first, end = (start if first < 0 else first), start + len(piece)
+    places: list[int] = []  # for each character of the plain text, where it comes from
+    space = True
+    for place, character in enumerate(text.translate(_LIKE)):
+        if text[place] in _MARKUP:
+            continue
+        if not character.isspace():
+            places.extend([place] * len(character.casefold()))
+        elif not space:
+            places.append(place)
+        space = character.isspace()
+    return places[first], places[end - 1] + 1

@@ -14,8 +14,7 @@ from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.judges.agent.session import NoAgentAnswerError, ThrottledSession
 from skillup.judges.models.client import Models
-from skillup.judges.models.endpoint import CannotAskError
-from skillup.judges.models.question import read_answer
+from skillup.judges.models.question import CannotAskError, read_answer
 from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets

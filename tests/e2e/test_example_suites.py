@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from skillup.judges.llm.checks import RubricAnswer, WindowAnswer
+from skillup.judges.models.client import answer_to
 from skillup.judges.models.question import ModelQuestion
-from skillup.judges.models.scripted import answer_to
 from skillup.schema.judge import JudgeModel
 from tests.support.example_suites import CASES, change, copy_suite, failed
 from tests.support.model_server import (

@@ -36,7 +36,6 @@ from skillup.judges.agent.question import (
     write_materials,
 )
 from skillup.judges.agent.session import NoAgentAnswerError, ThrottledSession
-from skillup.judges.answers import Quotations, in_order_of_weight
 from skillup.judges.artifacts import (
     CannotJudgeError,
     JudgedPart,
@@ -53,7 +52,15 @@ from skillup.judges.evaluate import UsageTracker
 from skillup.judges.material import Part
 from skillup.judges.models.cache import StoredAnswer, as_stored, key_of
 from skillup.judges.models.question import MalformedAnswerError, read_answer
-from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, result_of
+from skillup.judges.voting import (
+    Facet,
+    Quotations,
+    Vote,
+    by_weight,
+    criteria_met,
+    in_order_of_weight,
+    result_of,
+)
 from skillup.load.skills import skill_name, skill_problem
 from skillup.load.trust import address_problem
 from skillup.process import new_marker

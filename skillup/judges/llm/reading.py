@@ -10,12 +10,11 @@ import anyio
 from pydantic import BaseModel
 
 from skillup.errors import FullDiskError, RunDirectoryError
-from skillup.judges.answers import Quotations, in_order_of_weight
 from skillup.judges.evaluate import UsageTracker, blank_result
 from skillup.judges.llm.subject import Exchange, JudgedText
 from skillup.judges.material import Material
 from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
-from skillup.judges.voting import Vote
+from skillup.judges.voting import Quotations, Vote, in_order_of_weight
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole
 from skillup.schema.judge import fill, uses

@@ -88,7 +88,6 @@ class AnswerCache:
         self._shared = None if anew else shared
         self._anew = anew
         self._of_this_process: dict[str, StoredAnswer] = {}
-        self._failed: dict[str, Exception] = {}  # For those who wait for the same answer
         self._under_way: WeakValueDictionary[str, anyio.Lock] = WeakValueDictionary()
 
     async def answer(
@@ -105,22 +104,12 @@ class AnswerCache:
         at a time: who comes second finds the answer. Raises what `ask` raises.
         """
         key = key_of(asked)
-        lock = self._under_way.setdefault(key, anyio.Lock())
-        waited = lock.locked()
-        async with lock:
-            if waited and (failed := self._failed.get(key)) is not None:
-                raise failed
+        async with self._under_way.setdefault(key, anyio.Lock()):
             stored = await anyio.to_thread.run_sync(self._read, key, share)
             value = read(stored) if stored is not None else None
             if stored is not None and value is not None:
                 return value, stored, True
-            self._failed.pop(key, None)
-            try:
-                stored = await ask()
-            except Exception as failure:
-                if lock.statistics().tasks_waiting:
-                    self._failed[key] = failure
-                raise
+            stored = await ask()
             # Without the question: thousands of them are too much to hold.
             self._of_this_process[key] = stored.model_copy(update={"asked": {}})
             for folder in (self._run, self._shared if share else None):

@@ -1,39 +1,43 @@
-"""Asking models: masked, from the cache where possible, each question once at a time."""
+"""Asking models: masked, from the cache where possible; `scripted:FILE` answers by rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from skillup.judges.models import scripted
+from skillup.errors import InvalidFilesError
 from skillup.judges.models.cache import AnswerCache, StoredAnswer, as_stored
-from skillup.judges.models.endpoint import (
-    CannotAskError,
-    endpoint_of,
-    environment_address,
-    is_scripted,
-    parse_model,
-)
 from skillup.judges.models.question import (
     AskModel,
+    CannotAskError,
     MalformedAnswerError,
     ModelAnswer,
     ModelQuestion,
+    endpoint_of,
+    environment_address,
+    family_of,
+    parse_model,
 )
 from skillup.load.model import judge_settings
+from skillup.load.problems import problems_from
+from skillup.load.yaml_reader import read_yaml
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
+from skillup.schema.judge_script import JudgeCriterion, JudgeScript
+from skillup.schema.patterns import compiled_pattern
 from skillup.schema.suite import Suite
 
 if TYPE_CHECKING:
+    import regex
+
     from skillup.judges.models.remote import RemoteModels
 
 
@@ -46,6 +50,13 @@ class _NoAnswerError(Exception):
     def __init__(self, answer: ModelAnswer) -> None:
         super().__init__(answer.error)
         self.answer = answer
+
+
+def _script_of(model: JudgeModel, suite_root: Path) -> Path | None:
+    """The file of a written-down judge; None: `model` is a real one. Raises CannotAskError."""
+    if family_of(model.model) != "scripted":
+        return None
+    return suite_root / parse_model(model.model)[1]
 
 
 @dataclass(slots=True)
@@ -65,8 +76,8 @@ class Models:
     def problem(self, model: JudgeModel, suite_root: Path) -> str | None:
         """Why `model` could not be asked, found without asking it; None: nothing is known."""
         try:
-            if is_scripted(model.model):
-                scripted.script_of(suite_root / parse_model(model.model)[1])
+            if (file := _script_of(model, suite_root)) is not None:
+                script_of(file)
             else:
                 endpoint_of(model, self.environment)
         except CannotAskError as problem:
@@ -84,14 +95,19 @@ class Models:
         # has nothing but the record, asks the same.
         system, prompt = self._clean([question.system, question.prompt])
         question = replace(question, system=system, prompt=prompt)
-        model, identity = question.model, question.identity()
-        if is_scripted(model.model):  # a written-down judge is another one in each suite
+        model = question.model
+        identity = {
+            "model": model.model,
+            "base_url": model.base_url,
+            "system": system,
+            "prompt": prompt,
+            "answer": question.form.model_json_schema(),
+            "sample": question.sample,
+        }
+        scripted = family_of(model.model) == "scripted"
+        if scripted:  # a written-down judge is another one in each suite
             identity["suite_root"] = str(suite_root)
         asked = self._clean(identity)
-        # Written-down judges are edited while suites are written, and cost nothing; an address that
-        # only the environment names is not in the question.
-        elsewhere = environment_address(model, self.environment)
-        share = elsewhere is None and not is_scripted(model.model)
 
         def read(stored: StoredAnswer) -> BaseModel | None:
             try:
@@ -112,21 +128,21 @@ class Models:
                 cost_usd=answer.cost_usd,
             )  # fmt: skip
 
+        # Written-down judges are edited while suites are written, and cost nothing; an address that
+        # only the environment names is not in the question.
+        share = not scripted and environment_address(model, self.environment) is None
         try:
             value, kept, cached = await self.answers.answer(asked, read, ask, share=share)
         except _NoAnswerError as failed:
-            answer = failed.answer
-            failed.answer = replace(answer, cached=True)  # who waited for the same pays nothing
-            return answer
+            return failed.answer
         return ModelAnswer(value, None, kept.usage, kept.cost_usd, kept.model, cached)
 
     async def _answer(self, question: ModelQuestion, suite_root: Path) -> ModelAnswer:
-        model = question.model.model
-        if is_scripted(model):
-            file = suite_root / parse_model(model)[1]
-            value = await anyio.to_thread.run_sync(scripted.answer_to, question, file)
-            return ModelAnswer(value, model=model)
-        endpoint = endpoint_of(question.model, self.environment)
+        model = question.model
+        if (file := _script_of(model, suite_root)) is not None:
+            value = await anyio.to_thread.run_sync(answer_to, question, file)
+            return ModelAnswer(value, model=model.model)
+        endpoint = endpoint_of(model, self.environment)
         if self._remote is None:
             from skillup.judges.models.remote import RemoteModels
 
@@ -138,16 +154,13 @@ class Models:
         return as_stored(data, self.mask)
 
 
-# Which model reads for a case: the one asked for, else the case's own, else the fallback.
-
-
 def with_judge_model(
     case: Case, asked: str | None, fallback: str | None = None, suite: Suite | None = None
 ) -> Case:
     """`case` as it is judged; what its record then says is enough to judge it again.
 
-    `asked` outranks the case's own model. The address and the key of that are not the other's; how
-    it is asked is, or what the judges of the case and of its `suite` say where they name none.
+    `asked` outranks the case's own model, `fallback` does not. The address and the key of that are
+    not the other's; how it is asked is, or what the judges of the case and of its `suite` say.
     """
     own = case.judge_model
     name = asked or (fallback if own is None else None)
@@ -159,3 +172,111 @@ def with_judge_model(
         settings = judge_settings(case, suite)
     model = JudgeModel.model_validate({"model": name, **settings})
     return case.model_copy(update={"judge_model": model})
+
+
+# The written-down judge, `scripted:FILE`.
+
+_SECONDS_PER_SEARCH = 1.0
+_LONGEST_QUOTE = 300
+_SHOWN = 160
+
+
+def script_of(file: Path) -> JudgeScript:
+    """The script in `file`. Raises CannotAskError: it is not there, or it is not one."""
+    try:
+        found = file.stat()
+    except OSError:
+        raise CannotAskError(f"there is no judge script {file}") from None
+    return _read(file, (found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(maxsize=64)
+def _read(file: Path, _stamp: tuple[int, int]) -> JudgeScript:
+    try:
+        document = read_yaml(file)
+    except InvalidFilesError as error:
+        raise CannotAskError(str(error.problems[0])) from None
+    try:
+        return JudgeScript.model_validate(document.data)
+    except ValidationError as error:
+        problems = problems_from(error, document, JudgeScript)
+        raise CannotAskError(str(problems[0])) from None
+
+
+def answer_to(question: ModelQuestion, file: Path) -> BaseModel:
+    """What the script in `file` answers. Raises CannotAskError: it has no answer."""
+    script = script_of(file)
+    misfits: list[str] = []
+    for number, rule in enumerate(script.rules, start=1):
+        when = rule.when
+        texts = (
+            (when.system, question.system),
+            (when.prompt, question.prompt),
+            (when.answer, question.latest),
+        )
+        if when.repetition not in (None, question.sample + 1) or not all(
+            _find(pattern, text) for patterns, text in texts for pattern in patterns
+        ):
+            continue
+        if rule.error is not None:
+            raise CannotAskError(f"rule {number} of {file.name}: {rule.error}")
+        try:
+            return question.read(rule.answer or {})
+        except MalformedAnswerError as malformed:
+            misfits.append(f"rule {number}: {malformed}")
+    if script.criteria and question.criteria:
+        named = zip(question.ids, question.criteria, strict=True)
+        verdicts = [_verdict(question, script.criteria, name, text) for name, text in named]
+        return question.form.model_validate({"verdicts": verdicts})
+    keys = ", ".join(
+        f"`{field.alias or name}`" + ("" if field.is_required() else " (optional)")
+        for name, field in question.form.model_fields.items()
+    )
+    if misfits:
+        raise CannotAskError(
+            f"no rule of {file.name} has an answer of the form asked for ({keys}); "
+            + "; ".join(misfits)
+        )
+    asked = " ".join(question.prompt.split())[:_SHOWN]
+    raise CannotAskError(
+        f"no rule of {file.name} applies; add one whose answer has {keys}, for: {asked}"
+    )
+
+
+def _verdict(
+    question: ModelQuestion, known: Sequence[JudgeCriterion], name: str, text: str
+) -> dict[str, str]:
+    """On the criterion `text`. Raises CannotAskError: none of `known` is about it."""
+    rule = next((r for r in known if all(_find(p, text) for p in r.when)), None)
+    if rule is None:
+        model, shown = question.model.model, " ".join(text.split())
+        raise CannotAskError(f"none of the `criteria` of {model} is about {name}: {shown}")
+    verdict = {"id": name, "reason": "Nothing that must not be there is there.", "quote": ""}
+    patterns = [*((p, True) for p in rule.found), *((p, False) for p in rule.not_found)]
+    for pattern, must_match in patterns:
+        match = _find(pattern, question.judged)
+        if match is not None:
+            verdict |= {"reason": f"This matches /{pattern}/.", "quote": _quoted(match)}
+        elif must_match:
+            verdict |= {"reason": f"Nothing matches /{pattern}/.", "quote": ""}
+        if (match is not None) != must_match:
+            return verdict | {"verdict": "fail"}
+    return verdict | {"verdict": "pass"}
+
+
+def _find(pattern: str, text: str) -> regex.Match[str] | None:
+    """Where `pattern` finds something; case is ignored. Raises CannotAskError: it took too long."""
+    try:
+        return compiled_pattern(pattern, True).search(text, timeout=_SECONDS_PER_SEARCH)
+    except TimeoutError:
+        raise CannotAskError(
+            f"the pattern /{pattern}/ took too long; write it without nested repetition"
+        ) from None
+
+
+def _quoted(match: regex.Match[str]) -> str:
+    """The line that it begins in: what stands on several lines may be of several messages."""
+    text = match.string
+    begin = text.rfind("\n", 0, match.start()) + 1
+    line = text[begin:].partition("\n")[0].strip()
+    return line if len(line) <= _LONGEST_QUOTE else match[0].partition("\n")[0][:_LONGEST_QUOTE]

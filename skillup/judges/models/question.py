@@ -1,18 +1,60 @@
-"""What is asked, and what came of it: the seam between judges and the models they ask."""
+"""What is asked of models, whom, and what came of it; answers are taken strictly or not at all."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, get_args
+import json
+import re
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from skillup.judges.answers import DoubtfulJsonError, only_object
+from skillup.load.datasets import no_constant, unique_keys
+from skillup.load.trust import address_problem
 from skillup.schema.judge import JudgeModel
 from skillup.schema.record import Usage
 
-# The form of an answer, which is taken strictly or not at all.
+_BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+_FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.S | re.I)
+_OBJECT_START = re.compile(r"""\{\s*["']""")
+
+
+class MalformedAnswerError(Exception):
+    """An answer has not the form that was asked for; the message says what is wrong."""
+
+
+def bare(text: str) -> str:
+    """Without spaces and a byte order mark around it."""
+    return text.strip().lstrip(_BYTE_ORDER_MARK).strip()
+
+
+def strict_json(text: str) -> Any:
+    """The value that is all of `text`. Raises MalformedAnswerError, for double keys and NaN too."""
+    try:
+        return json.loads(bare(text), object_pairs_hook=unique_keys, parse_constant=no_constant)
+    except RecursionError:
+        raise MalformedAnswerError("it is nested too deeply") from None
+    except ValueError as error:
+        raise MalformedAnswerError(f"it is not JSON: {error}") from None
+
+
+def _only_object(message: str) -> Any:
+    """The object that is all of a message, fenced or not. Raises MalformedAnswerError.
+
+    An object beside other text, or another object, may be a quotation of what somebody else wrote.
+    """
+    text = bare(message)
+    if (fenced := _FENCED.fullmatch(text)) is not None:
+        text = fenced[1].strip()
+    if not text.startswith("{"):
+        what = "other text beside its" if _OBJECT_START.search(text) else "no"
+        raise MalformedAnswerError(f"the answer holds {what} JSON object")
+    try:
+        return strict_json(text)
+    except MalformedAnswerError as doubt:
+        raise MalformedAnswerError(f"the answer is not one JSON object: {doubt}") from None
 
 
 class AnswerForm(BaseModel):
@@ -39,16 +81,10 @@ Reason = Annotated[str, AfterValidator(_not_blank)]  # Why: a text that says som
 Form = TypeVar("Form", bound=BaseModel)
 
 
-class MalformedAnswerError(Exception):
-    """An answer has not the form that was asked for; the message says what is wrong."""
-
-
 def read_answer(answer: str | dict[str, Any], form: type[Form], ids: Sequence[str] = ()) -> Form:
     """The answer, which speaks of each of `ids` once. Raises MalformedAnswerError."""
     try:
-        value = form.model_validate(answer if isinstance(answer, dict) else only_object(answer))
-    except DoubtfulJsonError as doubt:
-        raise MalformedAnswerError(str(doubt)) from None
+        value = form.model_validate(answer if isinstance(answer, dict) else _only_object(answer))
     except ValidationError as error:
         raise MalformedAnswerError(what_is_wrong(error)) from None
     if ids:
@@ -104,16 +140,6 @@ class ModelQuestion:
     def read(self, answer: str | dict[str, Any]) -> BaseModel:
         return read_answer(answer, self.form, self.ids)
 
-    def identity(self) -> dict[str, Any]:
-        return {
-            "model": self.model.model,
-            "base_url": self.model.base_url,
-            "system": self.system,
-            "prompt": self.prompt,
-            "answer": self.form.model_json_schema(),
-            "sample": self.sample,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
@@ -129,3 +155,79 @@ class ModelAnswer:
 
 AskModel = Callable[[ModelQuestion], Coroutine[Any, Any, ModelAnswer]]
 """Asks models. What went wrong is in the answer, but for a run that cannot keep it."""
+
+# Where a model is reached, and with which key: from a case's words and the user's environment.
+
+_PROVIDERS = ("anthropic", "openai", "openai-chat", "openai-responses", "scripted")
+_INSTALL = "pip install 'skillup-eval[models]'"
+_EXAMPLES = "`anthropic:…`, `openai:…`, or `scripted:FILE`"
+_FAMILIES = {
+    "anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+    "openai": ("OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1"),
+}
+"""Of providers that share them: the variables of key and address, and the address."""
+
+
+class CannotAskError(Exception):
+    """A model that cannot be asked as things are; the message says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    name: str  # As the provider knows it
+    api: Literal["anthropic", "chat", "responses"]
+    base_url: str
+    key: str | None = field(repr=False)  # None: the server asks for none
+
+
+def parse_model(text: str) -> tuple[str, str]:
+    """``openai:gpt-5.5`` → ``openai``, ``gpt-5.5``. Raises CannotAskError: how to write it."""
+    provider, colon, name = text.partition(":")
+    provider, name = provider.strip(), name.strip()
+    if not colon or not name:
+        raise CannotAskError(f"`{text}` names no model: write {_EXAMPLES}")
+    if provider not in _PROVIDERS:
+        raise CannotAskError(
+            f"`{text}`: there is no provider `{provider}`: write {_EXAMPLES}; "
+            "another one is reached by `openai-chat:NAME` and its OpenAI-compatible `base_url`"
+        )
+    return provider, name
+
+
+def family_of(model: str) -> str:
+    """``openai-chat:…`` → ``openai``: providers of one family share key, address and client."""
+    provider = model.partition(":")[0].strip()
+    return "openai" if provider.startswith("openai") else provider
+
+
+def environment_address(model: JudgeModel, environment: Mapping[str, str]) -> str | None:
+    """The address that only the environment names, if `model` is asked there."""
+    if model.base_url or (family := family_of(model.model)) not in _FAMILIES:
+        return None
+    return environment.get(_FAMILIES[family][1]) or None
+
+
+def endpoint_of(model: JudgeModel, environment: Mapping[str, str]) -> Endpoint:
+    """How to reach `model`, which is none of ``scripted:``. Raises CannotAskError."""
+    provider, name = parse_model(model.model)
+    family = family_of(model.model)
+    if any(find_spec(module) is None for module in ("pydantic_ai", family)):
+        raise CannotAskError(f"asking a model needs an extra that is not installed: {_INSTALL}")
+    key_variable, address_variable, own = _FAMILIES[family]
+    users = environment.get(address_variable)
+    base_url = (model.base_url or users or own).strip()
+    if not base_url.startswith(("http://", "https://")):
+        raise CannotAskError(f"`base_url: {base_url}` is no address: it begins with http(s)://")
+    variable = model.api_key_env or key_variable
+    key = environment.get(variable, "").strip() or None
+    keyless = model.api_key_env is None and family == "openai" and base_url != own
+    if key is None and not keyless:
+        raise CannotAskError(f"`{model.model}` needs a key: set the variable {variable}")
+    if key is not None and model.base_url is not None:
+        why = address_problem("base_url", model.base_url, environment, users, own)
+        if why is not None:
+            raise CannotAskError(why)
+    # Servers that say they are compatible hardly ever speak the Responses API.
+    chat = provider == "openai-chat" or (provider == "openai" and base_url != own)
+    api: Literal["anthropic", "chat", "responses"] = "chat" if chat else "responses"
+    return Endpoint(name, "anthropic" if provider == "anthropic" else api, base_url, key)

@@ -32,8 +32,9 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from skillup.judges.models.endpoint import CannotAskError, Endpoint
 from skillup.judges.models.question import (
+    CannotAskError,
+    Endpoint,
     MalformedAnswerError,
     ModelAnswer,
     ModelQuestion,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.judges.models.client import Models
-from skillup.judges.models.endpoint import endpoint_of
+from skillup.judges.models.question import endpoint_of
 from skillup.schema.judge import JudgeModel
 from tests.support.asking import KEYS
 

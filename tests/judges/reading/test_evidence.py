@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judges.answers import Quotations, in_order_of_weight
 from skillup.judges.material import Part
+from skillup.judges.voting import Quotations, in_order_of_weight
 
 
 def evidence_in(quotation: str, parts: list[Part], *, passed: bool) -> tuple[str, str | None]:
