@@ -17,7 +17,7 @@ from skillup.engines.cli_runner import CliEngine
 from skillup.engines.environment import write_private
 from skillup.engines.session_files import Rewriting
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
-from skillup.workspace.failures import refuse_full_disk
+from skillup.workspace.disk import refuse_full_disk
 
 SessionContent = tuple[Path, Iterable[bytes], Sequence[str]]
 """A session's file, its lines, and notices."""

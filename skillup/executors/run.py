@@ -23,7 +23,7 @@ from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns
 from skillup.trial.artifacts import keep_references, reference_paths
-from skillup.workspace.failures import refuse_without_room
+from skillup.workspace.disk import refuse_without_room
 
 if TYPE_CHECKING:
     from skillup.judges.evaluate import TurnJudge

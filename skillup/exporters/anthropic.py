@@ -25,7 +25,7 @@ from skillup.reports.view_model import total_tokens
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
-from skillup.workspace.failures import path_problem
+from skillup.workspace.disk import path_problem
 
 
 @dataclass(frozen=True, slots=True)

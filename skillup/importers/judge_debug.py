@@ -39,8 +39,7 @@ from skillup.schema.record import (
 )
 from skillup.schema.suite import Suite
 from skillup.trial.artifacts import keep_references, script_paths
-from skillup.workspace.blobs import BlobStore
-from skillup.workspace.snapshot import take_snapshot
+from skillup.workspace.snapshot import BlobStore, take_snapshot
 
 _KINDS: dict[str, ToolKind] = {
     "shell": "shell", "bash": "shell", "run_command": "shell", "execute_command": "shell",

@@ -20,9 +20,8 @@ from skillup.judges.models.client import Models
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
-from skillup.workspace.failures import path_problem
+from skillup.workspace.disk import list_tree, path_problem
 from skillup.workspace.snapshot import file_diffs, printable
-from skillup.workspace.trees import list_tree
 
 ReadFile = Callable[[FileState], bytes | None]
 Files = Mapping[str, FileState]

@@ -30,7 +30,7 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 from skillup.schema.templates import UnresolvedNameError, fill
 from skillup.trial.artifacts import script_paths
-from skillup.workspace.failures import refuse_full_disk
+from skillup.workspace.disk import refuse_full_disk
 
 NO_MODEL = (
     "`{key}` is read by a model, and none is named: write `judge: {{model: …}}` in eval.yaml, "

@@ -49,7 +49,7 @@ from skillup.judges.models.question import (
 from skillup.process import CompletedOutput, run_quiet
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
-from skillup.workspace.failures import refuse_full_disk
+from skillup.workspace.disk import refuse_full_disk
 
 DEFAULT_SECONDS = 30.0
 _SHELLS = {".sh": "/bin/sh", ".bash": "bash"}

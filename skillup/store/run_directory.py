@@ -54,7 +54,7 @@ from skillup.store.places import (
 )
 from skillup.store.scratch import Scratch
 from skillup.store.trials import DamagedRecordError, TrialPlace
-from skillup.workspace.blobs import BlobStore
+from skillup.workspace.snapshot import BlobStore
 
 if TYPE_CHECKING:
     from skillup.schema.result import RunResult
@@ -163,7 +163,7 @@ class RunDirectory:
                     hint="put it back, or start a new run; `skillup judge` shows what is recorded",
                 )
             remove_temporary_files(path)
-            BlobStore(path / "blobs").remove_temporary_files()
+            remove_temporary_files(path / "blobs")
             return cls(path, lock, mask, "run_reopened")
         except BaseException:
             os.close(lock)

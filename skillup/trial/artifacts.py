@@ -14,10 +14,9 @@ from skillup.load.yaml_reader import read_file
 from skillup.schema import templates
 from skillup.schema.case import Case
 from skillup.schema.record import FileState
-from skillup.workspace.blobs import BlobStore
-from skillup.workspace.failures import refuse_full_disk
+from skillup.workspace.disk import refuse_full_disk
 from skillup.workspace.globs import matches_any_glob
-from skillup.workspace.snapshot import Snapshot
+from skillup.workspace.snapshot import BlobStore, Snapshot
 
 
 def collect_artifacts(

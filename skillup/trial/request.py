@@ -23,7 +23,7 @@ from skillup.schema.record import (
     TranscriptItem,
     TurnError,
 )
-from skillup.workspace.blobs import BlobStore
+from skillup.workspace.snapshot import BlobStore
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from skillup.trial.history import past_of, with_unanswered
 from skillup.trial.request import TrialRequest
 from skillup.trial.session import LiveSession, look_at, put_back
 from skillup.trial.setup import OpenTrial, context_of, extra_variables
-from skillup.workspace.failures import refuse_full_disk
+from skillup.workspace.disk import refuse_full_disk
 
 
 def request_digest(request: TrialRequest) -> str:

@@ -16,7 +16,7 @@ from skillup.trial.history import turns_of
 from skillup.trial.request import Interruption, TrialRequest, TrialResult
 from skillup.trial.session import internal_error, setup_error
 from skillup.trial.setup import OpenTrial, ended, new_record, open_trial
-from skillup.workspace.failures import refuse_without_room
+from skillup.workspace.disk import refuse_without_room
 
 
 async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> TrialResult:

@@ -41,10 +41,8 @@ from skillup.schema.record import (
 )
 from skillup.trial.artifacts import set_aside
 from skillup.trial.request import Interruption, TrialEvent
-from skillup.workspace.blobs import BlobStore
-from skillup.workspace.failures import refuse_full_disk
-from skillup.workspace.snapshot import Snapshot, diff_snapshots, take_snapshot
-from skillup.workspace.trees import list_tree
+from skillup.workspace.disk import list_tree, refuse_full_disk
+from skillup.workspace.snapshot import BlobStore, Snapshot, diff_snapshots, take_snapshot
 
 T = TypeVar("T")
 

@@ -28,8 +28,7 @@ from skillup.trial.artifacts import keep_references
 from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error
-from skillup.workspace.prepare import prepare_workspace
-from skillup.workspace.skills import SkillToInstall, unusable
+from skillup.workspace.prepare import SkillToInstall, prepare_workspace, unusable
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from skillup.trial.request import TrialRequest
 from skillup.trial.run import close_trial, record_on_error
 from skillup.trial.session import LiveSession, call_engine, look_at
 from skillup.trial.setup import OpenTrial, context_of, ended, new_record, open_trial
-from skillup.workspace.trees import copy_workspace
+from skillup.workspace.disk import copy_workspace
 
 _INHERITED = (
     "skills", "initial_files", "initial_variables", "history", "execution_mode", "started_at",

@@ -15,7 +15,7 @@ from skillup.schema.case import Persona
 from skillup.schema.record import HistoryItem, TurnError, TurnRecord
 from skillup.trial.request import SimulatorMessage, SimulatorPart, TrialEvent, TrialRequest
 from skillup.trial.session import internal_error, not_sent
-from skillup.workspace.failures import refuse_full_disk
+from skillup.workspace.disk import refuse_full_disk
 
 _RECITED = 3
 """Facts in one message from which on they are recited and not asked for."""

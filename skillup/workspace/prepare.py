@@ -1,32 +1,54 @@
-"""Makes a trial's workspace as the case's ``context`` says."""
+"""Makes a trial's workspace: fixture, files, git and setup of the case's ``context``, skills."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
+import shutil
+import stat
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import anyio.to_thread
 
-from skillup.process import ProcessRequest, run_process
-from skillup.schema.case import Context
-from skillup.schema.record import SkillInfo, TurnError
+from skillup.errors import Problem
+from skillup.load.skills import SKILL_FILE, skill_problem
+from skillup.process import ProcessRequest, run_process, run_quiet
+from skillup.schema.case import Context, GitContext
+from skillup.schema.record import ErrorKind, SkillInfo, TurnError
 from skillup.schema.templates import UnresolvedNameError, render
-from skillup.workspace.failures import PreparationError, path_problem, refuse_full_disk
-from skillup.workspace.git import Git, hide_from_git, prepare_repository
-from skillup.workspace.skills import InstalledSkill, SkillToInstall, install_skill
-from skillup.workspace.trees import copy_fixture
+from skillup.workspace.disk import (
+    copy_entries,
+    list_tree,
+    path_problem,
+    refuse_full_disk,
+    shown,
+    stays_inside,
+)
+from skillup.workspace.globs import matches_any_glob
 
+_EVIDENCE_CHARACTERS = 4000
 _KEPT_LINES = 40
 _LINE_BYTES = 1000
 
 
+class PreparationError(Exception):
+    """Carries the TurnError that :func:`prepare_workspace` returns."""
+
+    def __init__(self, message: str, *, evidence: str = "", kind: ErrorKind = "setup") -> None:
+        super().__init__(message)
+        evidence = evidence.strip()
+        if len(evidence) > _EVIDENCE_CHARACTERS:  # at their end commands say what went wrong
+            evidence = f"[…]\n{evidence[-_EVIDENCE_CHARACTERS:]}"
+        self.error = TurnError(kind=kind, message=message, evidence=evidence)
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedWorkspace:
-    """A workspace that is ready for turn 1."""
-
     root: Path  # A real path: agents name their sessions after it
     skills: tuple[SkillInfo, ...]
     skill_paths: dict[str, Path]
@@ -59,27 +81,21 @@ async def prepare_workspace(
         destination.mkdir(parents=True, exist_ok=True)
         root = destination.resolve()
         if context.fixture is not None:
-            fixture = (suite_root / context.fixture).resolve()
-            if not fixture.is_dir():
-                raise PreparationError(f"`context.fixture`: there is no directory {fixture}")
-            copy_fixture(fixture, root)
+            _copy_fixture((suite_root / context.fixture).resolve(), root)
         _write_inline_files(root, context.files, None if context.literal else variables)
         return root
 
     def install() -> list[InstalledSkill]:
         installed = [install_skill(skill, root, skill_directories) for skill in skills]
-        hide(installed)
+        _hide_from_git(root, installed)
         return installed
-
-    def hide(installed: Sequence[InstalledSkill]) -> None:
-        hide_from_git(root, [directory for skill in installed for directory in skill.directories])
 
     try:
         root = await anyio.to_thread.run_sync(place_files)
         if context.git is not None:
             diff = context.git.apply_diff
             patch = (suite_root / diff).resolve() if diff is not None else None
-            await prepare_repository(Git(root, env, timeout_seconds), context.git, patch)
+            await _prepare_repository(_Git(root, env, timeout_seconds), context.git, patch)
         installed = await anyio.to_thread.run_sync(install)
         commands = [("environment.setup_steps", command) for command in setup_steps]
         commands += [("context.setup", command) for command in context.setup]
@@ -89,7 +105,7 @@ async def prepare_workspace(
             )
             await _run_setup_command(request, f"`{field}`: `{command}`")
         if commands:  # one of them may have made the repository
-            await anyio.to_thread.run_sync(hide, installed)
+            await anyio.to_thread.run_sync(_hide_from_git, root, installed)
     except PreparationError as failure:
         return failure.error
     except OSError as error:
@@ -107,15 +123,29 @@ async def prepare_workspace(
     )
 
 
+def _copy_fixture(source: Path, destination: Path) -> None:
+    """Refuses links that lead out, as the agent would work on the original, and FIFOs and such."""
+    if not source.is_dir():
+        raise PreparationError(f"`context.fixture`: there is no directory {source}")
+    entries = list(list_tree(source))
+    for entry in entries:
+        name = shown(entry.path)
+        if entry.kind == "special":
+            raise PreparationError(
+                f"{name} in the fixture {source} is a FIFO, socket or device; remove it"
+            )
+        if entry.kind == "link" and not stays_inside(source, entry.path):
+            raise PreparationError(
+                f"the symbolic link {name} in the fixture {source} leads out of it; "
+                "replace it by what it points to, or by a relative link within the fixture"
+            )
+    copy_entries(entries, source, destination)
+
+
 def _write_inline_files(
     workspace: Path, files: Mapping[str, str], variables: Mapping[str, str] | None
 ) -> None:
-    """Writes each file, its templates filled in, over what a fixture may have put there.
-
-    `variables`: None where the files' texts are no templates. Raises PreparationError for a path
-    that leaves the workspace or is in the way of another, and for a name without a value (kind
-    ``template``); FullDiskError.
-    """
+    """Over what a fixture may have put there; without `variables` the texts are no templates."""
     for path, content in files.items():
         problem = path_problem(path)
         if problem is not None:
@@ -158,3 +188,234 @@ async def _run_setup_command(request: ProcessRequest, where: str) -> None:
         how = f"was ended by signal {outcome.signal}"
     output = b"\n".join(last_lines).decode(errors="replace")
     raise PreparationError(f"{where} {how}", evidence=f"{output}\n{outcome.stderr_tail}")
+
+
+# The workspace as a git repository, the same on every machine: nothing of the user's own git
+# configuration is read, no hook runs, nothing is fetched.
+
+_DATE = "2000-01-01T00:00:00Z"
+_SETTINGS = {
+    "core.hooksPath": "/dev/null",
+    "core.autocrlf": "false",
+    "core.fsmonitor": "false",
+    "commit.gpgSign": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+# Written into the repository, so that the agent, too, can commit without a configuration.
+_USER = "[user]\n\tname = skillup\n\temail = skillup@example.invalid\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Git:
+    workspace: Path  # A real path
+    env: Mapping[str, str]
+    timeout_seconds: float  # Of each command
+
+    async def run(self, *arguments: str, failure: str = "") -> bool:
+        """Runs one command; whether its exit code is 0.
+
+        Raises PreparationError if it cannot run; with git's own words if it fails and that is a
+        `failure`.
+        """
+        settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
+        # A GIT_DIR or GIT_INDEX_FILE of a hook that started us would redirect every command.
+        own = {name: value for name, value in self.env.items() if not name.startswith("GIT_")}
+        done = await run_quiet(
+            ["git", *settings, *arguments],
+            cwd=self.workspace,
+            env=own
+            | {
+                "HOME": "/nonexistent",
+                "XDG_CONFIG_HOME": "/nonexistent",
+                "GIT_CONFIG_GLOBAL": "/dev/null",
+                "GIT_CONFIG_SYSTEM": "/dev/null",
+                "GIT_CONFIG_NOSYSTEM": "1",
+                # Or `git apply` in a directory of somebody's repository would silently do nothing.
+                "GIT_CEILING_DIRECTORIES": str(self.workspace.parent),
+                "GIT_TERMINAL_PROMPT": "0",
+                "GIT_AUTHOR_DATE": _DATE,
+                "GIT_COMMITTER_DATE": _DATE,
+                "LC_ALL": "C",
+            },
+            timeout_seconds=self.timeout_seconds,
+        )
+        if done.start_error is not None:
+            what = "`context.git` needs git, which could not be started; install git"
+            raise PreparationError(what, evidence=done.start_error)
+        if done.timed_out:
+            failure = f"git {arguments[0]} did not end within {self.timeout_seconds:g} s"
+        if failure and done.exit_code != 0:
+            raise PreparationError(failure, evidence=done.stderr + done.stdout)
+        return done.exit_code == 0
+
+
+async def _prepare_repository(git: _Git, context: GitContext, patch: Path | None) -> None:
+    """Makes the repository, commits what is there, sets branch and remotes, applies the patch.
+
+    The patch stays uncommitted. A repository that came with the fixture keeps its history.
+    """
+    is_new = not (git.workspace / ".git").exists()
+    branch = context.checkout or "main"
+    no_branch = f"`context.git.checkout`: {branch!r} cannot be a branch's name"
+    if branch.startswith("-"):
+        raise PreparationError(no_branch)
+    if context.init:
+        # Of a repository that is there it changes nothing.
+        await git.run("init", "-q", "--template=", f"--initial-branch={branch}", failure=no_branch)
+        config = git.workspace / ".git" / "config"
+        if "[user]" not in config.read_text("utf-8", "replace"):
+            with config.open("a", encoding="utf-8") as file:
+                file.write(_USER)
+        await git.run("add", "-A", failure="git could not add the workspace's files")
+        if is_new or not await git.run("diff", "--cached", "--quiet"):
+            commit = ("commit", "-q", "--allow-empty", "--no-verify", "-m", "Initial state")
+            await git.run(*commit, failure="git could not commit the workspace's files")
+    elif (context.checkout or context.remotes) and is_new:
+        raise PreparationError(
+            "`context.git` wants a branch or a remote, but the workspace is no repository; "
+            "set `init: true`"
+        )
+    if context.checkout is not None and not is_new:
+        commit = ("rev-parse", "--verify", "-q", "--end-of-options", branch + "^{commit}")
+        known = await git.run(*commit)
+        command = ["checkout", "-q", branch, "--"] if known else ["checkout", "-q", "-b", branch]
+        await git.run(*command, failure=f"`context.git.checkout`: git cannot check out {branch!r}")
+    for remote in context.remotes:
+        known = not is_new and await git.run("remote", "get-url", "--", remote.name)
+        failure = f"`context.git.remotes`: git refuses the remote {remote.name!r}"
+        verb = "set-url" if known else "add"
+        await git.run("remote", verb, "--", remote.name, remote.url, failure=failure)
+    if patch is not None:
+        if not patch.is_file():
+            raise PreparationError(f"`context.git.apply_diff`: there is no file {patch}")
+        failure = f"`context.git.apply_diff`: {patch.name} does not apply to the workspace; "
+        failure += "make it anew against the fixture and the files of this case"
+        await git.run("apply", "--whitespace=nowarn", "--", str(patch), failure=failure)
+
+
+def _hide_from_git(workspace: Path, skills: Sequence[InstalledSkill]) -> None:
+    """Keeps skills out of ``git status``, if there is a repository, in its own exclude file."""
+    if not (workspace / ".git").is_dir():
+        return
+    exclude = workspace / ".git" / "info" / "exclude"
+    exclude.parent.mkdir(exist_ok=True)
+    with exclude.open("a", encoding="utf-8", errors="surrogateescape") as file:
+        for path in (directory for skill in skills for directory in skill.directories):
+            file.write("\n{}\n".format(re.sub(r"([\\*?\[])", r"\\\1", f"/{path}/")))
+
+
+# Skills are copied to where agents look for them.
+
+_NEVER = frozenset({".git", "__pycache__", ".DS_Store", ".skillup"})
+_CASES = "evals"  # the agent under test must not find the answers
+
+
+@dataclass(frozen=True, slots=True)
+class SkillToInstall:
+    name: str  # As in :func:`skill_name`, unless the suite gives another
+    source_dir: Path
+    include: Sequence[str] = ()  # Globs; none: everything. SKILL.md always is
+    exclude: Sequence[str] = ()  # Globs; they outrank ``include``
+    target: str | None = None
+    """The directory in the workspace, in place of those that the engine looks in."""
+    role: Literal["under_test", "distractor"] = "under_test"
+    as_is: bool = False  # Without a SKILL.md, what is there is installed all the same
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledSkill:
+    info: SkillInfo
+    directories: tuple[str, ...]  # Where it is, relative to the workspace
+
+
+def install_skill(
+    skill: SkillToInstall, workspace: Path, skill_directories: Sequence[str]
+) -> InstalledSkill:
+    """Copies the skill's files to ``<directory>/<name>`` for each of the engine's directories.
+
+    ``evals/``, ``.git``, ``__pycache__``, ``.DS_Store`` and ``.skillup`` are never installed.
+    Permissions are kept; links become what they point to. Raises PreparationError if the skill is
+    not usable, if a link leads out of it, or if the place is taken.
+    """
+    problem = unusable(skill.source_dir, as_is=skill.as_is)
+    if problem is not None:
+        raise PreparationError(str(problem))
+    name = skill.name
+    files = sorted(
+        file
+        for file in _skill_files(skill.source_dir.resolve(), skill.exclude)
+        if file[0] == SKILL_FILE or not skill.include or matches_any_glob(file[0], skill.include)
+    )
+    if not skill.as_is and not any(path == SKILL_FILE for path, _, _ in files):
+        raise PreparationError(f"the skill {name} excludes its own {SKILL_FILE}; change `exclude`")
+    places = [f"{directory.rstrip('/')}/{name}" for directory in skill_directories]
+    if skill.target is not None:
+        places = [skill.target.rstrip("/")]
+    directories = tuple(dict.fromkeys(places))
+    for directory in directories:
+        _check_place(workspace, directory, name)
+        for path, source, _ in files:
+            target = workspace / directory / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target)
+    # SHA-256 over path, executable bit and content of every file, in order of path.
+    whole = hashlib.sha256()
+    for path, source, status in files:
+        with source.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+        executable = "x" if status.st_mode & stat.S_IXUSR else "-"
+        whole.update(f"{shown(path)}\0{executable}\0{digest}\n".encode())
+    info = SkillInfo(name=name, sha256=whole.hexdigest(), role=skill.role)
+    return InstalledSkill(info, directories)
+
+
+def unusable(directory: Path, *, as_is: bool) -> Problem | None:
+    """Why this directory cannot be installed as a skill; None if it can."""
+    if as_is and directory.is_dir() and not (directory / SKILL_FILE).exists():
+        return None
+    return skill_problem(directory)
+
+
+def _check_place(workspace: Path, directory: str, name: str) -> None:
+    problem = path_problem(directory)
+    if problem is not None:
+        raise PreparationError(f"the skill {name} cannot be installed to {directory!r}: {problem}")
+    place = workspace / directory
+    if os.path.lexists(place):
+        raise PreparationError(
+            f"the skill {name} cannot be installed: {directory} is there already; give skills in "
+            "`skills` only, each once, and not in a fixture as well"
+        )
+    if not place.resolve().is_relative_to(workspace.resolve()):
+        raise PreparationError(
+            f"the skill {name} cannot be installed to {directory}: "
+            "a link of the fixture leads out of the workspace"
+        )
+
+
+def _skill_files(root: Path, exclude: Sequence[str]) -> Iterator[tuple[str, Path, os.stat_result]]:
+    """For each its path in the skill, the file on disk, links resolved, and its status."""
+
+    def never(path: str) -> bool:
+        parts = path.split("/")
+        return parts[0] == _CASES or not _NEVER.isdisjoint(parts)
+
+    for entry in list_tree(root, leave_out=lambda p, _: never(p) or matches_any_glob(p, exclude)):
+        path, source = entry.path, root / entry.path
+        if entry.kind == "file":
+            yield path, source, entry.status
+        elif entry.kind == "special":
+            raise PreparationError(f"{source} is a FIFO, socket or device; exclude or remove it")
+        elif entry.kind == "link":
+            real = Path(os.path.realpath(source))
+            inside = stays_inside(root, path)
+            if not inside or not real.exists():
+                why = "leads nowhere" if inside else "leads out of the skill"
+                raise PreparationError(f"the link {source} {why}; exclude it, or copy the file")
+            if never(real.relative_to(root).as_posix()):
+                continue
+            if not real.is_file():
+                why = "leads to a directory; copy that, or exclude the link"
+                raise PreparationError(f"the link {source} {why}")
+            yield path, real, real.stat()

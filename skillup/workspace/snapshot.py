@@ -6,7 +6,9 @@ import difflib
 import errno
 import hashlib
 import os
+import secrets
 import stat
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,25 +16,90 @@ from itertools import takewhile
 from pathlib import Path
 
 from skillup.schema.record import FileState, WorkspaceChanges
-from skillup.workspace.blobs import BlobStore
-from skillup.workspace.trees import Entry, EntryKind, list_tree, shown
+from skillup.workspace.disk import Entry, EntryKind, list_tree, shown
+
+
+class BlobStore:
+    """A directory of blobs, ``<sha256[:2]>/<sha256>``, made at the first ``put``.
+
+    Safe for any number of threads and processes: a blob appears whole or not at all, and who
+    stores the same content twice stores it once. Methods raise OSError where the disk does.
+    """
+
+    def __init__(self, directory: Path, mask: Callable[[bytes], bytes] | None = None) -> None:
+        """`mask` takes secrets out of what is put; the SHA-256 is that of what is stored."""
+        self.directory = directory
+        self.masked = mask or (lambda content: content)
+        self._set_lock = threading.Lock()
+        self._sync_lock = threading.Lock()
+        self._unsynced: set[Path] = set()
+        self.references: dict[Path, FileState | None] = {}
+        """What judging needs, as it was before the first trial; None: it could not be read."""
+
+    def put(self, content: bytes) -> str:
+        """Stores the content; returns the SHA-256 of what is stored, in hex."""
+        content = self.masked(content)
+        sha = hashlib.sha256(content).hexdigest()
+        path = self.path_of(sha)
+        # A crash of the machine may leave another size, if the blob had not been synced.
+        if path.is_file() and path.stat().st_size == len(content):
+            return sha
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = self.directory / f".{secrets.token_hex(8)}.skillup-tmp"
+        try:
+            temporary.write_bytes(content)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        with self._set_lock:
+            self._unsynced.add(path)
+        return sha
+
+    def get(self, sha: str) -> bytes | None:
+        """The content with this SHA-256; None if it is not here, or no longer what it was."""
+        try:
+            content = self.path_of(sha).read_bytes()
+        except FileNotFoundError:
+            return None
+        return content if hashlib.sha256(content).hexdigest() == sha else None
+
+    def read_state(self, state: FileState) -> bytes | None:
+        """The content of a file; None if it was not kept."""
+        return self.get(state.sha256) if state.sha256 is not None and state.kept else None
+
+    def path_of(self, sha: str) -> Path:
+        return self.directory / sha[:2] / sha
+
+    def sync(self) -> None:
+        """Waits until everything that was put by this object is on the disk."""
+        # One at a time: a second caller's blobs may be among those that the first is waiting for.
+        with self._sync_lock:
+            with self._set_lock:
+                waiting = set(self._unsynced)
+            for path in {*waiting, *(blob.parent for blob in waiting)}:
+                descriptor = os.open(path, os.O_RDONLY)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
+            with self._set_lock:
+                self._unsynced -= waiting
+
 
 # A file that was changed this shortly before a snapshot began may be changed again without its
 # times telling (file systems count in ticks, some of two seconds): it is read again next time.
 _TIMES_TELL_AFTER_NS = 2_500_000_000
 
-DIFF_CHARACTERS = 64 << 10
+_DIFF_CHARACTERS = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """How much is read and kept of one workspace. Sizes in bytes."""
+    """Bytes that are read and kept of one workspace."""
 
     kept_file: int = 10 << 20  # Larger files are hashed, but their content is not kept
-    kept_total: int = 500 << 20
-    """Content kept of one snapshot; files that would go beyond it are not kept."""
-    read_total: int = 1 << 30
-    """What is read for one snapshot; files that would go beyond it have no hash."""
+    kept_total: int = 500 << 20  # Files that would go beyond it are not kept
+    read_total: int = 1 << 30  # Files that would go beyond it have no hash
 
 
 Stamp = tuple[int, int, int, int]
@@ -83,10 +150,10 @@ def take_snapshot(
         unseen.append(f"{name}/")
         notes.append(f"{name[:300]}/ could not be read: {error.strerror}")
 
-    def is_git_directory(path: str, kind: EntryKind) -> bool:
-        return kind == "directory" and (path == ".git" or path.endswith("/.git"))
+    def is_git(path: str, kind: EntryKind) -> bool:
+        return kind == "directory" and f"/{path}".endswith("/.git")
 
-    for entry in list_tree(root, leave_out=is_git_directory, on_error=unreadable):
+    for entry in list_tree(root, leave_out=is_git, on_error=unreadable):
         if stop():
             raise InterruptedError(errno.EINTR, "the snapshot is not needed any more", str(root))
         path = shown(entry.path)
@@ -114,10 +181,8 @@ def take_snapshot(
     return Snapshot(in_order, tuple(sorted(notes)), tuple(sorted(unseen)), stamps, started_ns)
 
 
-def diff_snapshots(
-    before: Snapshot, after: Snapshot, blobs: BlobStore, *, limit: int = DIFF_CHARACTERS
-) -> WorkspaceChanges:
-    """Added, modified and deleted paths, sorted, and a diff of some ``limit`` characters."""
+def diff_snapshots(before: Snapshot, after: Snapshot, blobs: BlobStore) -> WorkspaceChanges:
+    """Added, modified and deleted paths, sorted, and a diff, cut where it is too long."""
 
     def differs(path: str) -> bool:
         old, new = before.files[path], after.files[path]
@@ -132,11 +197,11 @@ def diff_snapshots(
     deleted = sorted(before.files.keys() - after.files.keys())
     modified = sorted(filter(differs, before.files.keys() & after.files.keys()))
     paths = sorted([*added, *deleted, *modified])
-    diff, room = "", limit
+    diff, room = "", _DIFF_CHARACTERS
     for line in file_diffs(paths, before.files, after.files, blobs.read_state):
         room -= len(line) + 1
         if room < 0:
-            diff += f"[the diff goes on; cut at {limit} characters]\n"
+            diff += f"[the diff goes on; cut at {_DIFF_CHARACTERS} characters]\n"
             break
         diff += f"{line}\n"
     return WorkspaceChanges(added=added, modified=modified, deleted=deleted, diff=diff)
@@ -170,9 +235,16 @@ class _FileReader:
         self.kept_bytes = self.over_total = self.read_bytes = self.unread = 0
 
     def file(self, entry: Entry, path: str, stamp: Stamp) -> FileState | None:
-        size = stamp[0]
-        keep = self._may_be_kept(path, size)
-        previous = self.previous
+        size, limits, previous = stamp[0], self.limits, self.previous
+        small = size <= limits.kept_file
+        keep = small and self.kept_bytes + size <= limits.kept_total
+        if keep:
+            self.kept_bytes += size
+        elif small:
+            self.over_total += 1
+        else:
+            about = f"{path} ({size / 1e6:.1f} MB)"
+            self.notes.append(f"{about} was not kept: over {limits.kept_file / 1e6:g} MB")
         settled = stamp[2] < previous.started_ns - _TIMES_TELL_AFTER_NS
         if settled and previous.stamps.get(path) == stamp:
             known = previous.files.get(path)
@@ -180,7 +252,7 @@ class _FileReader:
                 return known
         executable = bool(entry.status.st_mode & stat.S_IXUSR)
         unhashed = FileState(sha256=None, size=size, executable=executable, kept=False)
-        if self.read_bytes + size > self.limits.read_total:
+        if self.read_bytes + size > limits.read_total:
             self.unread += 1
             return unhashed
         self.read_bytes += size
@@ -195,24 +267,12 @@ class _FileReader:
             return unhashed
         with os.fdopen(descriptor, "rb") as file:
             if keep:
-                content = file.read(self.limits.kept_file)  # it may have grown since
+                content = file.read(limits.kept_file)  # it may have grown since
                 sha, size = self.blobs.put(content), len(content)
             else:
                 sha = hashlib.file_digest(file, "sha256").hexdigest()
                 size = file.tell()
         return FileState(sha256=sha, size=size, executable=executable, kept=keep)
-
-    def _may_be_kept(self, path: str, size: int) -> bool:
-        limits = self.limits
-        if size > limits.kept_file:
-            about = f"{path} ({size / 1e6:.1f} MB)"
-            self.notes.append(f"{about} was not kept: over {limits.kept_file / 1e6:g} MB")
-            return False
-        if self.kept_bytes + size > limits.kept_total:
-            self.over_total += 1
-            return False
-        self.kept_bytes += size
-        return True
 
 
 _CONTEXT_LINES = 3

@@ -18,7 +18,7 @@ from skillup.importers.judge_debug import (
 from skillup.judges import grade_record
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.judge import JudgeConfig
-from skillup.workspace.blobs import BlobStore
+from skillup.workspace.snapshot import BlobStore
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "compat" / "skill-up"

@@ -22,7 +22,7 @@ from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
 from skillup.store import RunDirectory
 from skillup.trial import TrialRequest
-from skillup.workspace.blobs import BlobStore
+from skillup.workspace.snapshot import BlobStore
 from tests.support.trees import make_tree
 
 _CASE: Mapping[str, Any] = {"input": {"prompt": "hi"}, "scripted": [{"say": "hi"}]}

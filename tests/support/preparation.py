@@ -12,8 +12,7 @@ import anyio
 from skillup.process import new_marker
 from skillup.schema.case import Context
 from skillup.schema.record import TurnError
-from skillup.workspace.prepare import PreparedWorkspace, prepare_workspace
-from skillup.workspace.skills import SkillToInstall
+from skillup.workspace.prepare import PreparedWorkspace, SkillToInstall, prepare_workspace
 
 
 class Preparation:

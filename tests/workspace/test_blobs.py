@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from skillup.schema.record import FileState
-from skillup.workspace.blobs import BlobStore
+from skillup.workspace.snapshot import BlobStore
 
 
 def test_the_same_content_is_stored_once_and_what_is_not_kept_is_none(tmp_path: Path) -> None:

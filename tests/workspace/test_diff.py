@@ -11,8 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillup.schema.record import WorkspaceChanges
-from skillup.workspace.blobs import BlobStore
-from skillup.workspace.snapshot import SnapshotLimits, diff_snapshots, take_snapshot, unified_diff
+from skillup.workspace.snapshot import (
+    BlobStore,
+    SnapshotLimits,
+    diff_snapshots,
+    take_snapshot,
+    unified_diff,
+)
 from tests.support.trees import make_tree
 
 
@@ -25,9 +30,9 @@ class Workspace:
         self.limits = SnapshotLimits(read_total=1 << 21)
         self.last = take_snapshot(self.root, self.blobs, None, self.limits)
 
-    def changes(self, limit: int = 64 << 10) -> WorkspaceChanges:
+    def changes(self) -> WorkspaceChanges:
         after = take_snapshot(self.root, self.blobs, self.last, self.limits)
-        changes = diff_snapshots(self.last, after, self.blobs, limit=limit)
+        changes = diff_snapshots(self.last, after, self.blobs)
         self.last = after
         return changes
 
@@ -96,10 +101,10 @@ def test_a_file_too_large_to_be_hashed_is_compared_by_its_times(workspace: Works
 
 
 def test_a_long_diff_is_cut_and_says_so(workspace: Workspace) -> None:
-    make_tree(workspace.root, {"long.txt": "line\n" * 10_000})
-    diff = workspace.changes(limit=1000).diff
-    assert len(diff) < 1100
-    assert diff.endswith("[the diff goes on; cut at 1000 characters]\n")
+    make_tree(workspace.root, {"long.txt": "line\n" * 20_000})
+    diff = workspace.changes().diff
+    assert len(diff) < 66_000
+    assert diff.endswith("[the diff goes on; cut at 65536 characters]\n")
 
 
 LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "\f\n", "d"]), max_size=30)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.workspace.skills import SkillToInstall
+from skillup.workspace.prepare import SkillToInstall
 from tests.support.preparation import Preparation
 from tests.support.trees import make_tree, tree_of
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from skillup.schema.case import Context
-from skillup.workspace.skills import SkillToInstall
+from skillup.workspace.prepare import SkillToInstall
 from tests.support.preparation import Preparation
 from tests.support.trees import make_tree, tree_of
 
@@ -49,7 +50,8 @@ def test_a_file_that_something_is_in_the_way_of_is_refused(
         ({"files": {"a": "<<nothing>>"}}, "template", "<<nothing>>"),
         ({"fixture": "missing"}, "setup", "suite/missing"),
         ({"fixture": "file"}, "setup", "suite/file"),
-        ({"fixture": "unsafe"}, "setup", "leads out of it"),
+        ({"fixture": "unsafe"}, "setup", "link out in the fixture"),
+        ({"fixture": "odd"}, "setup", "pipe in the fixture"),
         ({"setup": ["kill -9 $$"]}, "setup", "signal 9"),
         ({"setup": ["exit 3"]}, "setup", "`context.setup`: `exit 3` ended with exit code 3"),
     ],
@@ -58,10 +60,12 @@ def test_what_cannot_be_prepared_is_an_error(
     preparation: Preparation, context: dict[str, object], kind: str, message: str
 ) -> None:
     (preparation.suite / "file").touch()
-    (make_tree(preparation.suite / "unsafe", {}) / "out").symlink_to("/etc")
+    (make_tree(preparation.suite / "unsafe", {"a": "x"}) / "out").symlink_to("/etc")
+    os.mkfifo(make_tree(preparation.suite / "odd", {"a": "x"}) / "pipe")
     error = preparation.error(context)
     assert error.kind == kind
     assert message in error.message
+    assert not preparation.root.exists() or tree_of(preparation.root) == {}
 
 
 def test_setup_commands_run_in_order_in_the_workspace_and_see_everything(

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from skillup.load.skills import skill_name, skill_problem
-from skillup.workspace.failures import PreparationError
-from skillup.workspace.skills import InstalledSkill, SkillToInstall, install_skill
+from skillup.workspace.prepare import (
+    InstalledSkill,
+    PreparationError,
+    SkillToInstall,
+    install_skill,
+)
 from tests.support.trees import make_tree, tree_of
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from skillup.schema.record import FileState
 from skillup.store.scratch import remove_tree
-from skillup.workspace.blobs import BlobStore
-from skillup.workspace.snapshot import SnapshotLimits, diff_snapshots, take_snapshot
+from skillup.workspace.snapshot import BlobStore, SnapshotLimits, diff_snapshots, take_snapshot
 from tests.support.trees import make_deep, make_tree
 
 

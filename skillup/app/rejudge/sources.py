@@ -27,7 +27,7 @@ from skillup.sessions.index import (
 from skillup.sessions.record import read_session, record_of_session
 from skillup.store import RunDirectory, trials
 from skillup.store.places import RUN_FILE
-from skillup.workspace.blobs import BlobStore
+from skillup.workspace.snapshot import BlobStore
 
 ReadFile = Callable[[FileState], bytes | None]
 NO_CASE = UsageError(

@@ -70,8 +70,8 @@ from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.profile import Profile
 from skillup.schema.record import Usage, joined
-from skillup.workspace.failures import PreparationError, refuse_full_disk
-from skillup.workspace.skills import SkillToInstall, install_skill
+from skillup.workspace.disk import refuse_full_disk
+from skillup.workspace.prepare import PreparationError, SkillToInstall, install_skill
 
 DEFAULT_SECONDS = 300.0
 _NO_CRITERIA = "it has no `criteria`: say what it is to look at"

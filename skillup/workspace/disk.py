@@ -1,16 +1,29 @@
-"""Directory trees: listed in one fixed order, and copied with permissions, times and links."""
+"""Directory trees in one fixed order, copies of them, and what the disk refuses."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from skillup.workspace.failures import PreparationError
+from skillup.errors import FullDiskError
+
+
+def path_problem(path: str) -> str | None:
+    """Why a path that a user wrote may not be one below the workspace; None if it may."""
+    pure = PurePosixPath(path)
+    if "\0" in path:
+        return "it holds a NUL character"
+    if pure.is_absolute():
+        return "it is absolute; write it relative to the workspace"
+    if ".." in pure.parts:
+        return "it holds `..`; it must stay in the workspace"
+    return None if pure.parts else "it names no file"
 
 
 def stays_inside(root: Path, link: str) -> bool:
@@ -36,8 +49,6 @@ _KINDS: dict[int, EntryKind] = {
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One entry below the root of a listing."""
-
     path: str
     """POSIX, relative to the root, as the system gave it (undecodable bytes as surrogates)."""
     kind: EntryKind  # special: a FIFO, socket or device
@@ -64,10 +75,9 @@ def list_tree(
     top = str(root)
     while pending:
         relative = pending.pop()
-        directory = f"{top}/{relative}" if relative else top
         below: list[str] = []
         try:
-            with os.scandir(directory) as scan:
+            with os.scandir(f"{top}/{relative}" if relative else top) as scan:
                 entries = sorted(scan, key=lambda entry: entry.name)
         except OSError as error:
             if not (relative and isinstance(error, FileNotFoundError)):
@@ -95,42 +105,23 @@ def shown(path: str) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def copy_fixture(source: Path, destination: Path) -> None:
-    """Copies a fixture's content into the existing directory ``destination``.
-
-    Raises PreparationError for a link that leads out of the fixture (the agent would work on the
-    original) and for FIFOs, sockets and devices; OSError where the disk does.
-    """
-    entries = list(list_tree(source))
-    for entry in entries:
-        name = shown(entry.path)
-        if entry.kind == "special":
-            raise PreparationError(
-                f"{name} in the fixture {source} is a FIFO, socket or device; remove it"
-            )
-        if entry.kind == "link" and not stays_inside(source, entry.path):
-            raise PreparationError(
-                f"the symbolic link {name} in the fixture {source} leads out of it; "
-                "replace it by what it points to, or by a relative link within the fixture"
-            )
-    _copy(entries, source, destination)
-
-
 def copy_workspace(source: Path, destination: Path) -> None:
     """Copies a workspace, to go on in the copy; ``destination`` is made and must not exist.
 
-    Links stay as they are, wherever they lead: the agent made them. FIFOs, sockets and devices are
-    left out. Raises OSError where the disk does.
+    Links stay as they are, wherever they lead: the agent made them. Raises OSError.
     """
     destination.mkdir(parents=True)
-    _copy(list(list_tree(source)), source, destination)
+    copy_entries(list_tree(source), source, destination)
 
 
-def _copy(entries: list[Entry], source: Path, destination: Path) -> None:
+def copy_entries(entries: Iterable[Entry], source: Path, destination: Path) -> None:
+    """With permissions, times and links; FIFOs, sockets and devices are left out."""
+    directories = []
     for entry in entries:
         target = destination / entry.path
         if entry.kind == "directory":
             target.mkdir(exist_ok=True)
+            directories.append(entry.path)
         elif entry.kind == "link":
             # Not through Path: it would change the target's spelling (`./a` to `a`).
             os.symlink(os.readlink(source / entry.path), target)  # noqa: PTH115, PTH211
@@ -138,6 +129,41 @@ def _copy(entries: list[Entry], source: Path, destination: Path) -> None:
             shutil.copy2(source / entry.path, target)
     # Innermost first and last of all: a read-only directory takes no more files, and every new
     # file changes its directory's time.
-    for entry in reversed(entries):
-        if entry.kind == "directory":
-            shutil.copystat(source / entry.path, destination / entry.path)
+    for path in reversed(directories):
+        shutil.copystat(source / path, destination / path)
+
+
+# A full disk is nobody's doing in a trial: no error of the trial, but the end of the run.
+
+_ADVICE = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "raise the limit on the size of files (`ulimit -f`)",
+}
+_LEAST_BYTES = 256 << 10
+"""With less than this the next write may fail; whoever met the end of the disk leaves less."""
+
+
+def refuse_full_disk(error: OSError, place: Path | None = None) -> None:
+    """Raises FullDiskError if that is why the system refused; `place`: where it does not say."""
+    advice = _ADVICE.get(error.errno or 0)
+    if advice is not None:
+        where = error.filename or place
+        raise _full(f"{error.strerror}{f' ({where})' if where else ''}", advice) from error
+
+
+def refuse_without_room(place: Path) -> None:
+    """Raises FullDiskError if the disk of `place` has no room left for bytes, or for files."""
+    try:
+        disk = os.statvfs(place)
+    except OSError:
+        return
+    # Some file systems have no number of files that they could hold: they say 0 of 0.
+    no_files = disk.f_files > 0 and disk.f_favail == 0
+    if disk.f_bavail * disk.f_frsize < _LEAST_BYTES or no_files:
+        raise _full(f"no room is left on the disk of {place}", _ADVICE[errno.ENOSPC])
+
+
+def _full(what: str, advice: str) -> FullDiskError:
+    hint = f"{advice} (TMPDIR says where trials work), then go on with --resume"
+    return FullDiskError(f"the run cannot go on: {what}", hint=hint)

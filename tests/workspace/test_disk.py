@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import ExitCode, FullDiskError
-from skillup.workspace.failures import (
-    PreparationError,
+from skillup.workspace.disk import (
+    copy_workspace,
     refuse_full_disk,
     refuse_without_room,
+    stays_inside,
 )
-from skillup.workspace.trees import copy_fixture, copy_workspace, stays_inside
 from tests.support.trees import make_tree, tree_of
 
 
@@ -26,29 +26,13 @@ def test_permissions_times_and_empty_directories_are_kept(tmp_path: Path) -> Non
     (source / "locked").chmod(0o555)
     os.utime(source / "run.sh", (1, 1))
     os.utime(source / "locked", (2, 2))
-    (tmp_path / "to").mkdir()
-    copy_fixture(source, tmp_path / "to")
+    copy_workspace(source, tmp_path / "to")
     for path, mode in {"run.sh": 0o755, "secret": 0o400, "locked": 0o555, "empty": 0o755}.items():
         assert (tmp_path / "to" / path).stat().st_mode & 0o777 == mode
     assert (tmp_path / "to" / "run.sh").stat().st_mtime == 1
     assert (tmp_path / "to" / "locked").stat().st_mtime == 2
     for root in (source, tmp_path / "to"):
         (root / "locked").chmod(0o755)
-
-
-def test_a_fixture_with_a_link_that_leads_out_or_a_fifo_is_refused_before_it_is_copied(
-    tmp_path: Path,
-) -> None:
-    source = make_tree(tmp_path / "from", {"a": "x"})
-    (tmp_path / "to").mkdir()
-    (source / "z").symlink_to("../outside")
-    with pytest.raises(PreparationError, match=r"symbolic link z .* leads out"):
-        copy_fixture(source, tmp_path / "to")
-    (source / "z").unlink()
-    os.mkfifo(source / "pipe")
-    with pytest.raises(PreparationError, match="pipe"):
-        copy_fixture(source, tmp_path / "to")
-    assert tree_of(tmp_path / "to") == {}
 
 
 def test_a_workspace_is_copied_with_git_and_links_and_without_fifos(tmp_path: Path) -> None:
