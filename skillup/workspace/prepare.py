@@ -277,8 +277,8 @@ async def _prepare_repository(git: _Git, context: GitContext, patch: Path | None
             "set `init: true`"
         )
     if context.checkout is not None and not is_new:
-        commit = ("rev-parse", "--verify", "-q", "--end-of-options", branch + "^{commit}")
-        known = await git.run(*commit)
+        revision = ("rev-parse", "--verify", "-q", "--end-of-options", branch + "^{commit}")
+        known = await git.run(*revision)
         command = ["checkout", "-q", branch, "--"] if known else ["checkout", "-q", "-b", branch]
         await git.run(*command, failure=f"`context.git.checkout`: git cannot check out {branch!r}")
     for remote in context.remotes:
