@@ -22,7 +22,7 @@ def main() -> None:
         leave_when_interrupted()
         # Modules, models and records have few circles: to look for them at the usual pace takes a
         # tenth of a start, and a fifth of judging a large run again.
-        gc.set_threshold(50_000, 20, 20)
+        gc.set_threshold(150_000, 20, 20)
         # Looking through all that is installed for plug-ins of pydantic takes as long again.
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         code = run_app(arguments)
