@@ -9,18 +9,21 @@ from typing import Any, NamedTuple
 
 from skillup.executors.early_stopping import threshold_of
 from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey, key_of, planned_key
-from skillup.schema.grade import BASELINE, CheckResult, Grade, TurnGrade
-from skillup.schema.result import (
+from skillup.schema.grade import (
+    BASELINE,
     Analysis,
     AtK,
     CaseReliability,
+    CheckResult,
     Decision,
     Difference,
     EngineColumn,
+    Grade,
     Overall,
     Rate,
     RunResult,
     Triggering,
+    TurnGrade,
     TurnReliability,
     Uplift,
 )

@@ -24,7 +24,7 @@ from skillup.app.request import RunRequest, request_from
 from skillup.app.run_session import RunSession, first_skillup_error
 from skillup.app.shutdown import until_signalled
 from skillup.errors import SkillupError
-from skillup.load.trust import VARIABLE
+from skillup.load.discover import TRUST
 from skillup.plan import Plan
 
 
@@ -34,7 +34,7 @@ def main() -> None:
     os.dup2(2, 1)  # nobody reads stdout
     threading.Thread(target=_end_with, args=(message["parent"],), daemon=True).start()
     # The client has looked at what the suites may do; here is only what it sent, without `.git`.
-    os.environ[VARIABLE] = "1"
+    os.environ[TRUST] = "1"
     request, root = request_from(message), f"{sys.argv[1]}/root"
     request = replace(
         request,

@@ -8,10 +8,15 @@ from pathlib import Path
 
 from skillup.adapters import ADAPTERS
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.load.discover import workspace_root
+from skillup.load.discover import (
+    ADDRESS,
+    ALLOW,
+    address_problem,
+    is_trusted,
+    workspace_root,
+)
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import load_profile, profile_files
-from skillup.load.trust import ALLOW, address_problem, address_variables, is_trusted
 from skillup.plan import Plan
 from skillup.schema.profile import Profile
 
@@ -43,8 +48,9 @@ def profiles_for(
         if not is_trusted(os.environ) and any(p.engine != DEFAULT_ENGINE for p in profiles):
             what = "{} would send the agent's key to an address that the suite names"
             problems = [
-                suite.document.problem(loc, what.format(name), ALLOW)
-                for loc, name in address_variables(suite.suite)
+                suite.document.problem(("environment", "env", name), what.format(name), ALLOW)
+                for name in suite.suite.environment.env
+                if ADDRESS.search(name)
             ]
             if problems:
                 raise InvalidFilesError(problems)

@@ -11,7 +11,7 @@ from skillup.analysis import with_analysis
 from skillup.app.resume import milliseconds_of_starts
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.result import build_result
-from skillup.schema.result import RunResult
+from skillup.schema.grade import RunResult
 from skillup.store import RunDirectory, new_run_id
 from skillup.store.files import disk_errors, no_mask, to_json, write_atomic
 from skillup.store.places import JOURNAL_FILE, RESULT_FILE

@@ -33,7 +33,7 @@ from skillup.trial.setup import skills_for
 if TYPE_CHECKING:
     from skillup.executors.early_stopping import EarlyStopping
     from skillup.judges.router import JudgeRouter
-    from skillup.schema.result import RunResult
+    from skillup.schema.grade import RunResult
 
 
 class RunSession:

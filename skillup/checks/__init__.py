@@ -7,10 +7,10 @@ describe(check) -> the check in one line
 
 from __future__ import annotations
 
-from skillup.checks.capture import Captured, capture
 from skillup.checks.context import CheckContext
 from skillup.checks.evaluate import evaluate, evaluate_set
 from skillup.checks.registry import describe
+from skillup.checks.text import Captured, capture
 
 __all__ = [
     "Captured",

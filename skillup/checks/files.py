@@ -20,7 +20,7 @@ from skillup.checks.context import (
     quoted,
 )
 from skillup.checks.text import Searcher, find_text, first_difference
-from skillup.schema.check_specs import FileContains, GoldenFile
+from skillup.schema.checks import FileContains, GoldenFile
 from skillup.schema.grade import EvidenceSpan
 from skillup.schema.patterns import outside_problem
 from skillup.schema.record import FileState

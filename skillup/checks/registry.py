@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from skillup.checks import files, json_values, skills, text, tools
+from skillup.checks import files, text, tools
 from skillup.checks.context import CheckSubject, Finding, listed, not_assertable, one_line, quoted
-from skillup.checks.json_values import shown
+from skillup.checks.text import shown
 from skillup.checks.tools import show_match
-from skillup.schema.check_specs import GoldenFile, JsonMatch, TextSet, ToolCount, ToolMatch
-from skillup.schema.checks import Check
+from skillup.schema.checks import Check, GoldenFile, JsonMatch, TextSet, ToolCount, ToolMatch
 from skillup.schema.record import TurnRecord
 
 FOLLOW_UP = "follow_up"
@@ -137,14 +136,14 @@ KINDS: dict[str, CheckKind] = {
     "equals": CheckKind(text.equals, quoted, of_answers=True),
     "min_tokens": CheckKind(partial(_limit, of="tokens", within=operator.ge)),
     "max_tokens": CheckKind(_at_most(of="tokens")),
-    "json": CheckKind(json_values.json_value, _show_json, of_answers=True),
+    "json": CheckKind(text.json_value, _show_json, of_answers=True),
     "tool_called": _called(),
     "tool_not_called": _called(show=show_match, forbids=True, read=_never),
     "tool_sequence": CheckKind(
         tools.tool_sequence, lambda s: f"{s.mode}: {listed(map(show_match, s.calls))}"
     ),
-    "skill_used": CheckKind(skills.skill_used),
-    "skill_not_used": CheckKind(partial(skills.skill_used, wanted=False), forbids=True),
+    "skill_used": CheckKind(tools.skill_used),
+    "skill_not_used": CheckKind(partial(tools.skill_used, wanted=False), forbids=True),
     "files_exist": CheckKind(files.files_exist, listed),
     "files_not_exist": CheckKind(files.files_not_exist, listed, forbids=True),
     "file_contains": CheckKind(files.file_contains, _show_files),
@@ -247,7 +246,7 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
     for part, forbids in parts:
         answers = subject.turns if forbids != negated else subject.turns[-1:]
         if isinstance(spec, JsonMatch):  # one in words has no value that could be forbidden
-            with_json = (turn for turn in answers if json_values.root_of(spec, turn.response)[0])
+            with_json = (turn for turn in answers if text.root_of(spec, turn.response)[0])
             answers = tuple(with_json) or answers[-1:]
         each = [(turn, ask(part, replace(subject, answered=turn))) for turn in answers]
         # One answer that says it decides: for what is looked for, or against what is forbidden.

@@ -39,9 +39,9 @@ def parse_out(given: str) -> Path:
 def _trust(given: bool) -> bool:
     """For all that this command starts, judges among it, as the variable would."""
     if given:
-        from skillup.load.trust import VARIABLE
+        from skillup.load.discover import TRUST
 
-        os.environ[VARIABLE] = "1"
+        os.environ[TRUST] = "1"
     return given
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from skillup.engines.base import ItemWatcher, Progress
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.record import ErrorKind, ToolCall, ToolResult, TranscriptItem, TurnError, Usage
 
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "day": 86400}

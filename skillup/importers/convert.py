@@ -13,8 +13,8 @@ from skillup.importers import anthropic, langfuse, vibecheck
 from skillup.importers.promptfoo import suite
 from skillup.importers.source import Note, SourceFile, open_sources
 from skillup.importers.write import SuiteDraft, lay_out, slug, unique_name, write_files
+from skillup.load.discover import ALLOW
 from skillup.load.suites import load_paths
-from skillup.load.trust import ALLOW
 
 Format = Literal["agentv", "vibecheck", "promptfoo", "anthropic", "langfuse"]
 _FORMATS: dict[Format, tuple[Callable[[list[SourceFile]], SuiteDraft], dict[str, str]]] = {

@@ -23,7 +23,7 @@ from skillup.load.compat import read_case
 from skillup.load.problems import near_miss, problems_from
 from skillup.load.yaml_reader import Document, read_text
 from skillup.schema.case import Case
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import (

@@ -18,8 +18,7 @@ from skillup.load.yaml_reader import Document, Loc
 from skillup.schema import templates
 from skillup.schema.base import Model
 from skillup.schema.case import Capture, Case, Turn
-from skillup.schema.check_specs import TurnNotContains
-from skillup.schema.checks import Check, CheckSet
+from skillup.schema.checks import Check, CheckSet, TurnNotContains
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.suite import Suite
 

@@ -1,14 +1,18 @@
-"""From the paths on the command line to suite files: which `eval.yaml`, and which of its cases."""
+"""From the paths on the command line to suites and cases; and what a suite's paths may reach."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from skillup.errors import UsageError
+from skillup.errors import Problem, UsageError
+
+if TYPE_CHECKING:
+    from skillup.load.yaml_reader import Document, Loc
 
 SUITE_FILE = "eval.yaml"
 DATASET_ENDINGS = frozenset({".json", ".jsonl"})
@@ -81,9 +85,12 @@ def _requests(path: Path) -> Iterator[SuiteRequest]:
         if direct.is_file():
             yield SuiteRequest(direct)
             return
-    below = list(_suites_below(path))
-    yield from (SuiteRequest(suite) for suite in below)
+    below = []
+    for directory, names, files in os.walk(path):
+        names[:] = sorted(n for n in names if n not in _NEVER_INSIDE and not n.startswith("."))
+        below += [Path(directory) / SUITE_FILE] * (SUITE_FILE in files)
     if below:
+        yield from map(SuiteRequest, below)
         return
     if any(is_case(file) for file in sorted(path.glob("*.y*ml"))):
         yield SuiteRequest(_suite_above(path), (path.resolve(),))
@@ -93,13 +100,6 @@ def _requests(path: Path) -> Iterator[SuiteRequest]:
         hint="write one (`name: …`, and the cases beside it), see docs/writing-cases.md; "
         "a skill's suite is evals/eval.yaml",
     )
-
-
-def _suites_below(folder: Path) -> Iterator[Path]:
-    for directory, names, files in os.walk(folder):
-        names[:] = sorted(n for n in names if n not in _NEVER_INSIDE and not n.startswith("."))
-        if SUITE_FILE in files:
-            yield Path(directory) / SUITE_FILE
 
 
 def _suite_above(path: Path) -> Path:
@@ -151,3 +151,54 @@ def cases_beside(directory: Path) -> list[Path]:
         and (not path.name.startswith("eval") or is_case(path))
         and not (_keys(path) and _keys(path) <= _OF_A_JUDGE)
     ]
+
+
+# What a suite may not do unless its user trusts it (`--trust`): it may come from anywhere, so its
+# paths stay in the project that it lies in, and a key goes to no address that only the suite names.
+
+TRUST = "SKILLUP_TRUST"
+ALLOW = "if you trust this suite, allow it with --trust (or SKILLUP_TRUST=1)"
+ADDRESS = re.compile(r"(BASE_URL|API_BASE|API_HOST|ENDPOINT|PROXY)$", re.IGNORECASE)
+"""Variables by which CLIs and libraries learn where to send requests, keys included."""
+
+
+def is_trusted(environment: Mapping[str, str]) -> bool:
+    return environment.get(TRUST, "").strip().lower() not in ("", "0", "false", "no")
+
+
+def address_problem(
+    field: str, address: str, environment: Mapping[str, str], *known: str | None
+) -> str | None:
+    """Why no key may be sent to `address`, which a suite names in `field`; None: it may.
+
+    `known`: addresses that the user names, in the environment or in a profile.
+    """
+    if is_trusted(environment) or address in known:
+        return None
+    return f"`{field}: {address}` would send your key to an address that the suite names; {ALLOW}"
+
+
+def project_of(root: Path) -> Path:
+    """The repository or workspace that a suite's `root` lies in; else `root` itself.
+
+    Never a directory that holds the user's whole home: that is nobody's project.
+    """
+    root, home, here = root.resolve(), Path.home().resolve(), Path.cwd()
+    repository = next((up for up in (root, *root.parents) if (up / ".git").exists()), root)
+    candidates = [repository, workspace_root(root), *([here] if here in root.parents else [])]
+    found = [one for one in candidates if not home.is_relative_to(one)]
+    return min(found, key=lambda one: len(one.parts), default=root)
+
+
+def leaves(path: str, root: Path) -> bool:
+    """Whether a path or glob that starts from `root` leads out of its project."""
+    plain = re.split(r"[*?\[{]", path, maxsplit=1)[0]
+    if ".." in Path(path[len(plain) :]).parts:
+        return True
+    return not (root / plain).resolve().is_relative_to(project_of(root))
+
+
+def outside_problem(document: Document, loc: Loc, path: str, root: Path) -> Iterator[Problem]:
+    """An error if `path`, which a file names at `loc`, leads out of the project untrusted."""
+    if leaves(path, root) and not is_trusted(os.environ):
+        yield document.problem(loc, f"{path} leads out of {project_of(root)}", ALLOW)

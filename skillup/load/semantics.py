@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.errors import Problem
+from skillup.load.discover import outside_problem
 from skillup.load.model import (
     TURNS,
     LoadedCase,
@@ -24,7 +25,6 @@ from skillup.load.model import (
 )
 from skillup.load.problems import near_miss
 from skillup.load.skills import SKILL_FILE, skill_name
-from skillup.load.trust import outside_problem
 from skillup.load.yaml_reader import Document, Loc
 from skillup.schema import templates
 from skillup.schema.case import Case, Turn

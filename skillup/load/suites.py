@@ -15,12 +15,12 @@ from skillup.load.discover import (
     SuiteRequest,
     cases_beside,
     find_suites,
+    outside_problem,
     suite_root,
 )
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite, merge_defaults, paths_of
 from skillup.load.problems import problems_from
 from skillup.load.semantics import case_problems, id_problems, skill_name_problems, suite_problems
-from skillup.load.trust import outside_problem
 from skillup.load.yaml_reader import Document, read_yaml
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite

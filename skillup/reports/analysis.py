@@ -30,7 +30,7 @@ from skillup.reports.text import (
     tokens,
 )
 from skillup.reports.view_model import STYLE, Row, RunView, were
-from skillup.schema.result import Analysis, CaseReliability, EngineColumn, Triggering, Uplift
+from skillup.schema.grade import Analysis, CaseReliability, EngineColumn, Triggering, Uplift
 
 _LARGEST_K = 5
 _DECIDED = {"above": ("above", "green"), "below": ("below", "red"), "undecided": ("?", "yellow")}

@@ -15,8 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skillup.reports.view_model import total_tokens
-from skillup.schema.grade import Grade
-from skillup.schema.result import RunResult
+from skillup.schema.grade import Grade, RunResult
 
 CONFIGURATIONS = ("with_skill", "without_skill")
 GRADED = ("PASS", "FAIL")

@@ -10,7 +10,7 @@ from skillup.errors import UsageError
 from skillup.store.files import write_atomic
 
 if TYPE_CHECKING:
-    from skillup.schema.result import RunResult
+    from skillup.schema.grade import RunResult
 
 HTML = "html"
 

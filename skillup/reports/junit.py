@@ -28,8 +28,7 @@ from junitparser.junitparser import Attr, IntAttr
 
 from skillup.reports.text import plain
 from skillup.reports.view_model import Row, grouped, view_of
-from skillup.schema.grade import BASELINE, Grade
-from skillup.schema.result import RunResult
+from skillup.schema.grade import BASELINE, Grade, RunResult
 
 # What XML 1.0 cannot hold, however it is written: https://www.w3.org/TR/xml/#charsets
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

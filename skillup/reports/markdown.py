@@ -17,7 +17,7 @@ from skillup.reports.view_model import (
     total_tokens,
     view_of,
 )
-from skillup.schema.result import RunResult
+from skillup.schema.grade import RunResult
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
 # GitHub looks for these in the finished text, where an escaped sign is a plain one again.

@@ -21,8 +21,7 @@ from skillup.judges.rejudge.judges_compared import (
     Score,
 )
 from skillup.reports.result import summarize
-from skillup.schema.grade import Grade, Judging
-from skillup.schema.result import Analysis, Summary
+from skillup.schema.grade import Analysis, Grade, Judging, Summary
 from skillup.stats.intervals import wilson
 
 JUDGEMENT_VERSION = "skillup.judgement/1"

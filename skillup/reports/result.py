@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from skillup.schema.grade import BASELINE, Grade, Stop
+from skillup.schema.grade import BASELINE, Counts, Grade, RunResult, Stop, Summary
 from skillup.schema.record import Usage, joined
-from skillup.schema.result import Counts, RunResult, Summary
 
 
 def build_result(

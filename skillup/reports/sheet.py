@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 
 from skillup.history.runs import WITH_SKILL
 from skillup.reports.text import count, one_line, shown_id
-from skillup.schema.result import CaseReliability, Difference, Rate
+from skillup.schema.grade import CaseReliability, Difference, Rate
 from skillup.stats import intervals
 
 MOST_ROWS = 40  # From more rows than these, those are left out that say nothing

@@ -16,7 +16,7 @@ from skillup.reports.text import count, listed, money, one_line, shown_id
 from skillup.schema.grade import BASELINE, CheckResult, Grade
 
 if TYPE_CHECKING:
-    from skillup.schema.result import Counts, RunResult, Summary
+    from skillup.schema.grade import Counts, RunResult, Summary
 
 T = TypeVar("T")
 MAX_NAMED = 6

@@ -23,8 +23,7 @@ from skillup.schema.base import (
     optional,
     text_list,
 )
-from skillup.schema.check_specs import ToolKind
-from skillup.schema.checks import Check, CheckSet
+from skillup.schema.checks import Check, CheckSet, ToolKind
 from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.patterns import CapturePattern, JsonPath, Regex, WorkspacePath
 from skillup.schema.record import ErrorKind

@@ -17,8 +17,7 @@ from skillup.schema.base import (
     Short,
     optional,
 )
-from skillup.schema.check_specs import Criteria
-from skillup.schema.checks import Check
+from skillup.schema.checks import Check, Criteria
 from skillup.schema.profile import VariableOfKey
 from skillup.schema.scripted import ScriptOrReplies
 

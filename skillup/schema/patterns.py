@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from skillup.schema.base import NonEmptyText, text_list
+from skillup.schema.base import NonEmptyText, Texts, text_list
 
 if TYPE_CHECKING:
     import regex
@@ -81,6 +81,7 @@ def _valid(check: Callable[[str], object], fix: str) -> AfterValidator:
 
 _CORRECT_IT = "correct it, or write a text as it is with `contains`"
 Regex = Annotated[NonEmptyText, _valid(lambda text: compiled_pattern(text, False), _CORRECT_IT)]
+Regexes = Annotated[list[Regex], BeforeValidator(text_list, json_schema_input_type=Texts)]
 CapturePattern = Annotated[NonEmptyText, _valid(kept_group, "correct it")]
 """A regex that says which of its groups is meant."""
 

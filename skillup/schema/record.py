@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from skillup.schema.base import Model, optional
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.grade import CheckResult, Judging
 
 RECORD_VERSION = "skillup.record/2"

@@ -1,4 +1,4 @@
-"""The script of the `scripted` engine: what a small, deterministic agent says and really does.
+"""Scripts: of the `scripted` engine, a small agent that really acts, and of a written-down judge.
 
 Placeholders are filled by the agent in ``say``, ``run``, ``write``, ``read``, ``skill`` and
 ``remember``. One that has no value (no such turn, group or memory) is an error of the turn; other
@@ -17,7 +17,7 @@ text in double braces is left alone.
 """
 
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -30,12 +30,14 @@ from skillup.schema.base import (
     NonNegativeInt,
     PositiveInt,
     Seconds,
+    Short,
     Text,
     TurnNumber,
     VariableName,
     one_of,
     optional,
 )
+from skillup.schema.patterns import Regexes
 
 
 class WriteFile(Model):
@@ -130,3 +132,60 @@ class Script(Model):
 ScriptOrReplies = Annotated[
     Script, BeforeValidator(_replies, json_schema_input_type=Script | list[Reply])
 ]
+
+
+# A written-down judge, for `model: scripted:FILE`: it answers offline all that is asked of models,
+# checks that read and the messages of a simulated user.
+
+
+class JudgeWhen(Short):
+    """Which questions a rule answers. A text alone is a regex for the `prompt`."""
+
+    chief: ClassVar[str] = "prompt"
+
+    system: Regexes = Field([], description="The same, for what the model is told of its task.")
+    prompt: Regexes = Field([], description="Regexes that all match the question; case is ignored.")
+    answer: Regexes = Field([], description="Regexes that all match the latest answer.")
+    repetition: PositiveInt | None = optional("Only the n-th time of the same question.")
+
+
+class JudgeRule(Model):
+    """Which questions, and what is answered. The first rule that applies is taken."""
+
+    when: JudgeWhen = Field(JudgeWhen.model_construct(), description="Default: every question.")
+    answer: dict[str, Any] | None = optional("The answer; one of another form does not apply.")
+    error: NonEmptyText | None = optional("In place of an answer: fail with this message.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        one_of(self, ("answer", "error"), what="a rule")
+        return self
+
+
+class JudgeCriterion(Model):
+    """How criteria are decided, each by itself: by regexes on the answer that is judged."""
+
+    when: Regexes = Field([], description="Regexes that all match the criterion.")
+    found: Regexes = Field([], description="Met only if each of them matches the answer.")
+    not_found: Regexes = Field([], description="Met only if none of them finds anything there.")
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if not self.found and not self.not_found:
+            raise ValueError("it says nothing of the answer || add `found` or `not_found`")
+        return self
+
+
+class JudgeScript(Model):
+    """The whole file of a written-down judge."""
+
+    rules: list[JudgeRule] = Field([], min_length=1, description="The first that applies wins.")
+    criteria: list[JudgeCriterion] = Field(
+        [], min_length=1, description="For criteria that no rule answers; the first applies."
+    )
+
+    @model_validator(mode="after")
+    def _any(self) -> Self:
+        if not self.rules and not self.criteria:
+            raise ValueError("it answers nothing || add `rules` or `criteria`")
+        return self

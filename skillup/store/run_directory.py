@@ -57,7 +57,7 @@ from skillup.store.trials import DamagedRecordError, TrialPlace
 from skillup.workspace.snapshot import BlobStore
 
 if TYPE_CHECKING:
-    from skillup.schema.result import RunResult
+    from skillup.schema.grade import RunResult
 
 
 class _SuiteShape(BaseModel):
@@ -442,7 +442,7 @@ class RunDirectory:
         path = self.path / RESULT_FILE
         try:
             with disk_errors("read", path):
-                from skillup.schema.result import RunResult
+                from skillup.schema.grade import RunResult
 
                 return RunResult.model_validate_json(read_regular(path))
         except ValidationError:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError
+from skillup.load.discover import is_trusted, leaves
 from skillup.load.model import all_checks
-from skillup.load.trust import is_trusted, leaves
 from skillup.load.yaml_reader import read_file
 from skillup.schema import templates
 from skillup.schema.case import Case

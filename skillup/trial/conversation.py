@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 import anyio.to_thread
 
 from skillup.checks import CheckContext, evaluate_set
-from skillup.checks.capture import capture
 from skillup.checks.evaluate import (
     evaluate_checks,
     evaluate_turn,
@@ -20,6 +19,7 @@ from skillup.checks.evaluate import (
     unmet,
     weighted_mean,
 )
+from skillup.checks.text import capture
 from skillup.engines.base import TurnRequest
 from skillup.schema import templates
 from skillup.schema.case import Turn

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from skillup.checks.capture import Captured, capture
 from skillup.checks.context import CannotEvaluateError, beginning, plain
-from skillup.checks.text import Searcher
+from skillup.checks.text import Captured, Searcher, capture
 from skillup.schema import templates
 from skillup.schema.case import HistoryMessage, HistoryToolCall, Input, Pairs, Reconstruct, Turn
 from skillup.schema.patterns import kept_group

@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 
 from skillup.analysis import skill_uses, with_analysis
-from skillup.schema.grade import CheckResult, FollowUpGrade, Grade, TurnGrade
-from skillup.schema.result import Analysis, CaseReliability, Overall, RunResult, Triggering
+from skillup.schema.grade import (
+    Analysis,
+    CaseReliability,
+    CheckResult,
+    FollowUpGrade,
+    Grade,
+    Overall,
+    RunResult,
+    Triggering,
+    TurnGrade,
+)
 from skillup.stats.intervals import wilson
 from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from skillup.analysis import analyse, uplift_interval
-from skillup.schema.grade import Grade
-from skillup.schema.result import Uplift
+from skillup.schema.grade import Grade, Uplift
 from skillup.stats.exact import PassCounts, stratified
 from skillup.stats.intervals import interval_of_mean, mean_difference
 from tests.support.graded import a_grade, a_turn, grades_of

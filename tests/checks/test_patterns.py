@@ -18,8 +18,8 @@ from skillup.schema.patterns import compiled_path, compiled_pattern
 from tests.support.records import call, make_record, make_turn
 
 HOSTILE = [
-    "from skillup.checks.json_values import answer_json as f; f('```\\n' * 60000)",
-    "from skillup.checks.json_values import answer_json as f; f('   ```x\\n{\\n' * 30000)",
+    "from skillup.checks.text import answer_json as f; f('```\\n' * 60000)",
+    "from skillup.checks.text import answer_json as f; f('   ```x\\n{\\n' * 30000)",
     "from skillup.checks.context import plain as f; f('a' + '\\u0301\\u0316' * 400000)",
     "from skillup.workspace.globs import matches_glob as f; f('-' * 255, '*-*-*-*-*-*-*-*.log')",
     "from skillup.workspace.globs import matches_glob as f; f('a/' * 2000, '**/a/' * 4 + '**/b')",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from skillup.checks import evaluate
-from skillup.schema.check_specs import ToolKind
-from skillup.schema.checks import Check
+from skillup.schema.checks import Check, ToolKind
 from tests.support.records import call, make_record, make_turn
 
 

@@ -26,7 +26,7 @@ from skillup.engines.claude_code.events import take_block
 from skillup.engines.created_sessions import UnwritableError, with_own_ids
 from skillup.engines.events import Transcript
 from skillup.engines.session_files import json_line
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Profile
 from skillup.schema.record import HistoryItem
 from tests.support.engine_turns import make_trial

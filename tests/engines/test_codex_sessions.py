@@ -31,7 +31,7 @@ from skillup.engines.session_files import (
     loss_of,
     missing_message,
 )
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Profile
 from skillup.schema.record import HistoryItem
 from tests.support.engine_turns import make_trial

@@ -18,8 +18,7 @@ from skillup.history.runs import (
     read_run,
     selection_key,
 )
-from skillup.schema.grade import Grade
-from skillup.schema.result import RunResult
+from skillup.schema.grade import Grade, RunResult
 from tests.support.graded import a_result
 from tests.support.outcomes import a_run
 from tests.support.stored import a_grade

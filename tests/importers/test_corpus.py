@@ -9,10 +9,10 @@ from jsonschema import Draft202012Validator
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers.convert import import_files
-from skillup.load.json_schema import json_schema
+from skillup.load.discover import ALLOW
 from skillup.load.suites import load_paths
-from skillup.load.trust import ALLOW
 from skillup.load.yaml_reader import read_yaml
+from skillup.schema import json_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "compat"

@@ -89,7 +89,9 @@ def test_the_nearest_judge_decides() -> None:
     """V2: the case's before the one of `cases.defaults`, that before the suite's."""
 
     def looked_for(case: Case) -> list[str]:
-        return [check.spec.all[0] for judge in case.all_judges() for check in judge.success]
+        return [
+            check.key_and_spec()[1].all[0] for judge in case.all_judges() for check in judge.success
+        ]
 
     own, near = {"success": [{"contains": "own"}]}, {"success": [{"contains": "near"}]}
     suite = {"judge": RULES, "cases": {"defaults": {"judge": near}}}

@@ -14,8 +14,7 @@ from skillup.reports.view_model import (
     not_run_words,
     stop_lines,
 )
-from skillup.schema.grade import Stop
-from skillup.schema.result import CaseReliability, Decision, Rate, RunResult
+from skillup.schema.grade import CaseReliability, Decision, Rate, RunResult, Stop
 from tests.support.project import GUARD_SECONDS, Project
 from tests.support.stored import a_result
 

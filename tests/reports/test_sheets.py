@@ -16,8 +16,7 @@ from skillup.analysis import analyse, with_analysis
 from skillup.reports.analysis import sheets_of
 from skillup.reports.markdown import markdown
 from skillup.reports.terminal.layout import print_sheet
-from skillup.schema.grade import Grade
-from skillup.schema.result import Analysis, Difference, Rate, Uplift
+from skillup.schema.grade import Analysis, Difference, Grade, Rate, Uplift
 from tests.support.graded import a_check, a_grade, a_result, grades_of
 
 

@@ -12,8 +12,8 @@ import jsonschema
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from skillup.load.json_schema import json_schema, schema_names
 from skillup.load.yaml_reader import parse_yaml, read_yaml
+from skillup.schema import SCHEMAS, json_schema
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.schema.suite import Suite
@@ -49,7 +49,7 @@ def kind_of(path: Path) -> str:
     return "suite" if path.name == "eval.yaml" else "case"
 
 
-@pytest.mark.parametrize("name", schema_names())
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_the_committed_schema_is_the_one_that_is_made(name: str) -> None:
     assert json_schema(name)["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     committed = (FOLDER / f"{name}.schema.json").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def undescribed(node: Any, where: str = "") -> Iterator[str]:
 
 
 def test_every_key_has_a_description() -> None:
-    found = {f"{name}{key}" for name in schema_names() for key in undescribed(json_schema(name))}
+    found = {f"{name}{key}" for name in SCHEMAS for key in undescribed(json_schema(name))}
     assert sorted(found) == []
 
 

@@ -77,7 +77,7 @@ def test_a_misspelt_condition_is_refused(condition: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("value", ["x", 3, None, ["a"], {"nested": {"a": 1}}, {}])
 def test_any_other_value_means_equality(value: Any) -> None:
-    assert check(value).spec.args["command"].equals == value
+    assert check(value).key_and_spec()[1].args["command"].equals == value
 
 
 def test_variables_are_told_from_what_only_looks_like_them() -> None:

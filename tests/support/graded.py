@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from skillup.reports.result import build_result
-from skillup.schema.grade import CheckResult, Grade, TurnGrade
-from skillup.schema.result import RunResult
+from skillup.schema.grade import CheckResult, Grade, RunResult, TurnGrade
 
 STATUSES = {"p": "PASS", "f": "FAIL", "e": "ERROR", "s": "SKIP"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.record import HistoryItem, ToolCall, ToolResult
 
 Status = Literal["success", "error", "unknown"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from skillup.checks import CheckContext
 from skillup.checks.context import Ask
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.record import (
     EngineInfo,
     FileState,

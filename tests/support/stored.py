@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillup.schema.grade import Grade
+from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Checkpoint, Record, SessionFingerprint, TurnError
-from skillup.schema.result import RunResult
 from tests.support import graded
 from tests.support.records import make_record, make_turn
 

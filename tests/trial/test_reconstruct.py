@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.checks.capture import Captured
+from skillup.checks.text import Captured
 from skillup.schema.case import HistoryMessage, Reconstruct
 from skillup.trial.history import rebuild
 

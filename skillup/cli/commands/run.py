@@ -15,7 +15,7 @@ from skillup.errors import ExitCode, UsageError
 if TYPE_CHECKING:
     from skillup.app.request import RunRequest
     from skillup.app.run_session import RunSession
-    from skillup.schema.result import RunResult
+    from skillup.schema.grade import RunResult
 
 
 def run(

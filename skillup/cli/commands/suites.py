@@ -151,9 +151,9 @@ def schema(
     out: Annotated[Path | None, o.option("Write NAME.schema.json files to this folder.")] = None,
 ) -> int:
     """Print the JSON Schema of suites, cases, profiles, written-down judges, records or results."""
-    from skillup.load.json_schema import json_schema, schema_names
+    from skillup.schema import SCHEMAS, json_schema
 
-    names = [which.value] if which else schema_names()
+    names = [which.value] if which else list(SCHEMAS)
     schemas = {name: json_schema(name) for name in names}
     if out is None:
         data = schemas[which.value] if which else schemas

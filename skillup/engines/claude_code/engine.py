@@ -36,7 +36,7 @@ from skillup.engines.created_sessions import (
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, words
 from skillup.engines.session_files import SessionFormat, VersionRange, json_line
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall
 

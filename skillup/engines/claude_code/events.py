@@ -26,7 +26,7 @@ from skillup.engines.events import (
     words,
 )
 from skillup.engines.session_files import EntryLog, SessionLine
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.record import ErrorKind, Usage
 
 _BY_SUBTYPE: dict[str, ErrorKind] = {

@@ -29,7 +29,7 @@ from skillup.engines.events import (
     words,
 )
 from skillup.engines.session_files import EntryLog
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
 _SHELL_OPTIONS = frozenset({"-c", "-lc", "-lic", "-ic"})

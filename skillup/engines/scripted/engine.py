@@ -25,7 +25,7 @@ from skillup.engines.events import EventParser, Failure, Status, as_dict, as_tex
 from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent import __file__ as _agent_package
 from skillup.engines.session_files import VersionRange, json_line, rows_of
-from skillup.schema.check_specs import ToolKind
+from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError, Usage
 

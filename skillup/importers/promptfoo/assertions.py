@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from skillup.errors import InvalidFilesError
 from skillup.importers import files
 from skillup.importers.source import SourceValue, as_text, parse_source, tidy
-from skillup.schema.check_specs import JsonSchema
+from skillup.schema.checks import JsonSchema
 
 Check = dict[str, Any]
 Checks = list[Check]  # They stand for one assertion, and share its weight evenly

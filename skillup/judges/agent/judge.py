@@ -61,11 +61,11 @@ from skillup.judges.voting import (
     in_order_of_weight,
     result_of,
 )
+from skillup.load.discover import address_problem
 from skillup.load.skills import skill_name, skill_problem
-from skillup.load.trust import address_problem
 from skillup.process import new_marker
 from skillup.ratelimit import REFUSALS
-from skillup.schema.check_specs import Criterion
+from skillup.schema.checks import Criterion
 from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.profile import Profile

@@ -22,7 +22,7 @@ from skillup.judges.llm.subject import setting_of
 from skillup.judges.material import code_for, cut, fenced, harmless
 from skillup.judges.models.question import AnswerForm, Reason, schema_of
 from skillup.judges.voting import Vote
-from skillup.schema.check_specs import Criterion
+from skillup.schema.checks import Criterion
 from skillup.schema.judge import ContextLimits, JudgeContext, Showing
 
 

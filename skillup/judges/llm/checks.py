@@ -24,8 +24,7 @@ from skillup.judges.llm.reading import (
 from skillup.judges.llm.subject import Exchange, judged_text, material, windows_of
 from skillup.judges.models.question import AnswerForm, AskModel, Number, Reason
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
-from skillup.schema.check_specs import Aspect, Criterion
-from skillup.schema.checks import Check
+from skillup.schema.checks import Aspect, Check, Criterion
 from skillup.schema.grade import CheckResult
 
 # Rubrics and expected outputs: criteria that the model finds met or not.

@@ -31,8 +31,8 @@ from skillup.load.yaml_reader import read_yaml
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
-from skillup.schema.judge_script import JudgeCriterion, JudgeScript
 from skillup.schema.patterns import compiled_pattern
+from skillup.schema.scripted import JudgeCriterion, JudgeScript
 from skillup.schema.suite import Suite
 
 if TYPE_CHECKING:

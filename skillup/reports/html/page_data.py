@@ -20,9 +20,8 @@ from typing import (
 
 from pydantic import BaseModel
 
-from skillup.schema.grade import CheckResult, Judging, Simulated, Stop
+from skillup.schema.grade import Analysis, CheckResult, Decision, Judging, Simulated, Stop, Summary
 from skillup.schema.record import EngineInfo, SimulatedEnd, SkillInfo, ToolResult, Usage
-from skillup.schema.result import Analysis, Decision, Summary
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN", "NOT_NEEDED", "RUNNING", "WAITING"]
 TurnStatus = Literal["completed", "failed", "skipped", "error"]

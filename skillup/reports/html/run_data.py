@@ -40,8 +40,7 @@ from skillup.reports.html.run_files import (
     turn_under_way,
 )
 from skillup.reports.result import summarize
-from skillup.schema.grade import Grade
-from skillup.schema.result import Analysis, Summary
+from skillup.schema.grade import Analysis, Grade, Summary
 from skillup.store import RunDirectory
 from skillup.store.files import read_regular
 from skillup.store.places import RESULT_FILE, writer_of

@@ -22,7 +22,7 @@ from skillup.reports.view_model import (
     stop_lines,
     view_of,
 )
-from skillup.schema.result import RunResult
+from skillup.schema.grade import RunResult
 
 
 def print_result(result: RunResult, where: str, console: Console, *, verbose: bool = False) -> None:

@@ -12,7 +12,7 @@ from skillup.judges.agent.judge import profile_of
 from skillup.judges.agent.question import AgentAnswer, Materials, answer_schema, numbered, question
 from skillup.judges.models.question import MalformedAnswerError, read_answer
 from skillup.judges.voting import Vote
-from skillup.schema.check_specs import Criterion
+from skillup.schema.checks import Criterion
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 from tests.support.judging import Bench

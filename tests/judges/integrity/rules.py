@@ -87,7 +87,7 @@ def merged(case: dict[str, Any], **suite: Any) -> list[str]:
 
     made = Case.model_validate({"input": {"prompt": "hi"}, **case})
     judges = merge_defaults(made, Suite.model_validate(suite), default_id="x").all_judges()
-    return [check.spec.all[0] for judge in judges for check in judge.success]
+    return [check.key_and_spec()[1].all[0] for judge in judges for check in judge.success]
 
 
 def judge(text: str) -> dict[str, Any]:

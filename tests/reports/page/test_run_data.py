@@ -16,12 +16,13 @@ from skillup.reports.html.rows import ForkTrees, graded_row, mark_flaky
 from skillup.reports.html.run_data import RunData
 from skillup.reports.html.run_files import Fork, planned_jobs, progress_of, turn_under_way
 from skillup.reports.result import build_result
-from skillup.schema.grade import CheckResult, Grade
-from skillup.schema.result import (
+from skillup.schema.grade import (
     Analysis,
     AtK,
     CaseReliability,
+    CheckResult,
     Decision,
+    Grade,
     Rate,
     TurnReliability,
 )
