@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from skillup.executors.early_stopping import threshold_of
+from skillup.executors.stopping import threshold_of
 from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey, key_of, planned_key
 from skillup.schema.grade import (
     BASELINE,

@@ -17,8 +17,8 @@ from skillup.app.request import RunRequest, parse_vars
 from skillup.app.resume import case_digests, milliseconds_of_starts, reopened
 from skillup.errors import SkillupError
 from skillup.executors import Run, RunObserver, RunOptions, Stepwise, run_locally
-from skillup.executors.budgets import StopPolicy
 from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
+from skillup.executors.stopping import StopPolicy
 from skillup.load.discover import workspace_root
 from skillup.plan import Plan
 from skillup.ratelimit import WAIT_SECONDS, RateLimiter
@@ -31,7 +31,7 @@ from skillup.store.scratch import end_what_was_left
 from skillup.trial.setup import skills_for
 
 if TYPE_CHECKING:
-    from skillup.executors.early_stopping import EarlyStopping
+    from skillup.executors.stopping import EarlyStopping
     from skillup.judges.router import JudgeRouter
     from skillup.schema.grade import RunResult
 
@@ -253,7 +253,7 @@ def _early_stopping(
     """The tests of `--until-decided`; `warn` is called for those that cannot come out."""
     if not request.until_decided:
         return None
-    from skillup.executors.early_stopping import EarlyStopping
+    from skillup.executors.stopping import EarlyStopping
     from skillup.stats.sequential import side_of
 
     deciding = EarlyStopping(plan.jobs, info)

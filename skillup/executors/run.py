@@ -1,41 +1,130 @@
-"""What the trials of one run share, wherever they run: judging, accounts, when it is enough."""
+"""How a run is asked for, who observes it, and what its trials share, wherever they run."""
 
 from __future__ import annotations
 
 import tempfile
+import traceback
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import anyio
 import anyio.to_thread
 
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
-from skillup.errors import UsageError
-from skillup.executors.options import RunObserver, RunOptions, SafeObserver
+from skillup.errors import SkillupError, UsageError
 from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
+from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.plan import Job, Plan
+from skillup.ratelimit import RateLimiter
+from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
+from skillup.store.scratch import user_directory
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns
 from skillup.trial.artifacts import keep_references, reference_paths
 from skillup.workspace.disk import refuse_without_room
 
 if TYPE_CHECKING:
-    from skillup.judges.evaluate import TurnJudge
-
-NOT_JUDGED = "run, but not judged: --resume has it judged"
-"""What is shown of a trial whose judges could not be asked any more."""
-LEFT = "left where it was: --resume goes on with it"
-"""What is shown of a trial that the run does not go on with, while others run still."""
-
+    from skillup.judges.evaluate import Judge, TurnJudge
+    from skillup.simulator import SimulatorFactory
 
 Backend = Callable[[Sequence[Job]], Awaitable[None]]
 """Runs and concludes jobs (one, or a family), on this machine or on others."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a plan is run."""
+
+    run_id: str
+    environment: Mapping[str, str]
+    """The user's own environment."""
+    secrets: Secrets
+    parallel: int = 4
+    """Trials at once."""
+    stopping: StopPolicy = field(default_factory=StopPolicy)
+    """When no more trials are started; afterwards, why none were."""
+    deciding: EarlyStopping | None = None
+    """Which trials need not be run (`--until-decided`); None: all of them are."""
+    rate_limiter: RateLimiter = field(default_factory=partial(RateLimiter, 0.0))
+    """How rate limits and overload are waited out; as it is: they are errors at once."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    """Of what scripted engines draw; each trial draws its own. 0: the same in every run."""
+    register_dir: Path = field(default_factory=partial(user_directory, "processes"))
+    """Where this process is known as a live owner of the agents it starts."""
+    own_process: bool = False
+    """Nobody else starts processes in this one; see :class:`~skillup.process.process_register`."""
+    reader: Judge | None = None
+    """Answers what only a judge can evaluate; None: such checks are errors."""
+    simulators: SimulatorFactory | None = None
+    """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
+    judge_again: Collection[str] = ()
+    """Finished jobs whose grade does not stand (`--retry-errors`)."""
+    keep_scratch: bool = False
+    """Leave workspaces and homes in place after their trial."""
+
+
+class RunObserver(Protocol):
+    """Sees everything as it happens. If it raises, the run ends: nobody sees it any more."""
+
+    def trial_started(self, job: Job, attempt: int) -> None:
+        """A trial's workspace is about to be made."""
+
+    def trial_event(self, event: TrialEvent) -> None:
+        """Something happened in a trial."""
+
+    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:
+        """A trial's record and grade are on disk."""
+
+    def trial_retried(self, job: Job, record: Record, reason: str) -> None:
+        """A trial met an error and runs again."""
+
+
+class SafeObserver:
+    """Passes on what happens to `observer`, until that fails once; `end` then ends the run.
+
+    Afterwards :meth:`raise_failure` is to be called.
+    """
+
+    def __init__(self, observer: RunObserver, end: Callable[[], None]) -> None:
+        self._observer, self._end = observer, end
+        self._failure: BaseException | None = None
+
+    def raise_failure(self) -> None:
+        """Raises SkillupError, which says where and why, if the observer has failed."""
+        failure = self._failure
+        if failure is None:
+            return
+        frames = traceback.extract_tb(failure.__traceback__)
+        last = frames[-1] if frames else None
+        where = f" ({last.filename}:{last.lineno}, in {last.name})" if last else ""
+        what = f"{type(failure).__name__}: {failure}".rstrip(": ")
+        raise SkillupError(
+            f"the run was ended, because what shows it failed: {what}{where}",
+            hint="finished trials are kept; go on with --resume",
+        ) from failure
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        """A method of :class:`RunObserver` that never raises."""
+        return partial(self._call, getattr(self._observer, name))
+
+    def _call(self, method: Callable[..., None], *about: Any) -> None:
+        if self._failure is not None:
+            return
+        try:
+            method(*about)
+        # Whatever it is; a console of rich's leaves by SystemExit when nobody reads it.
+        except (Exception, SystemExit) as failure:  # noqa: BLE001
+            self._failure = failure
+            self._end()
 
 
 class Run:
@@ -50,14 +139,10 @@ class Run:
         grades: dict[str, Grade],
     ) -> None:
         """`grades`, by job id, fills up as trials finish."""
-        self.plan = plan
-        self.directory = directory
-        self.options = options
-        self.observer = observer
-        self.grades = grades
+        self.plan, self.directory, self.options = plan, directory, options
+        self.observer, self.grades = observer, grades
         self.engines: dict[str, tuple[Engine, Availability]] = {}
-        self.stopping = options.stopping
-        self.deciding = options.deciding
+        self.stopping, self.deciding = options.stopping, options.deciding
         self.limiter = anyio.CapacityLimiter(options.parallel)
         """Of trials that run on this machine."""
         self.references: dict[str, dict[str, str | None]] = {}
@@ -72,9 +157,10 @@ class Run:
             available = await engine.check(profile, self.options.environment)
             self.engines[profile.name] = (engine, available)
         simulators = self.options.simulators
-        for job in self.plan.jobs if simulators is not None else ():
+        if simulators is None:
+            return
+        for job in self.plan.jobs:
             given, root = job.suite.suite.user_simulator, job.suite.root
-            assert simulators is not None
             problem = await simulators.problem(job.loaded.case, given, root)
             if problem is not None:
                 self._unplayable[job.id] = problem
@@ -178,10 +264,9 @@ class Run:
             unmet = self._unmet(job)
             if unmet is None:
                 ready.append(job)
-            else:
-                self.observer.trial_started(job, 1)
-                record = record_without_turns(self.request(job), skipped=unmet)
-                await self.conclude(job, record)
+                continue
+            self.observer.trial_started(job, 1)
+            await self.conclude(job, record_without_turns(self.request(job), skipped=unmet))
         if ready and not self.is_enough():
             await backend(ready)
 
@@ -207,7 +292,8 @@ class Run:
     def leave(self, job: Job) -> None:
         """Say that the run, whose other trials may go on, does not go on with one that began."""
         self.directory.journal("trial_left", job=job.id)
-        self.observer.trial_event(TrialEvent(job.id, "activity", text=LEFT))
+        text = "left where it was: --resume goes on with it"
+        self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
 
     def request(
         self, job: Job, attempt: Attempt | None = None, place: TrialPlace | None = None
@@ -285,8 +371,8 @@ class Run:
     ) -> None:
         """Record first, then judge; then let others know. A grade that is `known` stands.
 
-        `judged`: where that could be done.
-        Where a quota that is used up kept judges from it there is none, until the run goes on.
+        With `judged` it is not judged here. Where a quota that is used up kept judges from it there
+        is no grade until the run goes on.
         """
         if new:
             with anyio.CancelScope(shield=True):  # the record is not lost meanwhile
@@ -301,7 +387,8 @@ class Run:
         if graded is None or (known is None and self._was_refused(record, graded)):
             self.directory.journal("trial_left", job=job.id)
             if new:
-                self.observer.trial_event(TrialEvent(job.id, "activity", text=NOT_JUDGED))
+                text = "run, but not judged: --resume has it judged"
+                self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
             self.scheduler.finish(job.id)
             return
         if known is None or new:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillup.executors.budgets import Budget, StopPolicy
+from skillup.executors.stopping import Budget, StopPolicy
 from skillup.judges import grade_record
 from skillup.schema.grade import Grade, Judging, Stop
 from skillup.schema.record import EngineInfo, Record, SimulatorInfo, TurnError, TurnRecord, Usage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.executors.early_stopping import EarlyStopping
+from skillup.executors.stopping import EarlyStopping
 from skillup.plan import Job, Plan
 from skillup.schema.grade import CaseStatus
 from tests.support.plans import a_plan

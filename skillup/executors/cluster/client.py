@@ -30,8 +30,8 @@ from skillup import __version__
 from skillup.engines.base import Availability
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
-from skillup.executors.attempts import set_aside_unused
 from skillup.executors.cluster.bundle import read_run, store_run, unpack
+from skillup.executors.local import set_aside_unused
 from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
 from skillup.plan import Job

@@ -1,16 +1,19 @@
-"""When a run starts no more trials: its budgets, its time, too many bad trials, no quota left."""
+"""When a run starts no more trials: its budgets, its time, too many bad trials, no quota left.
+
+And, of `--until-decided`: which cases are decided, and which of their trials are needed no more.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from skillup.plan import Job
 from skillup.schema.grade import BASELINE, Grade, Judging, Stop
 from skillup.schema.record import Record, Usage
-
-_Usage = tuple[str, float | None, int | None]
-"""Who, and how much: USD and tokens, as far as they report it."""
+from skillup.stats.sequential import ERROR_RATE, Side, pass_rate_threshold, side_of
 
 
 @dataclass(slots=True)
@@ -49,10 +52,9 @@ class Budget:
 
 
 class StopPolicy:
-    """Counts what finished trials used; says when it is enough, and why.
+    """Counts what finished trials used, also in earlier starts; says when it is enough, and why.
 
-    Trials of an earlier start of the run count, too; of its time only this start's does. What is
-    shared by trials counts once.
+    What is shared by trials counts once; time counts from this start.
     """
 
     def __init__(
@@ -115,10 +117,9 @@ class StopPolicy:
         self._check_budgets()
 
     def has_room(self, running: int) -> bool:
-        """Whether the budgets are likely to leave something for one trial beside `running` others.
+        """Whether budgets leave something for one trial beside `running` ones of average use.
 
-        Each of those is taken to need what an average finished one used. True if it is enough
-        anyway: then there is nothing to wait for.
+        True if it is enough anyway: then there is nothing to wait for.
         """
         reached = self._cost.is_reached(running) or self._tokens.is_reached(running)
         return self.reason is not None or not reached
@@ -127,22 +128,31 @@ class StopPolicy:
         for budget in (self._cost, self._tokens):
             if budget.limit is None:
                 continue
+            unit, option = budget.unit, budget.option
             for who in budget.unreported:
-                text = (
-                    f"{who} reports no {budget.unit}, so {budget.option} cannot count what it uses"
-                )
+                text = f"{who} reports no {unit}, so {option} cannot count what it uses"
                 if text not in self.warnings:
                     self.note(text)
                     self._warn(text)
             if budget.is_reached():
-                stop = _used_up(budget)
+                if unit == "cost":
+                    spent = f"{_usd(budget.limit)} USD is spent ({_usd(budget.total)} USD)"
+                    stop = Stop(kind="max_cost_usd", message=f"the budget of {spent}")
+                else:
+                    spent = f"{budget.limit:.0f} tokens is used up ({budget.total:.0f})"
+                    stop = Stop(kind="max_tokens", message=f"the budget of {spent}")
                 if self._reason is not None and self._reason.kind == stop.kind:
                     self._reason = stop  # with what trials used that were running still
                 self.stop(stop)
 
 
-def _used(record: Record, judging: Judging | None) -> Iterator[_Usage]:
-    """By agent, simulated user and judges; turns that another record counts are left out."""
+def _used(
+    record: Record, judging: Judging | None
+) -> Iterator[tuple[str, float | None, int | None]]:
+    """Who used how many USD and tokens (None: not reported): agent, simulated user and judges.
+
+    Turns that another record counts are left out.
+    """
     own = [turn for turn in record.turns if turn.counted_by is None]
     engine = f"the engine {record.engine.profile}"
     for step in (step for turn in own for step in turn.executed()):
@@ -163,16 +173,105 @@ def _used(record: Record, judging: Judging | None) -> Iterator[_Usage]:
         yield f"the judge {' and '.join(judging.models)}".rstrip(), judging.cost_usd, usage
 
 
-def _used_up(budget: Budget) -> Stop:
-    limit = budget.limit or 0.0
-    if budget.unit == "cost":
-        text = f"the budget of {_usd(limit)} USD is spent ({_usd(budget.total)} USD)"
-        return Stop(kind="max_cost_usd", message=text)
-    text = f"the budget of {limit:.0f} tokens is used up ({budget.total:.0f})"
-    return Stop(kind="max_tokens", message=text)
-
-
 def _usd(amount: float) -> str:
     if 0 < amount < 0.0001:
         return f"{amount:.2g}"
     return f"{amount:.4f}" if 0 < amount < 0.1 else f"{amount:.2f}"
+
+
+# `--until-decided`.
+
+
+@dataclass(slots=True)
+class CaseTest:
+    """The test of one case, on one engine, in one variant."""
+
+    names: tuple[str, str, str, str]
+    """Of suite, case, engine and variant."""
+    threshold: float
+    trials: list[int] = field(default_factory=list)
+    """Those that are planned, in order."""
+    side: Side = "undecided"
+    passes: int = 0
+    failures: int = 0
+    _ended: dict[int, bool | None] = field(default_factory=dict)
+    _next: int = 0
+
+    def count(self, trial: int, passed: bool | None) -> None:
+        """A trial has ended; None: without a verdict.
+
+        Looked at in the order of the trials: one that fails may take longer than one that passes.
+        """
+        self._ended[trial] = passed
+        while self.side == "undecided" and self._next < len(self.trials):
+            number = self.trials[self._next]
+            if number not in self._ended:
+                return
+            self._next += 1
+            outcome = self._ended[number]
+            if outcome is not None:
+                self.passes, self.failures = self.passes + outcome, self.failures + (not outcome)
+                self.side = side_of(self.passes, self.failures, self.threshold)
+
+    def about(self) -> dict[str, Any]:
+        """For the journal."""
+        return {
+            **dict(zip(("suite", "case", "engine", "variant"), self.names, strict=True)),
+            "verdict": self.side,
+            "threshold": self.threshold,
+            "error_rate": ERROR_RATE,
+            "trials": self.passes + self.failures,
+            "passed": self.passes,
+        }
+
+
+class EarlyStopping:
+    """The tests of all cases of a plan."""
+
+    def __init__(self, jobs: Iterable[Job], run_info: Mapping[str, Any]) -> None:
+        """`run_info` is what `run.json` says: suites may have been edited since the run began."""
+        self._tests: dict[tuple[str, str, str, str], CaseTest] = {}
+        self._by_job: dict[str, CaseTest] = {}
+        self._dependents: dict[str, list[str]] = {}
+        for job in jobs:
+            threshold = threshold_of(job.suite.name, run_info)
+            names = (job.suite.name, job.loaded.case.id, job.profile.name, job.variant)
+            key = (str(job.suite.path), *names[1:])
+            test = self._tests.setdefault(key, CaseTest(names, threshold))
+            test.trials.append(job.trial)
+            self._by_job[job.id] = test
+            for needed in job.depends_on:
+                self._dependents.setdefault(needed, []).append(job.id)
+
+    def tests(self) -> Iterator[CaseTest]:
+        """Every case's, in the order of the plan."""
+        yield from self._tests.values()
+
+    def count(self, job: Job, grade: Grade) -> CaseTest | None:
+        """A trial has ended; its case's test, if that has just been decided.
+
+        An error, and a skip, say nothing of the pass rate.
+        """
+        test = self._by_job[job.id]
+        before = test.side
+        test.count(job.trial, {"PASS": True, "FAIL": False}.get(grade.status))
+        return test if before == "undecided" and test.side != "undecided" else None
+
+    def needs(self, job: Job) -> bool:
+        """Whether the trial may still say something: of its case, or of one that depends on it."""
+        waiting, seen = [job.id], {job.id}
+        while waiting:
+            current = waiting.pop()
+            if self._by_job[current].side == "undecided":
+                return True
+            others = [name for name in self._dependents.get(current, ()) if name not in seen]
+            seen.update(others)
+            waiting += others
+        return False
+
+
+def threshold_of(suite: str, run_info: Mapping[str, Any]) -> float:
+    """The pass rate that the suite's cases are compared with, by what `run.json` says."""
+    gates = ((run_info.get("suites") or {}).get(suite) or {}).get("gates") or {}
+    given = (run_info.get("request") or {}).get("pass_rate")
+    return pass_rate_threshold(given, gates.get("min_pass_rate"))
