@@ -25,7 +25,7 @@ from skillup.engines.registry import get_engine
 from skillup.errors import ExitCode, SkillupError
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile, profile_files
-from skillup.process import new_marker
+from skillup.process.tree import new_marker
 from skillup.reports.terminal.layout import make_console, print_table
 from skillup.reports.text import one_line, plain
 from skillup.schema.profile import Profile

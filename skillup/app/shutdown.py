@@ -12,7 +12,7 @@ import anyio
 
 from skillup.app.run_session import first_skillup_error
 from skillup.errors import ExitCode, InterruptedRunError, SkillupError, UsageError
-from skillup.process import kill_running
+from skillup.process.tree import kill_running
 
 _PATIENCE_SECONDS = 10.0
 """For writing down what has finished, once all agents are dead. Then skillup leaves regardless."""

@@ -49,7 +49,8 @@ from skillup.engines.session_files import (
     missing_message,
     rows_of,
 )
-from skillup.process import ProcessOutcome, ProcessRequest, run_process, run_quiet
+from skillup.process.spawn import ProcessOutcome, ProcessRequest
+from skillup.process.supervise import run_process, run_quiet
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import (

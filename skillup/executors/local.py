@@ -19,7 +19,7 @@ from skillup.engines.registry import remove_logins
 from skillup.executors.retries import Attempt, retry_of, with_note
 from skillup.executors.run import Run, RunObserver, SafeObserver, case_of
 from skillup.plan import Job
-from skillup.process import process_register
+from skillup.process.tree import process_register
 from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record
 from skillup.store.scratch import remove_tree

@@ -61,7 +61,7 @@ class RunOptions:
     register_dir: Path = field(default_factory=partial(user_directory, "processes"))
     """Where this process is known as a live owner of the agents it starts."""
     own_process: bool = False
-    """Nobody else starts processes in this one; see :class:`~skillup.process.process_register`."""
+    """Nobody else starts processes in this one; see `process_register`."""
     reader: Judge | None = None
     """Answers what only a judge can evaluate; None: such checks are errors."""
     simulators: SimulatorFactory | None = None

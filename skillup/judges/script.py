@@ -46,7 +46,8 @@ from skillup.judges.models.question import (
     strict_json,
     what_is_wrong,
 )
-from skillup.process import CompletedOutput, run_quiet
+from skillup.process.spawn import CompletedOutput
+from skillup.process.supervise import run_quiet
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 from skillup.workspace.disk import refuse_full_disk

@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
@@ -25,8 +25,8 @@ from skillup.process.tree import (
     read_row,
 )
 
-OnLine: TypeAlias = Callable[[bytes], Awaitable[None] | None]
-"""Called with each line, without its newline; what it returns is awaited before the next line."""
+OnLine: TypeAlias = Callable[[bytes], object]
+"""Called with each line, without its newline."""
 
 EndedBy: TypeAlias = Literal[
     "exit", "answered", "timeout", "cancelled", "output_limit", "not_started"
@@ -58,18 +58,13 @@ class ProcessRequest:
     grace_seconds: float = 2.0
     has_answered: Callable[[], bool] | None = None
     """Called after each line: whether the answer is complete, so that the process should exit."""
-    answered_grace_seconds: float = 5.0
     redact: Callable[[bytes], bytes] | None = None
     """Masks secrets in one line."""
-
-    def __post_init__(self) -> None:
-        if not self.argv:
-            raise ValueError("argv is empty: it must at least name the program")
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutcome:
-    """How a process ended. Byte counts are of what the process wrote, before masking.
+    """How a process ended.
 
     ``exit_code`` and ``signal`` exclude each other; both are None if the process never started
     (``start_error`` says why) or could not be ended. ``leftover`` are descendants that outlived
@@ -83,8 +78,6 @@ class ProcessOutcome:
     start_error: str | None = None
     duration_ms: int = 0
     stderr_tail: str = ""
-    stdout_bytes: int = 0
-    stderr_bytes: int = 0
     leftover: tuple[ProcessRow, ...] = ()
     survivors: tuple[ProcessRow, ...] = ()
 
@@ -103,14 +96,10 @@ class CompletedOutput:
 Child: TypeAlias = subprocess.Popen[bytes]
 
 
-class StartError(Exception):
-    """The process could not be started; the message says why, in one sentence. Data to callers."""
-
-
-def start(request: ProcessRequest, marker: str) -> tuple[Child, ProcessTree]:
+def start(request: ProcessRequest, marker: str) -> tuple[Child, ProcessTree] | str:
     """Starts the process in a session of its own, with unbuffered pipes that are ours to close.
 
-    Raises :class:`StartError`.
+    A text says why it could not be started, in one sentence.
     """
     in_main_thread = threading.current_thread() is threading.main_thread()
     if in_main_thread and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
@@ -129,7 +118,7 @@ def start(request: ProcessRequest, marker: str) -> tuple[Child, ProcessTree]:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise StartError(_why_not_started(error, request.argv[0], request.cwd)) from error
+        return _why_not_started(error, request.argv[0], request.cwd)
     pid = popen.pid
     main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0)
     return popen, ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main)

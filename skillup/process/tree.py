@@ -207,10 +207,6 @@ class ProcessTree:
         if main is not None:
             running_trees.add(self)
 
-    def close(self) -> None:
-        """Forgets the turn: its processes are gone."""
-        running_trees.discard(self)
-
     def living(self) -> list[ProcessRow]:
         """The living members by a fresh and thorough look, which also clears away dead orphans.
 
@@ -335,15 +331,10 @@ class TreeEnding:
         self.survivors = tuple(alive)
 
 
-def kill_at_once(tree: ProcessTree) -> None:
-    """The last resort when there is no time for steps, blocking."""
-    _end(tree, 0.0)
-
-
 def kill_running() -> None:
     """SIGKILL for every running turn of this process; whoever supervises them sees them end."""
     for tree in list(running_trees):
-        kill_at_once(tree)
+        end_tree(tree, 0.0)
 
 
 def _send(row: ProcessRow, number: signal.Signals) -> None:
@@ -384,7 +375,7 @@ def process_register(register_dir: Path, *, own_process: bool = False) -> Iterat
             # and from the marker while several turns ran are nobody's until all have ended.
             assignment = f"{OWNER_VARIABLE}={owner_id()}"
             tree = ProcessTree(assignment, started_after=since, takes_orphans=True)
-            survivors = _end(tree, 2.0).survivors
+            survivors = end_tree(tree, 2.0).survivors
         if not survivors:
             file.unlink(missing_ok=True)
         if own_process:
@@ -414,14 +405,15 @@ def end_leftovers(register_dir: Path, *, grace_seconds: float = 2.0) -> list[Pro
         )
         if is_alive or host != platform.node():
             continue
-        ending = _end(ProcessTree(assignment, started_after=started), grace_seconds)
+        ending = end_tree(ProcessTree(assignment, started_after=started), grace_seconds)
         ended += ending.leftover
         if not ending.survivors:
             file.unlink(missing_ok=True)
     return ended
 
 
-def _end(tree: ProcessTree, grace_seconds: float) -> TreeEnding:
+def end_tree(tree: ProcessTree, grace_seconds: float) -> TreeEnding:
+    """Ends it in steps, blocking; without grace, the last resort when there is no time."""
     ending = TreeEnding(tree, grace_seconds)
     for pause in ending:
         time.sleep(pause)

@@ -19,7 +19,7 @@ from skillup.app.run_session import RunSession, first_skillup_error
 from skillup.errors import SkillupError
 from skillup.load.discover import workspace_root
 from skillup.plan import Job
-from skillup.process import process_register
+from skillup.process.tree import process_register
 from skillup.pytest_plugin.suites import add_to_arguments, check_out, selected_suites, with_hint
 from skillup.reports.terminal.conversation import ShownTrial, TrialPrinter
 from skillup.reports.terminal.layout import make_console

@@ -18,7 +18,7 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from skillup.process import ProcessRow, end_leftovers
+from skillup.process.tree import ProcessRow, end_leftovers
 from skillup.store.files import disk_errors
 
 

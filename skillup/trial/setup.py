@@ -17,7 +17,7 @@ from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import too_many_turns, unsupported_in_case, unsupported_in_suite
 from skillup.load.skills import skill_name
 from skillup.plan import Variant
-from skillup.process import new_marker
+from skillup.process.tree import new_marker
 from skillup.schema import templates
 from skillup.schema.case import Input, Turn
 from skillup.schema.grade import Judging

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from skillup.process import end_leftovers, process_register
+from skillup.process.tree import end_leftovers, process_register
 from tests.support.children import GUARD_SECONDS, Children, is_alive
 
 
@@ -29,7 +29,9 @@ def owner(children: Children, register: Path, body: str) -> Iterator[subprocess.
     program = f"""
         import anyio
         from pathlib import Path
-        from skillup.process import process_register, ProcessRequest, run_process
+        from skillup.process.spawn import ProcessRequest
+        from skillup.process.supervise import run_process
+        from skillup.process.tree import process_register
         argv = (sys.executable, {str(children.script(body))!r})
         with process_register(Path({str(register)!r})):
             anyio.run(run_process, ProcessRequest(argv, Path.cwd(), dict(os.environ)))
@@ -92,7 +94,9 @@ def test_a_register_of_our_own_one_of_the_dead_and_those_of_others(register: Pat
 LIKE_SKILLUP = """
 import anyio, json, subprocess
 from pathlib import Path
-from skillup.process import process_register, ProcessRequest, run_process
+from skillup.process.spawn import ProcessRequest
+from skillup.process.supervise import run_process
+from skillup.process.tree import process_register
 async def two_turns():
     async with anyio.create_task_group() as group:
         for _ in range(2):

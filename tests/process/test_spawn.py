@@ -8,7 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.process import ProcessRequest, run_process
+from skillup.process.spawn import ProcessRequest
+from skillup.process.supervise import run_process
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.process import ProcessRequest
+from skillup.process.spawn import ProcessRequest
 from skillup.process.supervise import OutputStream
 
 
-def stream(path: Path | None = None, **options: Any) -> OutputStream:
-    return OutputStream(ProcessRequest(("x",), Path(), {}, **options), path)
+def stream(written: bytearray | None = None, **options: Any) -> OutputStream:
+    write = None if written is None else written.extend
+    return OutputStream(ProcessRequest(("x",), Path(), {}, **options), write)
 
 
 @given(st.lists(st.binary(max_size=12)), st.lists(st.integers(1, 20)))
@@ -28,25 +29,23 @@ def test_lines_are_the_same_wherever_the_chunks_fall(texts: list[bytes], sizes: 
     assert lines + split.finish() == [*expected, b"last"]
 
 
-def test_a_secret_that_the_limit_cuts_is_not_half_shown(tmp_path: Path) -> None:
+def test_a_secret_that_the_limit_cuts_is_not_half_shown() -> None:
+    written = bytearray()
     masked = stream(
-        tmp_path / "raw",
-        max_output_bytes=20,
-        redact=lambda line: line.replace(b"s3cr3t", b"***"),
+        written, max_output_bytes=20, redact=lambda line: line.replace(b"s3cr3t", b"***")
     )
     assert masked.feed(b"a s3cr3t\n") == [b"a ***"]
     assert masked.feed(b"another s3cr3t") + masked.finish() == []
-    masked.close()
-    assert (tmp_path / "raw").read_bytes() == b"a ***\n"
+    assert written == b"a ***\n"
 
 
-def test_beyond_the_limit_bytes_are_counted_and_dropped(tmp_path: Path) -> None:
-    limited = stream(tmp_path / "raw", max_output_bytes=10)
+def test_beyond_the_limit_bytes_are_counted_and_dropped() -> None:
+    written = bytearray()
+    limited = stream(written, max_output_bytes=10)
     assert limited.feed(b"one\ntwo\n") == [b"one", b"two"]
     assert (limited.feed(b""), limited.over_limit) == ([], False)
     assert (limited.feed(b"three\nfour\n"), limited.over_limit) == ([], True)
     assert limited.finish() == []
     assert limited.feed(b"five\n") == []
-    limited.close()
     assert limited.total_bytes == 24
-    assert (tmp_path / "raw").read_bytes() == b"one\ntwo\nth"
+    assert written == b"one\ntwo\nth"

@@ -13,8 +13,15 @@ import anyio
 import psutil
 import pytest
 
-from skillup.process import process_register, run_process
-from skillup.process.tree import ProcessRow, read_row, read_table, row_of_psutil, same_process
+from skillup.process.supervise import run_process
+from skillup.process.tree import (
+    ProcessRow,
+    process_register,
+    read_row,
+    read_table,
+    row_of_psutil,
+    same_process,
+)
 from tests.support.children import Children, is_alive
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="needs adopted orphans")

@@ -13,7 +13,9 @@ from typing import Any
 import anyio
 import psutil
 
-from skillup.process import OnLine, ProcessOutcome, ProcessRequest, new_marker, run_process
+from skillup.process.spawn import OnLine, ProcessOutcome, ProcessRequest
+from skillup.process.supervise import run_process
+from skillup.process.tree import new_marker
 
 GUARD_SECONDS = 60.0
 

@@ -19,7 +19,7 @@ from skillup.engines.base import (
     TrialContext,
     TurnRequest,
 )
-from skillup.process import new_marker
+from skillup.process.tree import new_marker
 from skillup.schema.profile import Profile
 from skillup.schema.record import ToolCall
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from skillup.process import new_marker
+from skillup.process.tree import new_marker
 from skillup.schema.case import Context
 from skillup.schema.record import TurnError
 from skillup.workspace.prepare import PreparedWorkspace, SkillToInstall, prepare_workspace

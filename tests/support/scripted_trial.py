@@ -12,7 +12,7 @@ import psutil
 
 from skillup.engines.base import EngineTurn, SessionRef, TurnRequest
 from skillup.engines.scripted.engine import ScriptedEngine
-from skillup.process import TRIAL_VARIABLE
+from skillup.process.tree import TRIAL_VARIABLE
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint
 from skillup.schema.scripted import Script

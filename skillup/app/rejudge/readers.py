@@ -89,7 +89,7 @@ def _register() -> None:
     """Known as a running skillup from now on: a later one ends what a kill of this one leaves."""
     import atexit
 
-    from skillup.process import process_register
+    from skillup.process.tree import process_register
     from skillup.store.scratch import end_what_was_left, user_directory
 
     end_what_was_left()

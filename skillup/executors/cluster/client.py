@@ -35,8 +35,8 @@ from skillup.executors.local import set_aside_unused
 from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
 from skillup.plan import Job
-from skillup.process import process_register
 from skillup.process.spawn import start_apart
+from skillup.process.tree import process_register
 from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import Record, TurnError
 from skillup.store.places import directory_of_job

@@ -63,7 +63,7 @@ from skillup.judges.voting import (
 )
 from skillup.load.discover import address_problem
 from skillup.load.skills import skill_name, skill_problem
-from skillup.process import new_marker
+from skillup.process.tree import new_marker
 from skillup.ratelimit import REFUSALS
 from skillup.schema.checks import Criterion
 from skillup.schema.grade import CheckResult, Judging

@@ -14,7 +14,7 @@ import anyio.to_thread
 
 from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContext, TurnRequest
 from skillup.judges.models.question import MalformedAnswerError
-from skillup.process import new_marker
+from skillup.process.tree import new_marker
 from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
 from skillup.schema.record import TurnError
 from skillup.trial.artifacts import set_aside
