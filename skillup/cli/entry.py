@@ -39,13 +39,19 @@ def _run(arguments: Sequence[str]) -> int:
             UsageError("the current directory is not there any more", hint="go to another: cd")
         )
     import typer
+    from typer.core import TyperGroup
 
     from skillup.cli.main import app_for
+
+    class Verbs(TyperGroup):
+        def invoke(self, ctx: Any) -> Any:
+            with _interruptible():
+                return super().invoke(ctx)
 
     # Some versions of Typer bring a Click of their own; both have this class, by this name.
     usage_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
-        code = app_for(arguments)(list(arguments), standalone_mode=False)
+        code = app_for(arguments, Verbs)(list(arguments), standalone_mode=False)
     except typer.Exit as leave:
         return leave.exit_code
     except typer.Abort:
@@ -133,7 +139,7 @@ def _report_defect(defect: BaseException) -> None:
 # there is nothing to clean up: skillup leaves at once.
 
 
-class Interrupted(BaseException):
+class _Interrupted(BaseException):
     """A KeyboardInterrupt that a verb ended with; of one itself Typer would make an exit code."""
 
 
@@ -149,8 +155,8 @@ def _leave(*_: object) -> None:
 
 
 @contextmanager
-def raising() -> Iterator[None]:
-    """Within, Ctrl-C is a KeyboardInterrupt, and outside then an :class:`Interrupted`.
+def _interruptible() -> Iterator[None]:
+    """Within, Ctrl-C is a KeyboardInterrupt, and outside then an :class:`_Interrupted`.
 
     Where :func:`leave_when_interrupted` was not called, signals are left as they are.
     """
@@ -161,7 +167,7 @@ def raising() -> Iterator[None]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         yield
     except KeyboardInterrupt as error:
-        raise Interrupted from error
+        raise _Interrupted from error
     finally:
         if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, _leave)

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from skillup.cli.entry import raising
-
 VERBS = {
     "run": "run.run",
     "merge": "reports.merge",
-    "judge": "judge.judge",
+    "judge": "run.judge",
     "show": "reports.show",
     "report": "reports.report",
-    "view": "view.view",
+    "view": "reports.view",
     "compare": "reports.compare",
     "trends": "reports.trends",
     "validate": "suites.validate",
@@ -32,17 +29,11 @@ VERBS = {
 """The module of each verb, and in it its function, or a Typer of more verbs."""
 
 
-class _Verbs(TyperGroup):
-    def invoke(self, ctx: Any) -> Any:
-        with raising():
-            return super().invoke(ctx)
-
-
-def app_for(arguments: Sequence[str]) -> typer.Typer:
+def app_for(arguments: Sequence[str], group: type[TyperGroup] = TyperGroup) -> typer.Typer:
     """The command line with the verb that `arguments` begin with; with all of them for help."""
     app = typer.Typer(
         name="skillup",
-        cls=_Verbs,
+        cls=group,
         help="Does this agent skill still work? Run real conversations with real CLI agents, "
         "record them, and judge the record.",
         no_args_is_help=True,

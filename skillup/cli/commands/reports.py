@@ -1,4 +1,4 @@
-"""The verbs about a run that has ended: show, report, export, merge, compare and trends."""
+"""The verbs about runs: show, report, export, merge, compare, trends and view."""
 
 from __future__ import annotations
 
@@ -8,26 +8,31 @@ import sys
 from enum import StrEnum
 from pathlib import Path
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from skillup.cli import options as o
+from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from skillup.reports.server.runs import Served
+
+_SHOWN = 20
 
 
 def show(
-    run: Annotated[str, typer.Argument(metavar="[RUN]", help=o.RUN_HELP)] = "last",
-    case: Annotated[
-        str | None, typer.Argument(metavar="[CASE_GLOB]", help="Cases whose id matches; '*': all.")
-    ] = None,
-    trial: Annotated[int | None, o.option("Only this repetition.", min=1)] = None,
-    failed: Annotated[
-        bool,
-        o.option("Only what failed or met an error; so, too, if no case is named.", "--failed"),
-    ] = False,
-    full: o.Full = False,
-    as_json: o.AsJson = False,
+    run: str = typer.Argument("last", metavar="[RUN]", help=o.RUN_HELP),
+    case: str | None = typer.Argument(
+        None, metavar="[CASE_GLOB]", help="Cases whose id matches; '*': all."
+    ),
+    trial: int | None = option(None, "Only this repetition.", min=1),
+    failed: bool = option(
+        False, "Only what failed or met an error; so, too, if no case is named.", "--failed"
+    ),
+    full: bool = o.FULL,
+    as_json: bool = o.JSON,
 ) -> int:
     """Print conversations of a run, turn by turn, with what the checks found.
 
@@ -75,15 +80,14 @@ def show(
 
 
 def report(
-    run: o.RunName,
-    formats: Annotated[
-        o.Texts, o.option("html, junit, markdown, benchmark, json; repeatable.", "--report")
-    ] = None,
-    against: Annotated[
-        str | None,
-        o.option("An earlier run to stand beside it in report.html; or `previous`.", metavar="RUN"),
-    ] = None,
-    index: o.IndexUrl = None,
+    run: str = o.RUN,
+    formats: o.Texts = option(
+        None, "html, junit, markdown, benchmark, json; repeatable.", "--report"
+    ),
+    against: str | None = option(
+        None, "An earlier run to stand beside it in report.html; or `previous`.", metavar="RUN"
+    ),
+    index: str | None = o.INDEX,
 ) -> int:
     """Write a run's reports from its files; default: all of them."""
     from skillup.analysis import with_analysis
@@ -129,9 +133,9 @@ class To(StrEnum):
 
 
 def export(
-    run: o.RunName,
-    format_: Annotated[To, o.option("What to write.", "--format")] = To.anthropic,  # noqa: ARG001
-    out: Annotated[Path | None, o.option("A new folder. Default: RUN/anthropic.")] = None,
+    run: str = o.RUN,
+    format_: To = option(To.anthropic, "What to write.", "--format"),  # noqa: ARG001
+    out: Path | None = option(None, "A new folder. Default: RUN/anthropic."),
 ) -> int:
     """Write a run as a workspace of Anthropic's skill-creator."""
     from skillup.app.runs import run_path
@@ -154,15 +158,13 @@ def export(
 
 
 def merge(
-    runs: Annotated[
-        list[str], typer.Argument(metavar="RUN...", help="The runs of `skillup run --shard`.")
-    ],
-    out: Annotated[
-        Path, o.option("The merged run's directory.", metavar="PATH", parser=o.parse_out)
-    ],
-    report: o.Reports = None,
-    index: o.IndexUrl = None,
-    as_json: o.AsJson = False,
+    runs: list[str] = typer.Argument(
+        ..., metavar="RUN...", help="The runs of `skillup run --shard`."
+    ),
+    out: Path = option(..., "The merged run's directory.", metavar="PATH", parser=o.parse_out),
+    report: o.Texts = o.REPORTS,
+    index: str | None = o.INDEX,
+    as_json: bool = o.JSON,
 ) -> int:
     """Make one run of shards that ran elsewhere.
 
@@ -186,19 +188,17 @@ def merge(
 
 
 def compare(
-    a: Annotated[
-        str,
-        typer.Argument(
-            help="A run's directory, its id or the beginning of it, `last`, or `previous`: the "
-            "newest one before B of the same cases and engines."
-        ),
-    ] = "previous",
-    b: Annotated[str, typer.Argument(help="The later run, named in the same way.")] = "last",
-    gate: Annotated[
-        o.Texts, o.option("NAME=VALUE; outranks the suites' gates, for all suites; repeatable.")
-    ] = None,
-    index: o.IndexUrl = None,
-    as_json: o.AsJson = False,
+    a: str = typer.Argument(
+        "previous",
+        help="A run's directory, its id or the beginning of it, `last`, or `previous`: the "
+        "newest one before B of the same cases and engines.",
+    ),
+    b: str = typer.Argument("last", help="The later run, named in the same way."),
+    gate: o.Texts = option(
+        None, "NAME=VALUE; outranks the suites' gates, for all suites; repeatable."
+    ),
+    index: str | None = o.INDEX,
+    as_json: bool = o.JSON,
 ) -> int:
     """Compare two runs, case by case.
 
@@ -236,29 +236,18 @@ def compare(
     return ExitCode.PASSED if all(result.passed for result in results) else ExitCode.FAILED
 
 
-_SHOWN = 20
-
-
 def trends(
-    suites: Annotated[
-        o.Texts,
-        typer.Argument(metavar="[SUITE]...", help="Names or globs. Default: all suites."),
-    ] = None,
-    case: o.CaseGlobs = None,
-    engine: Annotated[
-        o.Texts,
-        o.option("Only these profiles (globs); repeatable.", "--engine", "-e"),
-    ] = None,
-    variant: Annotated[str | None, o.option("with_skill or without_skill. Default: both.")] = None,
-    last: Annotated[int, o.option("The newest so many runs of each suite.", min=1)] = 20,
-    everything: Annotated[
-        bool, o.option("Also cases of a large suite that always passed.", "--all")
-    ] = False,
-    rebuild: Annotated[
-        bool, o.option("First index the runs that are there anew.", "--rebuild")
-    ] = False,
-    index: o.IndexUrl = None,
-    as_json: o.AsJson = False,
+    suites: o.Texts = typer.Argument(
+        None, metavar="[SUITE]...", help="Names or globs. Default: all suites."
+    ),
+    case: o.Texts = o.CASE,
+    engine: o.Texts = option(None, "Only these profiles (globs); repeatable.", "--engine", "-e"),
+    variant: str | None = option(None, "with_skill or without_skill. Default: both."),
+    last: int = option(20, "The newest so many runs of each suite.", min=1),
+    everything: bool = option(False, "Also cases of a large suite that always passed.", "--all"),
+    rebuild: bool = option(False, "First index the runs that are there anew.", "--rebuild"),
+    index: str | None = o.INDEX,
+    as_json: bool = o.JSON,
 ) -> int:
     """Show how suites and their cases fared over past runs, and when a case began to fail.
 
@@ -298,3 +287,68 @@ def trends(
     else:
         print_trends(found, make_console(sys.stdout), everything=everything)
     return 0
+
+
+def view(
+    run: str | None = typer.Argument(
+        None,
+        metavar="[RUN]",
+        help="A run's directory, its id or the beginning of it, `last`, or a folder of runs. "
+        "Default: all runs of this workspace.",
+    ),
+    port: int | None = option(
+        None, "Default: 7575, or any if that is in use; 0: any.", min=0, max=65535
+    ),
+    no_open: bool = option(False, "Do not open a browser.", "--no-open"),
+    index: str | None = o.INDEX,
+) -> int:
+    """Serve runs on 127.0.0.1 for a browser, with what happens in them, until Ctrl-C.
+
+    Exit code: 0 ended by Ctrl-C, 2 no such run, or a port that cannot be had.
+    """
+    import threading
+    import webbrowser
+
+    from skillup.reports.server.server import ViewServer
+    from skillup.reports.text import plain
+
+    served, first = _served(run, index)
+    server = ViewServer(served, port, first)
+    sys.stdout.write(f"{server.url}\n")
+    sys.stdout.flush()
+    what = f"run {first}" if served.only else f"the runs in {served.folder}"
+    sys.stderr.write(plain(f"{what}; Ctrl-C ends it\n"))
+    # A desktop whose browser can come up.
+    display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    if not no_open and (sys.platform == "darwin" or display):
+        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
+    try:
+        server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.stopping.set()
+        server.server_close()
+    return 0
+
+
+def _served(run: str | None, index: str | None) -> tuple[Served, str | None]:
+    """What is served, and the run that is shown first. Raises UsageError if it is not there."""
+    from skillup.app.runs import run_path
+    from skillup.load.discover import workspace_root
+    from skillup.reports.server.runs import Served
+    from skillup.store.places import RUN_FILE, runs_folder, runs_in
+
+    usual = runs_folder(workspace_root(Path()))
+    if run is None:
+        return Served(usual, index=index), None
+    path = run_path(run).absolute()
+    if (path / RUN_FILE).is_file():
+        if path.parent == usual.absolute():
+            return Served(usual, index=index), path.name
+        return Served(path.parent, only=path.name, index=index), path.name
+    if not path.is_dir():
+        raise UsageError(f"{run} is no run", hint="give a run's directory or id, or a folder")
+    if not runs_in(path):
+        raise UsageError(f"{run} holds no runs", hint="give a run's directory, or its folder")
+    return Served(path, index=index), None

@@ -1,193 +1,212 @@
-"""`skillup run`: run the conversations and judge them."""
+"""`skillup run`: run the conversations and judge them. `skillup judge`: judge records again."""
 
 from __future__ import annotations
 
 import os
 import sys
-from dataclasses import fields, replace
+import time
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 from skillup.cli import options as o
-from skillup.errors import ExitCode, UsageError
+from skillup.cli.entry import report
+from skillup.cli.options import option
+from skillup.errors import ExitCode, SkillupError, UsageError
 
 if TYPE_CHECKING:
+    from skillup.app.rejudge.judging import RejudgeRequest
     from skillup.app.request import RunRequest
-    from skillup.app.run_session import RunSession
     from skillup.schema.grade import RunResult
+
+_RESUME = "Go on with this run (a directory, an id, or `last`); finished trials are kept."
+_WAIT = "How long agents, judges and simulated users wait out rate limits: 10m; 0: not at all."
+_TIME_LIMIT = "Start no more trials after so long: 90s, 8h."
+_SEED = "Of --sample-size, and of what the scripted engine draws."
+_SCHEDULER = "The Dask scheduler's address: tcp://host:8786."
+_COMPARED = "What --until-decided compares with. Default: the suite's gate, or 0.8."
+_OUT = "The run directory. Default: .skillup/runs/…"
+_TARGET = (
+    "A run (its directory, id, or `last`), a trial's directory in it, a record.json, a judge-debug "
+    "file of skill-up, an agent's session, or a folder of sessions."
+)
+_AGAINST = "Compare judges: this model, with another --against or the recorded grades."
+_LOOK_SECONDS = 0.5
 
 
 def run(
-    paths: o.Paths = None,
-    engines: o.Engines = None,
-    model: o.Model = None,
-    parallel: o.Parallel = None,
-    trials: o.Trials = None,
-    trials_from_turn: o.TrialsFromTurn = None,
-    cases: o.CaseGlobs = None,
-    tags: o.Tags = None,
-    item: o.Item = None,
-    sample_size: o.SampleSize = None,
-    shard: o.Shard = None,
-    seed: o.RunSeed = 0,
-    variables: o.Vars = None,
-    trust: o.Trust = False,
-    baseline: o.Baseline = False,
-    out: o.RunOut = None,
-    resume: o.Resume = None,
-    retry_errors: o.RetryErrors = False,
-    max_fail: o.MaxFail = None,
-    max_cost_usd: o.MaxCost = None,
-    max_tokens: o.MaxTokens = None,
-    time_limit: o.TimeLimit = None,
-    until_decided: o.UntilDecided = False,
-    pass_rate: o.PassRate = None,
-    rate_limit_wait: o.RateLimitWait = None,
-    executor: o.Executor = "local",
-    scheduler: o.Scheduler = None,
-    judge_model: o.JudgeModelName = None,
-    no_judge_cache: o.NoJudgeCache = False,
-    reports: o.Reports = None,
-    keep_workspaces: o.KeepWorkspaces = False,
-    index: o.IndexUrl = None,
-    quiet: o.Quiet = False,
-    verbose: o.Verbose = False,
-    as_json: o.AsJson = False,
+    paths: list[Path] | None = o.PATHS,
+    engines: o.Texts = option(
+        None, "A profile, an adapter or a file; repeatable.", "--engine", "-e"
+    ),
+    model: str | None = option(None, "Outranks the profile's model."),
+    parallel: int | None = option(None, "Trials at once.", "--parallel", "-j", min=1, max=256),
+    trials: int | None = option(None, "How often to run each case.", min=1, max=10_000),
+    trials_from_turn: int | None = option(
+        None, "The trials of a case share the turns before this one.", min=1
+    ),
+    cases: o.Texts = o.CASE,
+    tags: o.Texts = o.TAG,
+    item: str | None = o.ITEM,
+    sample_size: int | None = o.SAMPLE_SIZE,
+    shard: str | None = option(
+        None, "Only the I-th of N parts; `skillup merge` joins them.", metavar="I/N"
+    ),
+    seed: int = option(0, _SEED),
+    variables: o.Texts = o.VAR,
+    trust: bool = o.TRUST,
+    baseline: bool = option(False, "Run each case without the skill, too.", "--baseline"),
+    out: Path | None = option(None, _OUT, metavar="PATH", parser=o.parse_out),
+    resume: str | None = option(None, _RESUME, metavar="RUN"),
+    retry_errors: bool = option(
+        False, "With --resume: trials with an ERROR run again.", "--retry-errors"
+    ),
+    max_fail: int | None = option(None, "Start no more trials after so many bad ones.", min=1),
+    max_cost_usd: float | None = option(None, "Start no more trials once so much is spent.", min=0),
+    max_tokens: int | None = option(None, "Start no more trials after so many tokens.", min=1),
+    time_limit: float | None = option(None, _TIME_LIMIT, metavar="TIME", parser=o.parse_seconds),
+    until_decided: bool = option(
+        False, "Stop repeating a case whose pass rate is sure.", "--until-decided"
+    ),
+    pass_rate: float | None = option(None, _COMPARED),
+    rate_limit_wait: float | None = option(None, _WAIT, metavar="TIME", parser=o.parse_seconds),
+    executor: str = option("local", "local, or dask: on a cluster."),
+    scheduler: str | None = option(None, _SCHEDULER),
+    judge_model: str | None = o.JUDGE_MODEL,
+    no_judge_cache: bool = option(
+        False, "Ask models anew; no stored answer counts.", "--no-judge-cache"
+    ),
+    reports: o.Texts = o.REPORTS,
+    keep_workspaces: bool = option(
+        False, "Leave each trial's scratch directory.", "--keep-workspaces"
+    ),
+    index: str | None = o.INDEX,
+    quiet: bool = o.QUIET,
+    verbose: bool = option(False, "Show the conversations as they go on.", "--verbose", "-v"),
+    as_json: bool = o.JSON,
 ) -> int:
     """Run suites, single cases, or a skill's evals/.
 
     Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
-    given = locals()  # what a run is asked to do has the names of these options
-    from skillup.app.request import RunRequest
-    from skillup.reports.formats import parse_formats
-
-    options = {f.name: given[f.name] for f in fields(RunRequest) if given.get(f.name) is not None}
-    options |= {name: tuple(v) for name, v in options.items() if isinstance(v, list)}
-    options |= {"paths": tuple(map(str, paths or ())), "reports": parse_formats(reports or ())}
-    request, earlier = _resumed_or_new(
-        RunRequest(**options), resume, out, retry_errors=retry_errors
-    )
-    shown = _Shown(quiet=quiet, verbose=verbose, as_json=as_json, index=index)
-    return shown.run(request, out, earlier, retry_errors=retry_errors, keep=keep_workspaces)
+    request, earlier = _request_of(locals(), resume, out, retry_errors=retry_errors)
+    options = {"keep": keep_workspaces, "retry_errors": retry_errors}
+    shown = {"quiet": quiet, "verbose": verbose, "as_json": as_json}
+    return _run_and_show(request, earlier, out, index, **options, **shown)
 
 
-def _resumed_or_new(
-    request: RunRequest, resume: str | None, out: Path | None, *, retry_errors: bool
+def _request_of(
+    given: Mapping[str, Any], resume: str | None, out: Path | None, *, retry_errors: bool
 ) -> tuple[RunRequest, Path | None]:
-    """What is to run, and the earlier run that it continues."""
-    from skillup.app.request import FALLBACK_VARIABLE, default_paths
+    """What is to run, of the options by their names, and the earlier run that it continues."""
+    from skillup.app.request import FALLBACK_VARIABLE, RunRequest, default_paths
     from skillup.app.resume import requested_again
     from skillup.app.runs import run_path
+    from skillup.reports.formats import parse_formats
 
-    if retry_errors and resume is None:
+    asked = {f.name: given[f.name] for f in fields(RunRequest) if given.get(f.name) is not None}
+    asked |= {name: tuple(value) for name, value in asked.items() if isinstance(value, list)}
+    asked["reports"] = parse_formats(given["reports"] or ())
+    if resume is None and retry_errors:
         raise UsageError(
             "--retry-errors runs trials of an earlier run again, and no run was named",
             hint="name it: --resume RUN --retry-errors; to retry within a run, there is "
             "retry_policy in the suite",
         )
-    if resume is not None:
-        earlier = run_path(resume)
-        return requested_again(earlier, request, out), earlier
-    paths = default_paths([Path(path) for path in request.paths])
-    fallback = os.environ.get(FALLBACK_VARIABLE) or None
-    directory = str(Path.cwd())
-    new = replace(
-        request, paths=tuple(map(str, paths)), directory=directory, judge_model_fallback=fallback
-    )
-    return new, None
+    paths = given["paths"] or ()
+    if resume is None:
+        paths = default_paths(paths)
+        asked["judge_model_fallback"] = os.environ.get(FALLBACK_VARIABLE) or None
+        asked["directory"] = str(Path.cwd())
+    request = RunRequest(**{**asked, "paths": tuple(map(str, paths))})
+    if resume is None:
+        return request, None
+    earlier = run_path(resume)
+    return requested_again(earlier, request, out), earlier
 
 
-class _Shown:
-    """A run, and what is shown of it."""
+def _run_and_show(
+    request: RunRequest,
+    earlier: Path | None,
+    out: Path | None,
+    index: str | None,
+    *,
+    retry_errors: bool,
+    keep: bool,
+    quiet: bool,
+    verbose: bool,
+    as_json: bool,
+) -> int:
+    """Open, run, conclude, show; the exit code."""
+    from skillup.app.executor import check_executor
+    from skillup.app.planning import plan_of
+    from skillup.app.resume import resume_command, retry_lines
+    from skillup.app.run_session import RunSession
+    from skillup.app.shutdown import Shutdown
+    from skillup.reports.terminal.layout import make_console, make_text
+    from skillup.reports.terminal.progress import reporter_for
 
-    def __init__(self, *, quiet: bool, verbose: bool, as_json: bool, index: str | None) -> None:
-        from skillup.reports.terminal.layout import make_console
+    console = make_console()
 
-        self.quiet, self.verbose, self.as_json, self.index = quiet, verbose, as_json, index
-        self.console = make_console()
+    def say(text: str, style: str | None = "yellow") -> None:
+        console.print(make_text(text), style=style, soft_wrap=True)
 
-    def say(self, text: str, style: str | None = "yellow") -> None:
-        from skillup.reports.terminal.layout import make_text
-
-        self.console.print(make_text(text), style=style, soft_wrap=True)
-
-    def run(
-        self,
-        request: RunRequest,
-        out: Path | None,
-        earlier: Path | None,
-        *,
-        retry_errors: bool,
-        keep: bool,
-    ) -> int:
-        """Open, run, conclude, show; the exit code."""
-        from skillup.app.executor import check_executor
-        from skillup.app.planning import plan_of
-        from skillup.app.resume import resume_command, retry_lines
-        from skillup.app.run_session import RunSession
-        from skillup.app.shutdown import Shutdown
-        from skillup.reports.terminal.progress import reporter_for
-
-        check_executor(request, keep=keep)
-        plan, parallel = plan_of(request)
-        with RunSession(
-            request,
+    check_executor(request, keep=keep)
+    plan, parallel = plan_of(request)
+    with RunSession(
+        request,
+        plan,
+        parallel=parallel,
+        path=out,
+        resume=earlier,
+        retry_errors=retry_errors,
+        keep=keep,
+        own_process=True,
+        warn=lambda text: say(f"warning: {text}"),
+    ) as session:
+        for line in retry_lines(session.retried) if retry_errors else ():
+            say(line, None)
+        directory = session.directory
+        command = resume_command(directory.path, request, index)
+        with reporter_for(
             plan,
-            parallel=parallel,
-            path=out,
-            resume=earlier,
-            retry_errors=retry_errors,
-            keep=keep,
-            own_process=True,
-            warn=lambda text: self.say(f"warning: {text}"),
-        ) as session:
-            if retry_errors:
-                for line in retry_lines(session.retried):
-                    self.say(line, None)
-            command = resume_command(session.directory.path, request, self.index)
-            with reporter_for(
-                plan,
-                self.console,
-                quiet=self.quiet or self.as_json,
-                verbose=self.verbose,
-                mask=session.secrets.mask,
-                finished=session.directory.finished_jobs() if earlier is not None else (),
-            ) as reporter:
-                interrupted = Shutdown(reporter.stopping, command).run(
-                    lambda: session.run(reporter)
-                )
-            result = session.conclude(interrupted=interrupted)
-            # First of all: whoever reads what is printed may go away (`| head`), which ends us.
-            written = session.publish(result, self.index)
-        self._print(session, result, command, written)
-        return ExitCode.INTERRUPTED if interrupted else exit_code(result)
+            console,
+            quiet=quiet or as_json,
+            verbose=verbose,
+            mask=session.secrets.mask,
+            finished=directory.finished_jobs() if earlier is not None else (),
+        ) as reporter:
+            interrupted = Shutdown(reporter.stopping, command).run(lambda: session.run(reporter))
+        result = session.conclude(interrupted=interrupted)
+        # First of all: whoever reads what is printed may go away (`| head`), which ends us.
+        written = session.publish(result, index)
+    # Not needed before the first agent has ended.
+    from skillup.executors.retries import worth_retrying
+    from skillup.reports.terminal.listing import shown_path
+    from skillup.reports.terminal.result import print_ending, print_look, print_result
+    from skillup.reports.text import count
+    from skillup.store.files import to_json
 
-    def _print(
-        self, session: RunSession, result: RunResult, command: str, written: list[Path]
-    ) -> None:
-        from skillup.executors.retries import worth_retrying
-        from skillup.reports.terminal.listing import shown_path
-        from skillup.reports.terminal.result import print_ending, print_look, print_result
-        from skillup.store.files import to_json
-
-        path = session.directory.path
-        for aside in session.directory.set_aside:
-            what = "was not written by this run, or damaged, and was set aside"
-            self.say(f"warning: {shown_path(aside)} {what}")
-        if self.as_json:
-            sys.stdout.write(to_json(result, session.secrets.mask, indent=2).decode())
-        else:
-            print_result(result, shown_path(path), self.console, verbose=self.verbose)
-        print_ending(result, command, self.console)
-        count = worth_retrying(result.cases)
-        if count:
-            met = "1 trial met an error" if count == 1 else f"{count} trials met an error"
-            self.say(f"{met}; once that is mended: {command} --retry-errors")
-        if not self.quiet and not self.as_json:
-            print_look(written, quote(shown_path(path)), self.console)
+    for aside in directory.set_aside:
+        what = "was not written by this run, or damaged, and was set aside"
+        say(f"warning: {shown_path(aside)} {what}")
+    path = shown_path(directory.path)
+    if as_json:
+        sys.stdout.write(to_json(result, session.secrets.mask, indent=2).decode())
+    else:
+        print_result(result, path, console, verbose=verbose)
+    print_ending(result, command, console)
+    if errors := worth_retrying(result.cases):
+        met = f"{count(errors, 'trial')} met an error"
+        say(f"{met}; once that is mended: {command} --retry-errors")
+    if not quiet and not as_json:
+        print_look(written, quote(path), console)
+    return ExitCode.INTERRUPTED if interrupted else exit_code(result)
 
 
 def exit_code(result: RunResult) -> ExitCode:
@@ -201,3 +220,75 @@ def exit_code(result: RunResult) -> ExitCode:
     if errors or (result.not_run and not by_failures):
         return ExitCode.ERROR
     return ExitCode.FAILED if summary.fail or result.not_run else ExitCode.PASSED
+
+
+def judge(
+    target: str = typer.Argument(..., metavar="RUN|TRIAL|RECORD|INPUT|SESSION", help=_TARGET),
+    cases: list[Path] | None = option(
+        None, "Judge by these suites or cases instead; repeatable.", "--cases"
+    ),
+    case: o.Texts = o.CASE,
+    tag: o.Texts = o.TAG,
+    judge_model: str | None = o.JUDGE_MODEL,
+    trust: bool = o.TRUST,  # noqa: ARG001 - its callback does it
+    against: o.Texts = option(None, _AGAINST, metavar="MODEL"),
+    labels: Path | None = option(None, "Compare judges with what people said.", metavar="CSV"),
+    write_labels: Path | None = option(None, "Write a file to label, and end.", metavar="CSV"),
+    workspace: Path | None = option(None, "Of a judge-debug file: its workspace."),
+    skill_dir: Path | None = option(None, "Of a judge-debug file: the skill's folder."),
+    watch: bool = option(False, "Judge again whenever a file of --cases changes.", "--watch"),
+    quiet: bool = o.QUIET,
+    as_json: bool = o.JSON,
+) -> int:
+    """Judge again what was recorded: offline, with the recorded or with edited cases.
+
+    Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
+    trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted. Of a
+    comparison of judges: 0 it was made, 3 a judge failed on something.
+    """
+    from skillup.app.rejudge.command import judge_again
+    from skillup.app.rejudge.judging import RejudgeRequest
+    from skillup.app.rejudge.panel import compare_judges
+    from skillup.app.rejudge.sources import NO_CASE, open_source
+    from skillup.plan import Selection
+
+    panel = bool(against or labels or write_labels)
+    if panel and judge_model:
+        hint = f"name it as one of them: --against {judge_model}"
+        raise UsageError("--judge-model is not for comparisons of judges", hint=hint)
+    if watch and (panel or as_json or not cases):
+        hint = "with --cases, and without --json, --against, --labels and --write-labels"
+        raise UsageError("--watch shows what edited cases change", hint=hint)
+    with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
+        if source.kind == "session" and not cases:
+            raise NO_CASE
+        request = RejudgeRequest(
+            source,
+            tuple(cases or ()),
+            Selection(tuple(case or ()), tuple(tag or ())),
+            quiet,
+            as_json,
+            judge_model,
+            {} if watch else None,
+        )
+        if panel:
+            return compare_judges(request, tuple(against or ()), labels, write_labels)
+        return _judge_on_changes(request) if watch else judge_again(request)
+
+
+def _judge_on_changes(request: RejudgeRequest) -> int:
+    """Judge now and after each change, until Ctrl-C, which is a KeyboardInterrupt."""
+    from skillup.app.rejudge.cases import file_stamps
+    from skillup.app.rejudge.command import judge_again
+
+    seen = None
+    while True:
+        # Looked at before it is read: what changes meanwhile is noticed the next time.
+        if (stamps := file_stamps(request.cases)) != seen:
+            seen = stamps
+            try:
+                judge_again(request)
+            except SkillupError as error:  # a file may just be half written
+                report(error)
+            sys.stderr.write("watching the files of --cases; Ctrl-C ends\n")
+        time.sleep(_LOOK_SECONDS)

@@ -7,16 +7,17 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
-from skillup.cli.options import AsJson, Force, Full, option
+from skillup.cli import options as o
+from skillup.cli.options import option
 from skillup.errors import UsageError
 
-SessionName = Annotated[
-    str, typer.Argument(help="An id, the beginning of one, or a file.", metavar="SESSION")
-]
+SESSION: Any = typer.Argument(
+    ..., help="An id, the beginning of one, or a file.", metavar="SESSION"
+)
 session = typer.Typer(
     help="The agents' own sessions: which are here, and what was said in them.",
     no_args_is_help=True,
@@ -26,10 +27,10 @@ session = typer.Typer(
 
 @session.command("list")
 def list_sessions(
-    engine: Annotated[str | None, option("Only those of this engine.", "--engine", "-e")] = None,
-    project: Annotated[Path | None, option("Only sessions of this folder or below.")] = None,
-    limit: Annotated[int, option("The newest N.", min=1)] = 20,
-    as_json: AsJson = False,
+    engine: str | None = option(None, "Only those of this engine.", "--engine", "-e"),
+    project: Path | None = option(None, "Only sessions of this folder or below."),
+    limit: int = option(20, "The newest N.", min=1),
+    as_json: bool = o.JSON,
 ) -> int:
     """List the sessions that the agents' CLIs have kept, newest first."""
     from skillup.reports.terminal.listing import ListedSession, print_sessions, session_as_dict
@@ -59,11 +60,7 @@ def list_sessions(
 
 
 @session.command("show")
-def show_session(
-    session: SessionName,
-    full: Full = False,
-    as_json: AsJson = False,
-) -> int:
+def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.JSON) -> int:
     """Print a session as a transcript."""
     from skillup.reports.terminal.layout import make_console
     from skillup.reports.terminal.listing import (
@@ -99,12 +96,12 @@ def show_session(
 
 @session.command("to-case")
 def session_to_case(
-    session: SessionName,
-    out: Annotated[Path | None, option("The case's file. Default: stdout.")] = None,
-    with_fixture: Annotated[
-        bool, option("Copy the session's workspace beside the case.", "--with-fixture")
-    ] = False,
-    force: Force = False,
+    session: str = SESSION,
+    out: Path | None = option(None, "The case's file. Default: stdout."),
+    with_fixture: bool = option(
+        False, "Copy the session's workspace beside the case.", "--with-fixture"
+    ),
+    force: bool = o.FORCE,
 ) -> int:
     """Make a case of a session: its messages as turns, and checks that it suggests."""
     from skillup.app.suites.from_session import write_case

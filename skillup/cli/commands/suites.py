@@ -8,19 +8,19 @@ import shlex
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from skillup.cli import options as o
+from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
 
 
 def validate(
-    paths: o.Paths = None,
-    var: o.Vars = None,
-    trust: o.Trust = False,  # noqa: ARG001 - its callback does it
-    as_json: o.AsJson = False,
+    paths: list[Path] | None = o.PATHS,
+    var: o.Texts = o.VAR,
+    trust: bool = o.TRUST,  # noqa: ARG001 - its callback does it
+    as_json: bool = o.JSON,
 ) -> int:
     """Check suites, cases and the workspace's profiles without running anything."""
     from skillup.app.request import default_paths, parse_vars
@@ -39,14 +39,14 @@ def validate(
 
 
 def list_cases(
-    paths: o.Paths = None,
-    case: o.CaseGlobs = None,
-    tag: o.Tags = None,
-    item: o.Item = None,
-    sample_size: o.SampleSize = None,
-    seed: o.Seed = 0,
-    trust: o.Trust = False,  # noqa: ARG001 - its callback does it
-    as_json: o.AsJson = False,
+    paths: list[Path] | None = o.PATHS,
+    case: o.Texts = o.CASE,
+    tag: o.Texts = o.TAG,
+    item: str | None = o.ITEM,
+    sample_size: int | None = o.SAMPLE_SIZE,
+    seed: int = option(0, "Which items --sample-size takes."),
+    trust: bool = o.TRUST,  # noqa: ARG001 - its callback does it
+    as_json: bool = o.JSON,
 ) -> int:
     """List suites and their cases without running them."""
     from skillup.app.request import default_paths
@@ -68,12 +68,12 @@ def list_cases(
 
 
 def init(
-    skill_dir: Annotated[
-        Path, typer.Argument(metavar="SKILL_DIR", help="The skill: the directory of its SKILL.md.")
-    ] = Path(),
-    engine: Annotated[str, o.option("Who runs the cases.", "--engine", "-e")] = "scripted",
-    request: Annotated[str | None, o.option("What a user says who needs the skill.")] = None,
-    force: o.Force = False,
+    skill_dir: Path = typer.Argument(
+        Path(), metavar="SKILL_DIR", help="The skill: the directory of its SKILL.md."
+    ),
+    engine: str = option("scripted", "Who runs the cases.", "--engine", "-e"),
+    request: str | None = option(None, "What a user says who needs the skill."),
+    force: bool = o.FORCE,
 ) -> int:
     """Write evals/ for a skill: a case that needs it, one that does not, and one of two turns."""
     from skillup.app.suites.new import new_suite, write_suite
@@ -106,14 +106,12 @@ class From(StrEnum):
 
 
 def import_suite(
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE…", help="YAML, JSON or JSONL files of suites.")
-    ],
-    out: Annotated[Path, o.option("The new suite's folder; several files get one each.")],
-    from_: Annotated[
-        From | None, o.option("Which tool's. Default: by what is in the file.", "--from")
-    ] = None,
-    force: o.Force = False,
+    files: list[Path] = typer.Argument(
+        ..., metavar="FILE…", help="YAML, JSON or JSONL files of suites."
+    ),
+    out: Path = option(..., "The new suite's folder; several files get one each."),
+    from_: From | None = option(None, "Which tool's. Default: by what is in the file.", "--from"),
+    force: bool = o.FORCE,
 ) -> int:
     """Convert suites of AgentV, vibecheck, promptfoo, Anthropic's skill evals or Langfuse.
 
@@ -147,8 +145,8 @@ class Which(StrEnum):
 
 
 def schema(
-    which: Annotated[Which | None, typer.Argument(help="Default: all of them.")] = None,
-    out: Annotated[Path | None, o.option("Write NAME.schema.json files to this folder.")] = None,
+    which: Which | None = typer.Argument(None, help="Default: all of them."),
+    out: Path | None = option(None, "Write NAME.schema.json files to this folder."),
 ) -> int:
     """Print the JSON Schema of suites, cases, profiles, written-down judges, records or results."""
     from skillup.schema import SCHEMAS, json_schema
@@ -172,13 +170,11 @@ def schema(
 
 
 def doctor(
-    engine: Annotated[
-        o.Texts, typer.Argument(help="Profiles or adapters. Default: all of them.")
-    ] = None,
-    probe: Annotated[
-        bool, o.option("Run a conversation of two turns: asks the model, costs.", "--probe")
-    ] = False,
-    as_json: o.AsJson = False,
+    engine: o.Texts = typer.Argument(None, help="Profiles or adapters. Default: all of them."),
+    probe: bool = option(
+        False, "Run a conversation of two turns: asks the model, costs.", "--probe"
+    ),
+    as_json: bool = o.JSON,
 ) -> int:
     """Show which CLIs are installed, which versions, how they would log in.
 
