@@ -11,7 +11,6 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options of skillup; without `--skillup` none of them has an effect."""
     group = parser.getgroup("skillup", "cases of agent skills, run and judged by skillup")
     group.addoption(
         "--skillup",
@@ -37,7 +36,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Everything else is imported only where cases are asked for."""
     if config.getoption("skillup", None):
         from skillup.pytest_plugin.plugin import SkillupPlugin
 

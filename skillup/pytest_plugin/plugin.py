@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stderr
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +17,23 @@ from _pytest.outcomes import Failed  # what `pytest.fail` raises; it has no publ
 from anyio.from_thread import start_blocking_portal
 from rich.console import Console
 
-from skillup.app.planning import warn_of_spared
+from skillup.app.planning import plan_of, warn_of_spared
+from skillup.app.request import FALLBACK_VARIABLE, RunRequest
 from skillup.app.run_session import RunSession, first_skillup_error
-from skillup.errors import SkillupError
-from skillup.load.discover import workspace_root
-from skillup.plan import Job
+from skillup.errors import InvalidFilesError, RunDirectoryError, SkillupError, UsageError
+from skillup.load.discover import find_suites, workspace_root
+from skillup.plan import Job, Plan
 from skillup.process.tree import process_register
-from skillup.pytest_plugin.suites import add_to_arguments, check_out, selected_suites, with_hint
 from skillup.reports.terminal.conversation import ShownTrial, TrialPrinter
 from skillup.reports.terminal.layout import make_console
-from skillup.reports.terminal.listing import shown_path
+from skillup.reports.terminal.listing import problem_line, shown_path
 from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import one_line, plain
+from skillup.schema.base import MOST_TRIALS
 from skillup.schema.grade import Grade
 from skillup.store import default_run_path, new_run_id
 from skillup.store.places import runs_folder
+from skillup.store.run_directory import check_free
 from skillup.store.trials import RECORD_FILE
 
 _KEY = "skillup"
@@ -50,6 +55,66 @@ class NotPassed(Failed):
     __module__ = "builtins"
 
 
+def with_hint(error: SkillupError) -> str:
+    return plain(error.message + (f"\n  hint: {error.hint}" if error.hint else ""))
+
+
+class SelectedSuites:
+    """The suites of `--skillup`, the jobs of all of them together, and what is wrong."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        """Raises pytest.UsageError where a path is no suite, and the like."""
+        directory = config.invocation_params.dir
+        try:
+            found = find_suites([directory / path for path in config.getoption("skillup")])
+        except UsageError as error:
+            raise pytest.UsageError(f"--skillup {with_hint(error)}") from None
+        trials = config.getoption("skillup_trials")
+        if trials is not None and not 1 <= trials <= MOST_TRIALS:
+            message = f"--skillup-trials {trials}: not a number from 1 to {MOST_TRIALS}"
+            raise pytest.UsageError(message)
+        self._request = RunRequest(
+            paths=tuple(str(path) for s in found for path in s.only or (s.path.resolve(),)),
+            engines=tuple(config.getoption("skillup_engine") or ()),
+            model=config.getoption("skillup_model"),
+            trials=trials,
+            baseline=config.getoption("skillup_baseline"),
+            judge_model_fallback=os.environ.get(FALLBACK_VARIABLE) or None,
+            directory=str(directory),
+        )
+        self.files = tuple(suite.path.resolve() for suite in found)
+        self.problem: str | None = None  # Known, as are the warnings, once there is a plan
+        self.warnings: list[str] = []
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Empty if one of the suites is not valid."""
+        stderr = io.StringIO()
+        try:
+            with redirect_stderr(stderr):
+                plan, _ = plan_of(self._request)
+        except SkillupError as error:
+            self.problem = with_hint(error)
+            if isinstance(error, InvalidFilesError):
+                self.problem = "\n".join(map(problem_line, error.problems))
+            return Plan(())
+        self.warnings = stderr.getvalue().splitlines()
+        return plan
+
+    def narrowed(self, jobs: Sequence[Job]) -> tuple[RunRequest, Plan]:
+        """The request and the plan of a run of `jobs`, with what they depend on."""
+        known = {job.id: job for job in self.plan.jobs}
+        needed: set[str] = set()
+        waiting = [job.id for job in jobs]
+        while waiting:
+            name = waiting.pop()
+            if name in known and name not in needed:
+                needed.add(name)
+                waiting.extend(known[name].depends_on)
+        plan = Plan(tuple(job for name, job in known.items() if name in needed))
+        return replace(self._request, jobs=tuple(job.id for job in plan.jobs)), plan
+
+
 class SkillupPlugin:
     """The run of a pytest session: opened when its first case runs, closed when the session ends.
 
@@ -61,7 +126,7 @@ class SkillupPlugin:
 
     def __init__(self, config: pytest.Config) -> None:
         """Raises pytest.UsageError for options that cannot be."""
-        self.suites = selected_suites(config)
+        self.suites = SelectedSuites(config)
         self._config = config
         self._markers = {str(line).partition(":")[0] for line in config.getini("markers")}
         self.add_marker(None, "skillup", "a case of an agent skill")
@@ -69,10 +134,15 @@ class SkillupPlugin:
         self._is_worker = worker is not None
         self._run_id: str = worker[_KEY] if worker is not None else new_run_id()
         self._workspace = workspace_root(config.invocation_params.dir)
-        self._path = self.suites.out or runs_folder(self._workspace) / self._run_id
-        new = not self._is_worker and not config.getoption("collectonly")
-        if self.suites.out is not None and new:
-            check_out(self.suites.out)
+        out = config.getoption("skillup_out")
+        self._out = config.invocation_params.dir / out if out is not None else None
+        self._path = self._out or runs_folder(self._workspace) / self._run_id
+        if self._out is not None and not self._is_worker and not config.getoption("collectonly"):
+            try:
+                check_free(self._out)
+            except RunDirectoryError as error:
+                what = f"--skillup-out: {error.message}\n  hint: name a new or empty directory"
+                raise pytest.UsageError(what) from None
         self._session: RunSession | None = None
         self._refused: SkillupError | None = None
         self._selected: list[Job] = []
@@ -135,7 +205,7 @@ class SkillupPlugin:
 
     def _open(self) -> RunSession:
         request, plan = self.suites.narrowed(self._selected)
-        if self.suites.out is None:
+        if self._out is None:
             default_run_path(self._workspace, self._run_id)
         with ExitStack() as undo:
             session = RunSession(request, plan, path=self._path, run_id=self._run_id)
@@ -152,7 +222,6 @@ class SkillupPlugin:
     def pytest_collect_file(
         self, file_path: Path, parent: pytest.Collector
     ) -> pytest.Collector | None:
-        """The suites that were selected; other files are none of our business."""
         if file_path.resolve() not in self.suites.files:
             return None
         made: SuiteFile = SuiteFile.from_parent(parent, path=file_path)
@@ -164,7 +233,6 @@ class SkillupPlugin:
         self._selected = [item.job for item in session.items if isinstance(item, TrialItem)]
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
-        """Warnings of validation."""
         found = any(isinstance(item, TrialItem) for item in items)
         return [f"skillup: {line}" for line in self.suites.warnings] if found else []
 
@@ -200,22 +268,21 @@ class SkillupPlugin:
     def pytest_sessionfinish(self) -> None:
         """End agents that are still there, and write the result; pytest's summary comes after."""
         run, self._session = self._session, None
-        if run is not None:
-            warn_of_spared(run.secrets, lambda text: self._warnings.append(f"warning: {text}"))
-            try:
-                with run:
-                    self._portal.call(run.close_models)
-                    self._loop.close()
-                    result = run.conclude(frozenset(job.id for job in self._selected))
-                    run.publish(result)
-            except SkillupError as error:
-                self._warnings.append(f"the result was not written: {error.message}")
-            if self._is_worker:
-                output: dict[str, Any] = self._config.workeroutput  # type: ignore[attr-defined]
-                output[_KEY] = [*self.suites.warnings, *self._warnings]
+        if run is None:
+            return
+        warn_of_spared(run.secrets, lambda text: self._warnings.append(f"warning: {text}"))
+        try:
+            with run:
+                self._portal.call(run.close_models)
+                self._loop.close()
+                run.publish(run.conclude(frozenset(job.id for job in self._selected)))
+        except SkillupError as error:
+            self._warnings.append(f"the result was not written: {error.message}")
+        if self._is_worker:
+            output: dict[str, Any] = self._config.workeroutput  # type: ignore[attr-defined]
+            output[_KEY] = [*self.suites.warnings, *self._warnings]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """What people should know, and where the records are."""
         for line in self._warnings:
             terminalreporter.write_line(f"skillup: {line}")
         if self._path.is_dir():
@@ -237,7 +304,11 @@ class SuiteFile(pytest.File):
         if suites.problem is not None:
             raise self.CollectError(suites.problem)
         for job in jobs:
-            name = item_name(job)
+            # CASE[ENGINE]; CASE[ENGINE-without_skill] of the baseline, CASE[ENGINE-2] a trial
+            case = re.sub(r"::+", ":", re.sub(r"\s+", " ", plain(job.loaded.case.id)))
+            variant = [job.variant] if job.variant != "with_skill" else []
+            trial = [str(job.trial)] if job.trial > 1 else []
+            name = f"{case}[{'-'.join([job.profile.name, *variant, *trial])}]"
             # With its id given as text, pytest 9.2 knows it again after `--lf` (brackets count).
             nodeid = f"{self.nodeid}::{name}"
             item: TrialItem = TrialItem.from_parent(self, name=name, nodeid=nodeid)
@@ -269,9 +340,7 @@ class TrialItem(pytest.Item):
         place = self.plugin.opened().directory.trial_directory(self.job.id)
         # For JUnit XML and other reports; what is not known is left out.
         values = {
-            "status": grade.status,
-            "score": grade.score,
-            "session_id": grade.session_id,
+            **{name: getattr(grade, name) for name in ("status", "score", "session_id")},
             "cost_usd": grade.cost_usd,
             "judge_cost_usd": grade.judging.cost_usd if grade.judging else None,
             **{name: n for name, n in (grade.usage or {}).items() if name.endswith("_tokens")},
@@ -288,9 +357,9 @@ class TrialItem(pytest.Item):
     def runtest(self) -> None:
         """Raises NotPassed for a FAIL; without the skill that is no failure, and skipped."""
         if self.grade is not None and self.grade.status == "FAIL":
-            if self.job.variant != "with_skill":
-                pytest.skip(f"without the skill: failed ({one_line(self.grade.reason, 300)})")
             head = one_line(self.grade.reason, 300)
+            if self.job.variant != "with_skill":
+                pytest.skip(f"without the skill: failed ({head})")
             raise NotPassed(self.plugin.report_of(self.job, self.grade, head), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
@@ -298,12 +367,23 @@ class TrialItem(pytest.Item):
         return self.job.loaded.path, None, self.name
 
 
-def item_name(job: Job) -> str:
-    """``CASE[ENGINE]``; ``CASE[ENGINE-without_skill]`` the baseline, ``CASE[ENGINE-2]`` a trial."""
-    case = re.sub(r"::+", ":", re.sub(r"\s+", " ", plain(job.loaded.case.id)))
-    variant = [job.variant] if job.variant != "with_skill" else []
-    trial = [str(job.trial)] if job.trial > 1 else []
-    return f"{case}[{'-'.join([job.profile.name, *variant, *trial])}]"
+def add_to_arguments(config: pytest.Config, suites: Sequence[Path]) -> None:
+    """Have pytest look at the suites' files.
+
+    `--skillup PATH` on the command line is a path to collect as any other: where it is the only
+    one, `testpaths` and the working directory, which are what pytest collects for want of a path,
+    are not collected. In `addopts` it adds to what is collected anyway.
+    """
+    typed = any(str(a).partition("=")[0] == "--skillup" for a in config.invocation_params.args)
+    given = config.args_source is pytest.Config.ArgsSource.ARGS
+    kept = [] if typed and not given else config.args
+    named = {argument.partition("::")[0] for argument in kept}
+    directory = config.invocation_params.dir
+    # One that is named on the command line is there for the items of it that are named.
+    files = [str(p) for p in suites if not named & {str(p), os.path.relpath(p, directory)}]
+    config.args[:] = [*kept, *files]
+    if not kept:
+        config.args_source = pytest.Config.ArgsSource.ARGS
 
 
 def marker_of_tag(tag: str) -> str:
