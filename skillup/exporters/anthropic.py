@@ -87,10 +87,19 @@ def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) 
         if grade.status in GRADED:
             graded += 1
             _write_trial(where, record, grade, entry, run)
+        prompts = [turn.content for turn in grade.turns]
+        if len(prompts) > 1:
+            prompts = [f"Turn {n}: {text}" for n, text in enumerate(prompts, start=1)]
+        metadata = {
+            "eval_id": entry["eval_id"],
+            "eval_name": entry["eval_name"],
+            "prompt": "\n\n".join(prompts),
+            "assertions": [expected["text"] for expected in entry["expectations"]],
+        }
         # The aggregator looks for it above the runs, the viewer beside each.
         for folder in (home, where) if where.exists() else (home,):
             folder.mkdir(parents=True, exist_ok=True)
-            _write_json(folder / "eval_metadata.json", _metadata(entry, grade))
+            _write_json(folder / "eval_metadata.json", metadata)
     skills = [s.name for s in first.skills if s.role == "under_test"] if first else []
     # What answered, as the engine names it; else what the profile asks for.
     models = [turn.model for turn in first.turns if turn.model] if first else []
@@ -106,18 +115,6 @@ def _export(run: RunDirectory, out: Path, members: Sequence[tuple[str, Grade]]) 
     return Exported(out, grade.suite, grade.engine, graded, len(members) - graded)
 
 
-def _metadata(entry: dict[str, Any], grade: Grade) -> dict[str, Any]:
-    prompts = [turn.content for turn in grade.turns]
-    if len(prompts) > 1:
-        prompts = [f"Turn {n}: {text}" for n, text in enumerate(prompts, start=1)]
-    return {
-        "eval_id": entry["eval_id"],
-        "eval_name": entry["eval_name"],
-        "prompt": "\n\n".join(prompts),
-        "assertions": [expected["text"] for expected in entry["expectations"]],
-    }
-
-
 def _write_trial(
     where: Path, record: Record, grade: Grade, entry: dict[str, Any], run: RunDirectory
 ) -> None:
@@ -125,34 +122,36 @@ def _write_trial(
     outputs = where / "outputs"
     outputs.mkdir(parents=True)
     size = _write_files(outputs, record, run)
-    items = [i for turn in record.turns for m in (turn, *turn.follow_ups) for i in m.transcript]
+    items = [item for message in record.executed() for item in message.transcript]
     called = Counter(item.tool_call.name for item in items if item.tool_call is not None)
     failed = sum(i.tool_result is not None and i.tool_result.status == "error" for i in items)
     result, tokens = entry["result"], total_tokens(grade.usage)
     summary = {name: result[name] for name in ("passed", "failed", "total", "pass_rate")}
     result |= {"tool_calls": called.total(), "errors": failed}
-    metrics: dict[str, Any] = {
+    metrics = {
         "tool_calls": dict(called),
         "total_tool_calls": called.total(),
         "total_steps": sum(item.type == "message" for item in items),
         "errors_encountered": failed,
-        # Where tokens are not known, the aggregator would take characters.
-        **({"output_chars": size} if tokens is not None else {}),
     }
     timing = {
-        **({"total_tokens": tokens} if tokens is not None else {}),
         "duration_ms": grade.duration_ms,
         "total_duration_seconds": result["time_seconds"],
         "executor_start": record.started_at,
     }
-    notes = {"uncertainties": entry["notes"], "needs_review": [], "workarounds": []}
+    if tokens is not None:  # else the aggregator would take characters
+        metrics["output_chars"], timing["total_tokens"] = size, tokens
     grading = {
         "expectations": entry["expectations"],
         "summary": summary,
         "execution_metrics": metrics,
         "timing": {"executor_duration_seconds": result["time_seconds"]},
         "claims": [],
-        "user_notes_summary": notes,
+        "user_notes_summary": {
+            "uncertainties": entry["notes"],
+            "needs_review": [],
+            "workarounds": [],
+        },
     }
     _write_json(where / "timing.json", timing)
     _write_json(where / "grading.json", grading)
@@ -172,8 +171,7 @@ def _write_files(outputs: Path, record: Record, run: RunDirectory) -> int:
             path.write_bytes(content)
             size += len(content)
     answer = record.turns[-1].last_answer().response if record.turns else ""
-    if answer:
-        # The viewer shows files only; and of most skills, what they say is what they do.
+    if answer:  # the viewer shows files only
         there = {path.stem.casefold() for path in outputs.glob("*.md")}
         name = f"{unique_name('answer', there)}.md"
         _write_text(outputs / name, answer)

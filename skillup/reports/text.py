@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from skillup.redaction.colour_codes import ESCAPES
+from skillup.redaction.secrets import ESCAPES
 
 # Controls could move the cursor or recolour the user's terminal, as escape sequences do.
 # So would marks of writing direction show what is not there, and zero-width characters hide what

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.redaction.colour_codes import ESCAPES, without_codes
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import ESCAPES, Secrets, without_codes
 from skillup.reports.text import plain
 
 PLAIN_VALUE = "value-0123456789"
