@@ -32,8 +32,7 @@ from skillup.reports.text import one_line, plain
 from skillup.schema.base import MOST_TRIALS
 from skillup.schema.grade import Grade
 from skillup.store import default_run_path, new_run_id
-from skillup.store.places import runs_folder
-from skillup.store.run_directory import check_free
+from skillup.store.places import check_free, runs_folder
 from skillup.store.trials import RECORD_FILE
 
 _KEY = "skillup"
