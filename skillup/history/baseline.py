@@ -22,9 +22,8 @@ _SHOWN = 5
 def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     """The run that `name` means: a run directory, else what `runs_folder` or the index has.
 
-    The index is a copy, which a run that was resumed or killed is ahead of: where a run's directory
-    is there, the directory is read. Raises UsageError if `name` means none or several,
-    RunDirectoryError if it cannot be read, and IndexTroubleError.
+    Where a run's directory is there, it is read: the index may be older. Raises UsageError if
+    `name` means none or several, RunDirectoryError if it cannot be read, and IndexTroubleError.
     """
     if not name:
         raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
@@ -70,9 +69,7 @@ def _only(name: str, found: set[str], newest: Sequence[str]) -> str:
 
 
 def _can_be_baseline(earlier: RunOutcomes, run: RunOutcomes) -> bool:
-    """It was asked for the same as `run` and ran one of its suites on the same engine, or it
-    planned all of its cases.
-    """
+    """Asked for the same as `run`, it ran one of its suites on the same engine; or planned all."""
     if run.selection_key and earlier.selection_key == run.selection_key:
         own, others = ({(suite, engine) for suite, _, engine in r.cases} for r in (run, earlier))
         return bool(own & others)
@@ -86,9 +83,8 @@ def _order(run: RunOutcomes) -> tuple[str, str]:
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
     """The newest run that began before `later` and was asked for the same, or planned all of it.
 
-    So a run of few cases by day is no baseline of a night: what failed in both would never be news.
-    Raises UsageError if there is no such run, RunDirectoryError if it cannot be read, and
-    IndexTroubleError.
+    So a run of few cases by day is no baseline of a night. Raises UsageError if there is no such
+    run, RunDirectoryError if it cannot be read, and IndexTroubleError.
     """
     for run in _newest_first(url):
         if _order(run) < _order(later) and _can_be_baseline(run, later):
@@ -117,10 +113,7 @@ def compare_with_index(
 def earlier_verdicts(
     newest_first: Sequence[RunOutcomes], a: RunOutcomes, b: RunOutcomes, keys: Collection[CaseKey]
 ) -> dict[CaseKey, tuple[RunOutcomes, CaseTally]]:
-    """For each of `keys`, the newest verdict of a run before both `a` and `b`, if there is one.
-
-    Of a run that could be the baseline of `b` by :func:`run_before`, if any has a verdict.
-    """
+    """For each of `keys`, the newest verdict of a run before both, first of baselines of `b`."""
     before = [run for run in newest_first if _order(run) < min(_order(a), _order(b))]
     found: dict[CaseKey, tuple[RunOutcomes, CaseTally]] = {}
     for run in sorted(before, key=lambda run: not _can_be_baseline(run, b)):

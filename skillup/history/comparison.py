@@ -45,9 +45,8 @@ in B, because of an error or the run's end; or by the case's own rules. `still_f
 often, and not always passed."""
 
 THREEFOLD = 3
-"""What a p of Fisher's test counts for where runs used `--until-decided`. The test takes the
-numbers of trials as given, but there they depend on the outcomes: with up to 150 in each, p <= x
-then is up to 2.8 times as likely as x for an unchanged case. That is counted out, not estimated."""
+"""What a p of Fisher's test counts for where runs used `--until-decided`: it takes the numbers of
+trials as given, but there they depend on the outcomes (`docs/statistics.md`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +65,9 @@ class CaseChange:
     """By Holm for all cases tested; None: no result of its could have been sure."""
 
     @property
-    def counts(self) -> PassCounts:
-        return PassCounts(self.a.passed, self.a.judged, self.b.passed, self.b.judged)
+    def rise(self) -> float:
+        """Of the pass rate."""
+        return (self.b.rate or 0.0) - (self.a.rate or 0.0)
 
 
 def changes(
@@ -81,17 +81,12 @@ def changes(
 
     A case run once in each run changes as observed. With more trials, it is newly failing if its
     pass rate is surely lower: Fisher's exact test, one-sided, corrected by Holm over the cases that
-    could come out at all. A case that passed every time before and fails every time now always
-    counts; where so few trials could not make that sure, it counts as observed. `until_decided`:
-    how often a case was run, in one of the runs or both, depended on how it did.
+    could come out at all; or if it passed every time before and fails every time now.
+    `until_decided`: how often a case was run, in one of the runs or both, depended on how it did.
     """
     keys = [*after, *(key for key in before if key not in after)]
     pairs = {key: (before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys}
-    counts = {
-        key: PassCounts(a.passed, a.judged, b.passed, b.judged)
-        for key, (a, b) in pairs.items()
-        if a.judged and b.judged
-    }
+    counts = {key: _counts(a, b) for key, (a, b) in pairs.items() if a.judged and b.judged}
     times = THREEFOLD if until_decided else 1
     alpha = 1 - confidence + 1e-9  # p-values that it equals but for rounding are within it
     worse = _corrected(counts, alpha, times)
@@ -100,15 +95,14 @@ def changes(
     for key, (a, b) in pairs.items():
         if a.rate is None or b.rate is None:
             found.append(CaseChange(key, a, b, _without_verdict(a, b)))
-        elif a.rate == b.rate:
-            same: Change = "still_passing" if a.rate == 1 else "still_failing"
-            found.append(CaseChange(key, a, b, same))
+            continue
+        down = b.rate < a.rate
+        change: Change = "newly_failing" if down else "newly_passing"
+        if a.rate == b.rate:
+            change = "still_passing" if a.rate == 1 else "still_failing"
+        if a.rate == b.rate or a.judged == b.judged == 1:
+            found.append(CaseChange(key, a, b, change))
         else:
-            down = b.rate < a.rate
-            change: Change = "newly_failing" if down else "newly_passing"
-            if a.judged == b.judged == 1:
-                found.append(CaseChange(key, a, b, change))
-                continue
             p = min(1.0, times * fisher_lower(counts[key] if down else swapped(counts[key])))
             corrected = (worse if down else better).get(key)
             sure = corrected is not None and corrected <= alpha
@@ -116,6 +110,10 @@ def changes(
             change = change if sure or flipped else "unsure"
             found.append(CaseChange(key, a, b, change, sure, p, corrected))
     return found
+
+
+def _counts(a: CaseTally, b: CaseTally) -> PassCounts:
+    return PassCounts(a.passed, a.judged, b.passed, b.judged)
 
 
 def _without_verdict(a: CaseTally, b: CaseTally) -> Change:
@@ -128,9 +126,9 @@ def _without_verdict(a: CaseTally, b: CaseTally) -> Change:
 def _corrected(
     counts: Mapping[CaseKey, PassCounts], alpha: float, times: int
 ) -> dict[CaseKey, float]:
-    """Corrected p that each case got worse, of those tested. `times`: what a p counts for.
+    """Corrected p that each case got worse, of those tested: with one trial in each run, none can.
 
-    With one trial in each run, nothing about a single case can be sure.
+    `times`: what a p counts for.
     """
     several = {key: own for key, own in counts.items() if own.trials_a > 1 or own.trials_b > 1}
     least = [times * least_fisher_lower(own) for own in several.values()]
@@ -198,6 +196,10 @@ class Comparison:
     edited: tuple[tuple[str, str], ...] = ()
     """Suite and id of cases that were not the same in A and B, as far as the runs tell."""
 
+    @property
+    def judged_in_both(self) -> list[CaseChange]:
+        return [case for case in self.counted if case.a.judged and case.b.judged]
+
     def of(self, change: Change) -> list[CaseChange]:
         return [case for case in self.cases if case.change == change]
 
@@ -205,8 +207,7 @@ class Comparison:
 def cases_without_verdict(run: RunOutcomes, later: RunOutcomes) -> set[CaseKey]:
     """Cases without a verdict in `run`: for an error or its end, or as only `later` has them.
 
-    A skip counts where `later` has a verdict: it may come from an error of the case that it depends
-    on, and in any case must not hide that the case passed before.
+    A skip counts where `later` has a verdict: it must not hide that the case passed before.
     """
     cases, judged = by_case(run.trials), {t.key for t in later.trials if t.status in VERDICTS}
     lost = {key for key, own in cases.items() if own.state in ("error", "not_started")}
@@ -220,11 +221,8 @@ def compare_runs(
     confidence: float,
     earlier: Mapping[CaseKey, tuple[RunOutcomes, CaseTally]] | None = None,
 ) -> Comparison:
-    """Compare them; cases are paired by suite, id, engine and variant.
-
-    `earlier`: for cases that A did not run, skipped or did not plan, an earlier run and what it
-    says; so that an error in one night, or a run of a few cases in between, does not hide what
-    broke.
+    """Compare them. `earlier`: for cases without a verdict in A, an earlier run and what it says;
+    so that an error in one night, or a run of a few cases in between, does not hide what broke.
     """
     before, after = by_case(a.trials), by_case(b.trials)
     stand_ins = earlier or {}
@@ -242,9 +240,9 @@ def compare_runs(
         counted=tuple(counted),
         verdicts=Verdicts(
             cases=len(both),
-            worse=sum((case.b.rate or 0.0) < (case.a.rate or 0.0) for case in both),
-            better=sum((case.b.rate or 0.0) > (case.a.rate or 0.0) for case in both),
-            p=None if decided else stratified(case.counts for case in both),
+            worse=sum(case.rise < 0 for case in both),
+            better=sum(case.rise > 0 for case in both),
+            p=None if decided else stratified(_counts(case.a, case.b) for case in both),
         ),
         scores=means(both, lambda tally: tally.score, confidence),
         cost=means(both, lambda tally: tally.cost_usd),

@@ -10,12 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import UsageError
-from skillup.history.comparison import (
-    DEFAULT_CONFIDENCE,
-    CaseChange,
-    Comparison,
-    means,
-)
+from skillup.history.comparison import DEFAULT_CONFIDENCE, CaseChange, Comparison, means
 from skillup.history.runs import RunOutcomes
 from skillup.schema.suite import Gates
 from skillup.stats.intervals import percent

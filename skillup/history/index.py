@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
-from skillup.history.postgresql import Database, postgresql
 from skillup.history.runs import RunOutcomes, read_run
 from skillup.store.places import default_index_path, is_run
 
@@ -24,6 +24,10 @@ _TIMEOUT_SECONDS = 30  # For another run that is writing, and for a server to an
 _TABLE = "skillup_runs_5"
 """With the version of what is in it: other versions of skillup have their own beside it."""
 _REBUILD = "runs are indexed as they end; `skillup trends --rebuild` indexes older ones"
+_URL = re.compile(
+    r"postgres(?:ql)?://(?:(?P<user>[^:@/\s]*)(?::[^@/\s]*)?@)?"
+    r"(?P<server>[^@/?\s]*(?:/[^@/?\s]*)?)(?:\?[^@\s]*)?"
+)
 
 
 def index_url(
@@ -38,6 +42,18 @@ def index_url(
     if not url:
         return str(default_index_path(workspace_root, make=write))
     return "" if url == NO_INDEX else url
+
+
+class _Database(NamedTuple):
+    """What differs between SQLite and PostgreSQL."""
+
+    name: str  # Its path or URL for messages, without a password
+    connect: Callable[[], Any]  # A DB-API connection that begins no transaction by itself
+    error: type[Exception]
+    placeholder: str
+    begin: str
+    has_table: str  # A query for a table's name; NULL if it is not there
+    hint: str
 
 
 class Index:
@@ -64,10 +80,7 @@ def open_index(url: str, *, write: bool) -> Iterator[Index]:
     """
     if not url:
         raise IndexTroubleError("there is no index", hint=f"`{NO_INDEX}` was given: name another")
-    if "://" in url:
-        database = postgresql(url, write=write, timeout_seconds=_TIMEOUT_SECONDS)
-    else:
-        database = _sqlite(url, write=write)
+    database = (_postgresql if "://" in url else _sqlite)(url, write=write)
     try:
         with closing(database.connect()) as connection:  # which rolls back what is not committed
             index = Index(connection, database.placeholder)
@@ -90,14 +103,14 @@ def open_index(url: str, *, write: bool) -> Iterator[Index]:
         ) from error
 
 
-def _sqlite(url: str, *, write: bool) -> Database:
+def _sqlite(url: str, *, write: bool) -> _Database:
     path = Path(url).absolute()
     if path.is_dir():
         hint = "give the path of a file that is an index, or is to become one"
         raise IndexTroubleError(f"the index {path} is a directory", hint=hint)
     if not write and not path.exists():
         raise IndexTroubleError(f"there is no index at {path}", hint=_REBUILD)
-    return Database(
+    return _Database(
         name=str(path),
         connect=lambda: sqlite3.connect(path, timeout=_TIMEOUT_SECONDS, isolation_level=None),
         error=sqlite3.Error,
@@ -106,6 +119,48 @@ def _sqlite(url: str, *, write: bool) -> Database:
         has_table="SELECT max(name) FROM sqlite_master WHERE name = ?",
         hint=f"can {path} be {'written' if write else 'read'}? If it is damaged, move it away: "
         "`skillup trends --rebuild` makes another from the runs that are there",
+    )
+
+
+def _postgresql(url: str, *, write: bool) -> _Database:
+    """Through psycopg (the extra `postgresql`). Errors do not show a password."""
+    unreadable = IndexTroubleError(
+        "the index is neither the path of a file nor the URL of a PostgreSQL database",
+        hint="for example postgresql://user@host/database; in a password, @ and / are %40 and %2F",
+    )
+    parts = _URL.fullmatch(url)
+    if parts is None:
+        raise unreadable
+    name = f"postgresql://{parts['user'] + '@' if parts['user'] else ''}{parts['server']}"
+    try:
+        import psycopg
+    except ImportError as error:
+        raise IndexTroubleError(
+            f"the index {name}: its driver is not installed ({error})",
+            hint="pip install 'skillup-eval[postgresql]'",
+        ) from error
+
+    def connect() -> Any:
+        try:
+            return psycopg.connect(
+                url,
+                autocommit=True,
+                connect_timeout=_TIMEOUT_SECONDS,
+                client_encoding="utf8",  # else a database in SQL_ASCII would give bytes for texts
+            )
+        except psycopg.ProgrammingError:
+            raise unreadable from None
+
+    # The lock: for a table that two runs make at once, and a run that two processes index.
+    lock = "; SELECT pg_advisory_xact_lock(795247108)" if write else ""
+    return _Database(
+        name=name,
+        connect=connect,
+        error=psycopg.Error,
+        placeholder="%s",
+        begin="BEGIN" + lock,
+        has_table="SELECT to_regclass(?)::text",
+        hint="is the server there, and are name, password and database right?",
     )
 
 
@@ -147,9 +202,9 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
         paths = index.execute(f"SELECT path FROM {_TABLE} ORDER BY path")  # noqa: S608
     here = sorted(runs_folder.iterdir()) if runs_folder.is_dir() else []
     for path in filter(is_run, dict.fromkeys([*here, *(Path(path) for (path,) in paths)])):
+        error = None
         try:
             add_run(url, read_run(path))
-        except RunDirectoryError as error:
-            yield path, error
-        else:
-            yield path, None
+        except RunDirectoryError as problem:
+            error = problem
+        yield path, error

@@ -75,8 +75,7 @@ class RunOutcomes:
 def planned_key(job_id: str, suites: Mapping[str, Any]) -> tuple[CaseKey, int]:
     """A job id (`CASE/PROFILE/VARIANT/N`) as the key of its grade, and the trial's number.
 
-    `suites` is that of `run.json`: the suite of each case, and its id where the job has another
-    name for it.
+    `suites` is that of `run.json`: in each the cases' ids by the name that jobs have for them.
     """
     label, engine, variant, trial = [*job_id.rsplit("/", maxsplit=3), "", "", ""][:4]
     number = int(trial) if trial.isdecimal() else 1
@@ -91,11 +90,8 @@ def planned_key(job_id: str, suites: Mapping[str, Any]) -> tuple[CaseKey, int]:
 
 
 def read_run(path: Path) -> RunOutcomes:
-    """The outcomes of the run in the directory `path`.
-
-    They are those of `result.json`; a run that was killed has none, so then those of the
-    `grading.json` files of the trials that had finished. Raises RunDirectoryError if it is no run,
-    or what it holds cannot be read.
+    """The outcomes of the run in the directory `path`: those of `result.json`, or if it was killed
+    those of the `grading.json` files. Raises RunDirectoryError if it is no run, or damaged.
     """
     directory = RunDirectory.open(path)
     path, info = directory.path, directory.run_info()
@@ -109,31 +105,31 @@ def read_run(path: Path) -> RunOutcomes:
         missing = [job for job in info.get("jobs") or () if found.get(job) is None]
     suites, request = info.get("suites") or {}, info.get("request") or {}
     not_run = (planned_key(job, suites) for job in missing)
+    outcomes = [
+        TrialOutcome(
+            key=key_of(grade),
+            trial=grade.trial,
+            status=grade.status,
+            score=grade.score,
+            cost_usd=grade.cost_usd,
+            duration_ms=grade.duration_ms,
+            reason=" ".join(grade.reason.split())[:_LONGEST_REASON],
+        )
+        for grade in grades
+    ]
     return RunOutcomes(
         run_id=str(info.get("run_id") or path.name),
         started_at=str(info.get("started_at") or ""),
         path=str(path),
         finished=not missing,
         trials=(
-            *map(_outcome, grades),
+            *outcomes,
             *(TrialOutcome(key, number, "NOT_RUN", reason="not run") for key, number in not_run),
         ),
         gates={name: about.get("gates") or {} for name, about in suites.items()},
         until_decided=bool(request.get("until_decided")),
         selection_key=selection_key(info),
         digests=digests_of(info),
-    )
-
-
-def _outcome(grade: Grade) -> TrialOutcome:
-    return TrialOutcome(
-        key=key_of(grade),
-        trial=grade.trial,
-        status=grade.status,
-        score=grade.score,
-        cost_usd=grade.cost_usd,
-        duration_ms=grade.duration_ms,
-        reason=" ".join(grade.reason.split())[:_LONGEST_REASON],
     )
 
 
@@ -201,13 +197,9 @@ class CaseTally:
     @property
     def state(self) -> State:
         if self.judged:
-            if not self.failed:
-                return "pass"
-            return "mixed" if self.passed else "fail"
-        if self.errors:
-            return "error"
-        if self.not_started:
-            return "not_started"
+            return ("mixed" if self.passed else "fail") if self.failed else "pass"
+        if self.not_run:
+            return "error" if self.errors else "not_started"
         return "skip" if self.skipped else "absent"
 
 

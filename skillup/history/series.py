@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from skillup.history.runs import (
     ABSENT,
@@ -47,7 +46,7 @@ class FailingSince:
     first: RunOutcomes  # The run where it began: the first without a pass since it last passed
     last_pass: RunOutcomes | None  # The last run where it passed; None: there is none in the index
     runs: int  # With a verdict, from the first on
-    word: Literal["failing", "not always passing"]  # As in the last of them
+    word: str  # `failing` or `not always passing`, as in the last of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,17 +105,15 @@ class SuiteHistory:
 
     def states(self) -> list[State]:
         """The suite in each run: failing where a case failed, an error where one was not run."""
-        return [
-            _in_one_word({case.tallies[place].state for case in self.counted})
-            for place in range(len(self.runs))
-        ]
-
-
-def _in_one_word(states: set[State]) -> State:
-    if states & {"fail", "mixed"}:
-        return "mixed" if states & {"pass", "mixed"} else "fail"
-    order: tuple[State, ...] = ("error", "not_started", "pass", "skip")
-    return next((state for state in order if state in states), "absent")
+        found: list[State] = []
+        order: tuple[State, ...] = ("fail", "error", "not_started", "pass", "skip")
+        for place in range(len(self.runs)):
+            states = {case.tallies[place].state for case in self.counted}
+            if "mixed" in states or states >= {"fail", "pass"}:
+                found.append("mixed")
+            else:
+                found.append(next((state for state in order if state in states), "absent"))
+        return found
 
 
 def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> list[SuiteHistory]:
@@ -149,7 +146,7 @@ def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> l
 def failing_since(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> FailingSince | None:
     """When a case began to fail, at least at times; None if it always passed in its last run.
 
-    Runs without a verdict are no failure, and no end of one. `runs` begin with the oldest.
+    Runs without a verdict are no failure, and no end of one.
     """
     last_pass: RunOutcomes | None = None
     failed: list[tuple[RunOutcomes, CaseTally]] = []
@@ -160,23 +157,19 @@ def failing_since(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> FailingSince
             failed.append((run, tally))
     if not failed:
         return None
-    word: Literal["failing", "not always passing"]
     word = "not always passing" if failed[-1][1].passed else "failing"
     return FailingSince(failed[0][0], last_pass, len(failed), word)
 
 
 def fell_at(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> ChangePoint | None:
-    """Since when the pass rate of a case is surely lower; None: it cannot be told, or is not so.
+    """Since when the pass rate of a case is surely lower, and did not surely rise again.
 
-    None also if since then it surely rose, and for a case that ran once in each run: that one is
-    failing or not. `runs` begin with the oldest.
+    None also for a case that ran once in each run: that one is failing or not.
     """
     judged = [(run, Passes(own.passed, own.judged)) for run, own in runs if own.judged]
     series = [counts for _, counts in judged]
     fallen = fall(series) if any(counts.judged > 1 for counts in series) else None
-    if fallen is None or fallen.p > _ALPHA:
-        return None
-    risen = rise(series[fallen.place :])
-    if risen is not None and risen.p <= _ALPHA:
+    risen = rise(series[fallen.place :]) if fallen is not None else None
+    if fallen is None or fallen.p > _ALPHA or (risen is not None and risen.p <= _ALPHA):
         return None
     return ChangePoint(judged[fallen.place][0], len(series) - fallen.place, fallen)
