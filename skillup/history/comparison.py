@@ -86,7 +86,7 @@ def changes(
     """
     keys = [*after, *(key for key in before if key not in after)]
     pairs = {key: (before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys}
-    counts = {key: _counts(a, b) for key, (a, b) in pairs.items() if a.judged and b.judged}
+    counts = {key: counts_of(a, b) for key, (a, b) in pairs.items() if a.judged and b.judged}
     times = THREEFOLD if until_decided else 1
     alpha = 1 - confidence + 1e-9  # p-values that it equals but for rounding are within it
     worse = _corrected(counts, alpha, times)
@@ -112,7 +112,7 @@ def changes(
     return found
 
 
-def _counts(a: CaseTally, b: CaseTally) -> PassCounts:
+def counts_of(a: CaseTally, b: CaseTally) -> PassCounts:
     return PassCounts(a.passed, a.judged, b.passed, b.judged)
 
 
@@ -242,7 +242,7 @@ def compare_runs(
             cases=len(both),
             worse=sum(case.rise < 0 for case in both),
             better=sum(case.rise > 0 for case in both),
-            p=None if decided else stratified(_counts(case.a, case.b) for case in both),
+            p=None if decided else stratified(counts_of(case.a, case.b) for case in both),
         ),
         scores=means(both, lambda tally: tally.score, confidence),
         cost=means(both, lambda tally: tally.cost_usd),

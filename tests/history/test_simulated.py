@@ -10,11 +10,7 @@ from random import Random
 
 import pytest
 
-from skillup.history.comparison import (
-    CaseChange,
-    changes,
-    compare_runs,
-)
+from skillup.history.comparison import CaseChange, changes, compare_runs, counts_of
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case
 from skillup.stats.exact import stratified
 from skillup.stats.sequential import side_of
@@ -61,7 +57,8 @@ def test_where_nothing_changed_the_test_over_all_cases_keeps_its_rate(
 ) -> None:
     random = Random(seed)
     p_values = [
-        stratified(case.counts for case in two_nights(random, trials)) for _ in range(NIGHTS)
+        stratified(counts_of(case.a, case.b) for case in two_nights(random, trials))
+        for _ in range(NIGHTS)
     ]
     assert sum(p <= 0.05 for p in p_values) / NIGHTS <= 0.05 + 2 * (0.05 * 0.95 / NIGHTS) ** 0.5
 
