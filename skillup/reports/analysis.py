@@ -28,8 +28,9 @@ from skillup.reports.text import (
     seconds,
     shown_id,
     tokens,
+    were,
 )
-from skillup.reports.view_model import STYLE, Row, RunView, were
+from skillup.reports.view_model import STYLE, Row, RunView
 from skillup.schema.grade import Analysis, CaseReliability, EngineColumn, Triggering, Uplift
 
 _LARGEST_K = 5

@@ -15,7 +15,7 @@ from skillup.history.comparison import CaseChange, Comparison, Means
 from skillup.history.gates import GateResult
 from skillup.history.runs import CaseTally, RunOutcomes, together
 from skillup.history.series import CaseHistory, SuiteHistory
-from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds
+from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
 from skillup.stats.intervals import Interval, percent
 
 COMPARISON_VERSION = "skillup.comparison/1"
@@ -34,18 +34,14 @@ def in_a_sentence(comparison: Comparison) -> str:
 
 
 def changed_cases(ids: Sequence[str]) -> str:
-    """``1 case was edited between the two runs: x``; empty if there is none.
-
-    What of the changes may come from the cases themselves.
-    """
-    were = "was" if len(ids) == 1 else "were"
-    named = listed_ids(ids, _MAX_NAMED)
-    return f"{count(len(ids), 'case')} {were} edited between the two runs: {named}" if ids else ""
+    """``1 case was edited between the two runs: x``; empty if there is none."""
+    cases, named = count(len(ids), "case"), listed_ids(ids, _MAX_NAMED)
+    return f"{cases} {were(len(ids))} edited between the two runs: {named}" if ids else ""
 
 
 def news(comparison: Comparison) -> Iterator[str]:
     """What became of the cases, no surer than it is."""
-    both = _judged_in_both(comparison)
+    both = comparison.judged_in_both
     if not both:
         yield "cannot tell what got worse: no case has a verdict in both runs"
         return
@@ -65,19 +61,21 @@ def news(comparison: Comparison) -> Iterator[str]:
     yield from named((case for case in failing if not case.sure), "got worse, perhaps by chance")
     if not failing:
         yield f"no case surely got worse, of {count(len(both), 'case')} with a verdict in both runs"
-    fewer = [case for case in unsure if _rise(case) < 0]
+    fewer = [case for case in unsure if case.rise < 0]
     yield from named(fewer, "passed less often, perhaps by chance")
     verdicts = comparison.verdicts
-    down = verdicts.worse > verdicts.better and fmean(map(_rise, both)) < 0
-    if down and verdicts.p is not None and verdicts.p <= 1 - comparison.confidence + 1e-9:
+    down = verdicts.worse > verdicts.better and fmean(case.rise for case in both) < 0
+    if down and _surely(comparison):
         yield "all together passed less often by more than chance"
     yield from named((case for case in both if case.change == "newly_passing"), "got better")
-    more = [case for case in unsure if _rise(case) > 0]
+    more = [case for case in unsure if case.rise > 0]
     yield from named(more, "passed more often, perhaps by chance")
 
 
-def _judged_in_both(comparison: Comparison) -> list[CaseChange]:
-    return [case for case in comparison.counted if case.a.judged and case.b.judged]
+def _surely(comparison: Comparison) -> bool:
+    """Whether all cases together changed by more than chance."""
+    p = comparison.verdicts.p
+    return p is not None and p <= 1 - comparison.confidence + 1e-9
 
 
 def _cost(comparison: Comparison) -> str:
@@ -88,8 +86,8 @@ def _cost(comparison: Comparison) -> str:
     text = f"the agent cost {money(sum(known))} in B"
     if len(known) < len(ran):
         text += f" as far as {len(known)} of {len(ran)} trials tell"
-    means = comparison.cost
-    return text if means is None or means.increase is None else f"{text}, {_more(means)} a trial"
+    more = None if comparison.cost is None else comparison.cost.increase
+    return text if more is None else f"{text}, {more:+.0%} a trial"
 
 
 def _missing(comparison: Comparison) -> Iterator[str]:
@@ -105,13 +103,9 @@ def _missing(comparison: Comparison) -> Iterator[str]:
     }
     for what, number in lost.items():
         if number:
-            yield f"{count(number, 'trial')} {'was' if number == 1 else 'were'} {what}"
+            yield f"{count(number, 'trial')} {were(number)} {what}"
     if not any(lost.values()):
         yield "all of B was run"
-
-
-def _rise(case: CaseChange) -> float:
-    return (case.b.rate or 0.0) - (case.a.rate or 0.0)
 
 
 # What the numbers over all cases are, and mean.
@@ -119,7 +113,7 @@ def _rise(case: CaseChange) -> float:
 
 def statements(comparison: Comparison) -> Iterator[str]:
     """The numbers over all cases and what they mean, in a sentence each."""
-    both, verdicts, scores = _judged_in_both(comparison), comparison.verdicts, comparison.scores
+    both, verdicts, scores = comparison.judged_in_both, comparison.verdicts, comparison.scores
     if not both:
         yield "no case has a verdict in both runs: there is nothing to compare"
         return
@@ -129,8 +123,7 @@ def statements(comparison: Comparison) -> Iterator[str]:
     cases = count(verdicts.cases, "case")
     if verdicts.worse or verdicts.better:
         text = f"pass rate: lower in {verdicts.worse}, higher in {verdicts.better} of {cases}"
-        surely = verdicts.p is not None and verdicts.p <= 1 - comparison.confidence + 1e-9
-        sure = "more than chance" if surely else "may be chance"
+        sure = "more than chance" if _surely(comparison) else "may be chance"
         tested = "" if verdicts.p is None else f"; {sure}, p {p_value(verdicts.p)}"
         yield f"{text}{tested}"
     else:
@@ -147,21 +140,16 @@ def statements(comparison: Comparison) -> Iterator[str]:
     )
     for verb, means, show in averages:
         if means is not None:
-            more = "" if means.increase is None else f" ({_more(means)})"
+            more = "" if means.increase is None else f" ({means.increase:+.0%})"
             yield f"a trial {verb} {show(means.a)} in A, {show(means.b)} in B{more}"
-
-
-def _more(means: Means) -> str:
-    return "–" if means.increase is None else f"{means.increase:+.0%}"
 
 
 def how_sure(case: CaseChange) -> str:
     """``surely (p 0.0143)``, ``p 0.214: may be chance``; nothing where nothing was tested."""
     if case.p is None:
         return ""
-    if case.sure:
-        return f"surely (p {p_value(case.p)})"
-    return f"p {p_value(case.p)}: may be chance"
+    p = f"p {p_value(case.p)}"
+    return f"surely ({p})" if case.sure else f"{p}: may be chance"
 
 
 # As JSON: `skillup compare --json` and `skillup trends --json`. What is not known is null.

@@ -1,31 +1,34 @@
-"""What judging again came to, and judges side by side: counts, and both as JSON."""
+"""What judging again came to, and judges side by side: as JSON, and on a terminal."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.text import Text
 
 from skillup import __version__
 from skillup.errors import ExitCode
-from skillup.judges.rejudge.changes import GradeChange
-from skillup.judges.rejudge.judges_compared import (
-    Agreement,
-    Confusion,
-    JudgeColumn,
-    JudgePair,
-    Score,
-)
+from skillup.judges.rejudge.changes import GradeChange, is_read
+from skillup.judges.rejudge.judges_compared import Agreement, JudgeColumn, JudgePair, Score
 from skillup.reports.result import summarize
-from skillup.schema.grade import Analysis, Grade, Judging, Summary
+from skillup.reports.terminal.layout import Part, make_table, make_text
+from skillup.reports.text import count, money, one_line, tokens
+from skillup.reports.view_model import STYLE, baseline_words, count_parts, row_of, total_tokens
+from skillup.schema.grade import Analysis, CheckResult, Grade, Judging, Summary
 from skillup.stats.intervals import wilson
 
 JUDGEMENT_VERSION = "skillup.judgement/1"
 PANEL_VERSION = "skillup.panel/1"
+_NAME = 100
+_EVIDENCE = 160
+Data = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -64,7 +67,7 @@ class RejudgeCounts:
 
 
 def judgement_json(
-    head: Mapping[str, Any],
+    head: Data,
     judged: Iterable[tuple[str, Grade, GradeChange | None]],
     tally: RejudgeCounts,
     analysis: Analysis | None = None,
@@ -92,25 +95,110 @@ def _change(change: GradeChange) -> dict[str, Any]:
     sides = {"before": change.before, "after": change.after}
     checks = [
         {
-            **{name: getattr(flip, name) for name in ("change", "where")},
-            **{name: _dump(getattr(flip, name)) for name in sides},
+            "change": flip.change,
+            "where": flip.where,
+            "before": _dump(flip.before),
+            "after": _dump(flip.after),
         }
         for flip in change.flips
     ]
-    return {
-        **{
-            name: {side: getattr(grade, name) for side, grade in sides.items()}
-            for name in ("status", "score", "reason")
-        },
-        "checks": checks,
+    of_grades = {
+        name: {side: getattr(grade, name) for side, grade in sides.items()}
+        for name in ("status", "score", "reason")
     }
+    return {**of_grades, "checks": checks}
 
 
 def _dump(model: BaseModel | None) -> dict[str, Any] | None:
     return None if model is None else model.model_dump(mode="json", by_alias=True)
 
 
-# Judges side by side: what is printed as JSON, and what the terminal lays out.
+# Judging again, on a terminal.
+
+
+def grade_line(label: str, grade: Grade, change: GradeChange | None) -> Text:
+    """``FAIL   case  3/4 checks  0.75  why``; a status that is new with what it was."""
+    row = row_of(grade)
+    line = Text()
+    if change is not None and change.is_flip:
+        line.append(change.before.status, style="dim").append(" → ")
+    line.append(grade.status, style=STYLE[grade.status])
+    line.append(f"  {one_line(label, 200)}")
+    line.append(f"  {row.passed_checks}/{len(row.checks)} checks", style="dim")
+    if row.score is not None:
+        before = grade.score if change is None else change.before.score
+        was = "" if before == grade.score else f"{before:.2f} → "
+        line.append(f"  {was}{grade.score:.2f}", style="dim")
+    return line.append("" if grade.status == "PASS" else f"  {one_line(grade.reason, 300)}")
+
+
+def flip_lines(change: GradeChange) -> Iterator[Text]:
+    """A line for each check that changed, and under it what was found, before and after."""
+    for flip in change.flips:
+        before, after = flip.before, flip.after
+        style = "yellow" if after is None else "green" if after.passed else "red"
+        if before is not None and after is not None:
+            what = f"{_verdict(before)} → {_verdict(after)}"
+        else:
+            what = f"{'new' if before is None else 'gone'}: {_verdict(flip.check)}"
+        yield _check_line((f"{what:<14}", style), flip.where, flip.check)
+        for word, result in (("before", before), ("after", after)):
+            if result is not None:
+                yield Text(f"      {word:<7} {_evidence(result)}", style="dim")
+
+
+def failure_lines(grade: Grade) -> Iterator[Text]:
+    for failure in row_of(grade).failures:
+        check = failure.check
+        if check is not None:
+            where = failure.where.removesuffix(": ") or "conversation"
+            yield _check_line((f"{_verdict(check):<7}", "red"), where, check)
+            yield Text(f"      {_evidence(check)}", style="dim")
+
+
+def _check_line(what: Part, where: str, check: CheckResult) -> Text:
+    """With its role, if that is a special one."""
+    role = "" if check.role in ("assertion", "judge") else f"[{check.role}] "
+    return make_text("  ", what, (f"{where}: ", "dim"), one_line(role + check.name, _NAME))
+
+
+def _verdict(check: CheckResult) -> str:
+    if check.error is not None:
+        return "error"
+    return "pass" if check.passed else "fail" if check.assertable else "n/a"
+
+
+def _evidence(check: CheckResult) -> str:
+    excerpt = f"  “{one_line(check.excerpt, _EVIDENCE)}”" if check.excerpt.strip() else ""
+    notes = "".join(f"  ({one_line(note, _EVIDENCE)})" for note in check.notes if is_read(check))
+    return one_line(check.error or check.found, _EVIDENCE) + excerpt + notes
+
+
+def counts_line(tally: RejudgeCounts, *, compared: bool) -> Text:
+    """``8 judged: 7 passed, 1 failed; 2 changed (1 verdict), 6 as before``."""
+    summary = tally.summary()
+    parts = count_parts(summary, not_run=tally.not_run, damaged=tally.damaged)
+    counts = Text(", ").join(Text(text, style=style) for text, style in parts)
+    line = Text(f"{tally.total} judged: ").append_text(counts)
+    baseline = baseline_words(summary.baseline)
+    line.append(f"; {baseline}" if baseline is not None else "")
+    if compared:
+        flips = f", {tally.flipped} with another verdict" if tally.flipped else ""
+        line.append(f"; {tally.changed} changed{flips}" if tally.changed else "; nothing changed")
+    return line
+
+
+def took_words(took: Data | None) -> tuple[str, str, str, str]:
+    """Of a judging: calls, those of them that were stored, tokens and cost."""
+    if took is None:
+        return "0", "0", "–", "–"
+    calls, cached = took["calls"], took["cached_calls"]
+    if calls == cached:
+        return str(calls), str(cached), "0", "$0"
+    return str(calls), str(cached), tokens(total_tokens(took["usage"])), money(took["cost_usd"])
+
+
+# Judges side by side: what each said, where they part, and why.
 
 
 def panel_data(
@@ -120,43 +208,40 @@ def panel_data(
     scores: Mapping[str, Score],
     trials: int,
 ) -> dict[str, Any]:
-    """``{schema_version, skillup_version, source, trials, judges, pairs}``.
+    """As JSON: ``{schema_version, skillup_version, source, trials, judges, pairs}``.
 
     A verdict's `passed` is null where the judge failed.
     """
+    judges, compared = [], []
+    for column in columns:
+        verdicts = [verdict.passed for verdict in column.read().values()]
+        failures, score = column.failures().items(), scores.get(column.name)
+        judges.append(
+            {
+                "name": column.name,
+                "items": len(verdicts),
+                "passed": verdicts.count(True),
+                "failed": verdicts.count(False),
+                "errors": [{**asdict(item), "reason": why} for item, why in failures],
+                "judging": _dump(column.took),
+                "labels": score and _score(score),
+            }
+        )
+    for pair in pairs:
+        apart = [
+            {**asdict(one.item), "first": asdict(one.first), "second": asdict(one.second)}
+            for one in pair.items.disagreements
+        ]
+        sides = {"first": pair.first, "second": pair.second}
+        of_trials = {"trials": _agreement(pair.trials), "disagreements": apart}
+        compared.append({**sides, **_agreement(pair.items), **of_trials})
     return {
         "schema_version": PANEL_VERSION,
         "skillup_version": __version__,
         "source": source,
         "trials": trials,
-        "judges": [_judge(column, scores.get(column.name)) for column in columns],
-        "pairs": [
-            {
-                "first": pair.first,
-                "second": pair.second,
-                **_agreement(pair.items),
-                "trials": _agreement(pair.trials),
-                "disagreements": [
-                    {**asdict(one.item), "first": asdict(one.first), "second": asdict(one.second)}
-                    for one in pair.items.disagreements
-                ],
-            }
-            for pair in pairs
-        ],
-    }
-
-
-def _judge(column: JudgeColumn, score: Score | None) -> dict[str, Any]:
-    verdicts = [verdict.passed for verdict in column.read().values()]
-    failures = column.failures().items()
-    return {
-        "name": column.name,
-        "items": len(verdicts),
-        "passed": verdicts.count(True),
-        "failed": verdicts.count(False),
-        "errors": [{**asdict(item), "reason": why} for item, why in failures],
-        "judging": _dump(column.took),
-        "labels": score and _score(score),
+        "judges": judges,
+        "pairs": compared,
     }
 
 
@@ -166,31 +251,136 @@ def _agreement(found: Agreement) -> dict[str, Any]:
 
 
 def _score(score: Score) -> dict[str, Any]:
+    """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
+    shares, cells = score.counts.shares(), asdict(score.counts)
+    kappa = cells.pop("kappa")
+    intervals = {name: list(wilson(*parts)) if parts[1] else None for name, parts in shares.items()}
+    wrong = [
+        {
+            **asdict(item),
+            **asdict(verdict),
+            "label": "pass" if label.passed else "fail",
+            "line": label.line,
+        }
+        for item, verdict, label in score.wrong
+    ]
     return {
-        **_confusion(score.counts),
-        "wrong": [
-            {
-                **asdict(item),
-                **asdict(verdict),
-                "label": "pass" if label.passed else "fail",
-                "line": label.line,
-            }
-            for item, verdict, label in score.wrong
-        ],
+        **{name: part / whole if whole else None for name, (part, whole) in shares.items()},
+        "intervals": intervals,
+        "kappa": kappa,
+        "confusion": cells,
+        "wrong": wrong,
         "unanswered": [asdict(item) for item in score.unanswered],
         "unmatched": [asdict(label) for label in score.unmatched],
     }
 
 
-def _confusion(counts: Confusion) -> dict[str, Any]:
-    """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
-    shares, cells = counts.shares().items(), asdict(counts)
-    kappa = cells.pop("kappa")
-    return {
-        **{name: part / whole if whole else None for name, (part, whole) in shares},
-        "intervals": {
-            name: list(wilson(part, whole)) if whole else None for name, (part, whole) in shares
-        },
-        "kappa": kappa,
-        "confusion": cells,
-    }
+_JUDGE = 48
+_ITEM = 200
+_REASON = 600
+_SHOWN_LABELS = 10  # Labels that fit nothing; there may be a whole file of them, of another run
+_WORDS = {True: ("pass", "green"), False: ("fail", "red"), None: ("error", "bold magenta")}
+
+
+def print_panel(data: Data, console: Console, *, quiet: bool = False) -> None:
+    """A line for each judge, with what it took; each pair, and each judge that people labelled.
+
+    Unless `quiet`, with every disagreement and both reasons.
+    """
+    console.print(Text(count(data["trials"], "trial"), style="bold"))
+    heads = ["judge", "items", "pass", "fail", "error", "calls", "stored", "tokens", "cost"]
+    rows: list[list[Part]] = []
+    for judge in data["judges"]:
+        counts = judge["items"], judge["passed"], judge["failed"], len(judge["errors"])
+        name = one_line(judge["name"], _JUDGE)
+        rows.append([name, *map(str, counts), *took_words(judge["judging"])])
+    _print(console, make_table(heads, rows))
+    for judge in data["judges"]:
+        by_reason: dict[str, list[Data]] = {}
+        for error in judge["errors"]:
+            by_reason.setdefault(error["reason"], []).append(error)
+        for reason, items in by_reason.items():
+            head = f"{one_line(judge['name'], _JUDGE)} failed on {count(len(items), 'item')}: "
+            _print(console, make_text((head, "bold magenta"), one_line(reason, _REASON)))
+            _print(console, _item_line(items[0]), 6)
+    for pair in data["pairs"]:
+        first, second = (one_line(pair[side], _JUDGE) for side in ("first", "second"))
+        rows = []
+        for name, found in (("items", pair), ("trials", pair["trials"])):
+            share = _share(found["agreement"])
+            rows.append([name, str(found["items"]), str(found["agreed"]), share, _kappa(found)])
+        console.print()
+        console.print(Text(f"{first} and {second}", style="bold"))
+        _print(console, make_table(["", "both judged", "agreed", "", "kappa"], rows))
+        for one in pair["disagreements"] if not quiet else ():
+            console.print()
+            _print(console, _item_line(one))
+            _print_verdicts(console, [(first, one["first"]), (second, one["second"])])
+    for judge in data["judges"]:
+        if judge["labels"] is not None:
+            _print_labels(one_line(judge["name"], 120), judge["labels"], console, quiet)
+
+
+def _print(console: Console, what: RenderableType, columns: int = 2) -> None:
+    console.print(Padding(what, (0, 0, 0, columns), expand=False))
+
+
+def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None:
+    """Accuracy, precision and recall and the confusion table; unless `quiet`, what was wrong."""
+    shown = []
+    for what, limits in score["intervals"].items():
+        between = "" if limits is None else " ({:.0f}-{:.0f} %)".format(*(100 * x for x in limits))
+        shown.append(f"{what} {_share(score[what])}{between}")
+    console.print()
+    console.print(Text(f"{name} and people's labels", style="bold"))
+    _print(console, Text("   ".join([*shown, f"kappa {_kappa(score)}"])))
+    cells = {name: str(number) for name, number in score["confusion"].items()}
+    rows = [
+        ["judge: pass", cells["true_pass"], cells["false_pass"]],
+        ["judge: fail", cells["false_fail"], cells["true_fail"]],
+    ]
+    _print(console, make_table(["", "people: pass", "people: fail"], rows))
+    left_out = []
+    if score["unanswered"]:
+        left_out = [f"{len(score['unanswered'])} left out: labelled, and the judge failed on it"]
+    for label in score["unmatched"][:_SHOWN_LABELS]:
+        what = f"nothing that was judged is {_item_line(label).plain}"
+        left_out.append(f"line {label['line']} left out: {what}")
+    more = len(score["unmatched"]) - _SHOWN_LABELS
+    if more > 0:
+        left_out.append(f"and {more} more labels left out")
+    for line in left_out:
+        _print(console, Text(line, style="yellow"))
+    for wrong in score["wrong"] if not quiet else ():
+        console.print()
+        item = _item_line(wrong)
+        item.append(f"  labelled {wrong['label']} in line {wrong['line']}", style="dim")
+        _print(console, item)
+        _print_verdicts(console, [("", wrong)])
+
+
+def _item_line(item: Data) -> Text:
+    """``turn 2: the check  case/engine/with_skill/1``."""
+    turn = f"turn {item['turn']}: " if item["turn"] else ""
+    job = f"  {one_line(item['job'], _ITEM)}"
+    return make_text((turn, "dim"), one_line(item["check"], _ITEM), (job, "dim"))
+
+
+def _print_verdicts(console: Console, sides: Iterable[tuple[str, Data]]) -> None:
+    """A row for each judge: verdict, name, reason; long reasons are folded in their column."""
+    rows: list[Sequence[Part]] = []
+    for name, verdict in sides:
+        why = Text(one_line(verdict["reason"], _REASON))
+        if verdict["quote"].strip():
+            why.append(f"\n“{one_line(verdict['quote'], _REASON)}”", style="dim")
+        rows.append([_WORDS[verdict["passed"]], name, why])
+    _print(console, make_table(["", "", ""], rows, align="nnl"), 4)
+
+
+def _share(value: float | None) -> str:
+    """``88 %``; a dash where there is nothing to divide by."""
+    return "–" if value is None else f"{100 * value:.0f} %"
+
+
+def _kappa(found: Data) -> str:
+    return "–" if found["kappa"] is None else f"{found['kappa']:.2f}"

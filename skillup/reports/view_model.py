@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillup.checks.context import in_words
-from skillup.reports.text import count, listed, money, one_line, shown_id
+from skillup.reports.text import count, listed, money, one_line, shown_id, were
 from skillup.schema.grade import BASELINE, CheckResult, Grade
 
 if TYPE_CHECKING:
@@ -243,7 +243,3 @@ def not_run_words(result: RunResult) -> str:
     counts = Counter(labels.label(case, engine, variant) for case, engine, variant, _ in jobs)
     names = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]
     return listed(names[:MAX_NAMED], len(names))
-
-
-def were(count: int) -> str:
-    return "was" if count == 1 else "were"

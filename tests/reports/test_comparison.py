@@ -14,7 +14,7 @@ from skillup.history.comparison import Comparison, compare_runs
 from skillup.history.gates import check_gates, gates_by_suite
 from skillup.history.runs import CaseKey
 from skillup.reports.comparison import changed_cases, comparison_json, in_a_sentence, statements
-from skillup.reports.terminal.comparison import print_comparison
+from skillup.reports.terminal.history import print_comparison
 from tests.support.outcomes import Cases, a_key, a_run
 
 Cost = float | None

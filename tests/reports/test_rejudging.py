@@ -12,12 +12,14 @@ from rich.console import Console
 from skillup.errors import ExitCode
 from skillup.judges.rejudge.changes import compare
 from skillup.judges.rejudge.judges_compared import JudgeColumn, Label, against_labels, pairs_of
-from skillup.reports.rejudging import RejudgeCounts, judgement_json, panel_data
-from skillup.reports.terminal.rejudging import (
+from skillup.reports.rejudging import (
+    RejudgeCounts,
     counts_line,
     failure_lines,
     flip_lines,
     grade_line,
+    judgement_json,
+    panel_data,
     print_panel,
 )
 from skillup.schema.grade import CheckResult, Grade, Judging

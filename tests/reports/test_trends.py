@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from skillup.history.series import SeriesFilter, histories
-from skillup.reports.terminal.trends import print_trends
+from skillup.reports.terminal.history import print_trends
 from tests.support.outcomes import Cases, a_run
 
 

@@ -10,15 +10,17 @@ from skillup import __version__
 from skillup.analysis import analyse
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging
 from skillup.errors import UsageError
-from skillup.reports.rejudging import JUDGEMENT_VERSION, RejudgeCounts, judgement_json
-from skillup.reports.terminal.layout import make_console, print_line
-from skillup.reports.terminal.rejudging import (
+from skillup.reports.rejudging import (
+    JUDGEMENT_VERSION,
+    RejudgeCounts,
     counts_line,
     failure_lines,
     flip_lines,
     grade_line,
+    judgement_json,
     took_words,
 )
+from skillup.reports.terminal.layout import make_console, print_line
 from skillup.reports.text import shown_id
 from skillup.schema.record import utc_now
 from skillup.store import RunDirectory

@@ -21,10 +21,9 @@ from skillup.judges.rejudge.judges_compared import (
     read_labels,
 )
 from skillup.judges.rejudge.regrade import RegradeItem
-from skillup.reports.rejudging import RejudgeCounts, panel_data
+from skillup.reports.rejudging import RejudgeCounts, panel_data, print_panel
 from skillup.reports.terminal.layout import make_console
 from skillup.reports.terminal.listing import shown_path
-from skillup.reports.terminal.rejudging import print_panel
 from skillup.reports.text import plain
 from skillup.store.trials import load_grade
 

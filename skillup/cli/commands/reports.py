@@ -210,7 +210,7 @@ def compare(
     from skillup.history.index import index_url
     from skillup.load.discover import workspace_root
     from skillup.reports.comparison import comparison_json
-    from skillup.reports.terminal.comparison import print_comparison
+    from skillup.reports.terminal.history import print_comparison
     from skillup.reports.terminal.layout import make_console
     from skillup.store.places import runs_folder
 
@@ -257,8 +257,8 @@ def trends(
     from skillup.history.series import SeriesFilter, histories
     from skillup.load.discover import workspace_root
     from skillup.reports.comparison import trends_json
+    from skillup.reports.terminal.history import print_trends
     from skillup.reports.terminal.layout import make_console
-    from skillup.reports.terminal.trends import print_trends
     from skillup.reports.text import count, listed_ids, plain
     from skillup.store.places import runs_folder
 
