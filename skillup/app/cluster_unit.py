@@ -19,10 +19,9 @@ from typing import Any
 
 import anyio
 
-from skillup.app.planning import plan_of
-from skillup.app.request import RunRequest, request_from
-from skillup.app.run_session import RunSession, first_skillup_error
-from skillup.app.shutdown import until_signalled
+from skillup.app.interruption import first_skillup_error, until_signalled
+from skillup.app.planning import RunRequest, plan_of, request_from
+from skillup.app.run_session import RunSession
 from skillup.errors import SkillupError
 from skillup.load.discover import TRUST
 from skillup.plan import Plan

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.analysis import with_analysis
-from skillup.app.resume import milliseconds_of_starts
+from skillup.app.interruption import milliseconds_of_starts
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.result import build_result
 from skillup.schema.grade import RunResult

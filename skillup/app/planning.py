@@ -1,21 +1,24 @@
-"""From a request to the plan of a run, and what of it must never be shown."""
+"""From what a run is asked to do to its plan, and what of it must never be shown."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-from skillup.app.engines import profiles_for, require_scripts, root_with_engines
-from skillup.app.request import RunRequest, parse_vars
+from skillup.adapters import ADAPTERS
 from skillup.engines.registry import tokens_of
-from skillup.errors import SkillupError, UsageError
+from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
 from skillup.load.datasets import Sampling, sampled
+from skillup.load.discover import ADDRESS, ALLOW, address_problem, is_trusted, workspace_root
 from skillup.load.model import LoadedSuite
-from skillup.load.profiles import load_profile
+from skillup.load.profiles import load_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import Secrets
@@ -23,6 +26,103 @@ from skillup.schema.case import Case
 from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.suite import Suite, UserSimulator
+
+FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"
+"""Names the model of judges for cases that name none."""
+DEFAULT_ENGINE = "scripted"
+"""Embedded: it needs no network and no key."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """The options of `skillup run` that decide what is run; kept in `run.json`."""
+
+    paths: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+    model: str | None = None
+    parallel: int | None = None
+    trials: int | None = None
+    trials_from_turn: int | None = None
+    cases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    jobs: tuple[str, ...] = ()
+    """Of the trials that the rest asks for only these; none: all. pytest chooses by trial."""
+    item: str | None = None
+    sample_size: int | None = None
+    shard: str | None = None
+    """``I/N``: the I-th of N parts of what the rest asks for."""
+    seed: int = 0
+    variables: tuple[str, ...] = ()
+    baseline: bool = False
+    max_fail: int | None = None
+    max_cost_usd: float | None = None
+    max_tokens: int | None = None
+    time_limit: float | None = None
+    """In seconds."""
+    until_decided: bool = False
+    pass_rate: float | None = None
+    """What `until_decided` compares with; None: the suite's gate, else a default."""
+    rate_limit_wait: float | None = None
+    """How long, in seconds, refusals are waited out; None: the default."""
+    executor: str = "local"
+    scheduler: str | None = None
+    reports: tuple[str, ...] = ()
+    """Besides result.json, and besides those that the suites ask for."""
+    judge_model: str | None = None
+    judge_model_fallback: str | None = None
+    """From the environment, for cases that name no model of their own."""
+    no_judge_cache: bool = False
+    directory: str = ""
+    """Where the paths are relative to."""
+
+    @property
+    def base(self) -> Path:
+        """The directory that relative paths start from."""
+        return Path(self.directory or ".")
+
+
+def request_from(data: dict[str, Any]) -> RunRequest:
+    """The request that `run.json` holds. Raises RunDirectoryError if it holds none."""
+    from pydantic import TypeAdapter, ValidationError
+
+    stored = data.get("request")
+    problem = "its run.json was written by another version"
+    if isinstance(stored, dict) and set(stored) <= {field.name for field in fields(RunRequest)}:
+        try:
+            return TypeAdapter(RunRequest).validate_python(stored)
+        except ValidationError:
+            problem = "its run.json is damaged: `request`"
+    raise RunDirectoryError(problem, hint="start a new run instead")
+
+
+def parse_vars(given: Sequence[str] | None) -> dict[str, str]:
+    """``["a=1"]`` → ``{"a": "1"}``. Raises UsageError for anything else."""
+    values: dict[str, str] = {}
+    for item in given or []:
+        name, separator, value = item.partition("=")
+        if not separator or not name:
+            raise UsageError(f"--var {item}: not NAME=VALUE", hint="for example --var folder=data")
+        values[name] = value
+    return values
+
+
+def default_paths(paths: Sequence[Path] | None) -> Sequence[Path]:
+    """What was given; else the suites of this folder.
+
+    Raises UsageError if there are none.
+    """
+    for candidate in (Path("eval.yaml"), Path("evals"), Path("cases")):
+        if not paths and candidate.exists():
+            return [candidate]
+    if paths:
+        return paths
+    raise UsageError(
+        "no suite given, and no eval.yaml, evals/ or cases/ here",
+        hint="name a suite, or change to a folder that has one",
+    )
+
+
+# The plan.
 
 
 def plan_of(request: RunRequest) -> tuple[Plan, int]:
@@ -143,6 +243,122 @@ def shard_of(plan: Plan, shard: str, *, by_case: bool) -> Plan:
             taken |= {job.id for job in group}
     jobs = tuple(job for job in plan.jobs if job.id in taken)
     return replace(plan, jobs=jobs, whole=plan.jobs)
+
+
+def check_executor(request: RunRequest, *, keep: bool) -> None:
+    """Raises UsageError for what does not go together, SkillupError if the extra is missing."""
+    local, scheduler = request.executor == "local", request.scheduler
+    address = re.fullmatch(r"(tcp|tls|ucx|wss?)://\S+:\d+", scheduler or "")
+    problems = {
+        f"--executor {request.executor}: the executors are local, dask": (
+            request.executor not in ("local", "dask")
+        ),
+        f"--scheduler {scheduler} is for --executor dask only": local and scheduler is not None,
+        "--executor dask needs a cluster": not local and scheduler is None,
+        f"--scheduler {scheduler}: no address of a Dask scheduler": not local and not address,
+        "--keep-workspaces cannot be used with --executor dask: workspaces are on the workers": (
+            keep and not local
+        ),
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            raise UsageError(
+                problem, hint="for example --executor dask --scheduler tcp://host:8786"
+            )
+    if local:
+        return
+    try:
+        installed = find_spec("distributed") is not None
+    except ImportError:
+        installed = False
+    if not installed:
+        raise SkillupError(
+            "--executor dask needs the extra `cluster`, which is not installed",
+            hint="pip install 'skillup-eval[cluster]'",
+        )
+
+
+# Which engine runs which suite's cases.
+
+
+def root_with_engines(base: Path, suite: Path) -> Path:
+    """The workspace whose `engines/` counts: that of `base`, if it has any, else the suite's."""
+    here = workspace_root(base)
+    return here if profile_files(here) else workspace_root(suite)
+
+
+def profiles_for(
+    suites: Sequence[LoadedSuite], engines: Sequence[str], model: str | None, base: Path
+) -> dict[str, list[Profile]]:
+    """By suite file, the profiles that run its cases: those asked for, else the suite's own.
+
+    Raises UsageError for an engine that is not known here, and InvalidFilesError for variables of a
+    suite that would send a real agent's requests, and its key, elsewhere.
+    """
+    chosen: dict[str, list[Profile]] = {}
+    for suite in suites:
+        root = root_with_engines(base, suite.path)
+        profiles = [load_profile(name, root, os.environ) for name in engines]
+        profiles = profiles or [own_profile(suite, root)]
+        if model is not None:
+            profiles = [profile.model_copy(update={"model": model}) for profile in profiles]
+        if not is_trusted(os.environ) and any(p.engine != DEFAULT_ENGINE for p in profiles):
+            what = "{} would send the agent's key to an address that the suite names"
+            problems = [
+                suite.document.problem(("environment", "env", name), what.format(name), ALLOW)
+                for name in suite.suite.environment.env
+                if ADDRESS.search(name)
+            ]
+            if problems:
+                raise InvalidFilesError(problems)
+        names = [profile.name for profile in profiles]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise UsageError(f"--engine {twice} is given twice", hint="name each profile once")
+        chosen[str(suite.path)] = profiles
+    return chosen
+
+
+def own_profile(suite: LoadedSuite, root: Path) -> Profile:
+    """The suite's own engine. Raises InvalidFilesError if there is none of that name."""
+    own = suite.suite.engine
+    if own is None:
+        return load_profile(DEFAULT_ENGINE, root, os.environ)
+    try:
+        profile = load_profile(own.name, root, os.environ)
+    except UsageError as unknown:
+        fix = f"choose one with --engine: {', '.join(ADAPTERS)}"
+        problem = suite.document.problem(("engine", "name"), unknown.message, fix)
+        raise InvalidFilesError([problem]) from None
+    updates: dict[str, str] = {}
+    if own.model.name not in (None, "auto"):
+        updates["model"] = str(own.model.name)
+    address = own.model.base_url
+    if address:
+        loc = ("engine", "model", "base_url")
+        why = address_problem(".".join(loc), address, os.environ, profile.base_url)
+        if why is not None and profile.engine != DEFAULT_ENGINE:
+            raise InvalidFilesError([suite.document.problem(loc, why)])
+        updates["base_url"] = address
+    return profile.model_copy(update=updates)
+
+
+def require_scripts(plan: Plan) -> None:
+    """Raises InvalidFilesError naming each case that the scripted engine has no script for."""
+    missing = dict.fromkeys(
+        job.loaded.path
+        for job in plan.jobs
+        if job.profile.engine == "scripted"
+        and job.loaded.case.scripted is None
+        and job.loaded.case.input.transcript is None  # then no agent is asked
+    )
+    what = "the scripted engine has no script for this case"
+    fix = "add `scripted:`, or choose a real agent: --engine claude_code"
+    if missing:
+        raise InvalidFilesError([Problem(p, 1, 1, "scripted", what, fix) for p in missing])
+
+
+# Secrets.
 
 
 def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> Secrets:

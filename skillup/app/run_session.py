@@ -2,38 +2,53 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from skillup import __version__
-from skillup.app.executor import cluster_for
-from skillup.app.judges import answer_cache, needs_judge, router_of, simulators_of
-from skillup.app.planning import secrets_of_plan, warn_of_spared
-from skillup.app.request import RunRequest, parse_vars
-from skillup.app.resume import case_digests, milliseconds_of_starts, reopened
-from skillup.errors import SkillupError
+from skillup.app.interruption import case_digests, milliseconds_of_starts, reopened
+from skillup.app.planning import (
+    RunRequest,
+    names_of_run,
+    parse_vars,
+    root_with_engines,
+    secrets_of_plan,
+    warn_of_spared,
+)
+from skillup.checks.registry import JUDGED
+from skillup.errors import RunDirectoryError, SkillupError
 from skillup.executors import Run, RunObserver, RunOptions, Stepwise, run_locally
 from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
 from skillup.executors.stopping import StopPolicy
-from skillup.load.discover import workspace_root
+from skillup.load.discover import find_suites, workspace_root
+from skillup.load.model import all_checks
+from skillup.load.profiles import load_profile
 from skillup.plan import Plan
 from skillup.ratelimit import WAIT_SECONDS, RateLimiter
 from skillup.redaction.secrets import Secrets
+from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Stop
+from skillup.schema.profile import Profile
 from skillup.schema.record import utc_now
 from skillup.schema.suite import needs_simulator
 from skillup.store import RunDirectory, default_run_path, new_run_id
+from skillup.store.places import shared_answers_path
 from skillup.store.scratch import end_what_was_left
 from skillup.trial.setup import skills_for
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported late: most runs are judged by rules alone, and start faster so
+    from skillup.executors.cluster.client import Cluster
     from skillup.executors.stopping import EarlyStopping
+    from skillup.judges.models.cache import AnswerCache
+    from skillup.judges.models.client import Models
     from skillup.judges.router import JudgeRouter
     from skillup.schema.grade import RunResult
+    from skillup.simulator import SimulatorFactory
 
 
 class RunSession:
@@ -265,10 +280,124 @@ def _early_stopping(
     return deciding
 
 
-def first_skillup_error(group: BaseExceptionGroup[BaseException]) -> SkillupError | None:
-    """The error in `group` that a user can act on."""
-    for error in group.exceptions:
-        found = first_skillup_error(error) if isinstance(error, BaseExceptionGroup) else error
-        if isinstance(found, SkillupError):
-            return found
-    return None
+def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:
+    """The cluster that runs the plan, with the files that are sent there; None: it is run here.
+
+    Raises SkillupError if the files cannot be sent, or hold a credential of `environment`.
+    """
+    scheduler = request.scheduler
+    if scheduler is None or request.executor == "local":
+        return None
+    from skillup.executors.cluster.bundle import pack
+    from skillup.executors.cluster.client import Cluster
+
+    base = request.base.resolve()
+    paths = [(base / path).resolve() for path in request.paths]
+    files = {n: (base / n).resolve() for n in request.engines if n.endswith((".yaml", ".yml"))}
+    suites = [found.path.resolve() for found in find_suites(paths)]
+    roots = [workspace_root(base), *(workspace_root(suite) for suite in suites)]
+    roots += [root_with_engines(base, suite) for suite in suites]
+    roots = [base, *dict.fromkeys(root.resolve() for root in roots)]
+    parallel = request.parallel
+    request = replace(
+        request,
+        directory=str(base),
+        paths=tuple(map(str, paths)),
+        engines=tuple(str(files.get(name, name)) for name in request.engines),
+        # Each task is a few trials; the rest is decided here.
+        executor="local",
+        scheduler=None,
+        parallel=1,
+        until_decided=False,
+        max_fail=None,
+        max_cost_usd=None,
+        max_tokens=None,
+        time_limit=None,
+    )
+    secrets = Secrets.from_environment(environment, {job.profile.api_key_env for job in plan.jobs})
+    secrets = secrets.sparing(names_of_run(plan, base))
+    sent = json.dumps(asdict(request))
+    if secrets.mask(sent) != sent:
+        raise SkillupError(
+            "an option of the command holds a credential, which is not sent to workers",
+            hint="set the variable at the workers, and name it: ${NAME}",
+        )
+    return Cluster(
+        scheduler=scheduler,
+        request=asdict(request),
+        files=pack(plan, paths, suites, roots, list(files.values()), secrets),
+        parallel=parallel,
+    )
+
+
+# Who judges in a run, and who plays its simulated users.
+
+
+def needs_judge(case: Case) -> bool:
+    """Whether anything in `case` is judged by a model, an agent or a script."""
+    checks = [*(check for _, check, _ in all_checks(case)), *case.checks()]
+    checks += [check for turn in case.input.all_turns() for check in turn.checks()]
+    judged = any(key in JUDGED for check in checks for key, _ in check.given())
+    return judged or bool(case.all_judges())
+
+
+def answer_cache(
+    run: Path | None, base: Path, mask: Callable[[str], str], *, anew: bool
+) -> AnswerCache:
+    """The answers kept in `run` (None: in none) and those that the runs of a workspace share.
+
+    `anew` is `--no-judge-cache`.
+    """
+    from skillup.judges.models.cache import AnswerCache, AnswerFolder
+
+    own = AnswerFolder(run, mask, needed=True) if run is not None else None
+    shared = None
+    if not anew:
+        try:
+            shared = AnswerFolder(shared_answers_path(workspace_root(base)), mask, needed=False)
+        except RunDirectoryError:
+            shared = None  # a workspace that cannot be written has no cache
+    return AnswerCache(own, shared, anew=anew)
+
+
+def router_of(
+    plan: Plan,
+    base: Path,
+    environment: Mapping[str, str],
+    secrets: Secrets,
+    cache: AnswerCache,
+    rate_limiter: RateLimiter,
+) -> JudgeRouter:
+    """Who judges the cases of `plan`; other profiles are those of the workspace of `base`,
+    or, if it has none, of the workspace of the suite that names them.
+
+    `rate_limiter`: the ways to the providers of who judges or plays the user.
+    """
+    from skillup.judges.models.client import Models
+    from skillup.judges.router import JudgeRouter
+
+    jobs = {id(job.loaded.case): job for job in plan.jobs}
+    of_plan = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
+
+    def case_location(case: Case) -> tuple[Path, str] | None:
+        job = jobs.get(id(case))
+        return (job.suite.root, job.profile.name) if job is not None else None
+
+    def profile(name: str, root: Path) -> Profile:
+        known = of_plan.get((root, name))
+        return known or load_profile(name, root_with_engines(base, root), environment)
+
+    models = Models(environment, secrets.mask, cache, rate_limiter=rate_limiter)
+    return JudgeRouter(models, profile, case_location, secrets=secrets)
+
+
+def simulators_of(
+    models: Models, base: Path, environment: Mapping[str, str], secrets: Secrets
+) -> SimulatorFactory:
+    """Players for the suites of a run; profiles are those of the workspace of `base`."""
+    from skillup.simulator import SimulatorFactory
+
+    def profile(name: str, root: Path) -> Profile:
+        return load_profile(name, root_with_engines(base, root), environment)
+
+    return SimulatorFactory(models, profile, secrets)

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from skillup.app.engines import own_profile, root_with_engines
-from skillup.app.judges import simulators_of
+from skillup.app.planning import own_profile, root_with_engines
+from skillup.app.run_session import simulators_of
 from skillup.errors import InvalidFilesError, Problem
 from skillup.judges.models.client import Models
 from skillup.judges.router import first_read

@@ -17,9 +17,9 @@ from _pytest.outcomes import Failed  # what `pytest.fail` raises; it has no publ
 from anyio.from_thread import start_blocking_portal
 from rich.console import Console
 
-from skillup.app.planning import plan_of, warn_of_spared
-from skillup.app.request import FALLBACK_VARIABLE, RunRequest
-from skillup.app.run_session import RunSession, first_skillup_error
+from skillup.app.interruption import first_skillup_error
+from skillup.app.planning import FALLBACK_VARIABLE, RunRequest, plan_of, warn_of_spared
+from skillup.app.run_session import RunSession
 from skillup.errors import InvalidFilesError, RunDirectoryError, SkillupError, UsageError
 from skillup.load.discover import find_suites, workspace_root
 from skillup.plan import Job, Plan

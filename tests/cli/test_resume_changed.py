@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.app.resume import case_digests
+from skillup.app.interruption import case_digests
 from tests.support.plans import a_plan
 from tests.support.project import Outcome, Project
 

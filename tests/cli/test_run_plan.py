@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from skillup.app.judges import router_of
-from skillup.app.planning import plan_of
-from skillup.app.request import RunRequest
-from skillup.app.resume import milliseconds_of_starts, resume_command
-from skillup.app.shutdown import Shutdown
+from skillup.app.interruption import Shutdown, milliseconds_of_starts, resume_command
+from skillup.app.planning import RunRequest, plan_of
+from skillup.app.run_session import router_of
 from skillup.errors import SkillupError
 from skillup.judges.models.cache import AnswerCache
 from skillup.ratelimit import RateLimiter

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel
 
-from skillup.app.request import FALLBACK_VARIABLE
+from skillup.app.planning import FALLBACK_VARIABLE
 from skillup.errors import UsageError
 from skillup.load.discover import find_suites, suite_root
 from skillup.redaction.secrets import Secrets, masking_bytes

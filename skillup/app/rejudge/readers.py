@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skillup.app.engines import root_with_engines
-from skillup.app.planning import collect_secrets, keys_of, models_of
+from skillup.app.planning import collect_secrets, keys_of, models_of, root_with_engines
 from skillup.app.rejudge.sources import RecordSource
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.load.profiles import load_profile
@@ -64,7 +63,7 @@ def _router(
     source: RecordSource, hidden: Secrets, keys: frozenset[str], *, anew: bool
 ) -> JudgeRouter:
     # Most runs are judged by rules alone: these are loaded only where they are needed.
-    from skillup.app.judges import answer_cache
+    from skillup.app.run_session import answer_cache
     from skillup.judges.models.cache import AnswerCache, AnswerFolder
     from skillup.judges.models.client import Models
     from skillup.judges.router import JudgeRouter

@@ -19,8 +19,8 @@ from skillup.cli.options import option
 from skillup.errors import ExitCode, SkillupError, UsageError
 
 if TYPE_CHECKING:
+    from skillup.app.planning import RunRequest
     from skillup.app.rejudge.judging import RejudgeRequest
-    from skillup.app.request import RunRequest
     from skillup.schema.grade import RunResult
 
 _RESUME = "Go on with this run (a directory, an id, or `last`); finished trials are kept."
@@ -104,8 +104,8 @@ def _request_of(
     given: Mapping[str, Any], resume: str | None, out: Path | None, *, retry_errors: bool
 ) -> tuple[RunRequest, Path | None]:
     """What is to run, of the options by their names, and the earlier run that it continues."""
-    from skillup.app.request import FALLBACK_VARIABLE, RunRequest, default_paths
-    from skillup.app.resume import requested_again
+    from skillup.app.interruption import requested_again
+    from skillup.app.planning import FALLBACK_VARIABLE, RunRequest, default_paths
     from skillup.app.runs import run_path
     from skillup.reports.formats import parse_formats
 
@@ -143,11 +143,9 @@ def _run_and_show(
     as_json: bool,
 ) -> int:
     """Open, run, conclude, show; the exit code."""
-    from skillup.app.executor import check_executor
-    from skillup.app.planning import plan_of
-    from skillup.app.resume import resume_command, retry_lines
+    from skillup.app.interruption import Shutdown, resume_command, retry_lines
+    from skillup.app.planning import check_executor, plan_of
     from skillup.app.run_session import RunSession
-    from skillup.app.shutdown import Shutdown
     from skillup.reports.terminal.layout import make_console, make_text
     from skillup.reports.terminal.progress import reporter_for
 

@@ -23,7 +23,7 @@ def validate(
     as_json: bool = o.JSON,
 ) -> int:
     """Check suites, cases and the workspace's profiles without running anything."""
-    from skillup.app.request import default_paths, parse_vars
+    from skillup.app.planning import default_paths, parse_vars
     from skillup.app.validation import validate_paths
     from skillup.reports.terminal.listing import print_problems, problem_as_dict
 
@@ -49,7 +49,7 @@ def list_cases(
     as_json: bool = o.JSON,
 ) -> int:
     """List suites and their cases without running them."""
-    from skillup.app.request import default_paths
+    from skillup.app.planning import default_paths
     from skillup.load.datasets import Sampling, sampled
     from skillup.load.suites import load_paths
     from skillup.plan import Selection
