@@ -79,17 +79,10 @@ class TrialContext:
 
 
 @dataclass(frozen=True, slots=True)
-class SessionRef:
-    """Names one session of one engine home."""
-
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
 class EngineTurn:
     """The result of a turn: a response, or an error."""
 
-    session: SessionRef | None
+    session: str | None  # Its id
     response: str = ""
     items: Sequence[TranscriptItem] = ()
     usage: Usage | None = None
@@ -110,7 +103,7 @@ class EngineTurn:
 class CreatedSession:
     """A session made without asking a model: seeded with a history, or forked."""
 
-    session: SessionRef | None
+    session: str | None
     fingerprint: SessionFingerprint | None = None
     """What it holds; the first turn that resumes it is compared with this."""
     notices: tuple[str, ...] = ()
@@ -159,9 +152,7 @@ class SlashCommands(Protocol):
 class SessionResumer(Protocol):
     """An engine that can go on with a session."""
 
-    async def resume(
-        self, session: SessionRef, turn: TurnRequest, trial: TrialContext
-    ) -> EngineTurn:
+    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
         """Run the next turn of `session`; its earlier turns must still be known."""
         ...
 
@@ -187,9 +178,7 @@ class HistorySeeder(Protocol):
 class SessionForker(Protocol):
     """An engine that can copy a session under a new id; the parent's stays as it is."""
 
-    async def fork(
-        self, session: SessionRef, parent: TrialContext, child: TrialContext
-    ) -> CreatedSession:
+    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> CreatedSession:
         """A copy of `session`, which is `parent`'s, under the id `child.session_id`.
 
         Paths of the parent's workspace in it become the child's.

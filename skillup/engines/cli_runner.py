@@ -21,7 +21,6 @@ import anyio.to_thread
 from skillup.engines.base import (
     Availability,
     EngineTurn,
-    SessionRef,
     TrialContext,
     TurnRequest,
 )
@@ -165,10 +164,8 @@ class CliEngine(ABC):
     async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
         return await run_turn(self, turn, trial, None)
 
-    async def resume(
-        self, session: SessionRef, turn: TurnRequest, trial: TrialContext
-    ) -> EngineTurn:
-        return await run_turn(self, turn, trial, session.id)
+    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
+        return await run_turn(self, turn, trial, session)
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
         own = self.key_variables(profile, environment)
@@ -246,7 +243,7 @@ async def run_turn(
     if resumed and turn.previous is not None:
         error = await anyio.to_thread.run_sync(_changed, engine, home, resumed, turn.previous)
         if error is not None:
-            return EngineTurn(SessionRef(resumed), session_verified=False, error=error)
+            return EngineTurn(resumed, session_verified=False, error=error)
     known = () if resumed else await anyio.to_thread.run_sync(engine.session_files, home)
     parser = engine.parser(trial)
     by_file = login.variable is None and engine.uses_login_file(trial.profile)
@@ -316,7 +313,7 @@ def _checked(
         )
     result = replace(
         result,
-        session=SessionRef(answered) if answered and answered in (None, session_id) else None,
+        session=answered if answered and answered in (None, session_id) else None,
         fingerprint=now,
         session_verified=verified,
         error=error,

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import anyio.to_thread
 
-from skillup.engines.base import CreatedSession, SessionRef, TrialContext
+from skillup.engines.base import CreatedSession, TrialContext
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.environment import write_private
 from skillup.engines.session_files import Rewriting
@@ -118,19 +118,17 @@ class WritingCliEngine(CliEngine):
             _write_whole(file, lines)
             taken = self.fingerprint(file, trial.session_id)
             seeded = taken and taken.model_copy(update={"seeded": True})
-            return CreatedSession(SessionRef(trial.session_id), seeded, tuple(notices))
+            return CreatedSession(trial.session_id, seeded, tuple(notices))
 
         return await anyio.to_thread.run_sync(self._written, write, trial, "the history")
 
-    async def fork(
-        self, session: SessionRef, parent: TrialContext, child: TrialContext
-    ) -> CreatedSession:
+    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> CreatedSession:
         def write() -> CreatedSession:
             source_home, home = self.engine_home(parent), self.engine_home(child)
-            source = self.session_file(source_home, session.id)
+            source = self.session_file(source_home, session)
             if source is None:
                 raise UnwritableError("session_lost", f"it has no file in {source_home}")
-            file = self.fork_file(source, session.id, child)
+            file = self.fork_file(source, session, child)
             paths = {
                 source.parent: file.parent,
                 source_home: home,
@@ -144,7 +142,7 @@ class WritingCliEngine(CliEngine):
                 for form in (quote, escape, str)
                 for old, new in paths.items()
             }
-            rewriting = Rewriting(forms, {session.id: child.session_id})
+            rewriting = Rewriting(forms, {session: child.session_id})
 
             def moved(line: bytes) -> bytes:
                 is_signed = self.signed is not None and self.signed.search(line)
@@ -153,7 +151,7 @@ class WritingCliEngine(CliEngine):
             files = {source: file}
             folders = {source.with_suffix(""): file.with_suffix("")}
             for name in self.session_folders:
-                folders[source_home / name / session.id] = home / name / child.session_id
+                folders[source_home / name / session] = home / name / child.session_id
             for folder, copy in folders.items():
                 inner = (path for path in folder.rglob("*") if path.is_file())
                 files |= {path: copy / path.relative_to(folder) for path in inner}
@@ -161,9 +159,9 @@ class WritingCliEngine(CliEngine):
                 with path.open("rb") as lines:
                     _write_whole(copy, map(moved, lines))
             taken = self.fingerprint(file, child.session_id)
-            return CreatedSession(SessionRef(child.session_id), taken)
+            return CreatedSession(child.session_id, taken)
 
-        name = f"the {self.spec.session_word} {session.id}"
+        name = f"the {self.spec.session_word} {session}"
         return await anyio.to_thread.run_sync(self._written, write, child, name)
 
     def _written(

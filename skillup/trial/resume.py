@@ -11,7 +11,6 @@ import json
 
 import anyio.to_thread
 
-from skillup.engines.base import SessionRef
 from skillup.schema.record import Checkpoint, TurnError
 from skillup.trial.artifacts import remove_streams_from
 from skillup.trial.history import past_of, with_unanswered
@@ -72,7 +71,7 @@ async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | 
         context,
         request.blobs,
         snapshot,
-        SessionRef(checkpoint.session.session_id),
+        checkpoint.session.session_id,
         checkpoint.session,
         checkpoint.messages,
     )

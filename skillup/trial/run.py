@@ -95,7 +95,7 @@ async def close_trial(conversation: LiveConversation, clock: float, earlier_ms: 
         earlier_ms=earlier_ms - round(conversation.waited * 1000),
         turns=conversation.turns,
         notes=[*record.notes, *missed],
-        session_id=live.session.id if live.session else None,
+        session_id=live.session,
         variables=dict(conversation.variables),
         simulated_end=conversation.simulated_end,
         judging=conversation.judging(),

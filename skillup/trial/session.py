@@ -21,7 +21,6 @@ import anyio.to_thread
 from skillup.engines.base import (
     Engine,
     EngineTurn,
-    SessionRef,
     SessionResumer,
     SlashCommands,
     TrialContext,
@@ -65,7 +64,7 @@ class LiveSession:
     context: TrialContext
     blobs: BlobStore
     snapshot: Snapshot
-    session: SessionRef | None = None
+    session: str | None = None
     fingerprint: SessionFingerprint | None = None
     messages: int = 0
     _backup: SessionBackup | None = None
@@ -103,7 +102,7 @@ class LiveSession:
             content=request.prompt,
             response=outcome.response,
             transcript=list(outcome.items),
-            session_id=outcome.session.id if outcome.session else None,
+            session_id=outcome.session,
             session_verified=outcome.session_verified,
             session=outcome.fingerprint,
             usage=outcome.usage,

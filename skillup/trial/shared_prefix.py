@@ -196,7 +196,7 @@ async def _forked_session(live: LiveSession, child: TrialContext) -> CreatedSess
     if session is None:
         what = "the turns before the fork left no session to go on with"
         return CreatedSession(None, error=TurnError(kind="session_lost", message=what))
-    what = f"session {session.id} could not be forked"
+    what = f"session {session} could not be forked"
     placed = await call_engine(lambda: engine.fork(session, parent, child), what, parent.home)
     return CreatedSession(None, error=placed) if isinstance(placed, TurnError) else placed
 

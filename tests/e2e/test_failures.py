@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.engines.base import SessionRef, TurnRequest
+from skillup.engines.base import TurnRequest
 from tests.e2e.conftest import Begin, Serve
 from tests.support.engine_turns import Conversation, error_kind
 from tests.support.lab_engines import file_of, with_variables
@@ -212,10 +212,10 @@ def test_a_session_that_changes_during_the_turn_is_not_believed(
 def test_a_session_that_never_was_is_lost(begin: Begin, model_server: Serve, engine: str) -> None:
     conversation, turn = begin(model_server().url), TurnRequest(2, "hello")
 
-    assert error_kind(conversation.resume(SessionRef(NO_SESSION), turn)) == "session_lost"
+    assert error_kind(conversation.resume(NO_SESSION, turn)) == "session_lost"
     if engine == "codex":
         # It begins a new thread where the id is no UUID.
-        assert error_kind(conversation.resume(SessionRef("no-thread"), turn)) == "session_mismatch"
+        assert error_kind(conversation.resume("no-thread", turn)) == "session_mismatch"
 
 
 @only_claude

@@ -44,7 +44,7 @@ def test_the_model_sees_the_history_on_every_turn_and_was_not_asked_before(
     assert placed.error is None
     assert placed.notices == ()
     assert placed.session is not None
-    assert placed.session.id == conversation.trial.session_id
+    assert placed.session == conversation.trial.session_id
     assert [error_kind(first), error_kind(second)] == [None, None]
     assert [first.session_verified, second.session_verified] == [True, True]
     assert first.session == second.session == placed.session
@@ -297,5 +297,5 @@ def _session_bytes(base: Path, conversation: Conversation) -> bytes:
     """The session's file, whichever home it is in."""
     session = conversation.outcomes[-1].session
     assert session is not None
-    [path] = base.rglob(f"*{session.id}.jsonl")
+    [path] = base.rglob(f"*{session}.jsonl")
     return path.read_bytes()

@@ -67,7 +67,7 @@ def test_a_session_is_listed_and_read_whole(conversation: Conversation, engine: 
     assert len(results) == len(calls)
     session = conversation.outcomes[-1].session
     assert session is not None
-    assert (summary.session_id, summary.turns, summary.unknown_lines) == (session.id, 2, 0)
+    assert (summary.session_id, summary.turns, summary.unknown_lines) == (session, 2, 0)
     assert Path(summary.cwd or "").resolve() == workspace
     assert not summary.truncated
 
@@ -80,15 +80,15 @@ def test_a_session_becomes_a_case_that_it_passes(
     assert session is not None
     project = Project(tmp_path)
 
-    made = project.run("session", "to-case", session.id, "--out", "cases/made.yaml", env=homes)
+    made = project.run("session", "to-case", session, "--out", "cases/made.yaml", env=homes)
     assert made.exit_code == 0, made.stderr
     text = (project.root / "cases/made.yaml").read_text("utf-8")
     for part in ("do it", "and now?", "kind: shell", "notes.md"):
         assert part in text
-    judged = project.run("judge", session.id, "--cases", "cases", "--json", env=homes)
+    judged = project.run("judge", session, "--cases", "cases", "--json", env=homes)
     [case] = judged.data["cases"]
     assert (case["grade"]["status"], case["grade"]["score"]) == ("PASS", 1.0), judged.stderr
     assert case["grade"]["usage"]["output_tokens"] > 0
     changed = text.replace("contains: notes.md", "contains: others.md")
     (project.root / "cases/made.yaml").write_text(changed, "utf-8")
-    assert project.run("judge", session.id, "--cases", "cases", env=homes).exit_code == 1
+    assert project.run("judge", session, "--cases", "cases", env=homes).exit_code == 1

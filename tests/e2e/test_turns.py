@@ -67,7 +67,7 @@ def test_a_conversation_of_three_turns_is_one_session_and_each_turn_has_its_own_
     assert [outcome.response for outcome in outcomes] == ["ONE", "TWO", "THREE"]
     assert [outcome.session_verified for outcome in outcomes] == [None, True, True]
     assert [o.fingerprint.messages for o in outcomes if o.fingerprint] == [1, 2, 3]
-    (session,) = {outcome.session.id for outcome in outcomes if outcome.session}
+    (session,) = {outcome.session for outcome in outcomes if outcome.session}
     assert {request.session_id for request in server.requests} == {session}
     assert server.requests[-1].user_texts == words
     assert server.requests[-1].assistant_texts == ["ONE", "TWO"]

@@ -12,7 +12,6 @@ import anyio
 import pytest
 
 from skillup.checks.tools import PORTABLE_ARGUMENTS, argument
-from skillup.engines.base import SessionRef
 from skillup.engines.claude_code.engine import (
     CLOSING,
     OPENING,
@@ -266,7 +265,7 @@ def test_a_fork_is_the_same_conversation_at_another_place(tmp_path: Path, shared
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
 
-    forked = anyio.run(engine.fork, SessionRef(SESSION), parent, child)
+    forked = anyio.run(engine.fork, SESSION, parent, child)
 
     assert forked.error is None
     copy = project_folder(engine.engine_home(child), child.workspace) / f"{CHILD}.jsonl"

@@ -12,7 +12,7 @@ from uuid import uuid4
 import anyio
 import pytest
 
-from skillup.engines.base import SessionRef, TrialContext
+from skillup.engines.base import TrialContext
 from skillup.engines.codex.engine import (
     Codex,
     broken_sandbox,
@@ -300,7 +300,7 @@ def home_of(trial: TrialContext) -> Path:
 def test_a_history_is_one_private_file_or_is_refused(trial: TrialContext) -> None:
     unknown = anyio.run(CODEX.seed, HISTORY, replace(trial, version=None))
     made = anyio.run(CODEX.seed, HISTORY, trial)
-    assert made.session == SessionRef(trial.session_id)
+    assert made.session == trial.session_id
     path = CODEX.session_file(home_of(trial), trial.session_id)
     assert path
     assert made.fingerprint
@@ -324,15 +324,15 @@ def test_a_fork_has_the_parents_rows_under_its_own_id_and_the_parent_stays(
     child = replace(trial, session_id=str(uuid4()), workspace=workspace.resolve(), home=home)
     cwd, there = trial.workspace, child.workspace
     history = [*HISTORY, user(f"<cwd>{cwd}</cwd> {cwd}-2 {cwd.as_uri()}/a"), assistant("TWO")]
-    gone = anyio.run(CODEX.fork, SessionRef("gone"), trial, child)
+    gone = anyio.run(CODEX.fork, "gone", trial, child)
     anyio.run(CODEX.seed, history, trial)
     before = tree_of(home_of(trial))
 
-    forked = anyio.run(CODEX.fork, SessionRef(trial.session_id), trial, child)
+    forked = anyio.run(CODEX.fork, trial.session_id, trial, child)
 
     assert gone.error
     assert gone.error.kind == "session_lost"
-    assert (forked.error, forked.session) == (None, SessionRef(child.session_id))
+    assert (forked.error, forked.session) == (None, child.session_id)
     source = CODEX.session_file(home_of(trial), trial.session_id)
     copy = CODEX.session_file(home_of(child), child.session_id)
     assert source
@@ -345,7 +345,7 @@ def test_a_fork_has_the_parents_rows_under_its_own_id_and_the_parent_stays(
     data = source.read_bytes()
     source.write_bytes(data.replace(b'"source"', b'"forked_from_id":"x","source"', 1))
     copy.unlink()
-    by_codex = anyio.run(CODEX.fork, SessionRef(trial.session_id), trial, child)
+    by_codex = anyio.run(CODEX.fork, trial.session_id, trial, child)
     assert by_codex.error
     assert by_codex.error.kind == "unsupported"
     assert "in another file" in by_codex.error.message

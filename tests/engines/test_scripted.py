@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from skillup.engines.base import EngineTurn, SessionRef, TurnRequest
+from skillup.engines.base import EngineTurn, TurnRequest
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.engines.scripted_agent import VERSION
 from skillup.redaction.secrets import Secrets
@@ -48,7 +48,7 @@ async def test_a_conversation_of_three_turns_is_one_session(tmp_path: Path) -> N
     outcomes = [await trial.turn(prompt) for prompt in ("order 66", "and?", "so?")]
     first, second, third = outcomes
     assert list(map(response, outcomes)) == ["Noted 66.", "order 66 -> Noted 66.", "and?, turn 3"]
-    assert {turn.session for turn in outcomes} == {SessionRef(trial.context.session_id)}
+    assert {turn.session for turn in outcomes} == {trial.context.session_id}
     assert [turn.session_verified for turn in outcomes] == [None, True, True]
     assert [turn.fingerprint.messages for turn in outcomes if turn.fingerprint] == [1, 2, 3]
     assert third.fingerprint
@@ -277,7 +277,7 @@ async def test_a_seeded_history_is_known_and_counts_no_turns(
     assert engine.seeding_problem(VERSION) is None
     assert all("can be written for" in (engine.seeding_problem(v) or "") for v in (None, "0.9"))
     created = await engine.seed([HistoryItem.model_validate(one) for one in history], trial.context)
-    assert (created.error, created.session) == (None, SessionRef(trial.context.session_id))
+    assert (created.error, created.session) == (None, trial.context.session_id)
     assert created.session
     turn = TurnRequest(number=1, prompt="Berlin", previous=created.fingerprint)
     outcome = await engine.resume(created.session, turn, trial.context)
@@ -295,7 +295,7 @@ async def test_a_fork_goes_on_from_all_and_leaves_its_parent_alone(tmp_path: Pat
         {"turn": 2, "say": "{{turns.1.answer}}; {{user}}"},
     ]
     parent, child = (ScriptedTrial(tmp_path / name, replies) for name in ("parent", "child"))
-    session = SessionRef(parent.context.session_id)
+    session = parent.context.session_id
     for content in (None, b"", b"{", b'{"type": "session", "agent_version": "9"}\n'):
         if content is not None:
             parent.session_path.parent.mkdir(parents=True, exist_ok=True)
@@ -306,7 +306,7 @@ async def test_a_fork_goes_on_from_all_and_leaves_its_parent_alone(tmp_path: Pat
     first = await parent.turn("where?")
     before = parent.session_path.read_bytes()
     created = await parent.engine.fork(session, parent.context, child.context)
-    assert created.session == SessionRef(child.context.session_id)
+    assert created.session == child.context.session_id
     turn = TurnRequest(number=2, prompt="go on", previous=created.fingerprint)
     outcome = await child.engine.resume(created.session, turn, child.context)
     assert first.response == f"in {parent.workspace}"

@@ -14,7 +14,6 @@ import anyio
 from skillup.engines.base import (
     Engine,
     EngineTurn,
-    SessionRef,
     SessionResumer,
     TrialContext,
     TurnRequest,
@@ -63,7 +62,7 @@ class Conversation:
         """A first turn."""
         return anyio.run(self.engine.start, turn, self.trial)
 
-    def resume(self, session: SessionRef, turn: TurnRequest) -> EngineTurn:
+    def resume(self, session: str, turn: TurnRequest) -> EngineTurn:
         """A later turn, of any session."""
         assert isinstance(self.engine, SessionResumer)
         return anyio.run(self.engine.resume, session, turn, self.trial)

@@ -54,6 +54,6 @@ def file_of(conversation: Conversation) -> Path:
     assert session is not None
     engine = conversation.engine
     assert isinstance(engine, CliEngine)
-    path = engine.session_file(state_of(conversation), session.id)
+    path = engine.session_file(state_of(conversation), session)
     assert path is not None
     return path

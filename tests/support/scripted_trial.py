@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from skillup.engines.base import EngineTurn, SessionRef, TurnRequest
+from skillup.engines.base import EngineTurn, TurnRequest
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.process.tree import TRIAL_VARIABLE
 from skillup.schema.profile import Profile
@@ -49,7 +49,7 @@ class ScriptedTrial:
         )
         self.workspace = self.context.workspace
         self._number = 0
-        self._session: SessionRef | None = None
+        self._session: str | None = None
         self._previous: SessionFingerprint | None = None
 
     @property

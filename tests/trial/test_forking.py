@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.engines.base import CreatedSession, SessionRef, TrialContext
+from skillup.engines.base import CreatedSession, TrialContext
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.schema.record import TurnError
 from skillup.trial import run_trial
@@ -42,11 +42,9 @@ def anyio_backend() -> str:
 class Defect(ScriptedEngine):
     """An engine whose forks fail."""
 
-    async def fork(
-        self, session: SessionRef, parent: TrialContext, child: TrialContext
-    ) -> CreatedSession:
+    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> CreatedSession:
         """A defect."""
-        raise LookupError(session.id)
+        raise LookupError(session)
 
 
 async def forked(tmp_path: Path, engine: ScriptedEngine) -> tuple[OpenTrial | TurnError, Path]:
@@ -79,10 +77,10 @@ async def test_a_fork_has_a_session_an_id_and_a_home_of_its_own(tmp_path: Path) 
     assert isinstance(fork, OpenTrial)
     first = fork.done[0]
     assert fork.session.session is not None
-    assert fork.session.session.id != first.session_id
+    assert fork.session.session != first.session_id
     assert fork.session.context.home.is_relative_to(tmp_path / "child")
     record = (await run_trial(fork.request, fork)).record
-    assert record.session_id == fork.session.session.id
+    assert record.session_id == fork.session.session
     assert [turn.session_verified for turn in record.turns] == [None, True]
     raw = sorted(path.name for path in (tmp_path / "child/raw").iterdir())
     assert raw[::2] == ["turn-01.stderr.txt", "turn-02.stderr.txt"]

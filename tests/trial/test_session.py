@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from skillup.engines.base import EngineTurn, SessionRef, TrialContext, TurnRequest
+from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.ratelimit import Throttle
 from skillup.schema.profile import Profile
@@ -107,9 +107,7 @@ class Patient(Throttle):
 class Paid(ScriptedEngine):
     """Every message costs the same."""
 
-    async def resume(
-        self, session: SessionRef, turn: TurnRequest, trial: TrialContext
-    ) -> EngineTurn:
+    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
         return replace(await super().resume(session, turn, trial), cost_usd=0.25)
 
 
