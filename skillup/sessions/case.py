@@ -113,7 +113,7 @@ def case_of_session(
     Its id is made of the first words if none is given. Raises UsageError if the session has no
     message that was answered.
     """
-    turns = session.found.turns
+    turns = session.turns
     if not turns:
         raise UsageError(
             f"{session.path}: none of its messages was answered",

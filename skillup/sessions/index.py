@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
 
 from skillup.engines.registry import session_formats
 from skillup.engines.session_files import (
@@ -47,13 +46,11 @@ class SessionTranscript:
     """
 
     def __init__(self, path: Path, format_: SessionFormat, *, limit: int | None = None) -> None:
-        self.path = path
-        self.format = format_
         self.tokens: list[tuple[int, str, dict[str, int]]] = []
         """The number of a line with counts, what they are of, and they."""
         self.unread: list[int] = []
         """The numbers of lines that are cut, no JSON, or too deep: a call may be in them."""
-        self._limit = limit
+        self._path, self._format, self._limit = path, format_, limit
         self._log = EntryLog()
 
     @property
@@ -62,15 +59,15 @@ class SessionTranscript:
         return self._log.summary
 
     def __iter__(self) -> Iterator[SessionEntry]:
-        reader, find_left = self.format.reader(self._log), self.format.left_lines
-        left = find_left(lines_of(self.path)) if find_left and self._limit is None else ()
-        for line in lines_of(self.path, self._limit):
+        reader, find_left = self._format.reader(self._log), self._format.left_lines
+        left = find_left(lines_of(self._path)) if find_left and self._limit is None else ()
+        for line in lines_of(self._path, self._limit):
             if line.number in left:
                 continue
             self._log.begin_line(line.number)
             if isinstance(line.row, dict):
                 reader.feed(line.row)
-                if found := self.format.tokens(line.row):
+                if found := self._format.tokens(line.row):
                     self.tokens.append((line.number, *found))
             elif line.ended:
                 self.unread.append(line.number)
@@ -82,25 +79,19 @@ class SessionTranscript:
             yield from self._log.entries
 
 
-class SessionHead(NamedTuple):
-    """What the first bytes of a session file tell: enough to tell sessions apart."""
+def read_head(path: Path, size: int) -> SessionSummary | None:
+    """What the first bytes of a file of `size` bytes tell: enough to tell sessions apart.
 
-    summary: SessionSummary
-    whole: bool
-    """The file is no longer than its head; else turns are counted in the head alone, branches too.
+    Turns of a longer file are counted in its head alone, branches too. None if it is no session, or
+    does not say so. Raises OSError.
     """
-
-
-def read_head(path: Path, size: int) -> SessionHead | None:
-    """Of a file of `size` bytes; None if it is no session, or does not say so. Raises OSError."""
-    whole = size <= HEAD_BYTES
     format_ = detect_format(path, HEAD_BYTES)
     if format_ is None:
         return None
-    transcript = SessionTranscript(path, format_, limit=None if whole else HEAD_BYTES)
+    transcript = SessionTranscript(path, format_, limit=HEAD_BYTES if size > HEAD_BYTES else None)
     for _ in transcript:
         pass
-    return SessionHead(transcript.summary, whole)
+    return transcript.summary
 
 
 _MOST_SHOWN = 10
@@ -141,12 +132,12 @@ def session_files(homes: Mapping[str, Path]) -> list[SessionFile]:
 
 def newest_heads(
     files: Sequence[SessionFile], project: Path | None, limit: int
-) -> list[tuple[SessionFile, SessionHead]]:
+) -> list[tuple[SessionFile, SessionSummary]]:
     """The first `limit` heads; with `project`, only of sessions held in it or below it.
 
     Files that are gone, cannot be read or are no sessions are left out; no further one is opened.
     """
-    found: list[tuple[SessionFile, SessionHead]] = []
+    found: list[tuple[SessionFile, SessionSummary]] = []
     folders = () if project is None else (project.absolute(), project.resolve())
     names = [json.dumps(str(folder), ensure_ascii=False)[1:-1] for folder in folders]
     for file in files:
@@ -161,14 +152,14 @@ def newest_heads(
             head = read_head(file.path, file.size)
             if head is None:
                 continue
-            cwd = Path(head.summary.cwd or "")
+            cwd = Path(head.cwd or "")
             if project is None or any(cwd.is_relative_to(folder) for folder in folders):
                 found.append((file, head))
     return found
 
 
-def find_session(reference: str, files: Sequence[SessionFile]) -> Path:
-    """The file that a path, an id or the beginning of an id means.
+def find_session(reference: str, environment: Mapping[str, str]) -> Path:
+    """The file that a path, an id or the beginning of an id means, for a user with `environment`.
 
     Raises UsageError if there is none, or more than one.
     """
@@ -178,8 +169,9 @@ def find_session(reference: str, files: Sequence[SessionFile]) -> Path:
             return path
     if not reference or os.sep in reference or reference.endswith(".jsonl"):
         raise UsageError(f"{reference!r} is no file", hint=_HINT)
-    exact = [file for file in files if file.session_id == reference]
-    found = exact or [file for file in files if file.session_id.startswith(reference)]
+    files = session_files(session_homes(environment))
+    found = [file for file in files if file.session_id.startswith(reference)]
+    found = [file for file in found if file.session_id == reference] or found
     if not found:
         raise UsageError(f"no session begins with {reference!r}", hint=_HINT)
     if len(found) > 1:

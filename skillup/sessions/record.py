@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from skillup.engines.session_files import SessionEntry, SessionFormat, SessionSummary
+from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.errors import UsageError
 from skillup.judges.grade import written_turns
 from skillup.schema.case import Case
 from skillup.schema.record import EngineInfo, Record, TranscriptItem, TurnError, TurnRecord, Usage
-from skillup.sessions.index import SessionTranscript
+from skillup.sessions.index import SessionTranscript, session_format
 from skillup.trial.session import not_sent
 
 _COMMAND = re.compile(r"<command-name>\s*/?([^<]*?)\s*</command-name>")
@@ -37,6 +37,7 @@ class SessionTurn:
     ended: str | None = None
     interrupted: bool = False
     unread_lines: int = 0
+    usage: Usage | None = None
 
     @property
     def content(self) -> str:
@@ -44,31 +45,70 @@ class SessionTurn:
         return "\n\n".join(self.messages)
 
 
-@dataclass(slots=True)
-class SessionTurns:
-    """The turns of a session."""
+@dataclass(frozen=True, slots=True)
+class RecordedSession:
+    """A session that was read whole."""
 
-    turns: list[SessionTurn] = field(default_factory=list)  # Those that were answered, in order
-    unanswered: list[SessionTurn] = field(default_factory=list)
+    path: Path
+    engine: str  # The adapter whose CLI wrote it
+    summary: SessionSummary
+    turns: list[SessionTurn]  # Those that were answered, in order
+    unanswered: list[SessionTurn]
     """Commands that the CLI ran by itself, and messages at the end."""
 
 
-def turns_of(entries: Iterable[SessionEntry]) -> SessionTurns:
-    """The turns of the conversation. A message without any text is none: nobody could send it."""
-    found = SessionTurns()
+def read_session(path: Path) -> RecordedSession:
+    """The session in the file. Raises UsageError if it is none, or cannot be read."""
+    format_ = session_format(path)
+    transcript = SessionTranscript(path, format_)
+    try:
+        turns, unanswered = _turns_of(transcript)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+    lines = [turn.first_line for turn in turns]
+    for number in transcript.unread:
+        if after := bisect_right(lines, number):
+            turns[after - 1].unread_lines += 1
+    counted: list[dict[str, dict[str, int]]] = [{} for _ in turns]
+    for number, key, counts in transcript.tokens:
+        if after := bisect_right(lines, number):
+            counted[after - 1][key or str(number)] = counts
+    before: dict[str, int] = {}
+    for turn, by_key in zip(turns, counted, strict=True):
+        parts = list(by_key.values())
+        if format_.running_total and parts:
+            total = parts[0]
+            own = {name: count - before.get(name, 0) for name, count in total.items()}
+            # After a compaction, or in a thread of another process, it may begin again.
+            parts = [total if any(count < 0 for count in own.values()) else own]
+            before = total
+        names = {name for part in parts for name in part}
+        sums = {name: sum(part.get(name, 0) for part in parts) for name in names}
+        turn.usage = Usage(**sums) if parts else None
+    return RecordedSession(path, format_.engine, transcript.summary, turns, unanswered)
+
+
+def _turns_of(entries: Iterable[SessionEntry]) -> tuple[list[SessionTurn], list[SessionTurn]]:
+    """Those that were answered, and the others. A message without any text is none."""
+    turns: list[SessionTurn] = []
+    unanswered: list[SessionTurn] = []
     turn: SessionTurn | None = None
     for entry in entries:
         item, text = entry.item, entry.item.text or ""
         if entry.role == "user" and item.agent is None:
             if not text.strip():
                 continue
-            is_command = text.lstrip().startswith(_SHELL) or _COMMAND.search(text) is not None
+            command = _COMMAND.search(text)
+            is_command = text.lstrip().startswith(_SHELL) or command is not None
             if turn is None or turn.answered or turn.command or is_command:
                 turn = SessionTurn(entry.line, command=is_command)
-                found.unanswered.append(turn)
+                unanswered.append(turn)
+            if command is not None:
+                arguments = _ARGUMENTS.search(text)
+                text = f"/{command[1]} {arguments[1].strip() if arguments else ''}".rstrip()
             # Sent again after an error: the same message, once.
-            if (typed := _as_typed(text)) not in turn.messages[-1:]:
-                turn.messages.append(typed)
+            if text not in turn.messages[-1:]:
+                turn.messages.append(text)
         elif turn is None:
             continue
         elif entry.role == "user":
@@ -79,82 +119,13 @@ def turns_of(entries: Iterable[SessionEntry]) -> SessionTurns:
             answers = item.agent is None and entry.role == "assistant"
             if not turn.answered and (answers or entry.role == "tool_call"):
                 turn.answered = True
-                found.turns.append(turn)
-                found.unanswered.remove(turn)
+                turns.append(turn)
+                unanswered.remove(turn)
             turn.response = text if answers else turn.response
             turn.interrupted |= entry.role == "notice" and text.startswith(_INTERRUPTED)
         turn.started = turn.started or entry.timestamp
         turn.ended = entry.timestamp or turn.ended
-    return found
-
-
-def _as_typed(text: str) -> str:
-    """``/name arguments`` of what Claude Code writes for a command; else the text itself."""
-    name = _COMMAND.search(text)
-    if name is None:
-        return text
-    arguments = _ARGUMENTS.search(text)
-    given = arguments[1].strip() if arguments is not None else ""
-    return f"/{name[1]} {given}".rstrip()
-
-
-def usage_of_turns(
-    tokens: Iterable[tuple[int, str, dict[str, int]]],
-    first_lines: Sequence[int],
-    *,
-    running_total: bool,
-) -> list[Usage | None]:
-    """For each turn, by its first line; None where the session has no counts."""
-    turns: list[dict[str, dict[str, int]]] = [{} for _ in first_lines]
-    for line, key, counts in tokens:
-        turn = bisect_right(first_lines, line) - 1
-        if turn >= 0:
-            turns[turn][key or str(line)] = counts
-    usages: list[Usage | None] = []
-    before: dict[str, int] = {}
-    for of_turn in turns:
-        parts = list(of_turn.values())
-        if running_total and parts:
-            total = parts[0]
-            own = {name: count - before.get(name, 0) for name, count in total.items()}
-            # After a compaction, or in a thread of another process, it may begin again.
-            parts = [total if any(count < 0 for count in own.values()) else own]
-            before = total
-        names = {name for part in parts for name in part}
-        sums = {name: sum(part.get(name, 0) for part in parts) for name in names}
-        usages.append(Usage(**sums) if parts else None)
-    return usages
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedSession:
-    """A session that was read whole."""
-
-    path: Path
-    format: SessionFormat
-    summary: SessionSummary
-    found: SessionTurns
-    usages: list[Usage | None]  # Of each of its turns
-
-    @property
-    def engine(self) -> str:
-        """The adapter whose CLI wrote it."""
-        return self.format.engine
-
-
-def read_session(path: Path, format_: SessionFormat) -> RecordedSession:
-    """The session in the file. Raises UsageError if the file cannot be read."""
-    transcript = SessionTranscript(path, format_)
-    try:
-        found = turns_of(transcript)
-    except OSError as error:
-        raise UsageError(f"{path}: {error.strerror or error}") from None
-    lines = [turn.first_line for turn in found.turns]
-    for number in transcript.unread:
-        if turn := bisect_right(lines, number):
-            found.turns[turn - 1].unread_lines += 1
-    usages = usage_of_turns(transcript.tokens, lines, running_total=format_.running_total)
-    return RecordedSession(path, format_, transcript.summary, found, usages)
+    return turns, unanswered
 
 
 def record_of_session(session: RecordedSession, case: Case, suite: str) -> Record:
@@ -165,18 +136,16 @@ def record_of_session(session: RecordedSession, case: Case, suite: str) -> Recor
     session has beyond the turns that the case writes down is left out; turns that it lacks are
     skipped.
     """
-    summary, found = session.summary, session.found
-    pairs = list(zip(found.turns, session.usages, strict=True))[: written_turns(case)]
-    turns = [
-        _turn(number, turn, usage, summary) for number, (turn, usage) in enumerate(pairs, start=1)
-    ]
+    summary = session.summary
+    written = session.turns[: written_turns(case)]
+    turns = [_turn(number, turn, summary) for number, turn in enumerate(written, start=1)]
     case_turns = case.input.all_turns()
-    last = found.turns[-1].first_line if found.turns else 0
-    waiting = [t for t in found.unanswered if t.first_line > last and not t.command]
+    last = session.turns[-1].first_line if session.turns else 0
+    waiting = [t for t in session.unanswered if t.first_line > last and not t.command]
     for turn in waiting[: max(0, len(case_turns) - len(turns))]:
         text = next((item.text for item in reversed(turn.items) if item.text), None) or ""
         what = "the session has no answer to this message"
-        unanswered = _turn(len(turns) + 1, turn, None, summary)
+        unanswered = _turn(len(turns) + 1, turn, summary)
         error = TurnError(kind="protocol", message=what, evidence=text[:500])
         turns.append(unanswered.model_copy(update={"status": "error", "error": error}))
     no_turn: TurnError | None = None
@@ -212,15 +181,15 @@ def record_of_session(session: RecordedSession, case: Case, suite: str) -> Recor
 
 def _notes(session: RecordedSession, case: Case) -> list[str]:
     """What of the session is no turn, and where it and the case do not go together."""
-    found, notes = session.found, []
+    notes = []
     if case.input.history:
         notes.append("the case's history is not looked for: its turn 1 is the session's first")
-    there, written = len(found.turns), written_turns(case)
+    there, written = len(session.turns), written_turns(case)
     if written is not None and there != written:
         what = "turns beyond are not judged" if there > written else "checks of the others fail"
         has, wants = (f"{n} turn{'' if n == 1 else 's'}" for n in (there, written))
         notes.append(f"the session has {has}, the case {wants}: {what}")
-    if count := len(found.unanswered):
+    if count := len(session.unanswered):
         s = "s" if count > 1 else ""
         what = f"{count} message{s} or command{s} without an answer of the agent: no turn"
         notes.append(what)
@@ -231,9 +200,7 @@ def _notes(session: RecordedSession, case: Case) -> list[str]:
     return notes
 
 
-def _turn(
-    number: int, turn: SessionTurn, usage: Usage | None, summary: SessionSummary
-) -> TurnRecord:
+def _turn(number: int, turn: SessionTurn, summary: SessionSummary) -> TurnRecord:
     try:
         began, ended = (datetime.fromisoformat(text or "") for text in (turn.started, turn.ended))
         took = round((ended - began).total_seconds() * 1000)
@@ -248,7 +215,7 @@ def _turn(
         transcript=turn.items,
         session_id=summary.session_id,
         workspace=summary.cwd,
-        usage=usage,
+        usage=turn.usage,
         unread_lines=turn.unread_lines,
         model=summary.model if turn.answered else None,
         started_at=turn.started,

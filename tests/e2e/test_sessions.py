@@ -54,7 +54,7 @@ def test_a_session_is_listed_and_read_whole(conversation: Conversation, engine: 
     workspace = conversation.trial.workspace
     files = session_files(session_homes(_homes(conversation, engine)))
     [(file, head)] = newest_heads(files, workspace, 10)
-    assert (file.engine, head.summary.first_words) == (conversation.engine.name, "do it")
+    assert (file.engine, head.first_words) == (conversation.engine.name, "do it")
 
     entries, summary = read(file.path)
     said = [(e.turn, *told(e)) for e in entries if e.role in ("user", "assistant")]

@@ -12,7 +12,6 @@ from skillup.judges import grade_record
 from skillup.load.yaml_reader import parse_yaml
 from skillup.schema.case import Case, Turn
 from skillup.sessions.case import CaseText, case_of_session, key_phrases
-from skillup.sessions.index import session_format
 from skillup.sessions.record import read_session, record_of_session
 from tests.support.session_files import claude_row, text, write_rows
 
@@ -25,8 +24,7 @@ def made(tmp_path: Path, *said: tuple[str, Any], **more: Any) -> CaseText:
         words = text(content) if kind == "assistant" and isinstance(content, str) else content
         rows.append(claude_row(kind, words, str(number), parent))
     path = write_rows(tmp_path / "session.jsonl", rows)
-    session = read_session(path, session_format(path))
-    return case_of_session(session, **more)
+    return case_of_session(read_session(path), **more)
 
 
 def case_in(case: CaseText) -> Case:
@@ -66,7 +64,7 @@ def test_a_message_without_text_is_no_turn(tmp_path: Path) -> None:
     assert [turn.content for turn in turns_in(case)] == ["one", "two"]
     assert any("without an answer" in note for note in case.notes)
     path = tmp_path / "session.jsonl"
-    record = record_of_session(read_session(path, session_format(path)), case_in(case), "")
+    record = record_of_session(read_session(path), case_in(case), "")
     assert [turn.response for turn in record.turns] == ["to `nothing`", "second answer"]
     assert grade_record(record, lambda _: None).status == "PASS"
     with pytest.raises(UsageError, match="none of its messages was answered"):

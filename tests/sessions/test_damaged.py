@@ -118,12 +118,12 @@ def shown(path: Path) -> bool:
         return False
     transcript = SessionTranscript(path, format_)
     print_entries(transcript, Console(file=io.StringIO()), full=True)
-    pieces = [*head_lines("engine", path, head.summary)]
+    pieces = [*head_lines("engine", path, head)]
     pieces += foot_lines(transcript.summary, sub_agents=[])
     transcript = SessionTranscript(path, format_)
     pieces.append(session_json("engine", path, transcript, transcript.summary))
     assert "".join(map(str, pieces)).encode(errors="replace")
-    session = read_session(path, format_)
+    session = read_session(path)
     given = record_of_session(session, CASE, "")
     assert grade_record(given, lambda _: None).status in ("PASS", "FAIL", "ERROR")
     try:

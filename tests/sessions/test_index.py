@@ -35,9 +35,13 @@ def add_codex(homes: dict[str, Path], thread_id: str, when: int, cwd: str = "/p"
 
 
 @pytest.fixture
-def homes(tmp_path: Path) -> dict[str, Path]:
-    given = {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude"), "CODEX_HOME": str(tmp_path / "codex")}
-    return session_homes(given)
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {"CLAUDE_CONFIG_DIR": str(tmp_path / "claude"), "CODEX_HOME": str(tmp_path / "codex")}
+
+
+@pytest.fixture
+def homes(environment: dict[str, str]) -> dict[str, Path]:
+    return session_homes(environment)
 
 
 def test_homes_are_those_that_the_clis_use() -> None:
@@ -74,7 +78,7 @@ def test_sessions_of_both_come_newest_first_without_sub_agents_and_other_files(
         ("claude_code", "b", 200),
         ("claude_code", "a", 100),
     ]
-    heads = [head.summary for _, head in newest_heads(found, None, 10)]
+    heads = [head for _, head in newest_heads(found, None, 10)]
     assert [(one.first_words, one.turns) for one in heads] == [
         ("words of t", 1),
         ("words of b", 1),
@@ -122,20 +126,19 @@ def test_only_sessions_of_a_project_and_what_is_below_it(
 
 
 def test_a_session_is_named_by_its_id_the_beginning_of_it_or_its_path(
-    homes: dict[str, Path],
+    homes: dict[str, Path], environment: dict[str, str]
 ) -> None:
     path, longer = add_claude(homes, "abc-1", 100), add_claude(homes, "abc-12", 200)
-    files = session_files(homes)
-    assert find_session("abc-12", files) == longer
-    assert find_session("abc-1", files) == path  # whole ids come first
-    assert find_session(str(path), files) == path
+    assert find_session("abc-12", environment) == longer
+    assert find_session("abc-1", environment) == path  # whole ids come first
+    assert find_session(str(path), environment) == path
     for wrong in ("zz", "", "/no/such/file.jsonl", "none.jsonl", "x" * 5000):
         with pytest.raises(UsageError) as refused:
-            find_session(wrong, files)
+            find_session(wrong, environment)
         assert "session list" in (refused.value.hint or "")
     paths = [add_claude(homes, f"abd-{number:02}", 100 + number) for number in range(12)]
     with pytest.raises(UsageError, match="may be any of 12 sessions") as refused:
-        find_session("abd", session_files(homes))
+        find_session("abd", environment)
     assert f"claude_code  abd-11  {paths[11]}" in refused.value.message
     assert "… and 2 more" in refused.value.message
 

@@ -12,13 +12,11 @@ from skillup.judges import grade_record
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
-from skillup.sessions.index import detect_format
 from skillup.sessions.record import read_session, record_of_session
 from tests.support.session_files import (
     claude_row,
     codex_meta,
     event,
-    format_named,
     said,
     text,
     write_rows,
@@ -34,9 +32,7 @@ def case(*turns: dict[str, Any], **more: Any) -> Case:
 
 
 def record_of(path: Path, wanted: Case) -> Record:
-    format_ = detect_format(path)
-    assert format_ is not None
-    return record_of_session(read_session(path, format_), wanted, "suite")
+    return record_of_session(read_session(path), wanted, "suite")
 
 
 def grade(path: Path, wanted: Case) -> Grade:
@@ -82,7 +78,7 @@ def test_turns_tools_usage_and_times(session: Path) -> None:
     warnings = grade(session, case({}, {})).warnings
     assert any("isolation: shared" in warning for warning in warnings)
     with pytest.raises(UsageError):
-        read_session(session.with_name("none.jsonl"), format_named("claude_code"))
+        read_session(session.with_name("none.jsonl"))
 
 
 DONE = {"assertions": [{"contains": "done"}]}

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from skillup.sessions.index import SessionTranscript
-from skillup.sessions.record import SessionTurns, turns_of
+from skillup.sessions.record import RecordedSession, read_session
 from tests.support.session_files import (
     claude_row,
     codex_meta,
     event,
-    format_named,
     item,
     message,
     said,
@@ -25,9 +23,8 @@ COMMAND = "<command-message>x</command-message><command-name>/{}</command-name>"
 CALL = [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}}]
 
 
-def found_in(tmp_path: Path, rows: list[Any], format_: str) -> SessionTurns:
-    path = write_rows(tmp_path / "session.jsonl", rows)
-    return turns_of(SessionTranscript(path, format_named(format_)))
+def found_in(tmp_path: Path, rows: list[Any]) -> RecordedSession:
+    return read_session(write_rows(tmp_path / "session.jsonl", rows))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +70,7 @@ def test_messages_and_answers_as_turns(
         kind = "assistant" if one is CALL or one.startswith("a ") else "user"
         words = one if one is CALL else text(one[2:]) if kind == "assistant" else one[2:]
         rows.append(claude_row(kind, words, str(number), parent))
-    found = found_in(tmp_path, rows, "claude_code")
+    found = found_in(tmp_path, rows)
     assert [(turn.content, turn.response) for turn in found.turns] == turns
     assert [turn.content for turn in found.unanswered] == unanswered
     assert found.turns[0].command == turns[0][0].startswith("/")
@@ -95,10 +92,7 @@ def test_turns_of_the_other_formats(tmp_path: Path) -> None:
         *said("assistant", "yes"),
         event("token_count", info=None),
     ]
-    for rows, format_, expected in (
-        (left, "claude_code", [("again", "second")]),
-        (rollout, "codex", [("one", "yes")]),
-    ):
-        found = found_in(tmp_path, rows, format_)
+    for rows, expected in ((left, [("again", "second")]), (rollout, [("one", "yes")])):
+        found = found_in(tmp_path, rows)
         assert [(turn.content, turn.response) for turn in found.turns] == expected
     assert [entry.type for entry in found.turns[0].items] == ["reasoning", "message"]

@@ -20,9 +20,7 @@ from skillup.schema.record import FileState, Record
 from skillup.sessions.index import (
     detect_format,
     find_session,
-    session_files,
     session_format,
-    session_homes,
 )
 from skillup.sessions.record import read_session, record_of_session
 from skillup.store import RunDirectory, trials
@@ -123,7 +121,7 @@ def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
     if not path.is_file() and means_a_run(target):
         return _run(run_path(target))
     try:
-        path = find_session(target, session_files(session_homes(os.environ)))
+        path = find_session(target, os.environ)
         session_format(path)  # before anything is said of cases that may be right
     except UsageError as error:
         both = error.message.replace("no session begins", "no run and no session begins", 1)
@@ -226,7 +224,7 @@ def _session(path: Path, case: Case | None, suite: str) -> RecordSubject:
     """The session in `path` as a trial of `case`, with an id that is the same each time."""
     if case is None:
         raise NO_CASE
-    record = record_of_session(read_session(path, session_format(path)), case, suite)
+    record = record_of_session(read_session(path), case, suite)
     name = (record.session_id or path.stem).replace("/", "_")
     return RecordSubject(_job_id(record, name), record, _no_files, None, record.notes)
 

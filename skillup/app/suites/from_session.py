@@ -12,7 +12,7 @@ from skillup.load.discover import SUITE_FILE, suite_root
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import count, listed, one_line
 from skillup.sessions.case import case_of_session, copy_workspace, suite_text
-from skillup.sessions.index import find_session, session_files, session_format, session_homes
+from skillup.sessions.index import find_session
 from skillup.sessions.record import read_session
 
 _SHOWN = 5
@@ -23,8 +23,7 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
 
     Raises UsageError if the session cannot become a case, or a file is there that would be lost.
     """
-    path = find_session(session, session_files(session_homes(os.environ)))
-    recorded = read_session(path, session_format(path))
+    recorded = read_session(find_session(session, os.environ))
     if out is None:
         if with_fixture:
             raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")

@@ -35,7 +35,7 @@ def list_sessions(
     """List the sessions that the agents' CLIs have kept, newest first."""
     from skillup.reports.terminal.listing import ListedSession, print_sessions, session_as_dict
     from skillup.reports.text import plain
-    from skillup.sessions.index import newest_heads, session_files, session_homes
+    from skillup.sessions.index import HEAD_BYTES, newest_heads, session_files, session_homes
 
     homes = session_homes(os.environ)
     chosen = {name: place for name, place in homes.items() if engine in (None, name)}
@@ -44,7 +44,7 @@ def list_sessions(
     files = session_files(chosen)
     found = newest_heads(files, project, limit)
     rows = [
-        ListedSession(**asdict(file), summary=head.summary, whole=head.whole)
+        ListedSession(**asdict(file), summary=head, whole=file.size <= HEAD_BYTES)
         for file, head in found
     ]
     if as_json:
@@ -73,19 +73,17 @@ def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.
         SessionTranscript,
         find_session,
         read_head,
-        session_files,
         session_format,
-        session_homes,
     )
 
-    path = find_session(session, session_files(session_homes(os.environ)))
+    path = find_session(session, os.environ)
     format_ = session_format(path)
     transcript, engine = SessionTranscript(path, format_), format_.engine
     if as_json:
         sys.stdout.write(session_json(engine, path, transcript, transcript.summary))
         return 0
-    head = read_head(path, path.stat().st_size)
-    lines = head_lines(engine, path, (head or transcript).summary)
+    head = read_head(path, path.stat().st_size) or transcript.summary
+    lines = head_lines(engine, path, head)
     sys.stdout.writelines(f"{line}\n" for line in lines)
     print_entries(transcript, make_console(sys.stdout), full=full)
     agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
