@@ -18,7 +18,7 @@ from skillup.load.profiles import check_profile, is_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.redaction.secrets import Secrets
 from skillup.schema.suite import playing_model
-from skillup.simulator.factory import NOBODY
+from skillup.simulator import NOBODY
 
 _FIX = "a run of the cases that need it would be an error"
 

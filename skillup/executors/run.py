@@ -307,7 +307,7 @@ class Run:
         seed = zlib.crc32((f"{job.id}\n{options.seed}" if options.seed else job.id).encode())
         simulator = None
         if simulators is not None:
-            from skillup.simulator.factory import USER, SimulatorPlace
+            from skillup.simulator import USER, SimulatorPlace
 
             scratch, raw = place.scratch / USER, place.raw / USER
             simulator = simulators.player(job, SimulatorPlace(scratch, raw, attempt.number, seed))

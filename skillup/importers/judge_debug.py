@@ -15,8 +15,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.judges.agent.judge import result_of_agent
-from skillup.judges.agent.question import numbered
+from skillup.judges.agent import numbered, result_of_agent
 from skillup.judges.evaluate import Judge, JudgeRequest, UsageTracker
 from skillup.judges.voting import Vote
 from skillup.load.compat import read_case

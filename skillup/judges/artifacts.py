@@ -14,10 +14,10 @@ from typing import Any
 from skillup.checks import CheckContext
 from skillup.checks.evaluate import resolve
 from skillup.checks.files import NO_SNAPSHOT
-from skillup.judges.llm.subject import Exchange, exchanges_of
-from skillup.judges.material import Part
+from skillup.judges.material import Exchange, Part, exchanges_of, harmless, setting_of
 from skillup.judges.models.client import Models
 from skillup.redaction.secrets import NO_SECRETS, Secrets
+from skillup.schema.judge import ContextLimits, JudgeContext, Showing
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
 from skillup.workspace.disk import list_tree, path_problem
@@ -120,8 +120,7 @@ def _same(old: FileState | None, new: FileState | None) -> bool:
 def texts_of(judged: JudgedPart) -> Iterator[Part]:
     """All that was said and done, also as it stands within arguments; each with its speaker."""
     for exchange in judged.exchanges:
-        for part in exchange.parts:
-            yield replace(part, label=f"{exchange.label} · {part.label}")
+        yield from exchange.labelled()
         for item in exchange.step.transcript if exchange.step is not None else ():
             if item.tool_call is not None:
                 values = "\n".join(str(value) for value in item.tool_call.arguments.values())
@@ -240,3 +239,93 @@ def make_read_only(root: Path) -> None:
 def listed(paths: Sequence[str]) -> str:
     more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
     return ", ".join(paths[:5]) + more
+
+
+# Files beside the copy of the workspace, for agents.
+
+
+def cut(text: str, max_bytes: int) -> tuple[str, str | None]:
+    """The text, or its beginning and end; and what was left out, if anything."""
+    encoded = text.encode("utf-8", "backslashreplace")
+    if len(encoded) <= max_bytes:
+        return text, None
+    half = max_bytes // 2
+    start = encoded[:half].decode(errors="ignore")
+    end = encoded[len(encoded) - half :].decode(errors="ignore")
+    note = f"{len(encoded) - 2 * half} bytes left out"
+    return f"{start}\n[… {note} …]\n{end}", note
+
+
+@dataclass(slots=True)
+class Materials:
+    """The files as they were written, and what goes into the question."""
+
+    directory: Path = Path()
+    limits: ContextLimits = field(default_factory=ContextLimits)
+    mask: Callable[[str], str] = str
+    files: list[tuple[str, str]] = field(default_factory=list)  # Path, and what it is
+    inline: list[tuple[str, str]] = field(default_factory=list)  # What it is, and the text
+    notes: list[str] = field(default_factory=list)  # What was shortened
+
+    def put(self, name: str, what: str, text: str, how: Showing = "file_ref") -> None:
+        """A file, and in the question too if that is asked for."""
+        if how == "omit":
+            return
+        shown, left_out = cut(harmless(self.mask(text)), self.limits.max_file_bytes)
+        file = self.directory / name
+        file.write_text(shown, "utf-8", errors="backslashreplace", newline="")
+        if left_out:
+            self.notes.append(f"the judge was shown {name} shortened: {left_out}")
+        self.files.append((f"judge/{name}", what))
+        if how != "file_ref":
+            self.show(what, text)
+
+    def show(self, what: str, text: str) -> None:
+        """In the question; of a long one its beginning and end."""
+        shown, _ = cut(harmless(self.mask(text)), self.limits.max_bytes)
+        self.inline.append((what, shown))
+
+
+def write_materials(
+    directory: Path,
+    judged: JudgedPart,
+    context: JudgeContext,
+    read_file: ReadFile,
+    mask: Callable[[str], str],
+) -> Materials:
+    """Writes the files into the new `directory`. Raises CannotJudgeError, OSError."""
+    directory.mkdir()
+    limits, record, before, files = context.limits, judged.record, judged.before, judged.files
+    materials = Materials(directory, limits, mask)
+    turns = as_markdown(judged.exchanges)
+    most = limits.transcript_max_turns
+    if most is not None and len(turns) > most:
+        turns = [f"[… the first {len(turns) - most} turns left out …]\n", *turns[-most:]]
+    talk = "\n".join(turns)
+    materials.put("transcript.md", "all that was said and done", talk, context.shows("transcript"))
+    for part in setting_of(record, record.variables_after(judged.number)):
+        materials.show(part.label, part.text)
+    how = context.shows("workspace_diff")
+    if how != "omit":
+        lines = list(diff_lines(before, files, read_file)) or ["nothing changed"]
+        most = limits.workspace_diff_max_lines
+        if most is not None and len(lines) > most:
+            lines = [*lines[:most], f"[… {len(lines) - most} lines left out …]"]
+        diff = "\n".join(lines) + "\n"
+        materials.put("changes.diff", "the workspace's changes, as a unified diff", diff, how)
+    if context.generated_files != "omit":
+        listed = file_list(before, files)
+        materials.put("files.txt", "every file of the workspace", listed)
+    answer, how = judged.last.response, context.shows("final_message")
+    materials.put("final_message.txt", "the agent's final message", answer, how)
+    for item in context.attachments:
+        name = Path(item.path).name
+        kept = record.references.get(item.path)
+        content = read_file(kept) if kept is not None else None
+        if content is None:
+            raise CannotJudgeError(f"there is no attachment {item.path} with the record")
+        place = directory / "attachments" / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_bytes(content)
+        materials.files.append((f"judge/attachments/{name}", f"attached: {item.label or name}"))
+    return materials

@@ -1,4 +1,5 @@
-"""What a judge or a simulated user is shown, fenced so that nothing in it passes for anything else.
+"""What judges and simulated users are shown: the record as exchanges, fenced so that nothing in it
+passes for anything else.
 
 Every line of ours around the texts carries a code that is computed from them and occurs in none:
 no text can forge the end of the material, another speaker, or instructions of ours.
@@ -7,12 +8,22 @@ no text can forge the end of the material, another speaker, or instructions of o
 from __future__ import annotations
 
 import hashlib
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from skillup.checks.context import beginning
+from skillup.schema import templates
 from skillup.schema.grade import EvidenceSpan
+from skillup.schema.record import (
+    HistoryItem,
+    Record,
+    ToolCall,
+    ToolResult,
+    TurnRecord,
+)
 
 # Control characters become their pictures.
 _SHOWN: dict[int, str] = (
@@ -57,27 +68,18 @@ def code_for(texts: Sequence[str]) -> str:
             return code
 
 
-def fenced(pieces: Sequence[tuple[str, str]], code: str, what: str = "MATERIAL") -> str:
+def fenced(
+    pieces: Sequence[tuple[str, str]], what: str = "MATERIAL", code: str | None = None
+) -> str:
     """Texts, each after its label, between the lines that begin and end them.
 
-    `code` is that of all labels and texts (:func:`code_for`).
+    `code` is that of all labels and texts; None: of `pieces`.
     """
+    code = code or code_for([text for piece in pieces for text in piece])
     lines = [f"=====[ {code} BEGIN {what} ]====="]
     for label, text in pieces:
         lines += [f"-----[ {code} {label} ]-----", text]
     return "\n".join([*lines, f"=====[ {code} END {what} ]====="])
-
-
-def cut(text: str, max_bytes: int) -> tuple[str, str | None]:
-    """The text, or its beginning and end; and what was left out, if anything."""
-    encoded = text.encode("utf-8", "backslashreplace")
-    if len(encoded) <= max_bytes:
-        return text, None
-    half = max_bytes // 2
-    start = encoded[:half].decode(errors="ignore")
-    end = encoded[len(encoded) - half :].decode(errors="ignore")
-    note = f"{len(encoded) - 2 * half} bytes left out"
-    return f"{start}\n[… {note} …]\n{end}", note
 
 
 PartKind = Literal["setting", "user", "message", "call", "result", "answer", "files"]
@@ -92,6 +94,21 @@ class Part:
     recorded: str | None = None  # The text as it is recorded there; None: the span means the whole
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One message of the user and everything up to the agent's answer."""
+
+    label: str  # `turn 2`, `turn 2, follow-up 1`, `earlier exchange 1`
+    turn: int  # The turn it is part of; 0 and below: before the first one
+    parts: tuple[Part, ...]
+    step: TurnRecord | None = None  # Of what was run; None: it came from the history
+
+    def labelled(self) -> list[Part]:
+        return [replace(part, label=f"{self.label} · {part.label}") for part in self.parts]
+
+
+# As much of it as there is room for.
+
 LONGEST: dict[PartKind, int] = {
     "answer": 24_000,
     "user": 12_000,
@@ -104,6 +121,7 @@ LONGEST: dict[PartKind, int] = {
 """Characters of each text; in long conversations a half, a quarter, … of it."""
 LONGEST_IN_ALL = 160_000
 _MOST_HALVINGS = 4
+_LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +133,12 @@ class Material:
     def fenced(self, labels: set[str] | None = None) -> str:
         """The parts with these labels (default: all of them), fenced."""
         shown = [(p.label, p.text) for p in self.parts if labels is None or p.label in labels]
-        return fenced(shown, self.code)
+        return fenced(shown, code=self.code)
 
 
-def material_of(parts: Sequence[Part]) -> Material:
-    """As much of `parts` as there is room for."""
-    parts = [replace(p, label=harmless(p.label), text=harmless(p.text)) for p in parts]
+def material(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Material:
+    given = [*setting, *(part for exchange in exchanges for part in exchange.labelled())]
+    parts = [replace(p, label=harmless(p.label), text=harmless(p.text)) for p in given]
     kept, gone, notes = list(parts), list[int](), list[str]()
     for halvings in range(_MOST_HALVINGS + 1):
         kept, gone = [], []
@@ -155,3 +173,128 @@ def material_of(parts: Sequence[Part]) -> Material:
 
 def _size(parts: Sequence[Part]) -> int:
     return sum(len(part.text) + len(part.label) for part in parts)
+
+
+# The record as exchanges.
+
+
+def setting_of(record: Record, variables: Mapping[str, str]) -> tuple[Part, ...]:
+    given = record.case.get("input") or {}
+    persona = (given.get("conversation") or {}).get("persona") or {}
+    scenario = (record.case.get("user_simulator") or {}).get("scenario")
+    objective = persona.get("objective") or scenario
+    known = {} if given.get("literal") else record.initial_variables
+    texts = (
+        ("what the agent was told beforehand (system prompt)", given.get("system"), known),
+        ("what the simulated user was told to want", objective, variables),
+    )
+    return tuple(
+        Part("setting", label, "".join(piece for piece, _ in templates.pieces(text, known)))
+        for label, text, known in texts
+        if isinstance(text, str)
+    )
+
+
+def exchanges_of(record: Record, judged: TurnRecord | None) -> list[Exchange]:
+    """The conversation, oldest first: all that was sent, or up to `judged`, then the last."""
+    earlier = list(_history(record.history))
+    found = [
+        Exchange(f"earlier exchange {index + 1}", index + 1 - len(earlier), parts)
+        for index, parts in enumerate(earlier)
+    ]
+    for turn in record.turns:
+        if judged is not None and turn.turn_number >= judged.turn_number:
+            break
+        steps = enumerate(turn.executed())
+        found += [_exchange(s, n) for n, s in steps if s.status in ("completed", "failed")]
+    if judged is None:
+        return found
+    own = next((t for t in record.turns if t.turn_number == judged.turn_number), judged)
+    number = -1
+    for number, step in enumerate(own.executed()):
+        if step.asked_by == judged.asked_by:
+            return [*found, _exchange(judged, number)]
+        if step.status in ("completed", "failed"):
+            found.append(_exchange(step, number))
+    # While a conversation goes on, a follow-up is not in the record yet.
+    return [*found, _exchange(judged, number + 1)]
+
+
+def _exchange(step: TurnRecord, follow_up: int) -> Exchange:
+    """`follow_up` counts the turn's answers, from 0."""
+    label = f"turn {step.turn_number}"
+    if step.asked_by:
+        label += f", follow-up {follow_up}"
+    return Exchange(label, step.turn_number, tuple(_parts_of(step, follow_up)), step)
+
+
+def _parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
+    own = {"turn": step.turn_number, "follow_up": follow_up - 1 if follow_up else None}
+    if step.content:
+        yield Part("user", "user", step.content)
+    numbers: dict[str, int] = {}
+    answers = [
+        place
+        for place, item in enumerate(step.transcript)
+        if item.type == "message" and item.agent is None and item.text == step.response
+    ]
+    for place, item in enumerate(step.transcript):
+        by = (
+            f" (by the sub-agent {beginning(item.agent, _LONGEST_NAME)})"
+            if item.agent is not None
+            else ""
+        )
+        if item.tool_call is not None:
+            span = EvidenceSpan.model_validate({**own, "part": "call", "item": place})
+            yield replace(_call(item.tool_call, numbers, by), span=span)
+        elif item.tool_result is not None:
+            span = EvidenceSpan.model_validate({**own, "part": "result", "item": place})
+            part = _result(item.tool_result, numbers)
+            yield replace(part, span=span, recorded=part.text)
+        elif item.type == "message" and item.text and place not in answers[-1:]:
+            yield Part("message", f"agent, while it worked{by}", item.text)
+    label = "answer" if step.response.strip() else "answer (empty)"
+    span = EvidenceSpan.model_validate({**own, "part": "response"})
+    yield Part("answer", label, step.response, span, step.response)
+    if (changes := step.changes) is not None:
+        kinds = ("added", "modified", "deleted")
+        lines = [f"{kind}: {path}" for kind in kinds for path in getattr(changes, kind)]
+        if text := "\n".join([*lines, *([changes.diff] if changes.diff else [])]):
+            yield Part("files", "files changed", text)
+
+
+def _call(call: ToolCall, numbers: dict[str, int], by: str = "") -> Part:
+    number = numbers.setdefault(call.id, len(numbers) + 1)
+    arguments = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
+    return Part("call", f"tool call {number}: {_name(call.name)} ({call.kind}){by}", arguments)
+
+
+def _result(result: ToolResult, numbers: dict[str, int]) -> Part:
+    number = numbers.get(result.call_id)
+    of = f"tool call {number}" if number is not None else "a tool call"
+    return Part("result", f"result of {of} ({result.status})", result.content)
+
+
+def _name(name: str) -> str:
+    return beginning(name, _LONGEST_NAME)
+
+
+def _history(items: Sequence[HistoryItem]) -> Iterator[tuple[Part, ...]]:
+    """The parts of each exchange; several user messages in a row belong to one."""
+    parts: list[Part] = []
+    numbers: dict[str, int] = {}
+    for item in items:
+        if item.role == "user":
+            if any(part.kind != "user" for part in parts):
+                yield tuple(parts)
+                parts, numbers = [], {}
+            parts.append(Part("user", "user", item.content))
+        elif item.role == "tool":
+            if item.tool_result is not None:
+                parts.append(_result(item.tool_result, numbers))
+        else:
+            if item.content:
+                parts.append(Part("answer", "answer", item.content))
+            parts.extend(_call(call, numbers) for call in item.tool_calls)
+    if parts:
+        yield tuple(parts)

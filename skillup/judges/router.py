@@ -10,8 +10,8 @@ from typing import Self
 
 from skillup.checks.context import beginning
 from skillup.errors import SkillupError
-from skillup.judges.agent.judge import DEFAULT_SECONDS as AGENT_SECONDS
-from skillup.judges.agent.judge import judge_by_agent, problem_of_agent
+from skillup.judges.agent import DEFAULT_SECONDS as AGENT_SECONDS
+from skillup.judges.agent import judge_by_agent, problem_of_agent
 from skillup.judges.artifacts import CannotJudgeError, JudgedPart, JudgePlace, judged_part
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result, error_result
 from skillup.judges.llm.checks import READ_BY_MODEL, read_checks

@@ -15,8 +15,8 @@ from rich.text import Text
 
 from skillup import __version__
 from skillup.errors import ExitCode
-from skillup.judges.rejudge.changes import GradeChange, is_read
 from skillup.judges.rejudge.judges_compared import Agreement, JudgeColumn, JudgePair, Score
+from skillup.judges.rejudge.regrade import GradeChange, is_read
 from skillup.reports.result import summarize
 from skillup.reports.terminal.layout import Part, make_table, make_text
 from skillup.reports.text import count, money, one_line, tokens

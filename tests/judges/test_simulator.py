@@ -20,9 +20,15 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import HistoryItem
 from skillup.schema.scripted import Script
 from skillup.schema.suite import UserSimulator, playing_model
-from skillup.simulator import SimulatorFactory
-from skillup.simulator.factory import EngineUser, SimulatorPlace
-from skillup.simulator.prompt import UserReply, as_message, next_text, part_text
+from skillup.simulator import (
+    EngineUser,
+    SimulatorFactory,
+    SimulatorPlace,
+    UserReply,
+    as_message,
+    next_text,
+    part_text,
+)
 from skillup.trial.request import SimulatorMessage, SimulatorPart
 from tests.support.virtual_time import HurriedTime
 

@@ -10,8 +10,8 @@ import pytest
 from rich.console import Console
 
 from skillup.errors import ExitCode
-from skillup.judges.rejudge.changes import compare
 from skillup.judges.rejudge.judges_compared import JudgeColumn, Label, against_labels, pairs_of
+from skillup.judges.rejudge.regrade import compare
 from skillup.reports.rejudging import (
     RejudgeCounts,
     counts_line,

@@ -21,9 +21,8 @@ from skillup.app.rejudge.cases import (
 from skillup.app.rejudge.readers import readers_for, secrets_of
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
 from skillup.errors import UsageError
-from skillup.judges.rejudge.changes import GradeChange, compare
 from skillup.judges.rejudge.judges_compared import read_by
-from skillup.judges.rejudge.regrade import RegradeItem, Regrader
+from skillup.judges.rejudge.regrade import GradeChange, RegradeItem, Regrader, compare
 from skillup.plan import Selection
 from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.text import count, plain, shown_id

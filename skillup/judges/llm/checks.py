@@ -12,16 +12,8 @@ from pydantic import Field
 from skillup.checks.context import one_line
 from skillup.checks.evaluate import reaches
 from skillup.judges.evaluate import JudgeRequest, UsageTracker
-from skillup.judges.llm.reading import (
-    HOW_TO_QUOTE,
-    HOW_TO_REASON,
-    QUOTE,
-    REASON,
-    JudgePrompt,
-    Reading,
-    indented,
-)
-from skillup.judges.llm.subject import Exchange, judged_text, material, windows_of
+from skillup.judges.llm.reading import QUOTE, REASON, JudgePrompt, Reading, indented
+from skillup.judges.material import Exchange, material
 from skillup.judges.models.question import AnswerForm, AskModel, Number, Reason
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
 from skillup.schema.checks import Aspect, Check, Criterion
@@ -29,11 +21,11 @@ from skillup.schema.grade import CheckResult
 
 # Rubrics and expected outputs: criteria that the model finds met or not.
 
-RUBRIC_TASK = """\
+_RUBRIC_TASK = """\
 For each criterion below, decide whether it is met. Take each by itself, and read it as it is \
 written: neither more strictly nor more generously."""
 
-RUBRIC_ANSWER = """\
+_RUBRIC_ANSWER = """\
 Give exactly one verdict for each of {ids}, and none for anything else. For each:
 - `id`: the criterion's id.
 - {reason}
@@ -42,7 +34,7 @@ Give exactly one verdict for each of {ids}, and none for anything else. For each
 is met only in part, or if the material does not show it. A criterion that something be absent is \
 met where it is absent."""
 
-SAME_MEANING = """\
+_SAME_MEANING = """\
 {answer} says what the reference below says: the same facts, with the same meaning. Other words, \
 another order and additional details are fine as long as nothing contradicts the reference; \
 a fact of the reference that is missing, or changed, is not.
@@ -67,7 +59,6 @@ class RubricAnswer(AnswerForm):
 
 async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[CheckResult]:
     """A result for each of `checks`, all asked in one question; a `prompt` comes alone."""
-    text = reading.text
     asked: list[list[tuple[str, Criterion]]] = []
     lines: dict[str, str] = {}
     for check in checks:
@@ -77,65 +68,57 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
             name, line = f"c{len(lines) + 1}", criterion.outcome.strip()
             lines[name] = "\n   ".join(line.splitlines())
             if rubric is None:
-                answer = f"The answer of {text.last.label}"
-                lines[name] = SAME_MEANING.format(answer=answer, reference=indented(reference))
+                answer = f"The answer of {reading.last.label}"
+                lines[name] = _SAME_MEANING.format(answer=answer, reference=indented(reference))
             asked[-1].append((name, criterion))
     prompt = JudgePrompt(
-        target=text.target(),
-        task=RUBRIC_TASK,
-        answer=RUBRIC_ANSWER.format(ids=", ".join(lines), reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
+        target=reading.target(),
+        task=_RUBRIC_TASK,
+        answer=_RUBRIC_ANSWER,
+        ids=tuple(lines),
         criteria="\n".join(f"{name}: {line}" for name, line in lines.items()),
         own=checks[0].rubric.prompt if checks[0].rubric is not None else None,
     )
-    shown = material(text.shown, text.setting)
-    answers = await reading.ask(
-        prompt, shown, text.judged, RubricAnswer, ids=tuple(lines), criteria=tuple(lines.values())
-    )
+    answers = await reading.ask(prompt, RubricAnswer, criteria=tuple(lines.values()))
 
     def facet(name: str, criterion: Criterion) -> Facet:
         def vote(answer: RubricAnswer) -> Vote:
             found = next(v for v in answer.verdicts if v.id.strip().casefold() == name)
             return Vote.of(found.verdict == "pass", found.reason, found.quote)
 
-        return Facet(
-            name=criterion.id or one_line(criterion.outcome.strip()),
-            kind="criterion",
-            votes=answers.votes(vote),
-            quotations=answers.quotations,
-            weight=criterion.weight,
-            required=criterion.required,
-            expected=criterion.outcome,
-        )
+        title = criterion.id or one_line(criterion.outcome.strip())
+        keys = {"weight": criterion.weight, "required": criterion.required}
+        return answers.facet(title, "criterion", vote, expected=criterion.outcome, **keys)
 
     results = []
     for check, criteria in zip(checks, asked, strict=True):
         facets = [facet(name, criterion) for name, criterion in criteria]
         blank = reading.blank(check)
         if len(facets) == 1 and criteria[0][1].id is None:
-            results.append(flat_result(blank, facets[0], shown.notes))
+            results.append(flat_result(blank, facets[0], answers.notes))
             continue
         outcome = by_weight(check.rubric.threshold if check.rubric is not None else 1.0)
-        results.append(result_of(blank, facets, outcome, criteria_met, notes=shown.notes))
+        results.append(result_of(blank, facets, outcome, criteria_met, notes=answers.notes))
     return results
 
 
 # Answer quality: several aspects, each graded on a scale of five anchored steps.
 
-LOWEST, HIGHEST = 1, 5
+_LOWEST, _HIGHEST = 1, 5
 
-QUALITY_TASK = """\
+_QUALITY_TASK = """\
 Grade what the agent answered in each of the aspects below. Take each aspect by itself: \
 a fault that belongs to one must not lower another."""
 
-QUALITY_ANSWER = """\
-Give exactly one grade for each of {aspects}, and none for anything else. For each:
+_QUALITY_ANSWER = """\
+Give exactly one grade for each of {ids}, and none for anything else. For each:
 - `aspect`: its name.
 - {reason}
 - {quote}
 - `grade`: a whole number from 1 to 5, by the steps of the aspect. Where two steps seem to fit, \
 take the lower one."""
 
-STEPS: dict[Aspect, str] = {
+_STEPS: dict[Aspect, str] = {
     "correctness": """\
 correctness: is what it says right, and borne out by what the user and the tools said?
    5: everything it states is right.
@@ -165,7 +148,7 @@ format: does its form suit its content, and keep to what the user asked for?
    2: against an explicit request, or hard to use.
    1: unusable in this form.""",
 }
-REFERENCE = """
+_REFERENCE = """
 
 A good answer would say this; hold correctness and completeness against it:
 {reference}"""
@@ -177,9 +160,9 @@ class AspectGrade(AnswerForm):
     aspect: str = Field(description="The aspect's name, such as correctness.")
     reason: Reason = Field(description=REASON)
     quote: str = Field("", description=QUOTE)
-    grade: Annotated[int, Number, Field(ge=LOWEST, le=HIGHEST)] = Field(
+    grade: Annotated[int, Number, Field(ge=_LOWEST, le=_HIGHEST)] = Field(
         description="1 (worst) to 5 (best), by the steps of the aspect.",
-        json_schema_extra={"enum": list(range(LOWEST, HIGHEST + 1))},
+        json_schema_extra={"enum": list(range(_LOWEST, _HIGHEST + 1))},
     )
 
 
@@ -191,37 +174,34 @@ class QualityAnswer(AnswerForm):
 
 async def read_quality(check: Check, reading: Reading) -> CheckResult:
     """The mean over the aspects of ``(grade - 1) / 4``."""
-    spec, text = check.answer_quality, reading.text
+    spec, reference = check.answer_quality, reading.expected_output
     assert spec is not None
     aspects: list[Aspect] = list(dict.fromkeys(spec.aspects))
-    reference = text.expected_output
-    more = REFERENCE.format(reference=indented(reference)) if reference else ""
-    names = ", ".join(aspects)
+    more = _REFERENCE.format(reference=indented(reference)) if reference else ""
     prompt = JudgePrompt(
-        target=text.target(),
-        task=QUALITY_TASK + more,
-        answer=QUALITY_ANSWER.format(aspects=names, reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
-        criteria="\n\n".join(STEPS[aspect] for aspect in aspects),
+        target=reading.target(),
+        task=_QUALITY_TASK + more,
+        answer=_QUALITY_ANSWER,
+        ids=tuple(aspects),
+        criteria="\n\n".join(_STEPS[aspect] for aspect in aspects),
         criteria_title="Aspects",
         own=spec.prompt,
     )
-    shown, threshold = material(text.shown, text.setting), spec.threshold
-    answers = await reading.ask(prompt, shown, text.judged, QualityAnswer, ids=tuple(aspects))
-    least = (spec.min_grade - LOWEST) / (HIGHEST - LOWEST)
+    answers = await reading.ask(prompt, QualityAnswer)
+    least = (spec.min_grade - _LOWEST) / (_HIGHEST - _LOWEST)
 
     def facet(aspect: Aspect) -> Facet:
         def vote(answer: QualityAnswer) -> Vote:
             found = next(g for g in answer.grades if g.aspect.strip().casefold() == aspect)
-            score = (found.grade - LOWEST) / (HIGHEST - LOWEST)
-            return Vote.of(reaches(score, threshold), found.reason, found.quote, score)
+            score = (found.grade - _LOWEST) / (_HIGHEST - _LOWEST)
+            return Vote.of(reaches(score, spec.threshold), found.reason, found.quote, score)
 
-        votes = answers.votes(vote)
-        return Facet(aspect, "aspect", votes, answers.quotations, threshold=threshold)
+        return answers.facet(aspect, "aspect", vote, threshold=spec.threshold)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
         score = _mean(children)
         high = all(reaches(child.score, least) for child in children)
-        return score, high and reaches(score, threshold)
+        return score, high and reaches(score, spec.threshold)
 
     def found(result: CheckResult) -> str:
         low = any(not reaches(child.score, least) for child in result.children)
@@ -231,7 +211,7 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         return words + (f"; {worst.name}: {worst.found}" if worst.score < 1 and worst.found else "")
 
     blank, facets = reading.blank(check), [facet(aspect) for aspect in aspects]
-    return result_of(blank, facets, outcome, found, notes=shown.notes, by_score=True)
+    return result_of(blank, facets, outcome, found, notes=answers.notes, by_score=True)
 
 
 def _mean(children: Sequence[CheckResult]) -> float:
@@ -240,15 +220,15 @@ def _mean(children: Sequence[CheckResult]) -> float:
 
 # Does the answer mean the same as a text?
 
-SIMILAR_TARGET = "Judge one answer of the agent: the only text of the material."
-SIMILAR_TASK = """\
+_SIMILAR_TARGET = "Judge one answer of the agent: the only text of the material."
+_SIMILAR_TASK = """\
 How close is the answer in meaning to this reference?
 
 {reference}
 
 Only meaning counts: wording, order, style, length and language do not."""
 
-SIMILAR_ANSWER = """\
+_SIMILAR_ANSWER = """\
 - {reason}
 - {quote}
 - `score`: a number from 0 to 1. These are the marks of the scale; numbers in between are allowed.
@@ -271,26 +251,21 @@ class SimilarityAnswer(AnswerForm):
 
 async def read_similar(check: Check, reading: Reading) -> CheckResult:
     """The agent's last answer, compared with the check's text."""
-    spec, last = check.similar, reading.text.last
+    spec, last = check.similar, reading.last
     assert spec is not None
-    threshold = spec.threshold
     answer = next(part for part in reversed(last.parts) if part.kind == "answer")
-    alone = Exchange(last.label, 1, (replace(answer, label="answer"),))
-    prompt = JudgePrompt(
-        target=SIMILAR_TARGET,
-        task=SIMILAR_TASK.format(reference=indented(spec.to)),
-        answer=SIMILAR_ANSWER.format(reason=HOW_TO_REASON, quote=HOW_TO_QUOTE),
-    )
-    shown = material([alone])
-    answers = await reading.ask(prompt, shown, [alone], SimilarityAnswer)
+    alone = [Exchange(last.label, 1, (replace(answer, label="answer"),))]
+    task = _SIMILAR_TASK.format(reference=indented(spec.to))
+    prompt = JudgePrompt(_SIMILAR_TARGET, task, _SIMILAR_ANSWER)
+    shown = material(alone)
+    answers = await reading.ask(prompt, SimilarityAnswer, shown=shown, judged=alone)
 
     def vote(answer: SimilarityAnswer) -> Vote:
-        passed = reaches(answer.score, threshold)
+        passed = reaches(answer.score, spec.threshold)
         return Vote.of(passed, answer.reason, answer.quote, answer.score)
 
-    votes = answers.votes(vote)
-    facet = Facet("", "similar", votes, answers.quotations, threshold=threshold)
-    result = flat_result(reading.blank(check), facet, shown.notes)
+    facet = answers.facet("", "similar", vote, threshold=spec.threshold)
+    result = flat_result(reading.blank(check), facet, answers.notes)
     if result.error is not None:
         return result
     return result.model_copy(update={"found": f"{result.score:.2f}: {result.found}"})
@@ -298,7 +273,7 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
 
 # Are the answers relevant? Windows of turns, as in the published conversation relevance metric.
 
-RELEVANCE_TASK = """\
+_RELEVANCE_TASK = """\
 Are the answers to be judged relevant to the conversation? Take each in the light of the message \
 it answers and of everything before it.
 
@@ -307,7 +282,7 @@ another subject, or answers a question that nobody asked. Whether it is right, c
 or polite does not matter here. To ask back, to refuse, or to say that one does not know is \
 relevant. A vague answer to a vague message, such as a greeting, is relevant too."""
 
-RELEVANCE_ANSWER = """\
+_RELEVANCE_ANSWER = """\
 - {reason} If an answer is irrelevant, name its turn.
 - {quote}
 - `relevant`: true if every answer to be judged is relevant, false if one of them is not."""
@@ -323,13 +298,28 @@ class WindowAnswer(AnswerForm):
     )
 
 
+def _windows(exchanges: Sequence[Exchange], size: int) -> list[tuple[Sequence[Exchange], int]]:
+    """Every `size` neighbouring exchanges; a conversation that is no longer is one window.
+
+    Each with how many are judged, from its end, so that each answer of a turn is judged once: the
+    first window judges all of its answers, every later one the answer that it adds. What lies
+    before the first turn is context alone.
+    """
+    seen = next((n for n, exchange in enumerate(exchanges) if exchange.step is not None), 0)
+    windows: list[tuple[Sequence[Exchange], int]] = []
+    for end in range(max(seen + 1, min(size, len(exchanges))), len(exchanges) + 1):
+        windows.append((exchanges[max(0, end - size) : end], end - seen))
+        seen = end
+    return windows
+
+
 async def read_relevance(check: Check, reading: Reading) -> CheckResult:
     """The share of relevant windows; of a turn: whether its answer is relevant where it stands."""
-    spec, text = check.relevance, reading.text
+    spec = check.relevance
     assert spec is not None
-    windows = windows_of(text.exchanges, spec.window_size)
-    if text.is_turn:
-        windows = [(text.exchanges[-spec.window_size :], 1)]
+    windows = _windows(reading.exchanges, spec.window_size)
+    if reading.is_turn:
+        windows = [(reading.exchanges[-spec.window_size :], 1)]
     facets: dict[int, Facet] = {}
     notes: dict[int, Sequence[str]] = {}
 
@@ -340,15 +330,17 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         labels = ", ".join(exchange.label for exchange in judged)
         target = f"Judge the agent's {'answer' if count == 1 else 'answers'} of {labels}."
         target += " What stands before is context." if len(exchanges) > count else ""
-        how = RELEVANCE_ANSWER.format(reason=HOW_TO_REASON, quote=HOW_TO_QUOTE)
-        prompt = JudgePrompt(target, RELEVANCE_TASK, how, own=spec.prompt)
-        answers = await reading.ask(prompt, shown, judged, WindowAnswer)
+        prompt = JudgePrompt(target, _RELEVANCE_TASK, _RELEVANCE_ANSWER, own=spec.prompt)
+        answers = await reading.ask(prompt, WindowAnswer, shown=shown, judged=judged)
         turns = [exchange.turn for exchange in exchanges if exchange.turn > 0]
         label = f"turn {turns[0]}" if turns[0] == turns[-1] else f"turns {turns[0]}-{turns[-1]}"
-        votes = answers.votes(lambda a: Vote.of(a.relevant, a.reason, a.quote))
+
+        def vote(answer: WindowAnswer) -> Vote:
+            return Vote.of(answer.relevant, answer.reason, answer.quote)
+
         # That an answer is not off the subject is nothing to quote.
-        facets[number] = Facet(label, "window", votes, answers.quotations, needs_quotation=False)
-        notes[number] = shown.notes
+        facets[number] = answers.facet(label, "window", vote, needs_quotation=False)
+        notes[number] = answers.notes
 
     async with anyio.create_task_group() as group:
         for number, (exchanges, count) in enumerate(windows):
@@ -364,12 +356,13 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         words = [f"{child.name}: {child.found}" for child in off]
         return "; ".join([f"{count} of {len(windows)} {many} relevant", *words])
 
+    places = range(len(windows))
     result = result_of(
         reading.blank(check),
-        [facets[number] for number in range(len(windows))],
+        [facets[number] for number in places],
         outcome,
         found,
-        notes=[note for number in range(len(windows)) for note in notes[number]],
+        notes=[note for number in places for note in notes[number]],
         by_score=len(windows) > 1,
     )
     off = next((child for child in result.children if not child.passed), None)
@@ -393,26 +386,23 @@ async def read_checks(
     request: JudgeRequest, asker: AskModel, usage: UsageTracker
 ) -> list[CheckResult]:
     """A result for each of the request's checks, in order; nothing is raised."""
-    reading = Reading(judged_text(request), request.role, asker, usage)
-    checks = request.checks
+    reading, checks = Reading(request, asker, usage), request.checks
     results: dict[int, CheckResult] = {}
 
     async def read(places: list[int]) -> None:
-        first = checks[places[0]]
-        if first.key in _ALONE:
-            results[places[0]] = await _ALONE[first.key](first, reading)
-        else:
-            found = await read_criteria([checks[place] for place in places], reading)
-            results.update(zip(places, found, strict=True))
+        some = [checks[place] for place in places]
+        alone = _ALONE.get(some[0].key)
+        found = [await alone(some[0], reading)] if alone else await read_criteria(some, reading)
+        results.update(zip(places, found, strict=True))
 
-    together = []
+    together, questions = list[int](), list[list[int]]()
+    for place, check in enumerate(checks):
+        own = check.rubric is not None and check.rubric.prompt is not None
+        if check.key in _ALONE or own:
+            questions.append([place])
+        else:
+            together.append(place)
     async with anyio.create_task_group() as group:
-        for place, check in enumerate(checks):
-            own = check.rubric is not None and check.rubric.prompt is not None
-            if check.key in _ALONE or own:
-                group.start_soon(read, [place])
-            else:
-                together.append(place)
-        if together:
-            group.start_soon(read, together)
+        for places in [*questions, *([together] if together else [])]:
+            group.start_soon(read, places)
     return [results[place] for place in range(len(checks))]

@@ -8,8 +8,14 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.agent.judge import profile_of
-from skillup.judges.agent.question import AgentAnswer, Materials, answer_schema, numbered, question
+from skillup.judges.agent import (
+    AgentAnswer,
+    Materials,
+    answer_schema,
+    numbered,
+    profile_of,
+    question,
+)
 from skillup.judges.models.question import MalformedAnswerError, read_answer
 from skillup.judges.voting import Vote
 from skillup.schema.checks import Criterion

@@ -18,7 +18,7 @@ from skillup.judges.artifacts import (
     file_list,
     make_read_only,
 )
-from skillup.judges.llm.subject import exchanges_of
+from skillup.judges.material import exchanges_of
 from skillup.schema.record import FileState, HistoryItem, ToolCall, ToolResult
 from tests.support.records import call, file_states, make_record, make_turn, read_file
 

@@ -8,8 +8,7 @@ import unicodedata
 
 import pytest
 
-from skillup.judges.llm.subject import exchanges_of, material
-from skillup.judges.material import LONGEST_IN_ALL, Material, harmless
+from skillup.judges.material import LONGEST_IN_ALL, Material, exchanges_of, harmless, material
 from skillup.schema.record import WorkspaceChanges
 from tests.support.records import Recorded, call, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
