@@ -8,14 +8,8 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.agent import (
-    AgentAnswer,
-    Materials,
-    answer_schema,
-    numbered,
-    profile_of,
-    question,
-)
+from skillup.judges.agent import AgentAnswer, answer_schema, numbered, profile_of, question
+from skillup.judges.artifacts import Materials
 from skillup.judges.models.question import MalformedAnswerError, read_answer
 from skillup.judges.voting import Vote
 from skillup.schema.checks import Criterion
