@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -31,6 +32,7 @@ from skillup.load.profiles import load_profile
 from skillup.plan import Plan
 from skillup.ratelimit import WAIT_SECONDS, RateLimiter
 from skillup.redaction.secrets import Secrets
+from skillup.reports.text import plain
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Stop
 from skillup.schema.profile import Profile
@@ -208,7 +210,6 @@ class RunSession:
 
     def publish(self, result: RunResult, index: str | None = None) -> list[Path]:
         """Write the reports that the request or a suite asks for, and index the run: the files."""
-        from skillup.app.runs import index_finished_run
         from skillup.reports.formats import write_reports
 
         suites = {job.suite.path: job.suite.suite for job in self.plan.jobs}
@@ -328,6 +329,26 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
         files=pack(plan, paths, suites, roots, list(files.values()), secrets),
         parallel=parallel,
     )
+
+
+def index_finished_run(path: Path, start: Path, given: str | None) -> None:
+    """Index the run in the directory `path`.
+
+    `start`: where the workspace is looked for; `given`: `--index`. Trouble is a line on stderr and
+    nothing else: the run is over, and its result is on the disk.
+    """
+    try:
+        from skillup.history.index import add_run, index_url
+        from skillup.history.runs import read_run
+
+        url = index_url(given, os.environ, workspace_root(start), write=True)
+        if url:
+            add_run(url, read_run(path))
+    except SkillupError as error:
+        hint = f"\n  hint: {error.hint}" if error.hint else ""
+        sys.stderr.write(plain(f"not indexed: {error.message}{hint}\n"))
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing here may change what the run came to
+        sys.stderr.write(plain(f"not indexed: {type(error).__name__}: {error}\n"))
 
 
 # Who judges in a run, and who plays its simulated users.

@@ -1,19 +1,39 @@
-"""Runs as users name them: a directory, an id or its beginning, `last`; and what ends a run."""
+"""Runs that are there: named by users, shown trial by trial, and merged of shards."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
-from skillup.errors import SkillupError, UsageError
+from skillup.analysis import with_analysis
+from skillup.app.interruption import milliseconds_of_starts
+from skillup.errors import RunDirectoryError, UsageError
 from skillup.load.discover import workspace_root
+from skillup.plan import is_named
+from skillup.reports.html.run_files import RawFiles, progress_of
+from skillup.reports.result import build_result
+from skillup.reports.terminal.conversation import ShownTrial
 from skillup.reports.terminal.listing import shown_path
-from skillup.reports.text import plain
-from skillup.store.places import runs_folder, runs_in
+from skillup.reports.text import listed_ids, plain, shown_id
+from skillup.schema.grade import BASELINE, RunResult
+from skillup.schema.record import Record
+from skillup.store import RunDirectory, new_run_id, trials
+from skillup.store.files import disk_errors, no_mask, to_json, write_atomic
+from skillup.store.places import JOURNAL_FILE, RESULT_FILE, runs_folder, runs_in
+from skillup.store.trials import CHECKPOINT_FILE, GRADE_FILE, RECORD_FILE
 
 LAST = "last"
 _SHOWN = 5
+_SAME = ("schema_version", "skillup_version", "case_digests", "profiles")
+_OWN_EVENTS = frozenset({"run_created", "run_reopened", "result_written"})
+"""Of each run; of these the merged one has its own."""
 
 
 def run_path(name: str) -> Path:
@@ -55,21 +75,200 @@ def _called(name: str, ids: list[str]) -> list[str]:
     return [name] if name in ids else [run for run in ids if name and run.startswith(name)]
 
 
-def index_finished_run(path: Path, start: Path, given: str | None) -> None:
-    """Index the run in the directory `path`.
+# What `skillup show` prints.
 
-    `start`: where the workspace is looked for; `given`: `--index`. Trouble is a line on stderr and
-    nothing else: the run is over, and its result is on the disk.
+
+@dataclass(slots=True)
+class ShownTrials:
+    """The trials that are shown."""
+
+    run: RunDirectory
+    run_id: str
+    ended: int
+    """How many trials match and have ended, failed or not."""
+    jobs: Mapping[str, Path]
+    """Those that are shown: their directories."""
+    labels: Mapping[str, str]
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Jobs whose record or grade cannot be read, and why; known when :meth:`trials` has ended."""
+
+    def trials(self) -> Iterator[ShownTrial]:
+        """One at a time in memory."""
+        raw = RawFiles(self.run.path, progress_of(self.run.events()).forks)
+        for job, directory in self.jobs.items():
+            try:
+                record = trials.load_record(directory / trials.RECORD_FILE)
+            except trials.DamagedRecordError:
+                self.unreadable[job] = "its record is damaged; `skillup run --resume` runs it anew"
+                continue
+            except RunDirectoryError as error:
+                self.unreadable[job] = error.message
+                continue
+
+            def streams(turn: int, follow_up: int, job: str = job) -> list[Path]:
+                links = raw.of_turn(job, turn, follow_up)
+                paths = (unquote(link["href"], errors="surrogateescape") for link in links)
+                return [Path(shown_path(self.run.path / path)) for path in paths]
+
+            grade = trials.load_grade(directory / trials.GRADE_FILE)
+            if grade is None and (directory / trials.GRADE_FILE).exists():
+                self.unreadable[job] = (
+                    "its grade is damaged; `skillup run --resume` derives it anew"
+                )
+            # Those before the attempt that counts, as far as they can be read.
+            earlier: list[tuple[Path, Record]] = []
+            for path in directory.glob("attempt-*.json*"):
+                with suppress(trials.DamagedRecordError, RunDirectoryError):
+                    earlier.append((Path(shown_path(path)), trials.load_record(path)))
+            earlier.sort(key=lambda one: (one[1].started_at, one[0]))
+            where = Path(shown_path(directory))
+            yield ShownTrial(job, self.labels[job], where, record, grade, streams, earlier)
+
+
+def shown_trials(
+    path: Path, glob: str | None, trial: int | None, *, only_failed: bool
+) -> ShownTrials:
+    """The trials of the run at `path` that match, in the order of its plan.
+
+    Raises UsageError if no trial of that name has ended, and RunDirectoryError.
     """
-    try:
-        from skillup.history.index import add_run, index_url
-        from skillup.history.runs import read_run
+    run = RunDirectory.open(path)
+    info = run.run_info()
+    planned = list(info.get("jobs") or ())
+    order = {job: place for place, job in enumerate(planned)}
+    found = dict(trials.directories_with_records(run.path / "trials"))
+    ended = {job: found[job] for job in sorted(found, key=lambda j: order.get(j, len(order)))}
+    parts = {job: job.rsplit("/", maxsplit=3) for job in [*planned, *ended]}
+    parts = {job: part for job, part in parts.items() if len(part) == 4 and part[3].isdecimal()}
+    taken = [
+        job
+        for job in ended
+        if job in parts
+        and (glob is None or is_named(parts[job][0], parts[job][0].partition("/")[0], (glob,)))
+        and trial in (None, int(parts[job][3]))
+    ]
+    if not taken and (glob is not None or trial is not None):
+        what = "no trial" + (f" {trial}" if trial is not None else "")
+        what += f" of {glob}" if glob is not None else ""
+        names = listed_ids([job for job in ended if job in parts]) or "none yet"
+        raise UsageError(f"{what} has ended in this run", hint=f"there are: {names}")
+    shown = [job for job in taken if not only_failed or _has_failed(ended[job])]
+    # A trial in a few words: what distinguishes it from the others of the run.
+    differ = [len(set(column)) > 1 for column in zip(*parts.values(), strict=True)]
+    labels = {}
+    for job, (case, engine, variant, number) in parts.items():
+        words = [engine, variant.removesuffix("_skill"), f"#{number}"]
+        own = [word for word, differs in zip(words, differ[1:], strict=True) if differs]
+        labels[job] = plain(" ".join([shown_id(case), *own]))
+    run_id = str(info.get("run_id") or run.path.name)
+    return ShownTrials(run, run_id, len(taken), {job: ended[job] for job in shown}, labels)
 
-        url = index_url(given, os.environ, workspace_root(start), write=True)
-        if url:
-            add_run(url, read_run(path))
-    except SkillupError as error:
-        hint = f"\n  hint: {error.hint}" if error.hint else ""
-        sys.stderr.write(plain(f"not indexed: {error.message}{hint}\n"))
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing here may change what the run came to
-        sys.stderr.write(plain(f"not indexed: {type(error).__name__}: {error}\n"))
+
+def _has_failed(directory: Path) -> bool:
+    """Or has no grade yet; without the skill a failure is what a baseline is there to show."""
+    grade = trials.load_grade(directory / trials.GRADE_FILE)
+    if grade is None or grade.status == "ERROR":
+        return True
+    return grade.status == "FAIL" and grade.variant != BASELINE
+
+
+# One run of several that ran parts of the same plan.
+
+
+def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
+    """Make the run `out` of those in `paths`, which stay as they are; its result.
+
+    Raises UsageError if they are not of one plan, or differ in what came of a trial, and
+    RunDirectoryError if one of them still goes on, or `out` is not empty.
+    """
+    shards = [RunDirectory.open(path) for path in paths]
+    infos = [shard.run_info() for shard in shards]
+    for shard, info in zip(shards, infos, strict=True):
+        _check_same_plan(shards[0].path, infos[0], shard.path, info)
+    finished: dict[str, RunDirectory] = {}
+    for shard in shards:
+        for job in sorted(shard.finished_jobs()):
+            first = finished.setdefault(job, shard)
+            for name in (RECORD_FILE, GRADE_FILE) if first is not shard else ():
+                files = [run.trial_directory(job) / name for run in (first, shard)]
+                if len({file.read_bytes() if file.exists() else b"" for file in files}) > 1:
+                    raise UsageError(
+                        f"{job} was run in {first.path} and in {shard.path}, and differs",
+                        hint="name each shard once: a shard that was run twice is two runs",
+                    )
+    info = {
+        **infos[0],
+        "run_id": new_run_id(),
+        "started_at": min(str(info["started_at"]) for info in infos),
+        "request": {**infos[0]["request"], "shard": None},
+        "jobs": _planned_jobs(infos[0]),
+        "references": {case: r for i in infos for case, r in (i.get("references") or {}).items()},
+        "merged": [info["run_id"] for info in infos],
+    }
+    info.pop("planned", None)
+    events = [e for shard in shards for e in shard.events() if e.get("event") not in _OWN_EVENTS]
+    events.sort(key=lambda event: str(event.get("time")))
+    with disk_errors("write", out):
+        if out.exists() and any(out.iterdir()):
+            raise RunDirectoryError(f"{out} is not empty", hint="name another directory with --out")
+        out.mkdir(parents=True, exist_ok=True)
+        # It knows the digests of the records that are copied.
+        write_atomic(out / JOURNAL_FILE, b"".join(to_json(e, no_mask, indent=None) for e in events))
+        with RunDirectory.create(out, info, beside=(JOURNAL_FILE,)) as merged:
+            for shard in shards:
+                for name in ("blobs", "judge-answers"):
+                    if (shard.path / name).is_dir():
+                        shutil.copytree(shard.path / name, merged.path / name, dirs_exist_ok=True)
+            for job in info["jobs"]:
+                begun = [s for s in shards if s.trial_directory(job).is_dir()]
+                source = finished.get(job) or next(iter(begun), None)
+                if source is not None:
+                    target = merged.trial_directory(job)
+                    # Where an unfinished one was left is on the machine that ran it.
+                    left_out = shutil.ignore_patterns(CHECKPOINT_FILE)
+                    shutil.copytree(source.trial_directory(job), target, ignore=left_out)
+            result = with_analysis(_result(merged, info, shards), info)
+            merged.write_result(result)
+    return result
+
+
+def _planned_jobs(info: Mapping[str, Any]) -> list[str]:
+    """All jobs of the plan of which a run, with `info` in its `run.json`, may be a part."""
+    return list(info.get("planned") or info["jobs"])
+
+
+def _result(
+    merged: RunDirectory, info: Mapping[str, Any], parts: Sequence[RunDirectory]
+) -> RunResult:
+    """The result of the trials in `merged`; why others were not run its `parts` know."""
+    results = [part.read_result() for part in parts if (part.path / RESULT_FILE).exists()]
+    finished = [job for job in info["jobs"] if merged.finished_record(job) is not None]
+    found = {job: merged.read_grade(job) for job in finished}
+    grades = {job: grade for job, grade in found.items() if grade is not None}
+    stop = next((r.stopped for r in results if r.stopped is not None), None)
+    saved = {job for result in results for job in result.not_needed if job not in grades}
+    warnings = dict.fromkeys(text for result in results for text in result.warnings)
+    took = milliseconds_of_starts(merged.events())
+    about = info["run_id"], info["started_at"]
+    return build_result(*about, grades, info["jobs"], took, stop, saved, warnings)
+
+
+def _check_same_plan(
+    first: Path, info: Mapping[str, Any], other: Path, about: Mapping[str, Any]
+) -> None:
+    def gates(info: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: about.get("gates") for name, about in (info.get("suites") or {}).items()}
+
+    differ = [name for name in _SAME if info.get(name) != about.get(name)]
+    differ += ["planned"] if _planned_jobs(info) != _planned_jobs(about) else []
+    differ += ["gates"] if gates(info) != gates(about) else []
+    known = info.get("references") or {}
+    for case, references in (about.get("references") or {}).items():
+        if known.get(case, references) != references:
+            differ.append(f"references of {case}")
+    if differ:
+        raise UsageError(
+            f"{other} is no part of the run of which {first} is one: they differ in "
+            f"{', '.join(differ)} of run.json",
+            hint="merge what `skillup run --shard` made of the same files with the same options",
+        )

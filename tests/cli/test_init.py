@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.app.suites.new import request_for
+from skillup.app.suites import request_for
 from tests.support.project import Project
 
 SKILL = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.app.shown_trials import shown_trials
+from skillup.app.runs import shown_trials
 from skillup.store import RunDirectory
 from tests.support.project import Project
 from tests.support.stored import a_record

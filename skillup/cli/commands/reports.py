@@ -40,8 +40,7 @@ def show(
 
     Exit code: 0, or 2 if there is no such run or case.
     """
-    from skillup.app.runs import run_path
-    from skillup.app.shown_trials import shown_trials
+    from skillup.app.runs import run_path, shown_trials
     from skillup.reports.terminal.conversation import TrialPrinter
     from skillup.reports.terminal.layout import make_console
     from skillup.reports.text import count, plain
@@ -170,8 +169,8 @@ def merge(
 
     Exit code: that of the run, as if it had run in one place (see `skillup run`).
     """
-    from skillup.app.merge import merge_runs
-    from skillup.app.runs import index_finished_run, run_path
+    from skillup.app.run_session import index_finished_run
+    from skillup.app.runs import merge_runs, run_path
     from skillup.cli.commands.run import exit_code
     from skillup.reports.formats import parse_formats, write_reports
     from skillup.store.files import no_mask, to_json

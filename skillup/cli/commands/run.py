@@ -104,30 +104,28 @@ def _request_of(
     given: Mapping[str, Any], resume: str | None, out: Path | None, *, retry_errors: bool
 ) -> tuple[RunRequest, Path | None]:
     """What is to run, of the options by their names, and the earlier run that it continues."""
-    from skillup.app.interruption import requested_again
     from skillup.app.planning import FALLBACK_VARIABLE, RunRequest, default_paths
-    from skillup.app.runs import run_path
     from skillup.reports.formats import parse_formats
 
     asked = {f.name: given[f.name] for f in fields(RunRequest) if given.get(f.name) is not None}
     asked |= {name: tuple(value) for name, value in asked.items() if isinstance(value, list)}
     asked["reports"] = parse_formats(given["reports"] or ())
-    if resume is None and retry_errors:
+    asked["paths"] = tuple(map(str, given["paths"] or ()))
+    if resume is not None:
+        from skillup.app.interruption import requested_again
+        from skillup.app.runs import run_path
+
+        earlier = run_path(resume)
+        return requested_again(earlier, RunRequest(**asked), out), earlier
+    if retry_errors:
         raise UsageError(
             "--retry-errors runs trials of an earlier run again, and no run was named",
             hint="name it: --resume RUN --retry-errors; to retry within a run, there is "
             "retry_policy in the suite",
         )
-    paths = given["paths"] or ()
-    if resume is None:
-        paths = default_paths(paths)
-        asked["judge_model_fallback"] = os.environ.get(FALLBACK_VARIABLE) or None
-        asked["directory"] = str(Path.cwd())
-    request = RunRequest(**{**asked, "paths": tuple(map(str, paths))})
-    if resume is None:
-        return request, None
-    earlier = run_path(resume)
-    return requested_again(earlier, request, out), earlier
+    asked["paths"] = tuple(map(str, default_paths(given["paths"])))
+    fallback = os.environ.get(FALLBACK_VARIABLE) or None
+    return RunRequest(**asked, directory=str(Path.cwd()), judge_model_fallback=fallback), None
 
 
 def _run_and_show(

@@ -102,6 +102,6 @@ def session_to_case(
     force: bool = o.FORCE,
 ) -> int:
     """Make a case of a session: its messages as turns, and checks that it suggests."""
-    from skillup.app.suites.from_session import write_case
+    from skillup.app.suites import write_case
 
     return write_case(session, out, with_fixture=with_fixture, force=force)

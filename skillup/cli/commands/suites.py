@@ -24,7 +24,7 @@ def validate(
 ) -> int:
     """Check suites, cases and the workspace's profiles without running anything."""
     from skillup.app.planning import default_paths, parse_vars
-    from skillup.app.validation import validate_paths
+    from skillup.app.suites import validate_paths
     from skillup.reports.terminal.listing import print_problems, problem_as_dict
 
     counts, problems = validate_paths(default_paths(paths), parse_vars(var))
@@ -76,7 +76,7 @@ def init(
     force: bool = o.FORCE,
 ) -> int:
     """Write evals/ for a skill: a case that needs it, one that does not, and one of two turns."""
-    from skillup.app.suites.new import new_suite, write_suite
+    from skillup.app.suites import new_suite, write_suite
     from skillup.load.discover import workspace_root
     from skillup.load.profiles import load_profile
     from skillup.reports.text import plain

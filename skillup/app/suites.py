@@ -1,0 +1,312 @@
+"""What is done with suites without running them: `validate`, `init` and `session to-case`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from skillup.app.planning import own_profile, root_with_engines
+from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.importers.write import relative, slug, write_files
+from skillup.load.discover import SUITE_FILE, suite_root, workspace_root
+from skillup.load.model import Loaded, LoadedSuite
+from skillup.load.profiles import check_profile, is_profile, profile_files
+from skillup.load.skills import SKILL_FILE, skill_description, skill_name, skill_problem
+from skillup.load.suites import load_paths
+from skillup.redaction.secrets import Secrets
+from skillup.reports.terminal.listing import shown_path
+from skillup.reports.text import count, listed, one_line
+from skillup.schema.suite import playing_model
+from skillup.schema.templates import escape
+from skillup.sessions.case import case_of_session, copy_workspace, suite_text
+from skillup.sessions.index import find_session
+from skillup.sessions.record import read_session
+
+_FIX = "a run of the cases that need it would be an error"
+_SHOWN = 5
+_WISH = re.compile(
+    r"\busers? (?:asks?|needs?|wants?)(?: you)?(?: for)? ([^.;:]{1,200})", re.IGNORECASE
+)
+
+
+def validate_paths(
+    paths: Sequence[Path], variables: dict[str, str]
+) -> tuple[Mapping[str, int], Sequence[Problem]]:
+    """Look at suites, cases and profiles in `paths`, and at the profiles of their workspaces.
+
+    How many suites, cases and profiles there were, and what is wrong with them.
+    """
+    others = [path for path in paths if not is_profile(path)]
+    loaded = load_paths(others, variables=variables) if others else Loaded((), ())
+    files: list[Path] = []
+    for path in paths:
+        if path in others:
+            files += profile_files(workspace_root(path)).values()
+        else:
+            files += profile_files(path.resolve().parent).values() if path.is_dir() else [path]
+    profiles = dict.fromkeys(file.resolve() for file in files)
+    problems = [*loaded.problems]
+    for suite in loaded.suites:
+        problems += [*_engine_problems(suite), *_model_problems(suite)]
+    for file in profiles:
+        problems += check_profile(file, os.environ, lenient=True)[1]
+    cases = sum(len(suite.cases) for suite in loaded.suites)
+    return {"suite": len(loaded.suites), "case": cases, "profile": len(profiles)}, problems
+
+
+def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
+    """A suite whose engine is none here; those of skill-up know engines that skillup does not."""
+    if suite.suite.engine is None or suite.suite.engine.custom is not None:
+        return
+    severity = "error" if suite.suite.schema_version is None else "warning"
+    try:
+        own_profile(suite, root_with_engines(Path.cwd(), suite.path))
+    except InvalidFilesError as invalid:
+        own = (problem for problem in invalid.problems if problem.file == suite.path)
+        yield from (replace(problem, severity=severity) for problem in own)
+
+
+def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
+    """Models of judges and players of users that could not be asked: warnings; judges that are
+    written down are checked as files.
+    """
+    from skillup.app.run_session import simulators_of
+    from skillup.judges.models.client import Models
+    from skillup.judges.router import first_read
+    from skillup.simulator import NOBODY
+
+    secrets = Secrets.from_environment(os.environ)
+    models = Models(os.environ, secrets.mask)
+    simulators = simulators_of(models, Path.cwd(), os.environ, secrets)
+    given = suite.suite.user_simulator
+    found: dict[tuple[str, str, str], None] = {}
+    for case in (loaded.case for loaded in suite.cases):
+        model = case.judge_model
+        written = model is not None and model.model.startswith("scripted:")
+        if model is not None and (written or first_read(case) is not None):
+            why = models.problem(model, suite.root)
+            severity = "error" if written else "warning"
+            found |= {("judge.model", why, severity): None} if why is not None else {}
+        # Where nobody is named, the case's own problems say so.
+        if given is not None or playing_model(given, case) is not None:
+            why = simulators.known_problem(case, given, suite.root)
+            if why not in (None, NOBODY):
+                found["user_simulator", str(why), "warning"] = None
+    for field, why, severity in sorted(found, key=lambda one: (one[0], one[2])):
+        fix = _FIX if severity == "warning" else ""
+        yield suite.document.problem(field.split("."), why, fix, severity)
+
+
+# A suite with three cases that run as they are, by their `scripted:` sections also offline. Every
+# value is put in as a JSON string, which YAML reads as the same text whatever is in it.
+
+
+def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
+    """The files of a suite for the skill in `root`.
+
+    `request` is what a user says who needs the skill. Raises UsageError, InvalidFilesError if there
+    is no skill.
+    """
+    if not (root / SKILL_FILE).exists():
+        where = "has no SKILL.md" if root.is_dir() else "is no directory"
+        raise UsageError(f"{root} {where}", hint="give a skill's directory")
+    problem = skill_problem(root)
+    if problem is not None:
+        raise InvalidFilesError([problem])
+    skill = skill_name(root)
+    request = request or request_for(skill_description(root), skill)
+    files = {root / "evals/eval.yaml": _header(root / "evals", "suite") + _suite(skill, engine)}
+    header = _header(root / "evals/cases", "case")
+    for name, text in _cases(skill, request).items():
+        files[root / f"evals/cases/{name}.yaml"] = f"{header}id: {name}\n{text}"
+    return files
+
+
+def _header(folder: Path, kind: str) -> str:
+    """The workspace's JSON Schema, if it has one, as a file in `folder` names it to editors."""
+    path = workspace_root(folder) / "docs" / "schema" / f"{kind}.schema.json"
+    schema = relative(folder, path)
+    return f"# yaml-language-server: $schema={schema}\n" if path.is_file() else ""
+
+
+def request_for(description: str, skill: str) -> str:
+    """What a user might say who needs the skill.
+
+    From ``whenever the user wants to …`` or ``when the user asks for …``, if it says so.
+
+    >>> request_for("Cleans logs. Use whenever the user wants to rotate logs.", "log-keeper")
+    'I want to rotate logs. Can you help me with that?'
+    """
+    if (found := _WISH.search(description)) is not None:
+        return f"I want {found[1].strip()}. Can you help me with that?"
+    # What a skill says of itself is nothing that a user says.
+    return f"Can you help me with {' '.join(re.split('[-_]+', skill))}?"
+
+
+def _suite(skill: str, engine: str) -> str:
+    return f"""\
+#   skillup run .                        in the skill's directory: the engine below
+#   skillup run . --engine claude_code   the same cases with another one
+#   skillup run . --baseline             with and without the skill: what does it add?
+name: {_text(skill)}
+skills:
+  - {{path: .}}
+engine: {{name: {_text(engine)}}}
+cases:
+  parallelism: 2
+  defaults:
+    timeout_seconds: 600
+"""
+
+
+def _cases(skill: str, request: str) -> dict[str, str]:
+    """By their ids, all but these and what names their schema."""
+    name, literal = _text(skill), _text(escape(skill))
+    stop = "" if request[-1:] in (".", "!", "?", "") else "."
+    return {
+        "uses-the-skill": f"""\
+title: A request that the skill is for makes the agent use it
+tags: [trigger]
+input:
+  turns:
+    - content: {_text(escape(request))}
+assertions:
+  - skill_used: {literal}
+  # What should come of it? For example, the first two without, the third with a judge's model:
+  # - contains: {{any: [done, ready]}}
+  # - files_exist: ["*.md"]
+  # - The answer says what was done, in plain words
+# How the agent that skillup ships answers; real agents do not see it.
+scripted:
+  - needs_skill: {name}
+    steps: [{{skill: {name}}}]
+    say: I have done as the skill says.
+  - say: I have no skill for that, so I did what I could.
+""",
+        "leaves-it-alone": f"""\
+title: A request that the skill is not for does not make the agent use it
+tags: [trigger]
+input:
+  turns:
+    - content: What is 17 times 23? Only the number, please.
+assertions:
+  - skill_not_used: {literal}
+  - contains: "391"
+scripted:
+  - say: "391"
+""",
+        "two-turns": f"""\
+title: The second message is answered in the light of the first
+tags: [conversation]
+input:
+  turns:
+    - content: {_text(escape(f"{request}{stop} Call this job JUNIPER-7."))}
+      capture:                       # taken out of the answer; usable as <<job>> from here on
+        - {{variable: job, pattern: '(JUNIPER-\\d)', default: JUNIPER-7}}
+    - content: "What did I call this job? Change no file."
+      assertions:
+        - contains: JUNIPER-7
+        - tool_not_called: {{kind: write}}
+scripted:
+  - turn: 1
+    needs_skill: {name}
+    steps: [{{skill: {name}}}]
+    say: Noted as JUNIPER-7, and done as the skill says.
+  - turn: 1
+    say: Noted as JUNIPER-7.
+  - turn: 2
+    say: You called it JUNIPER-7.
+""",
+    }
+
+
+def _text(text: str) -> str:
+    """A JSON string, with the escapes that YAML's double-quoted form needs besides."""
+
+    def escaped(character: str) -> str:
+        number = ord(character)
+        return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(c if c.isprintable() else escaped(c) for c in quoted)
+
+
+def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:
+    """Write `files`; with `force` in place of those that are there.
+
+    Raises UsageError if `evals/` is there already, if it cannot be done, or if a link in `root`
+    would lead it elsewhere.
+    """
+    evals = root / "evals"
+    if not force and os.path.lexists(evals) and not (evals.is_dir() and not any(evals.iterdir())):
+        raise UsageError(
+            f"{evals} is there already",
+            hint="run it with `skillup run`; --force replaces the files that init writes, and "
+            "leaves the others",
+        )
+    for path in files:
+        if not path.parent.resolve().is_relative_to(root.resolve()):
+            hint = "make it a directory, or choose another one"
+            raise UsageError(f"{path.parent} leads out of {root}", hint=hint)
+    write_files(files, force=True)
+
+
+# An agent's session as a case.
+
+
+def write_case(session: str, out: Path | None, *, with_fixture: bool, force: bool) -> int:
+    """Write the case to `out`, or to stdout; what else there is to know to stderr.
+
+    Raises UsageError if the session cannot become a case, or a file is there that would be lost.
+    """
+    recorded = read_session(find_session(session, os.environ))
+    if out is None:
+        if with_fixture:
+            raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")
+        case = case_of_session(recorded)
+        sys.stdout.write(_printable(case.text))
+        _say(*(f"note: {note}" for note in case.notes))
+        return 0
+    problems = {
+        f"--out {out}: that is a folder": out.is_dir(),
+        f"{out} is there already; --force replaces it": os.path.lexists(out) and not force,
+        f"--out {out}: not a YAML file": out.suffix not in (".yaml", ".yml"),
+        f"--out {out}: that is a suite's name": out.stem == "eval",
+    }
+    for problem, is_so in problems.items():
+        if is_so:
+            raise UsageError(problem, hint="name the case's file, for example cases/asks.yaml")
+    folder = out.resolve().parent
+    places = (place / name for place in (folder, *folder.parents) for name in ("", "evals"))
+    suite = next((p / SUITE_FILE for p in places if (p / SUITE_FILE).is_file()), None)
+    case_id = slug(out.stem, otherwise="session")
+    fixture = folder / "fixtures" / out.stem
+    root = suite_root(suite) if suite is not None else folder
+    shown = Path(os.path.relpath(fixture, root)).as_posix() if with_fixture else None
+    case = case_of_session(recorded, case_id=case_id, fixture=shown)
+    if with_fixture:
+        workspace = Path(recorded.summary.cwd or "")
+        copied, left_out = copy_workspace(workspace, fixture, os.environ)
+        _say(f"copied {count(copied, 'file')} to {shown_path(fixture)}")
+        _say(*(f"left out, {w}: {listed(p[:_SHOWN], len(p))}" for w, p in left_out.items()))
+    files = {out: case.text}
+    if suite is None:
+        files[folder / SUITE_FILE] = suite_text(recorded.engine)
+    write_files({path: _printable(text) for path, text in files.items()}, force=True)
+    _say(*(f"wrote {shown_path(path)}" for path in files))
+    _say(*(f"note: {note}" for note in case.notes))
+    return 0
+
+
+def _printable(text: str) -> str:
+    """`text` without halves of characters, which no file can hold."""
+    return text.encode(errors="replace").decode()
+
+
+def _say(*lines: str) -> None:
+    sys.stderr.writelines(one_line(line, 1000) + "\n" for line in lines)
