@@ -25,9 +25,8 @@ from skillup.schema.record import Checkpoint, Record
 from skillup.store.scratch import remove_tree
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns, run_trial
 from skillup.trial.request import TrialResult
-from skillup.trial.resume import resume_trial
-from skillup.trial.setup import OpenTrial
-from skillup.trial.shared_prefix import SharedPrefix, fork_problem_of, run_shared_prefix
+from skillup.trial.run import SharedPrefix, fork_problem_of, run_shared_prefix
+from skillup.trial.setup import OpenTrial, resume_trial
 
 
 async def run_locally(run: Run) -> None:

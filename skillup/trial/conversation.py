@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -21,24 +22,28 @@ from skillup.checks.evaluate import (
 )
 from skillup.checks.text import capture
 from skillup.engines.base import TurnRequest
+from skillup.ratelimit import ANSWERED, REFUSALS
 from skillup.schema import templates
-from skillup.schema.case import Turn
+from skillup.schema.case import PostCondition, Turn
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.record import (
     Checkpoint,
+    ErrorKind,
     Record,
     SimulatedEnd,
     TurnError,
     TurnRecord,
+    Usage,
     joined,
     total_cost,
+    total_usage,
 )
 from skillup.schema.suite import Lead, lead_of, needs_simulator
+from skillup.trial.artifacts import set_aside
 from skillup.trial.request import THE_RUNS_END, Interruption, SimulatorMessage, TrialEvent
-from skillup.trial.resume import request_digest
-from skillup.trial.session import not_sent, send_until_accepted
-from skillup.trial.setup import OpenTrial, system_of
+from skillup.trial.session import not_sent
+from skillup.trial.setup import OpenTrial, request_digest, system_of
 from skillup.trial.simulated_user import next_message, unwritten
 
 T = TypeVar("T")
@@ -109,16 +114,11 @@ class LiveConversation:
         What a simulated user would say next is not known to anybody else, and shared turns belong
         to several trials: there is no checkpoint of those.
         """
-        request, job = self.request, self.request.job
-        if (
-            request.checkpoint is None
-            or job.family
-            or job.profile.isolation != "clean"
-            or needs_simulator(self.case)
-        ):
+        request, job, session = self.request, self.request.job, self.session
+        clean = job.profile.isolation == "clean" and not job.family
+        if request.checkpoint is None or not clean or needs_simulator(self.case):
             return
-        backup, session = await self.session.backup(), self.session
-        context = session.context
+        backup, context = await session.backup(), session.context
         if backup.files is None or backup.workspace is None or session.fingerprint is None:
             return
         elapsed = max(0.0, time.monotonic() - self.began - self.waited)
@@ -180,23 +180,20 @@ class LiveConversation:
         `message` is what is sent, if the simulated user has written it already.
         """
         number = len(self.turns) + 1
-        result: TurnRecord | None = None
-        text = turn.content or ""
+        content: str | TurnRecord
         if message is None and turn.respond is not None:
             instruction = templates.escape(turn.respond) if turn.literal else turn.respond
             message = await self._write(instruction=instruction)
-            if message.error is not None or message.text is None:
-                result = unwritten(number, message, turn.respond)
-        elif message is None:
-            filled_in = self._filled_in(text, number, literal=turn.literal)
-            if isinstance(filled_in, TurnRecord):
-                result = filled_in
-            else:
-                text = filled_in
-        if message is not None:
-            text = message.text or ""
-        self._notify("turn_started", number, of, text if message is not None else "")
-        result = result or await self._run_turn(turn, text, number, message)
+        if message is None:
+            content = self._filled_in(turn.content or "", literal=turn.literal)
+        elif message.error is not None or message.text is None:
+            content = unwritten(number, message, turn.respond or "")
+        else:
+            content = message.text
+        self._notify("turn_started", number, of, message.text or "" if message is not None else "")
+        result = content
+        if isinstance(result, str):
+            result = await self._run_turn(turn, result, message)
         self.turns.append(result)
         messages = list(result.executed())
         self._notify(
@@ -222,23 +219,32 @@ class LiveConversation:
             self.interruption = Interruption("run_ended")
         return written
 
-    def _filled_in(self, content: str, number: int, *, literal: bool) -> str | TurnRecord:
+    def _filled_in(self, content: str, *, literal: bool) -> str | TurnRecord:
         """`content` with its templates filled in; if a name has no value, an error."""
         try:
             return content if literal else templates.render(content, self.variables)
         except templates.UnresolvedNameError as missing:
-            text = f"turn {number}: {missing}; the agent was not called"
-            error = TurnError(kind="template", message=text)
-            return not_sent(number, content, text, error=error)
+            return self._kept_back("template", f"{missing}; the agent was not called", content)
+
+    def _kept_back(self, kind: ErrorKind, why: str, content: str) -> TurnRecord:
+        """The turn that runs now, with a message that was not sent."""
+        number = len(self.turns) + 1
+        text = f"turn {number}: {why}"
+        return not_sent(number, content, text, error=TurnError(kind=kind, message=text))
 
     async def _run_turn(
-        self, turn: Turn, text: str, number: int, written: SimulatorMessage | None
+        self, turn: Turn, text: str, written: SimulatorMessage | None
     ) -> TurnRecord:
-        result = await self._send(turn, text, number, f"turn-{number:02d}", written)
+        stem, source = f"turn-{len(self.turns) + 1:02d}", "case" if written is None else "simulator"
+        result = await self._send(turn, text, stem, source)
+        if written is not None:
+            update = {"source": "simulator", "simulator": written.info}
+            update["notes"] = [*result.notes, *written.notes]
+            result = result.model_copy(update=update)
         if result.status != "completed":
             return result
         if turn.post_condition is not None:
-            result = await self._gate(result, turn)
+            result = await self._gate(result, turn.post_condition)
             if result.status != "completed" or result.post_condition_passed is False:
                 return result
         # Its checks and follow-ups may use what it captures; follow-ups may mend a miss.
@@ -269,12 +275,10 @@ class LiveConversation:
         done: list[TurnRecord] = []
         passed = passes(results)
         for place, check in follow_ups(checks, results):
-            text = self._filled_in(check.prompt or "", answer.turn_number, literal=check.literal)
-            if isinstance(text, str):
+            followed = self._filled_in(check.prompt or "", literal=check.literal)
+            if isinstance(followed, str):
                 stem = f"turn-{answer.turn_number:02d}-follow-up-{len(sent)}"
-                followed = await self._send(turn, text, answer.turn_number, stem)
-            else:
-                followed = text
+                followed = await self._send(turn, followed, stem)
             asked_by = [*answer.asked_by, place]
             followed = followed.model_copy(update={"source": "follow_up", "asked_by": asked_by})
             sent.append(followed)
@@ -292,49 +296,54 @@ class LiveConversation:
         return (answer.model_copy(update={"follow_ups": done}) if done else answer), passed
 
     async def _send(
-        self, turn: Turn, text: str, number: int, stem: str, written: SimulatorMessage | None = None
+        self, turn: Turn, text: str, stem: str, source: str = "follow_up"
     ) -> TurnRecord:
-        """Send one message, if there is time left for it; again, where the provider refused it."""
+        """Send one message, if there is time left for it; again, where the provider refused it.
 
-        async def once(sending: int) -> TurnRecord:
-            return await self._send_once(turn, text, number, stem, written, sending)
-
-        def discount(seconds: float) -> None:
-            self.waited += seconds
-
-        throttle = self.request.throttle
-        sent = await send_until_accepted(self.session, throttle, stem, once, discount)
-        self.interruption = sent.interruption or self.interruption
-        why = sent.error.message if sent.error is not None else ""
-        result = sent.turn or not_sent(number, text, why, error=sent.error)
-        if written is None:
-            return result
-        update = {"source": "simulator", "simulator": written.info}
-        return result.model_copy(update={**update, "notes": [*result.notes, *written.notes]})
+        Before each time, the session is what it was before the message. What refused messages used
+        is in the turn's usage and cost; their time does not count, nor does that of waiting.
+        """
+        throttle, session = self.request.throttle, self.session
+        if throttle is None:
+            return await self._send_once(turn, text, stem, source)
+        refused: list[TurnRecord] = []
+        paused = 0.0
+        while (pause := await throttle.ready()) is not None:
+            paused += pause
+            self.waited += pause
+            backup, began = await session.backup(), time.monotonic()
+            result = await self._send_once(turn, text, stem, source, len(refused) + 1)
+            if result.error is None or result.error.kind not in REFUSALS:
+                if result.error is None or result.error.kind in ANSWERED:
+                    throttle.accepted()
+                return _with_refusals(result, refused, paused)
+            if throttle.refused(result.error) is not None:
+                if throttle.closed:
+                    self.interruption = Interruption("run_ended")
+                return _with_refusals(result, refused, paused)
+            problem = await session.restore(backup)
+            if problem is not None:
+                self.interruption = Interruption("restart", problem)
+                return _with_refusals(result, refused, paused)
+            refused.append(result)
+            await anyio.to_thread.run_sync(set_aside, session.context.raw_dir, stem, "refused")
+            self.waited += time.monotonic() - began
+        self.interruption = Interruption("run_ended")
+        return self._kept_back("cancelled", "the run ended before the message was sent", text)
 
     async def _send_once(
-        self,
-        turn: Turn,
-        text: str,
-        number: int,
-        stem: str,
-        written: SimulatorMessage | None,
-        sending: int,
+        self, turn: Turn, text: str, stem: str, source: str, sending: int = 1
     ) -> TurnRecord:
-        profile, whole = self.request.job.profile, self.case.timeout_seconds
+        number, profile = len(self.turns) + 1, self.request.job.profile
+        whole = self.case.timeout_seconds
         own = turn.timeout_seconds or profile.timeout_seconds
         left = own if whole is None else max(0.0, min(own, whole - self.used_seconds()))
         # What is left of it differs from trial to trial, and would set the same errors apart.
         all_of_it = f"the conversation's {whole or own:g} s"
         if left <= 0:
-            why = f"turn {number}: {all_of_it} are used up"
-            error = TurnError(kind="timeout", message=f"{why}; raise `timeout_seconds`")
-            return not_sent(number, text, why, error=error)
-        source = "case" if written is None else "simulator"
-        if sending > 1:
-            source = "again"
-        elif "follow-up" in stem:
-            source = "follow_up"
+            why = f"{all_of_it} are used up; raise `timeout_seconds`"
+            return self._kept_back("timeout", why, text)
+        source = "again" if sending > 1 else source
         self._notify("message_sent", number, 0, text, source=source)
         request = TurnRequest(
             number=self.session.messages + 1,
@@ -350,10 +359,8 @@ class LiveConversation:
         )
         return await self.session.send(request, number)
 
-    async def _gate(self, answer: TurnRecord, turn: Turn) -> TurnRecord:
+    async def _gate(self, answer: TurnRecord, gate: PostCondition) -> TurnRecord:
         """The turn with what its post-condition found."""
-        gate = turn.post_condition
-        assert gate is not None
         results = await self._evaluate(
             answer, lambda context: evaluate_set(gate, context, role="post_condition")
         )
@@ -392,15 +399,28 @@ class LiveConversation:
         return _with_error(result, error).model_copy(update={"captures": found.values})
 
     async def _stop_for_assertions(self, result: TurnRecord, turn: Turn) -> str | None:
-        """Why the conversation ends here (`on_turn_failure: stop`); None: it goes on."""
-        threshold = self.case.pass_threshold
-        failure = await self._evaluate(
-            None, lambda context: turn_failure(result, turn, context, threshold)
+        """Why the conversation ends here (`on_turn_failure: stop`); None: it goes on.
+
+        Without a `pass_threshold` every check must pass.
+        """
+        outcome = await self._evaluate(
+            None, lambda context: evaluate_turn(turn.checks(), result, context)
         )
-        if isinstance(failure, TurnError):
-            self.turns[-1] = _with_error(result, failure)
+        results = [*outcome.results, *(r for one in outcome.follow_ups for r in one.results)]
+        what = "the check `{}` could not be evaluated (on_turn_failure: stop)"
+        error = _first_error(results, what)
+        if error is not None:
+            self.turns[-1] = _with_error(result, error)
             return _why_stop(self.turns[-1])
-        return f"not sent: {failure} (on_turn_failure: stop)" if failure else None
+        failed, threshold = unmet(outcome.deciding), self.case.pass_threshold
+        if not failed or (
+            threshold is not None
+            and not any(one.required for one in failed)
+            and reaches(weighted_mean(outcome.deciding), threshold)
+        ):
+            return None
+        name = failed[0].name
+        return f"not sent: turn {result.turn_number} failed: {name} (on_turn_failure: stop)"
 
     async def _evaluate(
         self,
@@ -427,28 +447,26 @@ class LiveConversation:
         self.request.notify(TrialEvent(self.request.job.id, kind, number, turns, text, **more))
 
 
-def turn_failure(
-    result: TurnRecord, turn: Turn, context: CheckContext, threshold: float | None
-) -> str | TurnError | None:
-    """Why the turn fails its assertions; None if it passes (or there are none).
-
-    A TurnError if one of them could not be evaluated. `context` is the conversation's so far.
-    Without a `threshold` every check must pass.
-    """
-    outcome = evaluate_turn(turn.checks(), result, context)
-    results = [*outcome.results, *(r for one in outcome.follow_ups for r in one.results)]
-    error = _first_error(results, "the check `{}` could not be evaluated (on_turn_failure: stop)")
-    if error is not None:
-        return error
-    failed = unmet(outcome.deciding)
-    required = any(one.required for one in failed)
-    if not failed or (
-        threshold is not None
-        and not required
-        and reaches(weighted_mean(outcome.deciding), threshold)
-    ):
-        return None
-    return f"turn {result.turn_number} failed: {failed[0].name}"
+def _with_refusals(sent: TurnRecord, refused: Sequence[TurnRecord], waited: float) -> TurnRecord:
+    """`sent`, with what was refused before."""
+    seconds = f"{math.ceil(waited)} s"
+    if refused:
+        kinds = ", ".join(dict.fromkeys(turn.error.kind for turn in refused if turn.error))
+        times = "once" if len(refused) == 1 else f"{len(refused)} times"
+        why = f"the provider refused the message {times} ({kinds})"
+        note = f"{why}; it was sent again after {seconds}"
+    elif waited >= 1:
+        note = f"the message was sent after {seconds}: the provider had refused others"
+    else:
+        return sent
+    tries = [*refused, sent]
+    usage = total_usage(turn.usage for turn in tries)
+    update = {
+        "notes": [*sent.notes, note],
+        "usage": Usage(**usage) if usage else None,
+        "cost_usd": total_cost(turn.cost_usd for turn in tries),
+    }
+    return sent.model_copy(update=update)
 
 
 def _first_error(results: Sequence[CheckResult], what: str) -> TurnError | None:

@@ -1,22 +1,34 @@
-"""A trial from its empty workspace to its record."""
+"""A trial from its empty workspace to its record; and turns that several trials have in common.
+
+Those are run once, then every trial goes on from a fork: a copy of the workspace, and a fork of the
+session.
+"""
 
 from __future__ import annotations
 
+import copy
+import os
+import shutil
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 import anyio.to_thread
 
+from skillup.engines.base import CreatedSession, SessionForker, TrialContext
+from skillup.engines.session_files import moved_text
 from skillup.errors import SkillupError
-from skillup.schema.record import Record, TurnError
+from skillup.schema.grade import Judging
+from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.schema.suite import lead_of
-from skillup.trial.artifacts import collect_artifacts
+from skillup.trial.artifacts import collect_artifacts, keep_references
 from skillup.trial.conversation import LiveConversation
 from skillup.trial.history import turns_of
 from skillup.trial.request import Interruption, TrialRequest, TrialResult
-from skillup.trial.session import internal_error, setup_error
-from skillup.trial.setup import OpenTrial, ended, new_record, open_trial
-from skillup.workspace.disk import refuse_without_room
+from skillup.trial.session import LiveSession, call_engine, internal_error, look_at, setup_error
+from skillup.trial.setup import OpenTrial, context_of, ended, new_record, open_trial
+from skillup.workspace.disk import copy_workspace, refuse_without_room
 
 
 async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> TrialResult:
@@ -107,3 +119,201 @@ def record_without_turns(
 ) -> Record:
     """The record of a job that was not begun: skipped for a reason, or stopped by an error."""
     return ended(new_record(request), time.monotonic(), skipped=skipped, error=error)
+
+
+# Turns that several trials have in common.
+
+_INHERITED = (
+    "skills", "initial_files", "initial_variables", "history", "execution_mode", "started_at",
+    "notes",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class SharedPrefix:
+    """A conversation as far as it is shared; nothing more is sent in it.
+
+    Its turns are counted by one of the records that have them; in the others they are `counted_by`
+    the `owner`, that record's job.
+    """
+
+    record: Record
+    """Without turns; its error is what kept them from being run."""
+    conversation: LiveConversation | None
+    used_seconds: float
+    earlier_ms: int
+
+    @property
+    def ended(self) -> bool:
+        """Something has ended the conversation: there is nothing to fork."""
+        live = self.conversation
+        return live is None or self.record.error is not None or live.ended
+
+    def _turns(self, owner: str | None) -> list[TurnRecord]:
+        turns = self.conversation.turns if self.conversation is not None else []
+        return [
+            turn
+            if owner is None or turn.counted_by is not None or turn.status == "skipped"
+            else turn.model_copy(update={"counted_by": owner})
+            for turn in turns
+        ]
+
+    def _judging(self, owner: str | None) -> Judging | None:
+        live = self.conversation
+        return live.judging() if live is not None and owner is None else None
+
+    async def record_of(
+        self, request: TrialRequest, owner: str | None = None, error: TurnError | None = None
+    ) -> Record:
+        """The record of a trial that goes no further: the shared turns ended it, or an `error`."""
+        clock, turns = time.monotonic(), self._turns(owner)
+        start = {name: getattr(self.record, name) for name in (*_INHERITED, "references")}
+        start["error"] = error or self.record.error
+        record = new_record(request).model_copy(update=start)
+        if self.conversation is None or record.error is not None:
+            return ended(record, clock, earlier_ms=self.earlier_ms, turns=turns)
+        # What ended the conversation is known to it: it says why the rest was not sent.
+        rest = copy.copy(self.conversation)
+        rest.earlier_judging = self._judging(owner)
+        rest.request, rest.record, rest.turns, rest.waited = request, record, turns, 0.0
+
+        async def finish() -> Record:
+            raw_dir = rest.session.context.raw_dir
+            await anyio.to_thread.run_sync(_copy_streams, raw_dir, request.raw_dir)
+            await rest.run(request.job.loaded.case.input.all_turns())
+            return await close_trial(rest, clock, self.earlier_ms)
+
+        return await record_on_error(finish, record, clock, earlier_ms=self.earlier_ms)
+
+    async def fork(self, request: TrialRequest, owner: str | None = None) -> OpenTrial | TurnError:
+        """The trial of `request`, ready to go on; an error if it cannot be."""
+        what = "the trial could not be forked"
+        return await call_engine(lambda: self._fork(request, owner), what, request.scratch)
+
+    async def _fork(self, request: TrialRequest, owner: str | None) -> OpenTrial | TurnError:
+        parent = self.conversation
+        assert parent is not None
+        live, case = parent.session, request.job.loaded.case
+        before = live.context
+        workspace, home = request.scratch / "workspace", request.scratch / "home"
+        await anyio.to_thread.run_sync(_copy, before, workspace, home, request.raw_dir)
+        workspace, home = workspace.resolve(), home.resolve()
+        skills = {
+            name: workspace / path.relative_to(before.workspace)
+            if path.is_relative_to(before.workspace)
+            else path
+            for name, path in before.skills.items()
+        }
+        context = context_of(request, workspace, home, before.extra_env, skills)
+        placed = await _forked_session(live, context)
+        if placed.error is not None:
+            return placed.error
+        variables = {
+            name: moved_text(value, str(before.workspace), str(workspace))
+            for name, value in parent.variables.items()
+        }
+        moved = [name for name in sorted(variables) if variables[name] != parent.variables[name]]
+        where = "holds a path of the workspace, and means the same place of this fork's copy"
+        notes = [f"<<{name}>> {where}" for name in moved]
+        start = {name: getattr(self.record, name) for name in _INHERITED}
+        references = keep_references(
+            case, request.job.suite.root, request.blobs, self.record.initial_variables
+        )
+        notes = [*self.record.notes, *notes, *placed.notices]
+        record = new_record(request).model_copy(
+            update={**start, "references": references, "notes": notes}
+        )
+        snapshot = await look_at(workspace, request.blobs)
+        forked = LiveSession(
+            live.engine,
+            context,
+            request.blobs,
+            snapshot,
+            placed.session,
+            placed.fingerprint,
+            live.messages,
+        )
+        return OpenTrial(
+            request,
+            record,
+            forked,
+            case.input.all_turns(),
+            variables,
+            self._turns(owner),
+            self.used_seconds,
+            self.earlier_ms,
+            self._judging(owner),
+        )
+
+
+async def run_shared_prefix(
+    request: TrialRequest, count: int, fork: OpenTrial | None = None
+) -> SharedPrefix:
+    """Run the first `count` turns of the job, in a workspace and a session of their own.
+
+    `fork` is where they go on from if some of them have run before. Raises as `run_trial`.
+    """
+    clock, used = time.monotonic(), 0.0
+    live: LiveConversation | None = None
+    record = fork.record if fork is not None else new_record(request)
+
+    async def run() -> Record:
+        nonlocal live, used
+        opened = fork or await open_trial(request, record)
+        if isinstance(opened, Record):
+            return opened
+        live = LiveConversation(opened)
+        await live.run(opened.turns, until=count)
+        used = live.used_seconds()
+        return opened.record
+
+    record = await record_on_error(run, record, clock)
+    waited = live.waited if live is not None else 0.0
+    before = fork.earlier_ms if fork is not None else 0
+    earlier = before + round((time.monotonic() - clock - waited) * 1000)
+    return SharedPrefix(record, live, used, earlier)
+
+
+def fork_problem_of(name: str, engine: object) -> TurnError | None:
+    """Why sessions of this engine cannot be forked; None if they can."""
+    if isinstance(engine, SessionForker):
+        return None
+    message = (
+        f"{name} cannot fork a session, which branches and --trials-from-turn need; "
+        "use another engine with --engine, or select a single branch with -k"
+    )
+    return TurnError(kind="unsupported", message=message)
+
+
+async def _forked_session(live: LiveSession, child: TrialContext) -> CreatedSession:
+    """The session's fork; an error if there is none."""
+    engine, session, parent = live.engine, live.session, live.context
+    if not isinstance(engine, SessionForker):
+        return CreatedSession(None, error=fork_problem_of(engine.name, engine))
+    if session is None:
+        what = "the turns before the fork left no session to go on with"
+        return CreatedSession(None, error=TurnError(kind="session_lost", message=what))
+    what = f"session {session} could not be forked"
+    placed = await call_engine(lambda: engine.fork(session, parent, child), what, parent.home)
+    return CreatedSession(None, error=placed) if isinstance(placed, TurnError) else placed
+
+
+def _copy(parent: TrialContext, workspace: Path, home: Path, raw_dir: Path) -> None:
+    """Workspace and streams; links with a whole path into the old workspace lead into the new."""
+    copy_workspace(parent.workspace, workspace)
+    for folder, names, files in os.walk(workspace):
+        for path in (Path(folder, name) for name in (*names, *files)):
+            if path.is_symlink():
+                target = os.readlink(path)  # noqa: PTH115 - its exact spelling
+                changed = moved_text(target, str(parent.workspace), str(workspace))
+                if changed != target:
+                    path.unlink()
+                    os.symlink(changed, path)  # noqa: PTH211 - the same
+    home.mkdir(mode=0o700, parents=True)
+    _copy_streams(parent.raw_dir, raw_dir)
+
+
+def _copy_streams(raw_dir: Path, to: Path) -> None:
+    """Each trial's directory has the whole of its conversation, shared turns included."""
+    if to != raw_dir and raw_dir.is_dir():
+        shutil.copytree(raw_dir, to, dirs_exist_ok=True)

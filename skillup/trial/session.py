@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import math
 import os
 import stat
 import threading
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,19 +26,14 @@ from skillup.engines.base import (
     TurnRequest,
 )
 from skillup.errors import SkillupError
-from skillup.ratelimit import ANSWERED, REFUSALS, Throttle
 from skillup.schema.record import (
     SessionFingerprint,
     TranscriptItem,
     TurnError,
     TurnRecord,
-    Usage,
-    total_cost,
-    total_usage,
     utc_now,
 )
-from skillup.trial.artifacts import set_aside
-from skillup.trial.request import Interruption, TrialEvent
+from skillup.trial.request import TrialEvent
 from skillup.workspace.disk import list_tree, refuse_full_disk
 from skillup.workspace.snapshot import BlobStore, Snapshot, diff_snapshots, take_snapshot
 
@@ -171,83 +165,6 @@ class LiveSession:
             self.fingerprint, self.messages = before.fingerprint, before.messages
             self._backup = backup
         return why
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """What came of a message, sent as often as it had to be."""
-
-    turn: TurnRecord | None
-    """None: it was not sent, because of `error`."""
-    interruption: Interruption | None = None
-    error: TurnError | None = None
-
-
-async def send_until_accepted(
-    session: LiveSession,
-    throttle: Throttle | None,
-    stem: str,
-    once: Callable[[int], Awaitable[TurnRecord]],
-    discount: Callable[[float], None],
-) -> Sent:
-    """A message that is sent again where the provider refused it; `once(n)` sends it the n-th time.
-
-    Before each time, the session is what it was before the message. What refused messages used is
-    in the turn's usage and cost. `discount` is called with seconds that do not count: of waiting,
-    and of what was refused. Without a throttle it is sent once.
-    """
-    if throttle is None:
-        return Sent(await once(1))
-    refused: list[TurnRecord] = []
-    paused = 0.0
-    interruption: Interruption | None = None
-    while True:
-        pause = await throttle.ready()
-        if pause is None:
-            error = TurnError(kind="cancelled", message="the run ended before the message was sent")
-            return Sent(None, Interruption("run_ended"), error)
-        paused += pause
-        discount(pause)
-        backup = await session.backup()
-        began = time.monotonic()
-        turn = await once(len(refused) + 1)
-        error_kind = turn.error.kind if turn.error is not None else None
-        if turn.error is None or error_kind not in REFUSALS:
-            if error_kind in ANSWERED:
-                throttle.accepted()
-            break
-        if throttle.refused(turn.error) is not None:
-            interruption = Interruption("run_ended") if throttle.closed else None
-            break
-        problem = await session.restore(backup)
-        if problem is not None:
-            interruption = Interruption("restart", problem)
-            break
-        refused.append(turn)
-        await anyio.to_thread.run_sync(set_aside, session.context.raw_dir, stem, "refused")
-        discount(time.monotonic() - began)
-    return Sent(_with_refusals(turn, refused, paused), interruption)
-
-
-def _with_refusals(sent: TurnRecord, refused: Sequence[TurnRecord], waited: float) -> TurnRecord:
-    """`sent`, with what was refused before."""
-    seconds, note = f"{math.ceil(waited)} s", ""
-    if refused:
-        kinds = ", ".join(dict.fromkeys(turn.error.kind for turn in refused if turn.error))
-        times = "once" if len(refused) == 1 else f"{len(refused)} times"
-        note = f"the provider refused the message {times} ({kinds}); it was sent again after "
-    elif waited >= 1:
-        note = f"the message was sent after {seconds}: the provider had refused others"
-    if not note:
-        return sent
-    tries = [*refused, sent]
-    usage = total_usage(turn.usage for turn in tries)
-    update = {
-        "notes": [*sent.notes, f"{note}{seconds}" if refused else note],
-        "usage": Usage(**usage) if usage else None,
-        "cost_usd": total_cost(turn.cost_usd for turn in tries),
-    }
-    return sent.model_copy(update=update)
 
 
 async def look_at(root: Path, blobs: BlobStore, before: Snapshot | None = None) -> Snapshot:

@@ -10,8 +10,8 @@ from skillup.engines.base import CreatedSession, TrialContext
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.schema.record import TurnError
 from skillup.trial import run_trial
+from skillup.trial.run import run_shared_prefix
 from skillup.trial.setup import OpenTrial
-from skillup.trial.shared_prefix import run_shared_prefix
 from tests.support.plans import jobs_of, request_of
 
 pytestmark = pytest.mark.anyio
