@@ -20,7 +20,6 @@ import anyio.to_thread
 from skillup.engines.base import (
     CreatedSession,
     HistorySeeder,
-    SessionRef,
     SessionResumer,
     TrialContext,
 )
