@@ -73,7 +73,7 @@ class Problem:
     field: str
     message: str
     fix: str = ""
-    severity: str = "error"  # "error" | "warning"
+    severity: str = "error"  # "error" | "warning"; in the report of an import "lost" | "changed"
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}:{self.column}"

@@ -5,19 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from skillup.errors import UsageError
 from skillup.importers import files
-from skillup.importers.source import SourceFile, SourceValue
+from skillup.importers.source import SourceValue
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
 _SKILL_FILE = "SKILL.md"
 
 
-def convert(sources: list[SourceFile]) -> SuiteDraft:
-    """The suite in a source: evals, one eval, or queries that should (not) trigger the skill."""
-    if len(sources) > 1:
-        raise UsageError(f"{sources[0].path}: Anthropic's evals are not JSON lines")
-    path, top = sources[0].path, SourceValue.top(sources[0])
+def convert(tops: list[SourceValue]) -> SuiteDraft:
+    """The suite in a file: evals, one eval, or queries that should (not) trigger the skill."""
+    top, path = tops[0], tops[0].source.path
     directory = path.resolve().parent
     # The skill that the evals belong to: where they lie, or one or two levels up.
     places = (directory, *directory.parents[:2])
@@ -30,45 +27,40 @@ def convert(sources: list[SourceFile]) -> SuiteDraft:
     if skill_directory is not None:
         draft.skills.append(skill_directory)
     elif named:
-        named.changed(
-            f"no {_SKILL_FILE} of `{skill}` is near this file",
-            "the suite names no skill: add it under `skills`",
-        )
+        what = f"no {_SKILL_FILE} of `{skill}` is near this file"
+        named.changed(what, "the suite names no skill: add it under `skills`")
     base = skill_directory or (directory.parent if directory.name == "evals" else directory)
     for number, node in enumerate((top.get("evals", "queries") or top).elements(), start=1):
         draft.cases.append(_case(node, number, skill, base))
     return draft
 
 
-def _trigger(node: SourceValue, skill: str) -> tuple[bool, dict[str, Any]]:
-    """Whether the skill should be used, and the check that it is (not)."""
-    used = node.get("should_trigger").take() is not False
-    if skill:
-        return used, {"skill_used" if used else "skill_not_used": skill}
-    what = "the file does not say which skill"
-    node.changed(what, "any skill counts: name the one that is meant")
-    return used, {"tool_called" if used else "tool_not_called": {"kind": "skill"}}
-
-
 def _case(node: SourceValue, number: int, skill: str, base: Path) -> CaseDraft:
     prompt = node.get("query", "prompt")
     text = prompt.text()
     if not text.strip():
-        raise (prompt or node).refuse(
-            "there is no message in this eval", "write what the user says"
-        )
+        raise (prompt or node).refuse("there is no message in this eval", "write one")
     is_query, label = bool(node.get("query")), node.get("id", "eval_id").text()
     checks: list[dict[str, Any]] = []
     tags = node.get("tags").texts()
     if is_query or node.get("should_trigger"):
-        used, check = _trigger(node, skill)
-        checks.append(check)
+        used = node.get("should_trigger").take() is not False
+        if skill:
+            checks = [{"skill_used" if used else "skill_not_used": skill}]
+        else:
+            checks = [{"tool_called" if used else "tool_not_called": {"kind": "skill"}}]
+            what = "the file does not say which skill"
+            node.changed(what, "any skill counts: name the one that is meant")
         tags += ["trigger" if used else "no-trigger"] if is_query else []
     title = node.get("eval_name", "name", "title").text()
     if not label:
         label = title or slug(text) if is_query else str(number)
-    listed = [*node.get("expectations").elements(), *node.get("assertions").elements()]
-    checks += [{"rubric": one} for item in listed if (one := _statement(item))]
+    for item in [*node.get("expectations").elements(), *node.get("assertions").elements()]:
+        statement = item.inner("text", "description", "assertion", "outcome", "value")
+        if not statement:
+            item.drop("an expectation without a text")
+        elif given := statement.text():
+            checks.append({"rubric": given})
     expected = node.get("expected_output").text()
     turn = {"content": text, "expected_output": expected, "assertions": checks}
     # A number alone says too little in a report.
@@ -78,12 +70,3 @@ def _case(node: SourceValue, number: int, skill: str, base: Path) -> CaseDraft:
         if item.text():
             files.place(item.text(), item, case.placed, base)
     return case
-
-
-def _statement(item: SourceValue) -> str:
-    if not isinstance(item.value, dict):
-        return item.text()
-    text = item.get("text", "description", "assertion", "outcome", "value")
-    if not text:
-        item.drop("an expectation without a text")
-    return text.text()

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from skillup.errors import InvalidFilesError, UsageError
+from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.importers import anthropic, langfuse, vibecheck
 from skillup.importers.promptfoo import suite
-from skillup.importers.source import Note, SourceFile, open_sources
+from skillup.importers.source import SourceFile, SourceValue, open_sources
 from skillup.importers.write import SuiteDraft, lay_out, slug, unique_name, write_files
 from skillup.load.discover import ALLOW
 from skillup.load.suites import load_paths
 
 Format = Literal["agentv", "vibecheck", "promptfoo", "anthropic", "langfuse"]
-_FORMATS: dict[Format, tuple[Callable[[list[SourceFile]], SuiteDraft], dict[str, str]]] = {
+_FORMATS: dict[Format, tuple[Callable[[list[SourceValue]], SuiteDraft], dict[str, str]]] = {
     "agentv": (partial(suite.convert, promptfoo=False), suite.EXPLANATIONS),
     "promptfoo": (partial(suite.convert, promptfoo=True), suite.EXPLANATIONS),
     "vibecheck": (vibecheck.convert, vibecheck.EXPLANATIONS),
@@ -34,7 +34,8 @@ class Imported:
     format: Format
     draft: SuiteDraft
     directory: Path
-    notes: list[Note]
+    notes: list[Problem]
+    """Each of the severity `lost` or `changed`."""
 
 
 def import_files(
@@ -60,15 +61,17 @@ def import_files(
     return imported
 
 
-def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft, list[Note]]:
+def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft, list[Problem]]:
     """The file as a suite, not yet written, and the notes on it."""
     sources = open_sources(path)
     found = format_ or detect(sources)
     convert, explanations = _FORMATS[found]
+    if found in ("vibecheck", "anthropic") and len(sources) > 1:
+        raise UsageError(f"{path}: {found}'s suites are not JSON lines")
     for source in sources[1:]:
         source.related = sources[0].related
     try:
-        draft = convert(sources)
+        draft = convert([SourceValue.top(source) for source in sources])
     except RecursionError:
         raise UsageError(f"{path}: the files that it names lead back to it") from None
     if not draft.cases:
@@ -85,18 +88,15 @@ def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft
 
 
 def _read_back(imported: Sequence[Imported]) -> None:
-    """What was written is loaded: a suite of ours that does not load would be our defect.
-
-    Where it reads outside of its project, as the skill that is beside the source, is noted.
+    """A suite that does not load would be our defect; what it reads outside of its project, as the
+    skill beside the source, is noted.
     """
-    instead = "run it with --trust, or import it into that project"
+    fix = "run it with --trust, or import it into that project"
     for item in imported:
         errors = load_paths([item.directory / "eval.yaml"]).errors
         if wrong := [problem for problem in errors if problem.fix != ALLOW]:
             raise InvalidFilesError(wrong)
-        for at in errors:
-            place = (at.file, at.line, at.column, at.field)
-            item.notes.append(Note(*place, at.message, instead, "changed"))
+        item.notes += [replace(problem, fix=fix, severity="changed") for problem in errors]
 
 
 # Which tool a file comes from, by what is in it.

@@ -7,7 +7,7 @@ its files `examples/judge-debug-*.json` and `judge-inputs/*.json`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -46,8 +46,6 @@ _KINDS: dict[str, ToolKind] = {
     "edit": "edit", "edit_file": "edit", "grep": "search", "glob": "search",
     "web_fetch": "web", "web_search": "web", "skill": "skill", "task": "agent",
 }  # fmt: skip
-
-
 _CASE_KEYS = ("title", "description", "tags", "tag", "expect", "judge", "judges", "assertions")
 _RECORD_KEYS = (
     "case_id", "transcript", "final_message", "exit_code", "workspace_path", "workspace_diff",
@@ -61,8 +59,6 @@ INPUT_PROFILE = "judge-input"
 
 @dataclass(frozen=True, slots=True)
 class JudgeInput:
-    """The content of a file."""
-
     record: Record
     mock_results: tuple[dict[str, Any], ...] | None = None
     """The answers of the agent judge; None: it has to be asked."""
@@ -103,23 +99,30 @@ def read_judge_input(
         if not isinstance(data.get(key), kind):
             raise UsageError(f"{path}: `{key}` is {json.dumps(data[key])[:60]}")
     data |= folders
-    turns = _turns(data)
-    notes = _unknown_keys(data, path)
+    known = (*_CASE_KEYS, *_RECORD_KEYS)
+    unknown = sorted(set(data) - set(known))
+    for key in unknown:
+        if right := near_miss(key, known):
+            problem = Problem(path, 1, 1, key, "unknown key", f"did you mean `{right}`?")
+            raise InvalidFilesError([problem])
+    notes = [f"`{key}` was left out: it has no meaning in a judge-debug file" for key in unknown]
     gate = data.get("expect")
     if isinstance(gate, dict) and "golden_file" in gate and data.get("skill_dir") == _SKILL_DIR:
         where = "its `skill_dir` is a placeholder; give --skill-dir to have it compared"
         notes.append(f"`expect.golden_file: {gate.pop('golden_file')}` was left out: {where}")
-    case = _case(data, turns, path)
+    turns = _turns(data)
+    case = _case(data, [turn["content"] or "(no message)" for turn in turns], path)
     mocked = data.get("mock_results")
     mock_results = tuple(mocked) if isinstance(mocked, list) and mocked else None
-    files = _files(data, path, blobs)
+    files = _files(data.get("workspace_path"), path, blobs)
     agents = any(judge.type == "agent_judge" for judge in case.all_judges())
     if files is None and (agents or script_paths(case)):
         files = {}
         if mock_results is None:
             notes.append("it names no workspace: scripts and agents judge in an empty one")
-    root = _skill_dir(data, path)
+    root = _skill_dir(data.get("skill_dir"), path)
     process = ProcessInfo(exit_code=data.get("exit_code") or 0)
+    common: dict[str, Any] = {"status": "completed", "files": files, "process": process}
     record = Record(
         run_id="judge-input",
         suite=root.name,
@@ -130,43 +133,33 @@ def read_judge_input(
         started_at="",
         duration_ms=0,
         references=keep_references(case, root, blobs),
-        turns=[turn.model_copy(update={"files": files, "process": process}) for turn in turns],
+        turns=[TurnRecord(turn_number=n, **turn, **common) for n, turn in enumerate(turns, 1)],
     )
     return JudgeInput(record, mock_results, tuple(notes))
 
 
-def _turns(data: Mapping[str, Any]) -> list[TurnRecord]:
-    """A turn for each number that the entries name, in order; the last answer is the final message.
-
-    Without a transcript it is one turn, which said the final message.
-    """
-    turns: dict[int, list[dict[str, Any]]] = {}
+def _turns(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Fields of a TurnRecord for each number that the entries name; without any, for one turn."""
+    turns: dict[int, dict[str, Any]] = {}
     for entry in data.get("transcript") or ():
         if isinstance(entry, dict):
-            number = entry.get("turn", 1)
-            turns.setdefault(number if isinstance(number, int) else 1, []).append(entry)
-    found = [
-        TurnRecord(
-            turn_number=place,
-            status="completed",
-            content="\n\n".join(_texts(turns.get(number, ()), "user")),
-            response=next(reversed(_texts(turns.get(number, ()), "assistant")), ""),
-            transcript=[i for e in turns.get(number, ()) if (i := _item(e)) is not None],
-        )
-        for place, number in enumerate(sorted(turns) or [1], start=1)
-    ]
-    found[-1] = found[-1].model_copy(update={"response": data["final_message"]})
+            number, text = entry.get("turn", 1), str(entry.get("content", ""))
+            blank = {"content": "", "response": "", "transcript": []}
+            turn = turns.setdefault(number if isinstance(number, int) else 1, blank)
+            if entry.get("role") == "user":
+                turn["content"] = f"{turn['content']}\n\n{text}" if turn["content"] else text
+            elif entry.get("role") == "assistant":
+                turn["response"] = text
+                turn["transcript"].append(TranscriptItem(type="message", text=text))
+            elif (item := _item(entry)) is not None:
+                turn["transcript"].append(item)
+    found = [turns[number] for number in sorted(turns)] or [{"content": ""}]
+    found[-1]["response"] = data["final_message"]
     return found
-
-
-def _texts(entries: Iterable[Mapping[str, Any]], role: str) -> list[str]:
-    return [str(entry.get("content", "")) for entry in entries if entry.get("role") == role]
 
 
 def _item(entry: Mapping[str, Any]) -> TranscriptItem | None:
     role, call, result = entry.get("role"), entry.get("tool_call"), entry.get("tool_result")
-    if role == "assistant":
-        return TranscriptItem(type="message", text=str(entry.get("content", "")))
     if role == "tool_call" and isinstance(call, dict):
         name, arguments, kind = str(call.get("name", "")), call.get("arguments"), call.get("kind")
         known: ToolKind = _KINDS.get(name.casefold(), "mcp" if "::" in name else "other")
@@ -188,20 +181,8 @@ def _item(entry: Mapping[str, Any]) -> TranscriptItem | None:
     return None
 
 
-def _unknown_keys(data: dict[str, Any], path: Path) -> list[str]:
-    """A note for each key that says nothing here. Raises InvalidFilesError for misspelt ones."""
-    known = (*_CASE_KEYS, *_RECORD_KEYS)
-    unknown = sorted(set(data) - set(known))
-    for key in unknown:
-        if right := near_miss(key, known):
-            problem = Problem(path, 1, 1, key, "unknown key", f"did you mean `{right}`?")
-            raise InvalidFilesError([problem])
-    return [f"`{key}` was left out: it has no meaning in a judge-debug file" for key in unknown]
-
-
-def _case(data: dict[str, Any], turns: list[TurnRecord], path: Path) -> Case:
-    """The case: its judge and its gate; the messages are those of the transcript."""
-    messages = [turn.content or "(no message)" for turn in turns]
+def _case(data: dict[str, Any], messages: list[str], path: Path) -> Case:
+    """The case: its judge and its gate."""
     # What Go writes for a field that is not set says nothing.
     written = {key: data[key] for key in _CASE_KEYS if data.get(key) not in (None, "", {}, [])}
     written["id"] = data.get("case_id") or path.stem
@@ -213,9 +194,8 @@ def _case(data: dict[str, Any], turns: list[TurnRecord], path: Path) -> Case:
     return theirs.model_copy(update={"judge": None, "judges": theirs.all_judges() or None})
 
 
-def _files(data: dict[str, Any], path: Path, blobs: BlobStore) -> dict[str, FileState] | None:
+def _files(given: object, path: Path, blobs: BlobStore) -> dict[str, FileState] | None:
     """The workspace after the last turn; None if there is none to look at."""
-    given = data.get("workspace_path")
     if not isinstance(given, str) or not given:
         return None
     beside = path.parent.parent / "workspace"
@@ -223,24 +203,19 @@ def _files(data: dict[str, Any], path: Path, blobs: BlobStore) -> dict[str, File
     return dict(take_snapshot(root, blobs).files) if root.is_dir() else {}
 
 
-def _skill_dir(data: dict[str, Any], path: Path) -> Path:
+def _skill_dir(given: object, path: Path) -> Path:
     """What the judge's own paths start from: as given, else the folder that holds `evals/`."""
-    given = data.get("skill_dir")
     if isinstance(given, str) and given and given not in (_WORKSPACE, _SKILL_DIR):
         return (path.parent / given).resolve()
     above = path.resolve().parents
     return next((folder for folder in above if (folder / "evals").is_dir()), Path.cwd())
 
 
-# An agent judge whose answers stand in the file: `mock_results` of a judge-debug file.
-
-
 class MockedJudge:
-    """A `Judge`: answers for agent judges, and passes everything else on to `other`."""
+    """A `Judge`: answers of agent judges are the file's `mock_results`, others are of `other`."""
 
     def __init__(self, results: Sequence[Mapping[str, Any]], other: Judge) -> None:
-        self._results = results
-        self._other = other
+        self._results, self._other = results, other
 
     def problem(self, case: Case) -> TurnError | None:
         """None: agent judges need nobody here."""
@@ -256,10 +231,10 @@ class MockedJudge:
 
 def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> CheckResult:
     """The judge's result; a criterion that the file says nothing of makes it an error."""
-    # By id, or by its text, as older files have it.
     votes: dict[str, list[Vote]] = {}
     missing: list[str] = []
     for name, criterion in numbered(judge.criteria).items():
+        # By its text in older files.
         about = {"criterion_id": name, "criterion": criterion.outcome}.items()
         entry = next((e for e in results if any(e.get(k) == v for k, v in about)), None)
         if entry is None:

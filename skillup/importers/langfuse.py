@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from skillup.importers.source import SourceFile, SourceValue
+from skillup.importers.source import SourceValue
 from skillup.importers.write import CaseDraft, SuiteDraft
 from skillup.load.datasets import EXPECTED, HISTORY, MESSAGE, NotAnItemError, read_item
 
 _OF_A_MESSAGE = ("role", "content", "message_index", "tool_calls", "tool_call_id")
 
 
-def convert(sources: list[SourceFile]) -> SuiteDraft:
-    """The dataset in `sources`: a list of items, an export of the API, or a line for each item."""
-    draft = SuiteDraft(sources[0].path.stem)
-    tops = map(SourceValue.top, sources)
+def convert(tops: list[SourceValue]) -> SuiteDraft:
+    """The dataset in `tops`: a list of items, an export of the API, or an item for each."""
+    draft = SuiteDraft(tops[0].source.path.stem)
     for node in (item for top in tops for item in (top.get("items", "data") or top).elements()):
         if node.get("status").text().upper() == "ARCHIVED":
             node.drop("an archived item")
@@ -31,7 +30,7 @@ def _case(node: SourceValue, default_id: str) -> CaseDraft:
     given, metadata = node.get("input"), node.get("metadata")
     expected = node.get("expected_output", "expectedOutput")
     read = [node.get("id"), metadata.get("message_index"), metadata.get("tags")]
-    read.append(given.get(*MESSAGE) if isinstance(given.value, dict) else given)
+    read.append(given.inner(*MESSAGE))
     if item.expected is not None:
         read.append(expected.get(*EXPECTED) or expected)
     for message in [*given.get(*HISTORY).elements(), *metadata.get(*HISTORY).elements()]:

@@ -11,33 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite, nan
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load.datasets import no_constant
 from skillup.load.yaml_reader import Loc, field_name, parse_yaml, read_text, refuse
 
-Kind = Literal["lost", "changed"]
 JSON_LINES = {".jsonl", ".ndjson"}
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _HALF = re.compile(r"[\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One thing that was not converted, or not exactly. Lines and columns count from 1."""
-
-    file: Path
-    line: int
-    column: int
-    field: str
-    what: str
-    instead: str
-    kind: Kind = "lost"
-
-    def __str__(self) -> str:
-        field = f" {self.field}:" if self.field else ""
-        return f"{self.file}:{self.line}:{self.column}:{field} {self.what}; {self.instead}"
 
 
 @dataclass(eq=False)
@@ -51,7 +33,7 @@ class SourceFile:
     prefix: Loc = ()  # What comes before a place's name: the index of the line, for JSON lines
     used: set[Loc] = field(default_factory=set)
     """Everything at and below these places has been converted."""
-    remarks: dict[tuple[Loc, str], tuple[str, Kind]] = field(default_factory=dict)
+    remarks: dict[tuple[Loc, str], tuple[str, str]] = field(default_factory=dict)
     related: dict[Path, list[SourceFile]] = field(default_factory=dict)
     """The files that were read because this one names them; shared with them."""
 
@@ -63,45 +45,38 @@ class SourceFile:
                 source.related = self.related
         return self.related[path]
 
-    def problem(self, loc: Loc, message: str, fix: str = "") -> Problem:
-        """Something that makes the file impossible to convert."""
-        return Problem(self.path, *self.locate(loc), self._name(loc), message, fix)
+    def problem(self, loc: Loc, what: str, fix: str = "", severity: str = "error") -> Problem:
+        """What makes the file impossible to convert; or what is `lost` or `changed`, at its key."""
+        at_key = severity != "error" and bool(loc) and isinstance(loc[-1], str)
+        line, column = self.locate(loc, key=at_key)
+        name = field_name((*self.prefix, *loc))
+        return Problem(self.path, line, column, name, what, fix, severity)
 
-    def notes(self, explanations: dict[str, str]) -> list[Note]:
-        """All notes in the file's order; `explanations` say why a key is not converted."""
-        found = [self._note(loc, what, *about) for (loc, what), about in self.remarks.items()]
+    def notes(self, explanations: dict[str, str]) -> list[Problem]:
+        """What is lost or changed, in the file's order; `explanations` say why a key is lost."""
+        found = [self.problem(loc, what, *about) for (loc, what), about in self.remarks.items()]
         for loc in unused(self.data, self.used):
             names = [part for part in reversed(loc) if isinstance(part, str)]
             name = "vars" if "vars" in names else next(iter(names), "")
             instead = explanations.get(name, "left out: there is no counterpart")
-            found.append(self._note(loc, "not carried over", instead, "lost"))
+            found.append(self.problem(loc, "not carried over", instead, "lost"))
         return sorted(found, key=lambda note: (note.line, note.column))
-
-    def _note(self, loc: Loc, what: str, instead: str, kind: Kind) -> Note:
-        line, column = self.locate(loc, key=bool(loc) and isinstance(loc[-1], str))
-        return Note(self.path, line, column, self._name(loc), what, instead, kind)
-
-    def _name(self, loc: Loc) -> str:
-        return field_name((*self.prefix, *loc))
 
 
 def unused(data: Any, used: set[Loc]) -> Iterator[Loc]:
-    """The highest places in `data` below which nothing was used, in the data's order.
-
-    The data as a whole is never such a place: then each of its keys is.
-    """
+    """The highest places within `data` below which nothing was used, in the data's order."""
     inner = {loc[:length] for loc in used for length in range(len(loc))}
-    yield from _unused(data, (), used, inner)
 
+    def below(data: Any, loc: Loc) -> Iterator[Loc]:
+        if loc in used:
+            return
+        if loc and loc not in inner:
+            yield loc
+        elif isinstance(data, dict | list):
+            for part, value in data.items() if isinstance(data, dict) else enumerate(data):
+                yield from below(value, (*loc, part))
 
-def _unused(data: Any, loc: Loc, used: set[Loc], inner: set[Loc]) -> Iterator[Loc]:
-    if loc in used:
-        return
-    if loc and loc not in inner:
-        yield loc
-    elif isinstance(data, dict | list):
-        for part, value in data.items() if isinstance(data, dict) else enumerate(data):
-            yield from _unused(value, (*loc, part), used, inner)
+    yield from below(data, ())
 
 
 def open_sources(path: Path) -> list[SourceFile]:
@@ -138,17 +113,14 @@ def parse_source(text: str, path: Path, first_line: int = 1) -> SourceFile:
 
 def parse_json(text: str, path: Path, first_line: int = 1) -> SourceFile:
     """One JSON value. Raises InvalidFilesError with the place of what is no JSON."""
-    message, line, column = "", 1, 1
     try:
         data = json.loads(text, parse_constant=no_constant)
         if "\\u" in text and _HALF.search(json.dumps(data, ensure_ascii=False)):
-            message = "half of a surrogate pair in a text"
-    except json.JSONDecodeError as error:
-        message, line, column = error.msg, error.lineno, error.colno
+            raise ValueError("half of a surrogate pair in a text")
     except (ValueError, RecursionError) as error:
-        message = str(error).partition(";")[0]
-    if message:
-        refuse(path, f"this is not JSON: {message}", "", line + first_line - 1, column)
+        what = getattr(error, "msg", str(error).partition(";")[0])
+        line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
+        refuse(path, f"this is not JSON: {what}", "", line + first_line - 1, column)
     # JSON is YAML but for a few characters and escapes: that is how its values are found again.
     pairs = _PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
     try:
@@ -210,6 +182,10 @@ class SourceValue:
                 self.source.used.add((*self.loc, name))  # null: there is nothing to lose
         return self.nothing
 
+    def inner(self, *names: str) -> SourceValue:
+        """The same of a mapping; anything else is itself what would stand there."""
+        return self.get(*names) if isinstance(self.value, dict) else self
+
     def items(self) -> Iterator[tuple[str, SourceValue]]:
         """The entries of a mapping; none of anything else."""
         for key in self.value if isinstance(self.value, dict) else ():
@@ -234,7 +210,7 @@ class SourceValue:
     def take(self) -> Any:
         """The value, templates filled in."""
         self.use()
-        return self.value if self.scope is None else self.scope.fill(self.value, self)
+        return self.scope.fill(self.value, self) if self.scope else self.value
 
     def text(self) -> str:
         """The value as text."""
@@ -258,10 +234,6 @@ class SourceValue:
         if self:
             self.lost("not a number")
         return None
-
-    def is_true(self) -> bool:
-        """Whether it is a plain ``true``."""
-        return self.take() is True
 
     def drop(self, what: str, instead: str = "left out") -> None:
         """Report that this is lost, with everything in it."""
@@ -309,7 +281,13 @@ class TemplateScope:
         """`value` with every template in it filled in; a text that is one placeholder keeps the
         type of its value. The environment is never read: it has secrets.
         """
-        return _mapped(value, lambda text: self._text(text, node))
+        if isinstance(value, str):
+            return self._text(value, node)
+        if isinstance(value, list):
+            return [self.fill(item, node) for item in value]
+        if isinstance(value, dict):
+            return {key: self.fill(item, node) for key, item in value.items()}
+        return value
 
     def _text(self, text: str, node: SourceValue) -> Any:
         if "{{" not in text and "{%" not in text:
@@ -336,10 +314,7 @@ class TemplateScope:
         return text if missing and not self.empties else made
 
     def _value(self, expression: str, missing: list[str]) -> Any:
-        """What stands between the braces; None, and its name in `missing`: it has no value.
-
-        Raises LookupError.
-        """
+        """What stands between the braces; without a value None, and its name goes to `missing`."""
         match = _EXPRESSION.fullmatch(expression)
         known_later = match is not None and match["name"] == "env" and match["default"] is None
         if match is None or known_later:
@@ -370,14 +345,3 @@ class TemplateScope:
             else:
                 return None
         return value
-
-
-def _mapped(value: Any, change: Callable[[str], Any]) -> Any:
-    """`value` with every text in it changed."""
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, list):
-        return [_mapped(item, change) for item in value]
-    if isinstance(value, dict):
-        return {key: _mapped(item, change) for key, item in value.items()}
-    return value

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skillup.errors import UsageError
-from skillup.importers.source import SourceFile, SourceValue, TemplateScope
+from skillup.importers.source import SourceValue, TemplateScope
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
 Check = dict[str, Any]
@@ -18,13 +17,11 @@ _GROUPS = {"or": "any_of", "any_of": "any_of", "ors": "any_of", "all_of": "all_o
 _GLOBS = {"match": "glob", "not_match": "not_glob"}
 
 
-def convert(sources: list[SourceFile]) -> SuiteDraft:
-    """The suite in a source. Raises InvalidFilesError for an eval that is none of vibecheck's."""
-    if len(sources) > 1:
-        raise UsageError(f"{sources[0].path}: vibecheck's suites are not JSON lines")
-    top = SourceValue.top(sources[0]).with_scope(TemplateScope(empties=False))
+def convert(tops: list[SourceValue]) -> SuiteDraft:
+    """The suite in a file. Raises InvalidFilesError for an eval that is none of vibecheck's."""
+    top = tops[0].with_scope(TemplateScope(empties=False))
     metadata = top.get("metadata")
-    draft = SuiteDraft(metadata.get("name").text() or sources[0].path.stem)
+    draft = SuiteDraft(metadata.get("name").text() or top.source.path.stem)
     draft.description = metadata.get("description").text()
     if threads := metadata.get("threads").number():
         draft.parallelism = max(1, int(threads))
@@ -81,9 +78,7 @@ def _check(key: str, node: SourceValue) -> list[Check]:
         if least is None or not 0 <= least <= 1 or not text:
             raise node.refuse("`semantic` needs `expected` and a `threshold` from 0 to 1", "add it")
         return [{"similar": {"to": text, "threshold": least}}]
-    if key == "llm_judge":
-        criteria = node.get("criteria") if isinstance(node.value, dict) else node
-        if criteria:
-            return [{"rubric": criteria.text()}]
+    if key == "llm_judge" and (criteria := node.inner("criteria")):
+        return [{"rubric": criteria.text()}]
     node.drop(f"`{key}` is not a check that can be read")
     return []

@@ -38,7 +38,7 @@ def slug(text: str, otherwise: str = "case") -> str:
 def unique_name(name: str, taken: set[str]) -> str:
     """`name`, or with a number behind it so that it is not in `taken`, where it is added.
 
-    Upper and lower case do not tell names apart: not every file system does.
+    Names that differ in case only are the same, as in some file systems.
     """
     made, number = name, 1
     while made.casefold() in taken:
@@ -48,8 +48,8 @@ def unique_name(name: str, taken: set[str]) -> str:
     return made
 
 
-def without_empty(values: dict[str, Any]) -> dict[str, Any]:
-    """`values` without the keys that say nothing."""
+def without_empty(**values: Any) -> dict[str, Any]:
+    """The keys that say something."""
     return {key: value for key, value in values.items() if value not in (None, [], {}, "")}
 
 
@@ -80,16 +80,13 @@ class CaseDraft:
     def as_dict(self, fixture: str = "") -> dict[str, Any]:
         """As it is written; `fixture` is the directory that holds what is `placed`.
 
-        Texts of the other tool mean themselves, though a ``<<name>>`` in them is a template of
-        ours.
+        Texts of the other tool mean themselves: a ``<<name>>`` in them is no template of ours.
         """
         turns = [
             without_empty(
-                {
-                    "content": escape(turn["content"]),
-                    "expected_output": escape(turn.get("expected_output", "")),
-                    "assertions": literal_checks(turn.get("assertions", [])),
-                }
+                content=escape(turn["content"]),
+                expected_output=escape(turn.get("expected_output", "")),
+                assertions=literal_checks(turn.get("assertions", [])),
             )
             for turn in self.turns
         ]
@@ -104,18 +101,16 @@ class CaseDraft:
         if self.took_place:
             given = {"transcript": self.history}  # where nothing is a template
         return without_empty(
-            {
-                "id": self.id,
-                "title": self.title,
-                "description": self.description,
-                "tags": self.tags,
-                "depends_on": self.depends_on,
-                "context": without_empty({"fixture": fixture, "setup": self.setup}),
-                "input": without_empty(given),
-                "expected_output": first.get("expected_output", ""),
-                "assertions": [*first.get("assertions", ()), *literal_checks(self.assertions)],
-                **self.settings,
-            }
+            id=self.id,
+            title=self.title,
+            description=self.description,
+            tags=self.tags,
+            depends_on=self.depends_on,
+            context=without_empty(fixture=fixture, setup=self.setup),
+            input=without_empty(**given),
+            expected_output=first.get("expected_output", ""),
+            assertions=[*first.get("assertions", ()), *literal_checks(self.assertions)],
+            **self.settings,
         )
 
 
@@ -171,32 +166,26 @@ def lay_out(draft: SuiteDraft, directory: Path) -> dict[Path, str | Path]:
         try:
             Case.model_validate(data)
         except ValidationError as error:
-            problems += [_problem(case, detail) for detail in error.errors()]
+            for detail in error.errors():
+                where = ".".join(str(part) for part in detail["loc"])
+                message = detail["msg"].removeprefix("Value error, ").replace(" || ", "; ")
+                what = f"cannot become a case: {where}: {message}"
+                problems.append(case.node.source.problem(case.node.loc, what))
         files[directory / case.file] = to_yaml(data)
     if problems:
         raise InvalidFilesError(problems)
     paths = [relative(root, directory / case.file) for case in draft.cases]
-    cases = {"files": paths, "defaults": draft.defaults, "parallelism": draft.parallelism}
     suite = without_empty(
-        {
-            "name": draft.name,
-            "description": draft.description,
-            "skills": [{"path": relative(root, path)} for path in draft.skills],
-            "cases": without_empty(cases),
-            "environment": draft.environment,
-            "mcp": without_empty({"servers": draft.mcp_servers}),
-        }
+        name=draft.name,
+        description=draft.description,
+        skills=[{"path": relative(root, path)} for path in draft.skills],
+        cases=without_empty(files=paths, defaults=draft.defaults, parallelism=draft.parallelism),
+        environment=draft.environment,
+        mcp=without_empty(servers=draft.mcp_servers),
     )
     Suite.model_validate(suite)
     files[directory / SUITE_FILE] = to_yaml(suite)
     return files
-
-
-def _problem(case: CaseDraft, detail: Any) -> Problem:
-    where = ".".join(str(part) for part in detail["loc"])
-    message = detail["msg"].removeprefix("Value error, ").replace(" || ", "; ")
-    node = case.node
-    return node.source.problem(node.loc, f"cannot become a case: {where}: {message}")
 
 
 def relative(start: Path, path: Path) -> str:
@@ -210,19 +199,18 @@ def write_files(
     force: bool = False,
     check: Callable[[], object] = lambda: None,
 ) -> None:
-    """Write texts, and copies of files; if one cannot be written, or `check` refuses what was
-    written (or on Ctrl-C), the new ones are taken away again.
+    """Write texts, and copies of files; undone on Ctrl-C, or if `check` or a write raises.
 
-    What is there already is a UsageError before the first file; with `force` it is replaced, a
-    link by a file. Raises UsageError for trouble on the way, and what `check` raises.
+    What is there already is replaced with `force`, a link by a file; else it is a UsageError before
+    the first file. Raises UsageError for trouble on the way, too.
     """
     there = [path for path in files if os.path.lexists(path)]
+    old = {path: path.with_name(f".{path.name}.{os.getpid()}.old") for path in there}
     if there and not force:
         shown = ", ".join(str(path) for path in there[:3])
         more = f" and {len(there) - 3} more" if len(there) > 3 else ""
-        raise UsageError(
-            f"already there: {shown}{more}", hint="choose another --out, or replace with --force"
-        )
+        hint = "choose another --out, or replace with --force"
+        raise UsageError(f"already there: {shown}{more}", hint=hint)
     with ExitStack() as undo:
         try:
             for path, content in files.items():
@@ -236,25 +224,18 @@ def write_files(
                 else:
                     new.write_bytes(content.encode("utf-8", "surrogateescape"))
                 if path in there:
-                    shutil.copy2(path, _old(path), follow_symlinks=False)
-                    undo.callback(_old(path).replace, path)
+                    shutil.copy2(path, old[path], follow_symlinks=False)
+                    undo.callback(old[path].replace, path)
                 else:
                     undo.callback(_remove, path)
                 new.replace(path)
             check()
         except OSError as error:
-            raise UsageError(
-                f"cannot write {error.filename}: {error.strerror}",
-                hint="choose a directory that can be written to",
-            ) from error
+            what = f"cannot write {error.filename}: {error.strerror}"
+            raise UsageError(what, hint="choose a directory that can be written to") from error
         undo.pop_all()
-    for path in there:
-        _remove(_old(path))
-
-
-def _old(path: Path) -> Path:
-    """What was at `path`, until everything is written."""
-    return path.with_name(f".{path.name}.{os.getpid()}.old")
+    for kept in old.values():
+        _remove(kept)
 
 
 def _remove(path: Path) -> None:
@@ -295,12 +276,4 @@ _Dumper.add_representer(str, _text)
 
 def to_yaml(data: dict[str, Any]) -> str:
     """`data` in block style, keys in their order."""
-    text: str = yaml.dump(
-        data,
-        Dumper=_Dumper,
-        sort_keys=False,
-        allow_unicode=True,
-        default_flow_style=False,
-        width=100,
-    )
-    return text
+    return str(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))

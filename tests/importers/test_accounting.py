@@ -106,7 +106,7 @@ def test_a_key_that_nobody_knows_is_refused_or_listed_with_its_place(
         told: list[tuple[str, int]] = []
         try:
             _, _, notes = convert_file(source, name)
-            told = [(note.field + note.what, note.line) for note in notes]
+            told = [(note.field + note.message, note.line) for note in notes]
         except InvalidFilesError as refused:
             told = [(str(problem), line) for problem in refused.problems]
         assert any("zzz_unheard_of" in text for text, _ in told), loc

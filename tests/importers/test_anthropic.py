@@ -57,7 +57,7 @@ def test_both_spellings_of_expectations_become_rubrics(skill: Path, tmp_path: Pa
     assert second["assertions"] == [{"rubric": "One thing"}]
     (note,) = imported.notes
     assert note.field == "skills[0].path", "the skill lies outside of the new suite's project"
-    assert "--trust" in note.instead
+    assert "--trust" in note.fix
 
 
 def test_a_suite_in_the_skills_own_evals_names_the_skill_from_its_root(skill: Path) -> None:

@@ -155,7 +155,9 @@ def test_what_has_no_counterpart_is_lost_and_listed(text: str, said: str) -> Non
     made, source = converted(text)
     notes = list(source.notes({}))
     assert made == []
-    assert any(note.kind == "lost" and said in note.what and note.line == 2 for note in notes)
+    assert any(
+        note.severity == "lost" and said in note.message and note.line == 2 for note in notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_what_has_no_counterpart_is_lost_and_listed(text: str, said: str) -> Non
 def test_what_is_only_nearly_the_same_is_said(text: str, said: str) -> None:
     made, source = converted(text)
     assert made
-    assert any(n.kind == "changed" and said in n.what for n in source.notes({}))
+    assert any(n.severity == "changed" and said in n.message for n in source.notes({}))
 
 
 def test_bare_texts_become_one_rubric_where_the_first_stood() -> None:

@@ -84,4 +84,4 @@ def test_every_file_converts_or_is_refused_by_name(
     for note in imported.notes:
         assert note.line >= 1
         assert note.column >= 1
-        assert note.what
+        assert note.message

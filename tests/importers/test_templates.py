@@ -54,7 +54,7 @@ def test_a_template_with_more_than_names_stays_text_and_is_reported(text: str) -
     node = SourceValue.top(source).with_scope(scope).get("x")
     assert node.text() == text
     (note,) = source.notes({})[:1]
-    assert "cannot be filled in" in note.what
+    assert "cannot be filled in" in note.message
 
 
 def test_the_environment_is_never_read() -> None:

@@ -36,7 +36,7 @@ class Result:
         return [str(note).removeprefix(str(note.file)) for note in self.imported.notes]
 
     def noted(self, field: str) -> list[str]:
-        return [note.what for note in self.imported.notes if note.field == field]
+        return [note.message for note in self.imported.notes if note.field == field]
 
     def loads(self) -> None:
         loaded = load_paths([self.imported.directory])

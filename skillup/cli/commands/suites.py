@@ -126,7 +126,7 @@ def import_suite(
             text = str(note).removeprefix(str(note.file))
             sys.stderr.write(plain(shown_path(note.file) + text) + "\n")
         source, suite = shown_path(item.source), shown_path(item.directory)
-        lost = sum(note.kind == "lost" for note in item.notes)
+        lost = sum(note.severity == "lost" for note in item.notes)
         cases = count(len(item.draft.cases), "case")
         what = f"{source} ({item.format}) → {suite}: {cases}; {lost} not carried over"
         sys.stderr.write(plain(f"{what}, {len(item.notes) - lost} changed\n"))

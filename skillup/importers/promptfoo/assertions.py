@@ -19,7 +19,6 @@ from skillup.schema.checks import JsonSchema
 Check = dict[str, Any]
 Checks = list[Check]  # They stand for one assertion, and share its weight evenly
 
-
 LEAST_PASS = 0.8  # AgentV's, of a score of its own
 _PLACEHOLDER = re.compile(r"\{\{-?\s*(?:vars\.)?([\w.]+)[^{}]*\}\}")
 _OUR_NAMES = {
@@ -43,7 +42,6 @@ class Background:
 @dataclass(frozen=True, slots=True)
 class _Assertion:
     node: SourceValue
-    kind: str
     background: Background
     negated: bool
 
@@ -52,7 +50,7 @@ class _Assertion:
         return self.node.get("value")
 
     def value(self) -> Any:
-        """What is given under `value`, templates filled in and a file that it names read."""
+        """The argument, templates filled in; a file that it names is read."""
         found = self.argument.take()
         if isinstance(found, str) and found.startswith(files.SCHEME):
             return files.read(found, self.argument, self.background.base)
@@ -91,23 +89,20 @@ def convert_assertions(
 def _convert(node: SourceValue, background: Background) -> Checks:
     """One assertion's checks with their weights; none (and a note) if it is not converted."""
     given = node.get("type").text().replace("_", "-")
-    negated = given.startswith("not-") != node.get("negate").is_true()
+    negated = given.startswith("not-") != (node.get("negate").take() is True)
     kind, name = given.removeprefix("not-"), node.get("metric", "name", "id").text()
     weight, required = node.get("weight").number(), node.get("required")
     is_required = required.value is True or bool(required.value and required.number())
     required.use()
-    if kind not in _KINDS:
-        if kind in _PROGRAMS:
-            what = f"`{kind}`: a program with this tool's own input and output"
-            node.drop(what, "left out: write it anew as a `script` check")
-        else:
-            what = f"`{kind}`" if kind else "an assertion without a type"
-            node.drop(f"{what}: there is no counterpart")
+    if kind in _PROGRAMS:
+        what = f"`{kind}`: a program with this tool's own input and output"
+        node.drop(what, "left out: write it anew as a `script` check")
         return []
-    convert, *parameters = _KINDS[kind]
-    checks = convert(_Assertion(node, kind, background, negated), *parameters)
+    convert, *parameters = _KINDS.get(kind, (None,))
+    checks = convert(_Assertion(node, background, negated), *parameters) if convert else []
     if not checks:
-        node.drop(f"`{kind}`: it says nothing that can be checked here")
+        what = "it says nothing that can be checked here" if convert else "there is no counterpart"
+        node.drop(f"`{kind}`: {what}" if kind else f"an assertion without a type: {what}")
         return []
     if negated and all("skill_used" in check for check in checks):
         checks = [{"skill_not_used": check["skill_used"]} for check in checks]
@@ -138,7 +133,7 @@ def _group(assertion: _Assertion) -> Checks:
 
 
 def _texts(key: str, how: str, texts: list[str], **more: bool) -> Checks:
-    """The shortest spelling: a single text that must be there needs no more than itself."""
+    """A single text that must be there needs no more than itself."""
     return [{key: texts[0] if len(texts) == 1 else {how: texts}, **more}] if texts else []
 
 
@@ -148,7 +143,7 @@ def _contains(assertion: _Assertion, how: str, exact: bool) -> Checks:
 
 
 def _regex(assertion: _Assertion) -> Checks:
-    """JavaScript's flavour, and flags beside it."""
+    """JavaScript's flavour."""
     flags = assertion.node.get("flags").text()
     kept = "".join(flag for flag in "ims" if flag in flags)
     patterns = []
@@ -167,19 +162,17 @@ def _regex(assertion: _Assertion) -> Checks:
 
 def _edge(assertion: _Assertion, pattern: str) -> Checks:
     """``starts-with`` and ``ends-with``: `pattern` with places for blanks and the text."""
-    promptfoo = assertion.background.promptfoo
-    texts = [text if promptfoo else text.strip() for text in assertion.texts()]
-    made = [pattern.format("" if promptfoo else r"\s*", re.escape(text)) for text in texts]
-    return _texts("matches", "all", made)
+    texts, blanks = assertion.texts(), ""
+    if not assertion.background.promptfoo:
+        texts, blanks = [text.strip() for text in texts], r"\s*"
+    return _texts("matches", "all", [pattern.format(blanks, re.escape(text)) for text in texts])
 
 
 def _equals(assertion: _Assertion) -> Checks:
     expected = assertion.value()
-    if expected is None:
-        return []
     if isinstance(expected, dict | list):
         return [{"json": {"path": "$", "equals": expected}, "case_sensitive": True}]
-    return [{"equals": as_text(expected), "case_sensitive": True}]
+    return [] if expected is None else [{"equals": as_text(expected), "case_sensitive": True}]
 
 
 def _json(assertion: _Assertion, whole: bool) -> Checks:
@@ -196,10 +189,8 @@ def _json(assertion: _Assertion, whole: bool) -> Checks:
             found = {"$schema": "http://json-schema.org/draft-07/schema#", **found}
         TypeAdapter(JsonSchema).validate_python(found)
     except (ValidationError, InvalidFilesError):
-        node.changed(
-            "this is no JSON Schema that can be read here",
-            "nothing passes the check until it is written under `json: {schema: …}`",
-        )
+        instead = "nothing passes the check until it is written under `json: {schema: …}`"
+        node.changed("this is no JSON Schema that can be read here", instead)
         found = assertion.negated
     return [{"json": {**spec, "schema": found}}]
 
@@ -217,10 +208,7 @@ def _similar(assertion: _Assertion) -> Checks:
 
 def _tools(node: SourceValue) -> Checks:
     """``{name}`` of each tool that is named, or meant by a pattern; none if one has no name."""
-    named = [
-        item.get("name", "pattern", "tool") if isinstance(item.value, dict) else item
-        for item in node.elements()
-    ]
+    named = [item.inner("name", "pattern", "tool") for item in node.elements()]
     return [{"name": one.text()} for one in named] if all(named) else []
 
 
@@ -235,9 +223,7 @@ def _tool_used(assertion: _Assertion) -> Checks:
 
 
 def _tool_sequence(assertion: _Assertion) -> Checks:
-    value = assertion.argument
-    calls = _tools(value.get("steps") if isinstance(value.value, dict) else value)
-    mode = value.get("mode").text()
+    calls, mode = _tools(assertion.argument.inner("steps")), assertion.argument.get("mode").text()
     mode = mode if mode in ("exact", "any_order") else "in_order"
     return [{"tool_sequence": {"calls": calls, "mode": mode}}] if calls else []
 
@@ -266,8 +252,7 @@ def _skill_used(assertion: _Assertion) -> Checks:
     return [] if patterns else [{"skill_used": name} for name in names]
 
 
-Limit = tuple[tuple[str, ...], Callable[[float], Check]]
-"""The fields that give a number, and the check for it."""
+Limit = tuple[tuple[str, ...], Callable[[float], Check]]  # Fields of a number, and its check
 _SECONDS: Callable[[float], Check] = lambda ms: {"max_duration_seconds": tidy(ms / 1000)}  # noqa: E731
 _DOLLARS: Callable[[float], Check] = lambda limit: {"max_cost_usd": limit}  # noqa: E731
 _LIMITS: tuple[Limit, ...] = (
@@ -287,11 +272,8 @@ def _limits(assertion: _Assertion, *limits: Limit) -> Checks:
 # What a model judges.
 
 
-def _rubric(assertion: _Assertion) -> Checks:
-    """``llm-rubric``: a text, criteria, or a grading prompt.
-
-    A single criterion without anything else needs no list.
-    """
+def _rubric(assertion: _Assertion, promptfoos: float | None = None) -> Checks:
+    """A text, criteria, or a grading prompt; `promptfoos`: its own threshold for this type."""
     node, background = assertion.node, assertion.background
     given = node.get("value", "criteria", "rubrics")
     criteria = criteria_of(given)
@@ -311,12 +293,11 @@ def _rubric(assertion: _Assertion) -> Checks:
     threshold = node.get("threshold", "min_score")
     least = threshold.number()
     if least is None and background.promptfoo:
-        least = 0.7 if assertion.kind == "g-eval" else None
+        least = promptfoos
     elif least is None and len(criteria) > 1:
         least = LEAST_PASS
     elif least is not None:
-        what = f"it passes from a score of {least}"
-        threshold.changed(what, "a judge says yes or no here")
+        threshold.changed(f"it passes from a score of {least}", "a judge says yes or no here")
     made: Check = {"criteria": criteria}
     if least is not None and 0 < least <= 1:
         made["threshold"] = least
@@ -333,10 +314,9 @@ def criteria_of(node: SourceValue) -> list[Check]:
         return criteria_of(inner)
     found: list[Check] = []
     for item in node.elements():
-        is_mapping = isinstance(item.value, dict)
-        text = item.get("outcome", "description").text() if is_mapping else item.text()
+        text = item.inner("outcome", "description").text()
         if not text.strip():
-            if is_mapping:
+            if isinstance(item.value, dict):
                 item.drop("a criterion without an outcome")
             continue
         if item.get("operator").text() == "contradiction":
@@ -345,7 +325,7 @@ def criteria_of(node: SourceValue) -> list[Check]:
         made: Check = {"id": named, "outcome": text} if named else {"outcome": text}
         if weight not in (None, 1):
             made["weight"] = weight
-        if item.get("required").is_true():
+        if item.get("required").take() is True:
             made["required"] = True
         found.append(made)
     return found
@@ -419,7 +399,8 @@ _KINDS: dict[str, tuple[Any, ...]] = {
     "cost": (_limits, (("threshold", "budget", "max_usd", "max_cost_usd", "value"), _DOLLARS)),
     "token-usage": (_limits, *_LIMITS),
     "execution-metrics": (_limits, *_LIMITS),
-    **dict.fromkeys(("llm-rubric", "agent-rubric", "rubrics", "llm-judge", "g-eval"), (_rubric,)),
+    **dict.fromkeys(("llm-rubric", "agent-rubric", "rubrics", "llm-judge"), (_rubric,)),
+    "g-eval": (_rubric, 0.7),
     "conversation-relevance": (_relevance,),
     "model-graded-closedqa": (_criterion, "{}"),
     "factuality": (_criterion, _FACTS),

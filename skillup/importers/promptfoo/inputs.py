@@ -38,11 +38,7 @@ class Prompt:
         return HISTORY in as_text(self.value)
 
     def filled(self, scope: TemplateScope) -> Any:
-        """Its messages (or text) for one test.
-
-        The part that repeats a conversation's earlier messages is filled in as if there were none:
-        the agent's session holds them.
-        """
+        """Its messages (or text) for one test; earlier ones are left to the agent's session."""
         value = scope.fill(self.value, self.node)
         if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
             return value
@@ -70,7 +66,7 @@ def _read(node: SourceValue) -> Iterator[Prompt]:
         name = node.get("label", "id").text()
     value, key = inner.value, inner.loc[-1]
     is_file = isinstance(value, str) and (
-        key == "file" or value.startswith(files.SCHEME) or bool(_FILE.fullmatch(value))
+        key == "file" or value.startswith(files.SCHEME) or _FILE.fullmatch(value)
     )
     if not inner or (key == "id" and not is_file):
         node.drop("a prompt without a text")
@@ -102,20 +98,19 @@ def read_variables(node: SourceValue, draft: SuiteDraft) -> None:
         item.use()
 
 
-def read_environment(
-    node: SourceValue, draft: SuiteDraft, placed: list[Placed], setup: list[str]
-) -> None:
-    """The workspace that `environment` of a suite or test describes."""
+def read_environment(node: SourceValue, draft: SuiteDraft) -> tuple[list[Placed], list[str]]:
+    """Files and setup commands of the workspace that a suite's or test's `environment` names."""
+    placed, setup = list[Placed](), list[str]()
     if node.get("type").value == "host":
         node.get("type").use()
     if workdir := node.get("workdir"):
         files.place(workdir.text(), workdir, placed, target="")
     read_variables(node.get("env"), draft)
-    step = node.get("setup")
-    if command := step.get("command", "script") if isinstance(step.value, dict) else step:
+    if command := node.get("setup").inner("command", "script"):
         value = command.take()
         is_list = isinstance(value, list)
         setup.append(shlex.join(map(as_text, value)) if is_list else as_text(value))
+    return placed, setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +132,10 @@ class ListedTest:
         return self.get("metadata").get("conversationId", "conversation_id").text()
 
     def variables(self, *, promptfoo: bool) -> Iterator[Variables]:
-        """The `vars`, its own before the defaults'.
-
-        In promptfoo a list of texts means a test for each of them.
-        """
+        """The `vars`; in promptfoo a list of texts means a test for each of them."""
         found = dict([*self.defaults.get("vars").items(), *self.node.get("vars").items()])
         lists: Variables = {}
-        if promptfoo and not self.get("options").get("disableVarExpansion").is_true():
+        if promptfoo and self.get("options").get("disableVarExpansion").take() is not True:
             lists = {
                 name: node
                 for name, node in found.items()
@@ -157,24 +149,19 @@ def read_tests(listed: SourceValue, base: Path, defaults: SourceValue) -> Iterat
     """Every test of a list, in order. Raises InvalidFilesError for what is no test."""
     for number, node in enumerate(listed.elements(), start=1):
         if isinstance(node.value, str):
-            yield from _from_files(node, base, defaults)
+            node.use()
+            for path in files.find(node.value, node, base):
+                if path.suffix.lower() not in _READ:
+                    node.lost(f"tests in `{path.name}` are not read", "left out: give YAML or JSON")
+                    continue
+                for top in map(SourceValue.top, node.source.open_related(path)):
+                    own = top.get("default_test", "defaultTest") or defaults
+                    yield from read_tests(top.get("tests") or top, path.parent, own)
         elif isinstance(node.value, dict):
             name = base.name if node.source.path.stem == "case" else f"test-{number}"
             yield ListedTest(node, base, name, defaults)
         else:
             raise node.refuse("not a test", "write a mapping, or the path of a file of tests")
-
-
-def _from_files(node: SourceValue, base: Path, defaults: SourceValue) -> Iterator[ListedTest]:
-    """The tests of the files that a text means: a file, or a glob."""
-    node.use()
-    for path in files.find_all(as_text(node.value), node, base):
-        if path.suffix.lower() in _READ:
-            for top in map(SourceValue.top, node.source.open_related(path)):
-                own = top.get("default_test", "defaultTest") or defaults
-                yield from read_tests(top.get("tests") or top, path.parent, own)
-        else:
-            node.lost(f"tests in `{path.name}` are not read", "left out: give YAML or JSON")
 
 
 # Messages: a text, a message, or a list of them with roles.

@@ -8,7 +8,6 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from skillup.importers import files
-from skillup.importers.files import Placed
 from skillup.importers.promptfoo.assertions import (
     LEAST_PASS,
     Background,
@@ -29,7 +28,7 @@ from skillup.importers.promptfoo.inputs import (
     read_tests,
     read_variables,
 )
-from skillup.importers.source import SourceFile, SourceValue, TemplateScope, as_text
+from skillup.importers.source import SourceValue, TemplateScope, as_text
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
 _CHOOSE = "choose the agent with --engine, the model with --model"
@@ -50,28 +49,44 @@ EXPLANATIONS = {
 
 
 class _Suite:
-    """What a suite gives to each of its tests."""
+    """A suite's own settings, put into `draft`, and what it gives to each of its tests."""
 
     def __init__(self, top: SourceValue, draft: SuiteDraft, *, promptfoo: bool) -> None:
         self.top, self.draft, self.promptfoo = top, draft, promptfoo
         self.tags = read_tags(top.get("tags"))
-        self.placed: list[Placed] = []
-        self.setup: list[str] = []
         read_variables(top.get("env"), draft)
-        read_environment(top.get("environment"), draft, self.placed, self.setup)
+        self.placed, self.setup = read_environment(top.get("environment"), draft)
+        draft.description = top.get("description").text()
+        if promptfoo and draft.description:
+            draft.name = slug(draft.description, draft.name)
+        else:
+            draft.name = top.get("name").text() or draft.name
+        threshold = self._number("threshold")
+        if threshold is not None or not promptfoo:
+            draft.defaults["pass_threshold"] = LEAST_PASS if threshold is None else threshold
+        if (trials := self._number("repeat")) is not None and trials >= 1:
+            draft.defaults["trials"] = int(trials)
+        if seconds := self._number("timeout_seconds"):
+            draft.defaults["timeout_seconds"] = seconds
+        workers = self._number("max_concurrency", "maxConcurrency", "workers")
+        if workers and workers >= 1:
+            draft.parallelism = int(workers)
+
+    def _number(self, *names: str) -> float | int | None:
+        options = self.top.get("evaluate_options", "evaluateOptions")
+        found = (place.get(*names) for place in (self.top, options, self.top.get("execution")))
+        return next((value.number() for value in found if value), None)
 
 
-def convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
-    """The suite in `sources`: one suite file, or files (or lines) of bare tests."""
-    tops = [SourceValue.top(source) for source in sources]
-    top, base = tops[0], sources[0].path.resolve().parent
-    draft = SuiteDraft(slug(sources[0].path.name.split(".")[0]))
+def convert(tops: list[SourceValue], *, promptfoo: bool) -> SuiteDraft:
+    """The suite in `tops`: one suite, or bare tests."""
+    top, path = tops[0], tops[0].source.path
+    draft, base = SuiteDraft(slug(path.name.split(".")[0])), path.resolve().parent
     if isinstance(top.value, dict) and "tests" in top.value:
         tests = [*read_tests(top.get("tests"), base, top.get("default_test", "defaultTest"))]
     else:
         tests = [test for one in tops for test in read_tests(one, base, one.nothing)]
         top = top.nothing
-    _read_settings(top, draft, promptfoo=promptfoo)
     suite = _Suite(top, draft, promptfoo=promptfoo)
     prompts = read_prompts(top.get("prompts"))
     for number, prompt in enumerate(prompts or [None], start=1):
@@ -84,30 +99,6 @@ def convert(sources: list[SourceFile], *, promptfoo: bool) -> SuiteDraft:
             draft.cases.append(case)
     _link_dependencies(draft)
     return draft
-
-
-def _read_settings(top: SourceValue, draft: SuiteDraft, *, promptfoo: bool) -> None:
-    """Names, limits and numbers of the suite, put into `draft`."""
-    draft.description = top.get("description").text()
-    if promptfoo and draft.description:
-        draft.name = slug(draft.description, draft.name)
-    else:
-        draft.name = top.get("name").text() or draft.name
-    places = (top, top.get("evaluate_options", "evaluateOptions"), top.get("execution"))
-
-    def number(*names: str) -> float | int | None:
-        found = (place.get(*names) for place in places)
-        return next((value.number() for value in found if value), None)
-
-    threshold = number("threshold")
-    if threshold is not None or not promptfoo:
-        draft.defaults["pass_threshold"] = LEAST_PASS if threshold is None else threshold
-    if (trials := number("repeat")) is not None and trials >= 1:
-        draft.defaults["trials"] = int(trials)
-    if seconds := number("timeout_seconds"):
-        draft.defaults["timeout_seconds"] = seconds
-    if (workers := number("max_concurrency", "maxConcurrency", "workers")) and workers >= 1:
-        draft.parallelism = int(workers)
 
 
 def _cases(suite: _Suite, prompt: Prompt | None, tests: list[ListedTest]) -> Iterator[CaseDraft]:
@@ -180,7 +171,7 @@ class _CaseBuilder:
         self.node = test.node.with_scope(self.scope)
         self.criteria = self.node.get("criteria", "expected_outcome", "outcome")
         self.case = CaseDraft(self.node, placed=list(suite.placed), setup=list(suite.setup))
-        skipped = self.node.get("execution").get("skip_defaults").is_true()
+        skipped = self.node.get("execution").get("skip_defaults").take() is True
         # The suite, unless the test does without its input and assertions.
         self.top = (self.node.nothing if skipped else suite.top).with_scope(self.scope)
 
@@ -188,8 +179,7 @@ class _CaseBuilder:
         """The case. Raises InvalidFilesError where the test cannot become one."""
         case, node = self.case, self.node
         if environment := node.get("environment"):
-            case.placed, case.setup = [], []
-            read_environment(environment, self.suite.draft, case.placed, case.setup)
+            case.placed, case.setup = read_environment(environment, self.suite.draft)
         case.tags = [*self.suite.tags, *read_tags(node.get("tags"))]
         case.title = node.get("description").text()
         case.id = node.get("id").text() or (slug(case.title) if case.title else self.test.name)
@@ -295,7 +285,7 @@ class _CaseBuilder:
             # What was said before the first turn is history that nobody has answered.
             case.history.append({"role": "user", "content": message})
         for turn in turns.elements():
-            given = turn.get("input", "content") if isinstance(turn.value, dict) else turn
+            given = turn.inner("input", "content")
             text = content_text(given.take(), given, case.placed, self.test.base)
             if not text.strip():
                 raise turn.refuse("an empty message", "write what the user says")
