@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from skillup.reports.analysis import sheets_of, trial_sheet
-from skillup.reports.sheet import Cell, Sheet, percent
+from skillup.reports.sheets import Cell, Sheet, percent, sheets_of, trial_sheet
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.reports.view_model import (
     FailedCheck,

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from skillup.plan import Job, Plan
 from skillup.reports.terminal.conversation import ConversationStream
-from skillup.reports.terminal.progress import LiveReporter, RunProgress
+from skillup.reports.terminal.run import LiveReporter, RunProgress
 from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillup.reports.analysis import deciding
+from skillup.reports.sheets import deciding
 from skillup.reports.text import plain
 from skillup.reports.view_model import (
     not_run_words,

@@ -145,7 +145,12 @@ def _run_and_show(
     from skillup.app.planning import check_executor, plan_of
     from skillup.app.run_session import RunSession
     from skillup.reports.terminal.layout import make_console, make_text
-    from skillup.reports.terminal.progress import reporter_for
+    from skillup.reports.terminal.run import (
+        print_ending,
+        print_look,
+        print_result,
+        reporter_for,
+    )
 
     console = make_console()
 
@@ -169,7 +174,7 @@ def _run_and_show(
             say(line, None)
         directory = session.directory
         command = resume_command(directory.path, request, index)
-        with reporter_for(
+        with reporter_for(console, quiet=quiet or as_json)(
             plan,
             console,
             quiet=quiet or as_json,
@@ -184,7 +189,6 @@ def _run_and_show(
     # Not needed before the first agent has ended.
     from skillup.executors.retries import worth_retrying
     from skillup.reports.terminal.listing import shown_path
-    from skillup.reports.terminal.result import print_ending, print_look, print_result
     from skillup.reports.text import count
     from skillup.store.files import to_json
 

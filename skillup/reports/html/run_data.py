@@ -13,7 +13,6 @@ from typing import Any, Literal, cast
 from pydantic import ValidationError
 
 from skillup.errors import RunDirectoryError, UsageError
-from skillup.reports.analysis import deciding
 from skillup.reports.html.detail import detail_of, live_detail
 from skillup.reports.html.limits import PageLimits
 from skillup.reports.html.page_data import (
@@ -40,6 +39,7 @@ from skillup.reports.html.run_files import (
     turn_under_way,
 )
 from skillup.reports.result import summarize
+from skillup.reports.sheets import deciding
 from skillup.schema.grade import Analysis, Grade, Summary
 from skillup.store import RunDirectory
 from skillup.store.files import read_regular

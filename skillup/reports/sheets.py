@@ -1,23 +1,13 @@
-"""What a run's trials say together, for people: one model, which terminal and Markdown lay out."""
+"""What a run's trials say together, for people, in tables that terminal and Markdown lay out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
+from typing import NamedTuple, Self
 
 from skillup.history.runs import WITH_SKILL
-from skillup.reports.sheet import (
-    NONE,
-    WITHOUT,
-    Cell,
-    Names,
-    Sheet,
-    difference,
-    interval,
-    passed,
-    percent,
-    points,
-)
 from skillup.reports.text import (
     count,
     listed,
@@ -31,20 +21,99 @@ from skillup.reports.text import (
     were,
 )
 from skillup.reports.view_model import STYLE, Row, RunView
-from skillup.schema.grade import Analysis, CaseReliability, EngineColumn, Triggering, Uplift
+from skillup.schema.grade import (
+    Analysis,
+    CaseReliability,
+    Difference,
+    EngineColumn,
+    Rate,
+    Triggering,
+    Uplift,
+)
+from skillup.stats import intervals
 
+_MOST_ROWS = 40  # From more rows than these, those are left out that say nothing
 _LARGEST_K = 5
+_FLAKY_NAMED = 20
 _DECIDED = {"above": ("above", "green"), "below": ("below", "red"), "undecided": ("?", "yellow")}
 _BIASED = "rates of decided cases lie further from the threshold than the truth, on average"
 """As wherever trials stop at the outcome that was waited for."""
-_FLAKY_NAMED = 20
+
+
+class Cell(NamedTuple):
+    """A text, which may be anybody's, and its style on a terminal."""
+
+    text: str
+    style: str = ""
+
+
+NONE = Cell("–", "dim")  # Nothing is known, or nothing can be
+
+
+@dataclass(slots=True)
+class Sheet:
+    """One answer: a title, a table whose first column names its rows, and lines of text."""
+
+    title: str
+    heads: Sequence[str] = ()  # Of all columns; the first is that of the names
+    rows: list[Sequence[Cell]] = field(default_factory=list)
+    lines: list[Cell] = field(default_factory=list)
+    align: str = ""  # A letter for each column, as of the terminal's tables
+    _dull: set[int] = field(default_factory=set)  # Which rows say nothing
+
+    def add(self, row: Sequence[Cell], *, dull: bool = False) -> None:
+        """`dull`: one that is only counted where there are many."""
+        if dull:
+            self._dull.add(len(self.rows))
+        self.rows.append(row)
+
+    def shortened(self) -> Self:
+        if len(self.rows) > _MOST_ROWS and self._dull:
+            self.rows = [row for n, row in enumerate(self.rows) if n not in self._dull]
+            cases = count(len(self._dull), "case")
+            text = f"not shown: {cases} that always passed, made no difference, or did not run"
+            self.lines.insert(0, Cell(text, "dim"))
+        return self
+
+
+def _passed(rate: Rate) -> Cell:
+    """``2/3``, in the colour of what that means."""
+    if not rate.judged:
+        return NONE
+    style = "green" if rate.passed == rate.judged else "yellow" if rate.passed else "red"
+    return Cell(f"{rate.passed}/{rate.judged}", style)
+
+
+def percent(share: float | None) -> Cell:
+    """``67%``; never 100% or 0% of what is only nearly so."""
+    return NONE if share is None else Cell(intervals.percent(share))
+
+
+class _Names:
+    """The names of a run's cases, engines and variants, as far as there are several."""
+
+    def __init__(self, cases: Sequence[CaseReliability]) -> None:
+        self.several_suites = len({case.suite for case in cases}) > 1
+        self._several_engines = len({case.engine for case in cases}) > 1
+
+    def engine(self, name: str, engine: str) -> str:
+        """``demo codex``, where there are several."""
+        return f"{name} {one_line(engine)}" if self._several_engines else name
+
+    def case(self, suite: str, case_id: str) -> str:
+        """``demo: asks``, or just the case."""
+        return (f"{one_line(suite)}: " if self.several_suites else "") + shown_id(case_id)
+
+    def row(self, case: CaseReliability) -> str:
+        variant = "" if case.variant == WITH_SKILL else " (without skill)"
+        return self.engine(self.case(case.suite, case.case_id), case.engine) + variant
 
 
 def sheets_of(analysis: Analysis | None) -> list[Sheet]:
     """What several trials, a baseline, triggering checks or several engines came to; else none."""
     if analysis is None:
         return []
-    names = Names(analysis.cases)
+    names = _Names(analysis.cases)
     level = f"{100 * analysis.confidence:g} %"
     found = [
         *_trials(analysis.cases, names, level),
@@ -112,7 +181,7 @@ def deciding(cases: Iterable[CaseReliability]) -> Iterator[str]:
         yield _BIASED
 
 
-def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Iterator[Sheet]:
+def _trials(cases: Sequence[CaseReliability], names: _Names, level: str) -> Iterator[Sheet]:
     repeated = [case for case in cases if _planned(case) > 1]
     if not repeated:
         return
@@ -123,24 +192,24 @@ def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Itera
     lost = any(map(_without_verdict, repeated))
     heads = ["case", "passed", "rate", level]
     heads += [f"pass@{k}", f"pass^{k}"] if k is not None else []
-    heads += ["surely"] * decided + ["no verdict"] * lost
-    sheet = Sheet("Trials", heads)
+    sheet = Sheet("Trials", heads + ["surely"] * decided + ["no verdict"] * lost)
     for case in repeated:
-        row = [Cell(names.row(case)), passed(case.rate), percent(case.rate.rate)]
-        row.append(interval(case.rate.low, case.rate.high))
+        rate = case.rate
+        row = [Cell(names.row(case)), _passed(rate), percent(rate.rate), NONE]
+        if rate.low is not None and rate.high is not None:
+            row[3] = Cell(f"{percent(rate.low).text}–{percent(rate.high).text}")
         if k is not None:
             at = next((item for item in case.at_k if item.k == k), None)
-            chances = (None, None) if at is None else (at.pass_at_k, at.pass_hat_k)
-            row += map(percent, chances)
-        if decided and case.decision is None:
-            row.append(NONE)
-        elif case.decision is not None:
+            row += [NONE, NONE] if at is None else map(percent, (at.pass_at_k, at.pass_hat_k))
+        if case.decision is not None:
             word, style = _DECIDED[case.decision.verdict]
             row.append(Cell(f"{word} {percent(case.decision.threshold).text}", style))
+        elif decided:
+            row.append(NONE)
         row += [Cell(_without_verdict(case), "magenta")] * lost
-        all_passed = case.rate.passed == case.rate.judged and not _without_verdict(case)
-        sheet.add(row, dull=all_passed or not (case.rate.judged or case.error or case.skip))
-    flaky = [f"{names.row(case)} ({passed(case.rate).text})" for case in repeated if case.flaky]
+        all_passed = rate.passed == rate.judged and not _without_verdict(case)
+        sheet.add(row, dull=all_passed or not (rate.judged or case.error or case.skip))
+    flaky = [f"{names.row(case)} ({_passed(case.rate).text})" for case in repeated if case.flaky]
     if flaky:
         sheet.lines.append(Cell(f"flaky: {listed(flaky[:_FLAKY_NAMED], len(flaky))}", "yellow"))
     sheet.lines += [Cell(line, "dim") for line in deciding(repeated)]
@@ -150,7 +219,7 @@ def _trials(cases: Sequence[CaseReliability], names: Names, level: str) -> Itera
 # Whether skills were used when they should be.
 
 
-def _triggering(found: Sequence[Triggering], names: Names) -> Sheet:
+def _triggering(found: Sequence[Triggering], names: _Names) -> Sheet:
     """A row for each skill; one that was observed once has nothing to be counted."""
     sheet = Sheet(
         "Triggering: skills used where that was expected, and left alone where it was not",
@@ -169,7 +238,7 @@ def _triggering(found: Sequence[Triggering], names: Names) -> Sheet:
         name = names.case(item.suite, item.skill)
         sheet.rows.append(
             [
-                Cell(name + names.engine(item.engine)),
+                Cell(names.engine(name, item.engine)),
                 share(item.used_rightly, expected),
                 share(item.not_used_rightly, unexpected),
                 percent(item.precision),
@@ -186,7 +255,7 @@ def _triggering(found: Sequence[Triggering], names: Names) -> Sheet:
 # What the skill adds, and what it costs.
 
 
-def _uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet]:
+def _uplift(found: Sequence[Uplift], names: _Names, level: str) -> Iterator[Sheet]:
     """Pass rates of each suite and its cases; then what trials took, with and without."""
     heads = ["pass rate", "with", "without", "points", level, "p"]
     rates = Sheet("With and without the skill", heads)
@@ -194,7 +263,7 @@ def _uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet
     for whole in (item for item in found if item.case_id is None):
         place = (whole.suite, whole.engine)
         cases = [c for c in found if c.case_id is not None and (c.suite, c.engine) == place]
-        where = names.suite(*place)
+        where = names.engine(one_line(whole.suite), whole.engine)
         # Rates are means over the cases, as the difference is; not of all trials together.
         compared = [case for case in cases if case.uplift is not None]
         sides = [
@@ -206,7 +275,7 @@ def _uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet
         rates.rows.append([Cell(f"{where} ({many})", "bold"), *means, *_points(whole)])
         for case in cases:
             name = Cell(f"  {names.case(case.suite, case.case_id or '')}")
-            both = passed(case.with_skill), passed(case.without_skill)
+            both = _passed(case.with_skill), _passed(case.without_skill)
             rates.add([name, *both, *_points(case)], dull=not case.uplift)
         if whole.not_counted:
             why = "without a verdict in both, or only on whether the skill was used, so not counted"
@@ -220,20 +289,39 @@ def _uplift(found: Sequence[Uplift], names: Names, level: str) -> Iterator[Sheet
             ("time", whole.duration_ms, lambda value: f"{value / 1000:.2f} s"),
         ):
             if quantity is not None:
-                taken[-1].rows.append([Cell(head), *difference(quantity, show)])
+                taken[-1].rows.append([Cell(head), *_difference(quantity, show)])
     yield from (rates, *taken)
 
 
+def _difference(found: Difference, show: Callable[[float], str]) -> list[Cell]:
+    """With, without, the difference, of the exact numbers as everywhere, and its interval."""
+
+    def signed(value: float) -> str:
+        text = show(abs(value))
+        return text if text == show(0) else ("-" if value < 0 else "+") + text
+
+    between = NONE
+    if found.low is not None and found.high is not None:
+        between = Cell(f"{signed(found.low)} to {signed(found.high)}")
+    numbers = show(found.with_skill), show(found.without_skill), signed(found.difference)
+    return [*map(Cell, numbers), between]
+
+
 def _points(item: Uplift) -> list[Cell]:
-    """Coloured only where the interval leaves no doubt."""
+    """In hundredths (``+67``), their interval and p; coloured only where that leaves no doubt."""
     if item.uplift is None:
         return [NONE, NONE, NONE]
+
+    def shown(difference: float) -> str:
+        rounded = round(100 * difference)
+        return f"{rounded:+d}" if rounded else "0"
+
     style, between = "", NONE
     if item.low is not None and item.high is not None:
         style = "green" if item.low > 0 else "red" if item.high < 0 else ""
-        between = Cell(f"{points(item.low)} to {points(item.high)}")
+        between = Cell(f"{shown(item.low)} to {shown(item.high)}")
     p = NONE if item.p is None else Cell(p_value(item.p))
-    return [Cell(points(item.uplift), style), between, p]
+    return [Cell(shown(item.uplift), style), between, p]
 
 
 # Several engines side by side: a row for each case, a column for each engine.
@@ -247,12 +335,12 @@ _TOTALS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 )
 
 
-def _engines(analysis: Analysis, names: Names) -> Iterator[Sheet]:
+def _engines(analysis: Analysis, names: _Names) -> Iterator[Sheet]:
     for suite, variant in dict.fromkeys((case.suite, case.variant) for case in analysis.cases):
         cases = [c for c in analysis.cases if (c.suite, c.variant) == (suite, variant)]
         if len({case.engine for case in cases}) > 1:
             title = "Engines" + (f", {one_line(suite)}" if names.several_suites else "")
-            title += "" if variant == WITH_SKILL else f", {WITHOUT}"
+            title += "" if variant == WITH_SKILL else ", without skill"
             # What the baseline took is in its own table.
             known = analysis.engines if variant == WITH_SKILL else []
             columns = {item.engine: item for item in known if item.suite == suite}
@@ -278,8 +366,8 @@ def _engine_sheet(
     passes = [Cell(f"{p}/{n}") if n else NONE for p, n in counts]
     sheet.rows.append([Cell("passed", "bold"), *passes])
     sheet.rows.append([Cell("rate", "bold"), *(percent(p / n if n else None) for p, n in counts)])
-    for name, field, show in _TOTALS:
-        values = [getattr(columns.get(engine), field, None) for engine in engines]
+    for name, field_name, show in _TOTALS:
+        values = [getattr(columns.get(engine), field_name, None) for engine in engines]
         if any(value is not None for value in values):
             cells = (NONE if value is None else Cell(show(value)) for value in values)
             sheet.rows.append([Cell(name, "bold"), *cells])
@@ -293,7 +381,7 @@ def _matrix_cell(case: CaseReliability) -> Cell:
     rate = case.rate
     if not rate.judged:
         return Cell("E", "magenta") if case.error else Cell("-" if case.skip else "?", "dim")
-    shown = passed(rate)
+    shown = _passed(rate)
     mark = {"green": "✓", "yellow": "~", "red": "✗"}[shown.style]
     errors = f" {case.error}E" if case.error else ""
     return Cell(f"{mark} {shown.text}{errors}", shown.style)

@@ -1,4 +1,4 @@
-"""A run while it goes on: the live display on a terminal, a line for each trial elsewhere."""
+"""A run while it goes on (the live display, or a line for each trial), and when it is over."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -16,11 +17,22 @@ from rich.table import Table
 from rich.text import Text
 
 from skillup.plan import Job, Plan
+from skillup.reports.formats import FORMATS, HTML
 from skillup.reports.terminal.conversation import ConversationStream
-from skillup.reports.terminal.layout import make_text
+from skillup.reports.terminal.layout import make_text, print_sheet
 from skillup.reports.text import count, money, one_line, plain, seconds, tokens
-from skillup.reports.view_model import STYLE, Labels, row_of
-from skillup.schema.grade import Grade
+from skillup.reports.view_model import (
+    STYLE,
+    Labels,
+    Row,
+    baseline_words,
+    count_parts,
+    grouped,
+    row_of,
+    stop_lines,
+    view_of,
+)
+from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
 from skillup.trial import TrialEvent
 
@@ -37,7 +49,6 @@ _WORDS = {"PASS": "passed", "FAIL": "failed", "ERROR": "in error", "SKIP": "skip
 class Running:
     job: Job
     began: float
-    attempt: int = 1
     turn: int = 0
     turns: int = 0
     doing: str = "preparing the workspace"
@@ -70,7 +81,7 @@ class RunProgress:
         finished: Iterable[str] = (),
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`finished` are the trials that an earlier start of the run has ended."""
+        """`finished`: the trials that an earlier start of the run has ended."""
         done = set(finished)
         self.clock = clock
         self.began = clock()
@@ -90,7 +101,7 @@ class RunProgress:
     def start(self, job: Job, attempt: int) -> None:
         self._waiting.discard(job.id)
         before = self.running.get(job.id)
-        running = Running(job, self.clock(), attempt)
+        running = Running(job, self.clock())
         if attempt > 1:
             running.doing = f"attempt {attempt}"
         if before is not None:  # goes on after turns it shared, or after an attempt
@@ -126,8 +137,7 @@ class RunProgress:
     def words(self) -> Iterator[str]:
         """``3 running``, ``25 waiting``, ``12 s``, ``about 50 s left``, ``9k tokens``, ``$0.31``.
 
-        What matters most comes first: a narrow terminal cuts the rest. What is not known is left
-        out.
+        What matters most comes first: a narrow terminal cuts the rest.
         """
         counts = {"kept": self.kept, "running": len(self.running), "waiting": len(self._waiting)}
         yield from (f"{number} {word}" for word, number in counts.items() if number)
@@ -149,10 +159,7 @@ def _sum(a: Amount | None, b: Amount | None) -> Amount | None:
 
 
 class PlainReporter:
-    """A line for each trial that ends. Also what the live display prints above itself.
-
-    Where nothing ends for `heartbeat` seconds (None: however long) a line says that it goes on.
-    """
+    """A line for each trial that ends; where none does for a minute, that it goes on."""
 
     def __init__(
         self,
@@ -163,8 +170,8 @@ class PlainReporter:
         verbose: bool = False,
         mask: Callable[[str], str] = str,
         finished: Iterable[str] = (),
-        heartbeat: float | None = None,
     ) -> None:
+        """`finished`: the trials that an earlier start of this run has ended."""
         self.console = console
         self.quiet = quiet
         self.mask = mask
@@ -174,12 +181,11 @@ class PlainReporter:
         self._labels = Labels.of([(job.profile.name, job.variant, job.trial) for job in plan.jobs])
         widest = max((len(self.label(job)) for job in plan.jobs), default=0)
         self._widest = min(widest, _WIDEST_LABEL, console.width // 3)
-        self._heartbeat = None if quiet else heartbeat
         self._silent = True
         self._over = threading.Event()
 
     def __enter__(self) -> PlainReporter:
-        if self._heartbeat:
+        if not self.quiet:
             threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
         return self
 
@@ -187,7 +193,7 @@ class PlainReporter:
         self._over.set()
 
     def _beat(self) -> None:
-        while not self._over.wait(self._heartbeat):
+        while not self._over.wait(_HEARTBEAT_SECONDS):
             if self._silent:
                 trials = f"{self.progress.done}/{self.progress.total} trials"
                 self._print(", ".join([trials, *self.progress.words()]), "dim")
@@ -211,7 +217,14 @@ class PlainReporter:
             self._stream.add(event, self.label(job))
 
     def stopping(self, times: int) -> None:
-        self._print(stopping_words(len(self.progress.running), times), "bold yellow")
+        """A signal asked the run to end, so many times."""
+        self._print(self._stopping_words(times), "bold yellow")
+
+    def _stopping_words(self, times: int) -> str:
+        if times > 1:
+            return "leaving at once"
+        agents = count(len(self.progress.running), "agent")
+        return f"stopping: ending {agents}; Ctrl-C again to leave at once"
 
     def trial_retried(self, job: Job, record: Record, reason: str) -> None:  # noqa: ARG002
         if not self.quiet:
@@ -260,7 +273,7 @@ class LiveReporter(PlainReporter):
             self._live.stop()
 
     def stopping(self, times: int) -> None:
-        self._notice_below = stopping_words(len(self.progress.running), times)
+        self._notice_below = self._stopping_words(times)
         if self._live is not None:
             self._live.refresh()
 
@@ -294,36 +307,78 @@ class LiveReporter(PlainReporter):
         yield table
 
 
-def stopping_words(running: int, times: int) -> str:
-    """What is printed at once when a signal asks the run to end."""
-    if times > 1:
-        return "leaving at once"
-    return f"stopping: ending {count(running, 'agent')}; Ctrl-C again to leave at once"
-
-
-def reporter_for(
-    plan: Plan,
-    console: Console,
-    *,
-    quiet: bool,
-    verbose: bool,
-    mask: Callable[[str], str] = str,
-    finished: Iterable[str] = (),
-) -> PlainReporter:
-    """The observer of the run; to be used in a ``with``.
+def reporter_for(console: Console, *, quiet: bool) -> type[PlainReporter]:
+    """The observer of a run, to be used in a ``with``.
 
     The live display is for people: some CI systems give their jobs a terminal, and keep all that
     it was sent as a log; and colours that FORCE_COLOR asks for make no terminal of a file.
-    `finished` are the trials that an earlier start of this run has ended.
     """
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
     is_live = console.file.isatty() and not console.is_dumb_terminal and not in_ci and not quiet
-    return (LiveReporter if is_live else PlainReporter)(
-        plan,
-        console,
-        quiet=quiet,
-        verbose=verbose,
-        mask=mask,
-        finished=finished,
-        heartbeat=None if is_live else _HEARTBEAT_SECONDS,
+    return LiveReporter if is_live else PlainReporter
+
+
+# When it is over: a table, why, and the counts.
+
+
+def print_result(result: RunResult, where: str, console: Console, *, verbose: bool = False) -> None:
+    """The closing table, then one line that counts; `where`: the run's directory.
+
+    Of cases that ran several times only the trials that did not pass have a row, unless it is
+    to be `verbose`: what all of them came to stands below.
+    """
+    from skillup.reports.sheets import sheets_of, trial_sheet
+
+    view = view_of(result)
+    several = view.labels.trial and not verbose
+    rows = [row for row in view.rows if not several or row.grade.status != "PASS"]
+    if rows:
+        print_sheet(console, trial_sheet(view, rows))
+    if len(rows) < len(view.rows):
+        _print(console, f"{count(len(view.rows) - len(rows), 'trial')} passed", "dim")
+    # Why each did not pass; once for trials of which it is the same, as of turns they share.
+    for alike in grouped(rows, lambda row: (row.grade.status, _why(row))):
+        grade, why = alike[0].grade, _why(alike[0])
+        if why:
+            line = make_text((f"{view.names(alike)}: ", STYLE[grade.status]), why)
+            console.print(line, soft_wrap=True)
+    for note, style in view.notes():
+        _print(console, f"note: {note}", style)
+    for sheet in sheets_of(result.analysis):
+        print_sheet(console, sheet)
+    console.print()
+    parts = count_parts(
+        result.summary, not_run=len(result.not_run), not_needed=len(result.not_needed)
     )
+    baseline = baseline_words(result.summary.baseline)
+    counts = Text(", ").join(Text(text, style=style) for text, style in parts)
+    rest = f" in {seconds(result.summary.duration_ms)}{f'; {baseline}' if baseline else ''}"
+    console.print(make_text(counts, f"{rest}   {where}"), soft_wrap=True)
+
+
+def print_ending(result: RunResult, go_on: str, console: Console) -> None:
+    """What was not run, why, and the command `go_on` that runs it, whatever else is printed."""
+    for line in stop_lines(result, go_on):
+        _print(console, line, "yellow")
+
+
+def print_look(written: Sequence[Path], run: str, console: Console) -> None:
+    """The reports that were `written`; on a terminal, else, the verbs that show `run`."""
+    from skillup.reports.terminal.listing import shown_path
+
+    for path in written:
+        _print(console, f"report: {shown_path(path)}", "dim")
+    if console.file.isatty() and FORMATS[HTML] not in (path.name for path in written):
+        _print(console, f"look: skillup show {run} · skillup view {run}", "dim")
+
+
+def _print(console: Console, text: str, style: str) -> None:
+    console.print(plain(text), style=style, markup=False, soft_wrap=True)
+
+
+def _why(row: Row) -> str:
+    """What the numbers do not say: why it did not pass, or which follow-up it took to pass."""
+    if row.grade.status != "PASS":
+        return one_line(row.grade.reason, 300)
+    helped = [f"turn {t.turn_number} ({t.passed_on})" for t in row.grade.turns if t.passed_on]
+    return f"passed on {', '.join(helped)}" if helped else ""
