@@ -14,8 +14,7 @@ from skillup.schema.record import FileState, Record, ToolCall, TurnRecord
 
 EvidencePart = Literal["response", "call", "result", "file"]
 
-Span = tuple[int, int]
-"""Where a piece starts and ends in a text, in characters."""
+Span = tuple[int, int]  # Where a piece starts and ends in a text, in characters
 
 ReadFile = Callable[[FileState], bytes | None]
 """The bytes of a stored file, found by its hash; None if they were not kept."""
@@ -53,8 +52,7 @@ class CheckSubject:
     turns: tuple[TurnRecord, ...]
     read_file: ReadFile
     case_sensitive: bool
-    answered: TurnRecord | None = None
-    """The turn whose answer is read; None: the last."""
+    answered: TurnRecord | None = None  # The turn whose answer is read; None: the last
 
     @property
     def last(self) -> TurnRecord:
@@ -113,8 +111,7 @@ class Finding:
     evaluated: bool = True
     error: str | None = None
     error_kind: Literal["template"] | None = None
-    score: float | None = None
-    """None: 1 if passed, else 0."""
+    score: float | None = None  # None: 1 if passed, else 0
     children: tuple[CheckResult, ...] = ()
     spans: tuple[EvidenceSpan, ...] = ()
 

@@ -76,13 +76,10 @@ def speaks_for_it(results: Iterable[CheckResult]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TurnScope:
-    label: str
-    """``turn 2`` or ``conversation``."""
+    label: str  # ``turn 2`` or ``conversation``
     turns: tuple[TurnRecord, ...]
-    turn: TurnRecord | None
-    """The one turn; None: the conversation."""
-    problem: str | None
-    """Why it cannot be looked at; None: it can."""
+    turn: TurnRecord | None  # The one turn; None: the conversation
+    problem: str | None  # Why it cannot be looked at; None: it can
 
 
 def resolve(context: CheckContext, number: Number) -> TurnScope:
@@ -146,11 +143,9 @@ class _Mode:
     """What a compound check hands down to its children."""
 
     role: CheckRole = "assertion"
-    negated: bool = False
-    """It should fail (`none_of`, `failure`)."""
+    negated: bool = False  # It should fail (`none_of`, `failure`)
     case_sensitive: bool = False
-    turn: Number = None
-    """The turn that the parent names; None: the context's."""
+    turn: Number = None  # The turn that the parent names; None: the context's
 
 
 def evaluate(

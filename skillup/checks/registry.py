@@ -112,12 +112,10 @@ def _never(spec: ToolMatch) -> ToolCount:
 class CheckKind:
     look: Callable[[Any, CheckSubject], Finding] | None
     """Looks at the record itself; None: the check is made of checks, or asks a judge."""
-    show: Callable[[Any], str] = str
-    """Its arguments in one line."""
+    show: Callable[[Any], str] = str  # Its arguments in one line
     of_answers: bool = False
     """It is of what was said: where there are several answers, :func:`look` chooses among them."""
-    forbids: bool = False
-    """It wants that something is not there."""
+    forbids: bool = False  # It wants that something is not there
     read: Callable[[Any], Any] | None = None
     """From its arguments to those that `look` takes, where these differ."""
 
@@ -177,8 +175,7 @@ KINDS: dict[str, CheckKind] = {
     "tool_called_in_turn": _called(),
     "tool_not_called_in_turn": _called(show=show_match, forbids=True, read=_never),
 }
-COMPOSITE = frozenset({"any_of", "all_of", "none_of"})
-"""Checks made of checks."""
+COMPOSITE = frozenset({"any_of", "all_of", "none_of"})  # Checks made of checks
 JUDGED = frozenset(
     {"script", "rubric", "similar", "expected_output", "relevance", "answer_quality"}
 )

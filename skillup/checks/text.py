@@ -32,10 +32,8 @@ from skillup.schema.record import TurnRecord, Usage
 if TYPE_CHECKING:
     import regex
 
-_PER_SEARCH, _PER_CHECK = 1.0, 2.0
-"""Seconds that patterns of case files may take."""
-_MOST_SPANS = 50
-"""Of a piece that an answer is full of, so many places are named."""
+_PER_SEARCH, _PER_CHECK = 1.0, 2.0  # Seconds that patterns of case files may take
+_MOST_SPANS = 50  # Of a piece that an answer is full of, so many places are named
 
 
 def folded(text: str, *, case_sensitive: bool) -> str:

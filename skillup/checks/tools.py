@@ -41,8 +41,7 @@ claude's ``file_path``, and ``file_path`` means codex's ``path``."""
 
 
 class Argument(NamedTuple):
-    name: str
-    """In the engine's own words; dotted if nested."""
+    name: str  # In the engine's own words; dotted if nested
     value: Any
 
     @property

@@ -26,8 +26,7 @@ from skillup.schema.case import Case
 from skillup.schema.suite import Dataset, Suite
 from skillup.schema.templates import escape, written_in
 
-QUERY = "query"
-"""The variable that holds an item's message."""
+QUERY = "query"  # The variable that holds an item's message
 MESSAGE = ("query", "question", "prompt", "message")
 EXPECTED = ("response", "answer", "output")
 HISTORY = ("history", "chat_history", "messages")
@@ -44,10 +43,8 @@ class Sampling:
 
     item: str | None = None
     """Only items whose id or message has this text in it; upper and lower case are the same."""
-    size: int | None = None
-    """At most so many items of each suite."""
-    seed: int = 0
-    """The same seed takes the same items of the same dataset, on any machine."""
+    size: int | None = None  # At most so many items of each suite
+    seed: int = 0  # The same seed takes the same items of the same dataset, on any machine
 
 
 def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSuite]:
@@ -194,8 +191,7 @@ class DatasetItem:
     query: str
     expected: str | None = None
     system: str | None = None
-    history: list[dict[str, Any]] = field(default_factory=list)
-    """As a case's `input.history`."""
+    history: list[dict[str, Any]] = field(default_factory=list)  # As a case's `input.history`
     message_index: int | None = None
     tags: list[str] = field(default_factory=list)
     values: dict[str, str] = field(default_factory=dict)

@@ -83,8 +83,7 @@ def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
 
 
 _MOST_PROBLEMS = 200
-_MOST_LISTED = 12
-"""Beyond this, allowed values (or keys) are not listed."""
+_MOST_LISTED = 12  # Beyond this, allowed values (or keys) are not listed
 
 
 def problems_from(

@@ -30,8 +30,7 @@ except ImportError:  # PyYAML without libyaml: many times slower, and refuses mo
 
 MAX_BYTES = 16 * 1024 * 1024
 MAX_DEPTH = 100
-MAX_REPEATED = 1_000_000
-"""Characters that aliases may repeat, in all."""
+MAX_REPEATED = 1_000_000  # Characters that aliases may repeat, in all
 
 Loc = tuple[str | int, ...]
 Scalar = str | int | float | bool | None

@@ -142,8 +142,7 @@ def _inside(value: str) -> None:
         raise ValueError(problem)
 
 
-WorkspacePath = Annotated[NonEmptyText, _valid(_inside, "")]
-"""A file of the workspace, or a glob."""
+WorkspacePath = Annotated[NonEmptyText, _valid(_inside, "")]  # A file of the workspace, or a glob
 
 WorkspacePaths = Annotated[
     list[WorkspacePath],

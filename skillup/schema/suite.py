@@ -210,8 +210,7 @@ _PROTOCOLS = ("anthropic", "openai")
 class Lead:
     """A conversation that a simulated user leads."""
 
-    max_turns: int
-    """The most turns, the first message of the case included."""
+    max_turns: int  # The most turns, the first message of the case included
     opening: str | None = None
     """The case's own first message (skill-up's `prompt`); None: the user writes that, too."""
     must_end: bool = False
