@@ -18,35 +18,22 @@ Span = tuple[int, int]  # Where a piece starts and ends in a text, in characters
 
 ReadFile = Callable[[FileState], bytes | None]
 """The bytes of a stored file, found by its hash; None if they were not kept."""
-
-
 Ask = Callable[[Check, "CheckContext", CheckRole], CheckResult]
 """Evaluates a check that only a judge can evaluate; also told what the check is part of."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """The record, and the turn in question (None: the whole conversation)."""
-
     record: Record
-    turn: TurnRecord | None
+    turn: TurnRecord | None  # In question; None: the whole conversation
     read_file: ReadFile
-    ask: Ask | None = None
-    """For the checks that need a judge (rubric, relevance, …); None: they cannot be evaluated."""
-    withheld: str | None = None
-    """Why no judge is asked, as what it says would change nothing; None: they are asked."""
-
-    def about(self, turn: TurnRecord | None) -> CheckContext:
-        return CheckContext(self.record, turn, self.read_file, self.ask, self.withheld)
+    ask: Ask | None = None  # For checks that need a judge; None: they cannot be evaluated
+    withheld: str | None = None  # Why none is asked, as nothing would change; None: they are asked
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSubject:
-    """What a check may look at, once it is known that it may look: completed turns, at least one.
-
-    One turn for a check of a turn, all of them for a check of the conversation. The workspace is
-    then that of the last.
-    """
+    """What a check may look at: one completed turn, or all of them; the workspace of the last."""
 
     record: Record
     turns: tuple[TurnRecord, ...]
@@ -56,18 +43,14 @@ class CheckSubject:
 
     @property
     def last(self) -> TurnRecord:
-        """The turn whose workspace and process count."""
         return self.turns[-1]
 
     @property
     def answer(self) -> str:
-        """What the agent said: its last message, or that of the turn in question."""
-        return (self.answered or self.turns[-1]).response
+        return (self.answered or self.last).response
 
     @property
     def calls(self) -> list[ToolCall]:
-        if len(self.turns) == 1:
-            return self.turns[0].tool_calls
         return [call for turn in self.turns for call in turn.tool_calls]
 
     def span(self, turn: TurnRecord, part: EvidencePart, **where: Any) -> EvidenceSpan:
@@ -81,7 +64,7 @@ class CheckSubject:
 
     def in_answer(self, *spans: Span) -> tuple[EvidenceSpan, ...]:
         """Spans of :attr:`answer`; none where its plain form is another, and they are of that."""
-        turn = self.answered or self.turns[-1]
+        turn = self.answered or self.last
         found = [span for span in spans if span[0] < span[1]]
         if not found or plain(turn.response) != turn.response:
             return ()
@@ -95,9 +78,6 @@ class CheckSubject:
             for place, item in enumerate(turn.transcript)
             if item.tool_call is call
         )
-
-
-# What a check function gives back, before name, weight and place are added to it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,22 +96,12 @@ class Finding:
     spans: tuple[EvidenceSpan, ...] = ()
 
 
-def not_assertable(why: str) -> Finding:
-    """There is nothing to look at: this fails, and so does its negation."""
-    return Finding(passed=False, found=why, assertable=False)
-
-
-def broken(why: str, kind: Literal["template"] | None = None) -> Finding:
-    """The check itself could not be evaluated: neither it nor its negation passes."""
-    return Finding(passed=False, found="", error=why, error_kind=kind)
-
-
 class CannotEvaluateError(Exception):
-    """The check cannot be evaluated; never leaves this package, where it becomes a `broken`."""
+    """The check itself cannot be evaluated: neither it nor its negation passes."""
 
 
 class NotAssertableError(Exception):
-    """There is nothing to look at; never leaves this package: it becomes a `not_assertable`."""
+    """There is nothing to look at: the check fails, and so does its negation."""
 
 
 # Comparing text as people mean it: one Unicode form, one kind of line end, case folded.
@@ -162,20 +132,13 @@ _AROUND = 60
 _START = 200
 
 # Control characters become their pictures: a response must not steer the reader's terminal.
-_VISIBLE = {code: chr(0x2400 + code) for code in range(0x20)} | {
-    0x0A: "⏎",
-    0x0D: "",
-    0x09: " ",
-    0x7F: "␡",
-    **dict.fromkeys(range(0x80, 0xA0), "·"),
-}
+_VISIBLE = {code: chr(0x2400 + code) for code in range(0x20)}
+_VISIBLE |= {0x0A: "⏎", 0x0D: "", 0x09: " ", 0x7F: "␡", **dict.fromkeys(range(0x80, 0xA0), "·")}
 
 
 def one_line(text: str) -> str:
     """`text` with newlines shown as ⏎ and other control characters as pictures."""
-    if text.isprintable():
-        return text
-    return text.translate(_VISIBLE)
+    return text if text.isprintable() else text.translate(_VISIBLE)
 
 
 def around(text: str, span: Span) -> str:
@@ -183,14 +146,12 @@ def around(text: str, span: Span) -> str:
     start, end = span
     left = max(0, start - _AROUND)
     right = min(len(text), max(end, start) + _AROUND, left + _LONGEST - 2)
-    before = "…" if left else ""
-    after = "…" if right < len(text) else ""
-    return before + one_line(text[left:right]) + after
+    return "…" * bool(left) + one_line(text[left:right]) + "…" * (right < len(text))
 
 
 def beginning(text: str, longest: int = _START) -> str:
     text = text.strip()
-    return one_line(text[:longest]) + ("…" if len(text) > longest else "")
+    return one_line(text[:longest]) + "…" * (len(text) > longest)
 
 
 def quoted(text: str, longest: int = 80) -> str:
@@ -199,8 +160,7 @@ def quoted(text: str, longest: int = 80) -> str:
 
 def listed(items: Iterable[str], *, nothing: str = "none", longest: int = _LONGEST) -> str:
     """The items with commas between; what does not fit is counted."""
-    shown = list(items)
-    room = longest
+    shown, room = list(items), longest
     for count, item in enumerate(shown):
         room -= len(item) + 2
         if room < 0:
@@ -216,8 +176,3 @@ def in_words(name: str, found: str) -> str:
     first = next(iter(found.strip().splitlines()), "")
     short = first.removesuffix(f" {name.partition(' ')[2]}").rstrip(": ")
     return f"{name}: {short or first}" if first else name
-
-
-def beside_found(found: str) -> str:
-    """`found` for where the word stands before it already: ``"yes"``, of ``found "yes"``."""
-    return found.removeprefix("found ")

@@ -12,9 +12,7 @@ from skillup.checks.context import (
     CheckSubject,
     Finding,
     NotAssertableError,
-    broken,
     listed,
-    not_assertable,
 )
 from skillup.checks.registry import (
     COMPOSITE,
@@ -29,8 +27,7 @@ from skillup.checks.registry import (
 from skillup.schema import templates
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole, deciding
-from skillup.schema.record import Record, TurnRecord
-from skillup.schema.templates import UnresolvedNameError
+from skillup.schema.record import TurnRecord
 
 Number = int | Literal["last"] | None
 CONVERSATION = "conversation"
@@ -86,11 +83,19 @@ def resolve(context: CheckContext, number: Number) -> TurnScope:
     """The turn called `number`; without one, the context's turn; without that, all turns."""
     record, turns, own = context.record, context.record.turns, context.turn
     if number is None and own is None:
-        return _conversation(record)
+        every = tuple(record.executed())
+        problem = _problem(every) if every else "no turn was run"
+        if record.error is not None:
+            problem = f"the case ended in an error ({record.error.kind}): {record.error.message}"
+        if record.skipped is not None:
+            problem = f"the case was skipped: {record.skipped}"
+        return TurnScope(CONVERSATION, every, None, problem)
+    as_one = None
+    if record.execution_mode == "single_shot":
+        as_one = "the conversation was run as one message (single_shot): it has no turns"
     # The context's own object wins: while its gate is evaluated, it is not in the record yet.
     if own is not None and number in (None, own.turn_number):
-        problem = _problem([own]) or _single_shot(record)
-        return TurnScope(f"turn {own.turn_number}", (own,), own, problem)
+        return TurnScope(f"turn {own.turn_number}", (own,), own, _problem([own]) or as_one)
     if number == "last" and not turns:
         return TurnScope("last turn", (), None, "no turn was run")
     named = [turn for turn in turns if turn.turn_number == number]
@@ -100,27 +105,8 @@ def resolve(context: CheckContext, number: Number) -> TurnScope:
     # A turn that is named from outside: with its follow-ups.
     turn = turns[-1] if number == "last" else named[0]
     steps = tuple(turn.executed())
-    problem = None if number == "last" else _problem([turn]) or _single_shot(record)
+    problem = None if number == "last" else _problem([turn]) or as_one
     return TurnScope(f"turn {turn.turn_number}", steps, turn, problem or _problem(steps))
-
-
-def _single_shot(record: Record) -> str | None:
-    if record.execution_mode != "single_shot":
-        return None
-    return "the conversation was run as one message (single_shot): it has no turns"
-
-
-def _conversation(record: Record) -> TurnScope:
-    turns: list[TurnRecord] = []
-    for turn in record.turns:
-        turns.extend(turn.executed() if turn.follow_ups else (turn,))
-    if record.skipped is not None:
-        problem: str | None = f"the case was skipped: {record.skipped}"
-    elif record.error is not None:
-        problem = f"the case ended in an error ({record.error.kind}): {record.error.message}"
-    else:
-        problem = _problem(turns) if turns else "no turn was run"
-    return TurnScope(CONVERSATION, tuple(turns), None, problem)
 
 
 def _problem(turns: Iterable[TurnRecord]) -> str | None:
@@ -128,11 +114,12 @@ def _problem(turns: Iterable[TurnRecord]) -> str | None:
     turn = next((turn for turn in turns if turn.status != "completed"), None)
     if turn is None:
         return None
+    how, why = "failed", f": {turn.reason}" if turn.reason else ""
     if turn.status == "error":
-        kind = f" ({turn.error.kind})" if turn.error is not None else ""
-        return f"turn {turn.turn_number} ended in an error{kind}"
-    how = "was skipped" if turn.status == "skipped" else "failed"
-    return f"turn {turn.turn_number} {how}" + (f": {turn.reason}" if turn.reason else "")
+        how, why = "ended in an error", f" ({turn.error.kind})" if turn.error is not None else ""
+    elif turn.status == "skipped":
+        how = "was skipped"
+    return f"turn {turn.turn_number} {how}{why}"
 
 
 # One check.
@@ -181,40 +168,39 @@ def _evaluate(
     if turn is not None:
         mode = replace(mode, turn=turn)
     scope = resolve(context, mode.turn)
-    spec, unresolved = meaning(key, spec), ""
-    # What stands in a compound check is filled in by itself: it may look at another turn.
-    if not (owner.literal or key in COMPOSITE or scope.problem) and templates.in_check(key, spec):
-        try:
-            spec = templates.fill(key, spec, _variables(context, scope, mode))
-        except UnresolvedNameError as missing:
-            unresolved = str(missing)
-    if key in COMPOSITE:
-        finding = _combine(key, spec, context, scope, mode)
-    elif scope.problem is not None:
-        finding = not_assertable(scope.problem)
-    elif unresolved:
-        finding = broken(unresolved, "template")
-    elif KINDS[key].look is not None:
-        subject = CheckSubject(context.record, scope.turns, context.read_file, mode.case_sensitive)
-        try:
+    spec = meaning(key, spec)
+    try:
+        # What stands in a compound check is filled in by itself: it may look at another turn.
+        if not (owner.literal or key in COMPOSITE or scope.problem):
+            spec = _filled(key, spec, context, scope, mode)
+        if key in COMPOSITE:
+            finding = _combine(key, spec, context, scope, mode)
+        elif scope.problem is not None:
+            raise NotAssertableError(scope.problem)
+        elif KINDS[key].look is not None:
+            files = context.read_file
+            subject = CheckSubject(context.record, scope.turns, files, mode.case_sensitive)
             finding = look(key, spec, subject, negated=mode.negated)
-        except CannotEvaluateError as trouble:
-            finding = broken(str(trouble))
-        except NotAssertableError as nothing:
-            finding = not_assertable(str(nothing))
-    elif key not in JUDGED:
-        finding = broken("a follow-up is no check of its own: its checks are of the turn it makes")
-    elif context.withheld is not None:
-        finding = Finding(False, context.withheld, assertable=False, evaluated=False)
-    elif context.ask is None:
-        finding = broken("needs a judge that this version does not run")
-    else:
-        # Of a turn with follow-ups the last answer stands, for judges as for every check.
-        about = replace(context, turn=None if scope.turn is None else scope.turns[-1])
-        filled = {CHECK_FIELDS[key]: spec}
-        asked = own.model_copy(update=filled) if own else Check.model_construct(**filled)
-        update = {"role": mode.role, "required": True} if required else {"role": mode.role}
-        return context.ask(asked, about, mode.role).model_copy(update=update)
+        elif key not in JUDGED:
+            why = "a follow-up is no check of its own: its checks are of the turn it makes"
+            raise CannotEvaluateError(why)
+        elif context.withheld is not None:
+            finding = Finding(False, context.withheld, assertable=False, evaluated=False)
+        elif context.ask is None:
+            raise CannotEvaluateError("needs a judge that this version does not run")
+        else:
+            # Of a turn with follow-ups the last answer stands, for judges as for every check.
+            about = replace(context, turn=None if scope.turn is None else scope.turns[-1])
+            filled = {CHECK_FIELDS[key]: spec}
+            asked = own.model_copy(update=filled) if own else Check.model_construct(**filled)
+            update = {"role": mode.role, "required": True} if required else {"role": mode.role}
+            return context.ask(asked, about, mode.role).model_copy(update=update)
+    except templates.UnresolvedNameError as missing:
+        finding = Finding(False, "", error=str(missing), error_kind="template")
+    except CannotEvaluateError as trouble:
+        finding = Finding(False, "", error=str(trouble))
+    except NotAssertableError as nothing:
+        finding = Finding(False, str(nothing), assertable=False)
     passed = finding.passed and finding.assertable and finding.error is None
     # A required check has to pass wherever it stands, but for one that has to fail.
     lacks = key != "none_of" and any(c.required and not c.passed for c in finding.children)
@@ -242,12 +228,13 @@ def _evaluate(
     )
 
 
-def _variables(context: CheckContext, scope: TurnScope, mode: _Mode) -> dict[str, str]:
-    """As they stood when the checked turn ended; its gate is evaluated before its captures."""
-    if scope.turn is None:
-        return context.record.variables_after(None)
+def _filled(key: str, spec: Any, context: CheckContext, scope: TurnScope, mode: _Mode) -> Any:
+    """With variables as they stood when the turn ended; its gate comes before its captures."""
+    if not templates.in_check(key, spec):
+        return spec
     gated = mode.role == "post_condition" and scope.turn is context.turn
-    return context.record.variables_after(scope.turn.turn_number - gated)
+    end = None if scope.turn is None else scope.turn.turn_number - gated
+    return templates.fill(key, spec, context.record.variables_after(end))
 
 
 def _combine(
@@ -256,7 +243,7 @@ def _combine(
     # Of a conversation that cannot be looked at as a whole, single turns still can: so each child
     # is left to look at its own scope. A turn has no parts.
     if scope.problem is not None and scope.label != CONVERSATION:
-        return not_assertable(scope.problem)
+        raise NotAssertableError(scope.problem)
     if key == "none_of":
         mode = replace(mode, negated=not mode.negated)
     children = tuple(_evaluate(one, *one.key_and_spec(), context, mode) for one in checks)
@@ -349,9 +336,11 @@ def evaluate_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckConte
     follow_ups = []
     for number, (answer, nested) in enumerate(_answers(checks, turn), start=1):
         word = _ORDINALS[number - 1] if number <= len(_ORDINALS) else f"{number}th"
-        results = tuple(evaluate_checks(nested, context.about(answer)))
+        results = tuple(evaluate_checks(nested, replace(context, turn=answer)))
         follow_ups.append(FollowUpResult(f"{word} follow-up", answer, results))
-    return TurnResult(tuple(evaluate_checks(checks, context.about(turn))), tuple(follow_ups))
+    return TurnResult(
+        tuple(evaluate_checks(checks, replace(context, turn=turn))), tuple(follow_ups)
+    )
 
 
 def follow_ups(

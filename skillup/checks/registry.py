@@ -9,7 +9,14 @@ from functools import partial
 from typing import Any
 
 from skillup.checks import files, text, tools
-from skillup.checks.context import CheckSubject, Finding, listed, not_assertable, one_line, quoted
+from skillup.checks.context import (
+    CheckSubject,
+    Finding,
+    NotAssertableError,
+    listed,
+    one_line,
+    quoted,
+)
 from skillup.checks.text import shown
 from skillup.checks.tools import show_match
 from skillup.schema.checks import Check, GoldenFile, JsonMatch, TextSet, ToolCount, ToolMatch
@@ -37,7 +44,7 @@ def _limit(
     amount, shown, unknown = _AMOUNTS[of]
     values = [value for turn in subject.turns if (value := amount(turn)) is not None]
     if len(values) < len(subject.turns):
-        return not_assertable(unknown)
+        raise NotAssertableError(unknown)
     # Sums of cents are not exact in binary: 0.1 + 0.2 must still be within 0.3.
     total = round(sum(values), 9)
     return Finding(within(total, spec), shown.format(total))
@@ -47,7 +54,7 @@ def _exit_code(spec: int, subject: CheckSubject) -> Finding:
     process = subject.last.process
     if process is None or process.exit_code is None:
         signal = f": it was ended by signal {process.signal}" if process and process.signal else ""
-        return not_assertable(f"the agent's process has no exit code{signal}")
+        raise NotAssertableError(f"the agent's process has no exit code{signal}")
     return Finding(process.exit_code == spec, f"exit code {process.exit_code}")
 
 
@@ -231,8 +238,9 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
             unknown = (
                 None if idle is None else f"the agent neither answered nor called a tool{idle}"
             )
-        unknown = unknown or _unread(key, spec, subject, found)
-        return found if unknown is None else not_assertable(unknown)
+        if unknown := unknown or _unread(key, spec, subject, found):
+            raise NotAssertableError(unknown)
+        return found
     findings = []
     parts = [(spec, _forbids(key, spec))]
     """What the check looks for, and what it forbids (True), each as a check of its own."""
@@ -252,7 +260,7 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
         if forbids != negated and found.passed == forbids and not of_a_file:
             unanswered = _without(subject, lambda turn: bool(turn.response.strip()))
             if unanswered is not None:
-                found = not_assertable(f"the agent gave no answer{unanswered}")
+                found = Finding(False, f"the agent gave no answer{unanswered}", assertable=False)
         elif turn is not subject.last:
             found = replace(found, found=f"turn {turn.turn_number}: {found.found}")
         findings.append(found)

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from skillup.checks.context import (
     CheckSubject,
     Finding,
+    NotAssertableError,
     around,
     beginning,
     listed,
-    not_assertable,
     original_span,
     plain,
 )
@@ -303,7 +303,7 @@ def skill_used(spec: str, subject: CheckSubject, *, wanted: bool = True) -> Find
                 return Finding(wanted, "used", item.tool_result.content[:200], spans=where)
     if doubtful is not None:
         why = "what it printed is not known, or not what the skill's file holds"
-        return not_assertable(f"{show_call(doubtful)} may have read the skill: {why}")
+        raise NotAssertableError(f"{show_call(doubtful)} may have read the skill: {why}")
     return Finding(not wanted, "not used", show_calls(subject.calls))
 
 

@@ -154,7 +154,7 @@ def _gate_results(
         return []
     # The gate was evaluated while the turn was completed; failing it made the turn `failed`.
     gated = turn.model_copy(update={"status": "completed"}) if turn.status == "failed" else turn
-    return evaluate_set(gate, context.about(gated), role="post_condition", required=True)
+    return evaluate_set(gate, replace(context, turn=gated), role="post_condition", required=True)
 
 
 _OF_THE_TURN = (

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from skillup.checks.context import beside_found, in_words
+from skillup.checks.context import in_words
 from skillup.reports.advice import error_data
 from skillup.reports.terminal.layout import make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds
@@ -154,7 +154,7 @@ def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Ite
     else:
         style, sentence = "not dim not bold", name
         if details:
-            fields = [("expected", check.expected), ("found", beside_found(check.found))]
+            fields = [("expected", check.expected), ("found", check.found.removeprefix("found "))]
             fields += [("error", check.error or ""), ("there", check.excerpt)]
         else:
             by_error = f"{name}: {check.error}"
