@@ -13,8 +13,8 @@ from skillup.checks.context import (
     CheckSubject,
     Finding,
     NotAssertableError,
+    beginning,
     listed,
-    one_line,
     quoted,
 )
 from skillup.checks.text import shown
@@ -23,9 +23,6 @@ from skillup.schema.checks import Check, GoldenFile, JsonMatch, TextSet, ToolCou
 from skillup.schema.record import TurnRecord
 
 FOLLOW_UP = "follow_up"
-_LONGEST = 200
-
-
 _AMOUNTS: dict[str, tuple[Callable[[TurnRecord], float | None], str, str]] = {
     "tokens": (
         lambda turn: turn.usage.output_tokens if turn.usage is not None else None,
@@ -70,9 +67,8 @@ def _show_texts(spec: TextSet, show: Callable[[str], str] = quoted) -> str:
     return "; ".join(parts)
 
 
-def _show_calls(spec: ToolMatch) -> str:
-    least, most = getattr(spec, "min", None), getattr(spec, "max", None)
-    counts = [f"{word} {n}" for word, n in (("min", least), ("max", most)) if n is not None]
+def _show_calls(spec: ToolCount) -> str:
+    counts = [f"{word} {n}" for word in ("min", "max") if (n := getattr(spec, word)) is not None]
     return ", ".join([show_match(spec), *counts])
 
 
@@ -100,9 +96,6 @@ def _show_list(texts: Sequence[str]) -> str:
 
 def _show_checks(spec: Sequence[Check]) -> str:
     return "[" + "; ".join(check.name or describe(check) for check in spec) + "]"
-
-
-# The checks themselves.
 
 
 def _texts(how: str) -> Callable[[Any], TextSet]:
@@ -206,20 +199,12 @@ def title(key: str, spec: Any, check: Check | None = None, turn: int | str | Non
     """The line for a check that has no name."""
     if key == FOLLOW_UP:
         return f"follow-up {quoted((check.prompt if check else None) or '')}"
-    return f"{key} {_one_line(KINDS[key].show(spec))}" + (f" (turn {turn})" if turn else "")
+    return f"{key} {beginning(KINDS[key].show(spec))}" + (f" (turn {turn})" if turn else "")
 
 
 def expected(key: str, spec: Any) -> str:
     """What is to be there for the check to pass: ``no "deleted"`` of a ``not_contains``."""
-    return _one_line("no " * KINDS[key].forbids + KINDS[key].show(spec))
-
-
-def _one_line(line: str) -> str:
-    line = one_line(line)
-    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-
-
-# Looking.
+    return beginning("no " * KINDS[key].forbids + KINDS[key].show(spec))
 
 
 def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Finding:
@@ -231,19 +216,17 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
     assert ask is not None
     if not KINDS[key].of_answers:
         found = ask(spec, subject)
-        unknown = None
         if _forbids(key, spec) != negated and found.passed != negated:
             # That something was left alone says nothing of an agent that did not even answer.
             idle = _without(subject, lambda turn: bool(turn.response.strip() or turn.tool_calls))
-            unknown = (
-                None if idle is None else f"the agent neither answered nor called a tool{idle}"
-            )
-        if unknown := unknown or _unread(key, spec, subject, found):
-            raise NotAssertableError(unknown)
+            if idle is not None:
+                raise NotAssertableError(f"the agent neither answered nor called a tool{idle}")
+        if key.startswith(("tool_", "skill_")):
+            _refuse_unread(key, spec, subject, found)
         return found
     findings = []
+    # What the check looks for, and what it forbids (True), each as a check of its own.
     parts = [(spec, _forbids(key, spec))]
-    """What the check looks for, and what it forbids (True), each as a check of its own."""
     if isinstance(spec, TextSet) and spec.none and (spec.all or spec.any):
         forbidden = spec.model_copy(update={"any": None, "all": None})
         wanted = spec.model_copy(update={"none": None})
@@ -276,17 +259,13 @@ def _without(subject: CheckSubject, has_some: Callable[[TurnRecord], bool]) -> s
     return f" in turn {turn.turn_number}" if len(subject.turns) > 1 else ""
 
 
-def _unread(key: str, spec: Any, subject: CheckSubject, found: Finding) -> str | None:
-    """That calls may be in lines that could not be read, where one more could change the result."""
-    if not key.startswith(("tool_", "skill_")):
-        return None
+def _refuse_unread(key: str, spec: Any, subject: CheckSubject, found: Finding) -> None:
+    """NotAssertableError if one more call, in a line that nobody could read, changed the result."""
     most = getattr(spec, "max", None) is not None or getattr(spec, "mode", None) == "exact"
-    if not (found.passed if _forbids(key, spec) else most or not found.passed):
-        return None
     lines = sum(turn.unread_lines for turn in subject.turns)
-    if lines == 0:
-        return None
-    return f"lines of the engine's output that could not be read: {lines}; a call may be in them"
+    if lines and (found.passed if _forbids(key, spec) else most or not found.passed):
+        what = f"lines of the engine's output that could not be read: {lines}"
+        raise NotAssertableError(f"{what}; a call may be in them")
 
 
 def _forbids(key: str, spec: Any) -> bool:

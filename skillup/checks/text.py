@@ -90,48 +90,44 @@ class Searcher:
         return None if match is None else match.span()
 
 
-def look(
-    subject: CheckSubject,
-    text: str,
-    find_all: Callable[[str], Iterable[Span]],
+def _look(
     wanted: TextSet,
-    show: Callable[[str], str] = quoted,
+    subject: CheckSubject,
+    find_all: Callable[[str], Iterable[Span]],
+    show: Callable[[str], str],
 ) -> Finding:
-    """Look for texts (or patterns) in the plain answer `text`; all conditions hold at once."""
+    """Look for texts (or patterns) in the plain answer; all conditions hold at once."""
+    text = plain(subject.answer)
 
     def find(piece: str) -> list[Span]:
         return list(islice(find_all(piece), _MOST_SPANS))
 
-    def failed(found: str, *spans: Span, near: Span | None = None) -> Finding:
+    def finding(passed: bool, found: str, *spans: Span, near: Span | None = None) -> Finding:
         shown = next(iter(spans), near)
         excerpt = beginning(text) if shown is None else around(text, shown)
-        return Finding(False, found, excerpt, spans=subject.in_answer(*spans))
+        return Finding(passed, found, excerpt, spans=subject.in_answer(*spans))
 
     for unwanted in wanted.none or ():
         if spans := find(unwanted):
-            return failed(f"found {show(unwanted)}", *spans)
+            return finding(False, f"found {show(unwanted)}", *spans)
     found_of = {piece: find(piece) for piece in wanted.all or ()}
     hits = [span for spans in found_of.values() for span in spans]
     if not all(found_of.values()):
         missing = listed(show(piece) for piece, spans in found_of.items() if not spans)
-        return failed(f"not found: {missing}", near=next(iter(hits), None))
+        return finding(False, f"not found: {missing}", near=next(iter(hits), None))
     if wanted.any:
         more = next((spans for piece in wanted.any if (spans := find(piece))), None)
         if more is None:
-            return failed(f"found none of {listed(map(show, wanted.any))}")
+            return finding(False, f"found none of {listed(map(show, wanted.any))}")
         hits += more
     if not hits:
-        return Finding(
-            True, f"found none of {listed(map(show, wanted.none or ()))}", beginning(text)
-        )
-    start, end = hits[0]
-    found, excerpt = f"found {quoted(text[start:end])}", around(text, hits[0])
-    return Finding(True, found, excerpt, spans=subject.in_answer(*hits))
+        return finding(True, f"found none of {listed(map(show, wanted.none or ()))}")
+    return finding(True, f"found {quoted(text[slice(*hits[0])])}", *hits)
 
 
 def contains(spec: TextSet, subject: CheckSubject) -> Finding:
     find = partial(find_all, subject.answer, case_sensitive=subject.case_sensitive)
-    return look(subject, plain(subject.answer), find, spec)
+    return _look(spec, subject, find, quoted)
 
 
 def matches(spec: TextSet, subject: CheckSubject) -> Finding:
@@ -142,14 +138,14 @@ def matches(spec: TextSet, subject: CheckSubject) -> Finding:
         span = searcher.find(pattern, text)
         return [] if span is None else [span]
 
-    return look(subject, text, find, spec, show="/{}/".format)
+    return _look(spec, subject, find, "/{}/".format)
 
 
 def equals(spec: str, subject: CheckSubject) -> Finding:
     """The answer is this text; white space at the ends does not matter."""
-    wanted = folded(spec, case_sensitive=subject.case_sensitive).strip()
-    actual = folded(subject.answer, case_sensitive=subject.case_sensitive).strip()
-    start = beginning(subject.answer)
+    texts, start = (spec, subject.answer), beginning(subject.answer)
+    exact = subject.case_sensitive
+    wanted, actual = (folded(text, case_sensitive=exact).strip() for text in texts)
     if wanted == actual:
         return Finding(True, "the answer is the same text", start)
     if not actual:
@@ -166,13 +162,9 @@ def first_difference(one: Sequence[str], other: Sequence[str]) -> int:
 
 def glob(spec: Sequence[str], subject: CheckSubject, *, wanted: bool = True) -> Finding:
     """The whole answer matches every glob, or none; ``*`` stands for newlines too."""
-    fold = {"case_sensitive": subject.case_sensitive}
-    answer, start = folded(subject.answer, **fold).strip(), beginning(subject.answer)
-    wrong = [
-        pattern
-        for pattern in spec
-        if fnmatch.fnmatchcase(answer, folded(pattern, **fold).strip()) is not wanted
-    ]
+    plainly = partial(folded, case_sensitive=subject.case_sensitive)
+    answer, start = plainly(subject.answer).strip(), beginning(subject.answer)
+    wrong = [p for p in spec if fnmatch.fnmatchcase(answer, plainly(p).strip()) is not wanted]
     if not wrong:
         return Finding(True, f"the answer matches{'' if wanted else ' none of them'}", start)
     how, which = ("does not match", wrong) if wanted else ("matches", wrong[:1])
@@ -207,9 +199,7 @@ def violation(schema: Any, value: Any) -> str | None:
     except Exception as trouble:  # noqa: BLE001 - references, recursion: a schema has many ways
         what = f"{type(trouble).__name__}: {trouble}"
         raise CannotEvaluateError(f"the JSON Schema cannot be applied: {what}") from None
-    if worst is None:
-        return None
-    return f"{worst.json_path}: {beginning(worst.message, 300)}"
+    return None if worst is None else f"{worst.json_path}: {beginning(worst.message, 300)}"
 
 
 # The JSON in an answer: agents wrap it in words and fences.
@@ -258,8 +248,7 @@ def _candidates(answer: str) -> Iterator[str]:
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
     """The language and body of each fenced block, line by line: one without an end is none."""
-    language: str | None = None
-    body: list[str] = []
+    language, body = None, list[str]()
     for line in text.split("\n"):
         marked = line.strip(" \t")
         if language is None:
@@ -307,9 +296,7 @@ def as_text(value: Any) -> str:
     """A value as the text that patterns are matched with; null is the empty text."""
     if isinstance(value, str):
         return value
-    if value is None:
-        return ""
-    return shown(value)
+    return "" if value is None else shown(value)
 
 
 def find_values(path: str, root: Any) -> list[Any]:
@@ -328,22 +315,20 @@ def find_values(path: str, root: Any) -> list[Any]:
 def json_value(spec: JsonMatch, subject: CheckSubject) -> Finding:
     """A value inside the answer, read as JSON; an answer that holds none fails."""
     is_json, root = root_of(spec, subject.answer)
-    values = find_values(spec.path, root if is_json else {})
+    values, given = find_values(spec.path, root if is_json else {}), spec.model_fields_set
     if not is_json:
         what = "the answer as a whole is not JSON" if spec.whole else "the answer is not JSON"
         return Finding(False, what, beginning(subject.answer))
     if not values:
-        whole = not spec.model_fields_set & {"equals", "matches", "json_schema"}
-        passed = whole and spec.exists is False
+        passed = spec.exists is False and not given & {"equals", "matches", "json_schema"}
         return Finding(passed, "nothing at this path", beginning(as_text(root)))
-    if "json_schema" in spec.model_fields_set:
+    if "json_schema" in given:
         problems = [violation(spec.json_schema, value) for value in values]
-        valid = next((v for v, p in zip(values, problems, strict=True) if p is None), None)
         if None in problems:
-            return Finding(True, "valid by the JSON Schema", beginning(as_text(valid)))
-        return Finding(
-            False, f"not valid by the JSON Schema: {problems[0]}", beginning(as_text(root))
-        )
+            valid = beginning(as_text(values[problems.index(None)]))
+            return Finding(True, "valid by the JSON Schema", valid)
+        what = f"not valid by the JSON Schema: {problems[0]}"
+        return Finding(False, what, beginning(as_text(root)))
     if spec.matches is not None:
         searcher = Searcher()
         for value in values:
@@ -353,7 +338,7 @@ def json_value(spec: JsonMatch, subject: CheckSubject) -> Finding:
                 found, excerpt = f"found {beginning(text, 80)}", around(text, match.span())
                 return Finding(True, found, excerpt, spans=_in_answer(subject, match[0]))
     hits = []
-    if "equals" in spec.model_fields_set:
+    if "equals" in given:
         exact = subject.case_sensitive
         hits = [one for one in values if same_value(spec.equals, one, case_sensitive=exact)]
     elif spec.matches is None and spec.exists is not False:
@@ -403,21 +388,13 @@ def capture(rules: Sequence[Capture], turn: TurnRecord) -> Captured:
 
 
 def _value(rule: Capture, turn: TurnRecord) -> str | None:
-    if rule.jsonpath is not None:
-        values = find_values(rule.jsonpath, turn_view(turn))
-        return as_text(values[0]) if values else None
-    pattern = rule.pattern or ""
-    match = Searcher().search(pattern, plain(turn.response))
-    group = kept_group(pattern)  # the rule would not have been read without one
-    found: str | None = None if match is None else match[group]
-    return found
-
-
-def turn_view(turn: TurnRecord) -> dict[str, Any]:
-    """The turn as JSONPath sees it.
-
-    ``{response, response_json?, transcript: {tool_calls, tool_results}, usage}``.
-    """
+    if rule.jsonpath is None:
+        pattern = rule.pattern or ""
+        match = Searcher().search(pattern, plain(turn.response))
+        group = kept_group(pattern)  # the rule would not have been read without one
+        found: str | None = None if match is None else match[group]
+        return found
+    # What a JSONPath sees: {response, response_json?, transcript: {tool_calls, tool_results}, usage}
     is_json, value = answer_json(turn.response)
     call, result = {"id", "name", "kind", "arguments"}, {"call_id", "status", "content"}
     transcript = {
@@ -426,4 +403,5 @@ def turn_view(turn: TurnRecord) -> dict[str, Any]:
     }
     usage = {name: getattr(turn.usage, name, None) for name in Usage.model_fields}
     view = {"response": turn.response, "transcript": transcript, "usage": usage}
-    return view | ({"response_json": value} if is_json else {})
+    values = find_values(rule.jsonpath, view | ({"response_json": value} if is_json else {}))
+    return as_text(values[0]) if values else None

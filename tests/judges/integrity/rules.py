@@ -435,7 +435,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (21, GRADING, 'role="failure", negated=True', 'role="failure"'),
     (21, REGISTRY, "if forbids != negated else", "if forbids or negated else"),
     (22, REGISTRY, "if _forbids(key, spec) != negated and found.passed != negated:", "if False:"),
-    (22, REGISTRY, "if lines == 0:", "if True:"),
+    (22, REGISTRY, "if lines and (", "if 0 and ("),
     (22, REGISTRY, "if unanswered is not None:", "if False:"),
     (22, REGISTRY, "if not turn.slash_command] or subject.turns", "] or subject.turns"),
     (22, REGISTRY, "] or subject.turns\n", "][-1:] or subject.turns\n"),
