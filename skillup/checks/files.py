@@ -33,14 +33,11 @@ Files = Mapping[str, FileState]
 
 def path_problem(pattern: str) -> str | None:
     """Why `pattern` cannot name a file of the workspace; None if it can."""
-    problem = outside_problem(pattern)
-    if problem is not None:
-        return problem
     try:
         matches_glob("", normal_path(pattern))
     except re.error as trouble:
         return f"{pattern} is not a valid glob: {trouble}"
-    return None
+    return outside_problem(pattern)
 
 
 def normal_path(pattern: str) -> str:
@@ -76,7 +73,7 @@ def _found_by(pattern: str, files: Collection[str]) -> list[str]:
     return [n for n in files if "/" in n and matches_any_glob(n.rpartition("/")[0], [bare])]
 
 
-def _absent(found: str, excerpt: str, patterns: Sequence[str], subject: CheckSubject) -> Finding:
+def _absent(found: str, files: Files, patterns: Sequence[str], subject: CheckSubject) -> Finding:
     """Not there, unless one may be where the workspace was not looked at, such as in `.git`.
 
     Its spans are files of these names that a turn up to the last one deleted.
@@ -92,11 +89,8 @@ def _absent(found: str, excerpt: str, patterns: Sequence[str], subject: CheckSub
     changes = [step.changes for step in steps if step.changes is not None]
     gone = dict.fromkeys(path for one in changes for path in one.deleted)
     deleted = dict.fromkeys(path for pattern in patterns for path in _found_by(pattern, gone))
+    excerpt = f"the workspace has: {listed(files, nothing='no files')}"
     return Finding(False, found, excerpt, spans=_in_files(subject, list(deleted)))
-
-
-def _show(files: Files) -> str:
-    return f"the workspace has: {listed(files, nothing='no files')}"
 
 
 def _in_files(subject: CheckSubject, paths: Sequence[str]) -> tuple[EvidenceSpan, ...]:
@@ -117,7 +111,7 @@ def files_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
             missing.append(pattern)
         found.update(dict.fromkeys(there[:10]))
     if missing:
-        return _absent(f"not there: {listed(missing)}", _show(files), missing, subject)
+        return _absent(f"not there: {listed(missing)}", files, missing, subject)
     return Finding(True, "all are there", listed(found), spans=_in_files(subject, list(found)))
 
 
@@ -127,7 +121,7 @@ def files_not_exist(spec: Sequence[str], subject: CheckSubject) -> Finding:
         if hits := _found_by(pattern, files):
             spans = _in_files(subject, hits)
             return Finding(False, f"{pattern} is there", listed(hits), spans=spans)
-    gone = _absent("none is there", _show(files), spec, subject)
+    gone = _absent("none is there", files, spec, subject)
     return Finding(True, gone.found, gone.excerpt, spans=gone.spans)
 
 
@@ -146,9 +140,8 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
     path = normal_path(wanted.path)  # directories do not count
     named = [path] if path in files else [name for name in files if matches_glob(name, path)]
     if not named:
-        return _absent(f"{wanted.path} is not there", _show(files), [wanted.path], subject)
-    unread: list[str] = []
-    leading_out: list[str] = []
+        return _absent(f"{wanted.path} is not there", files, [wanted.path], subject)
+    unread, leading_out = list[str](), list[str]()
     last, searcher = "", Searcher()
     for path in named:
         state = _followed(path, files)
@@ -160,8 +153,8 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
         if wanted.matches is not None:
             span = searcher.find(wanted.matches, text)
         else:
-            sensitive = subject.case_sensitive
-            span = find_text(content, wanted.content or "", case_sensitive=sensitive)
+            exact = subject.case_sensitive
+            span = find_text(content, wanted.content or "", case_sensitive=exact)
         if span is not None:
             start, end = original_span(content, span)
             place = subject.span(subject.last, "file", path=path, start=start, end=end)
@@ -205,7 +198,7 @@ def golden_file(spec: GoldenFile, subject: CheckSubject) -> Finding:
         files, name = _snapshot(subject, [spec.file]), normal_path(spec.file)
         state = _followed(name, files)
         if state is None:
-            return _absent(f"{name} is not there", "", [name], subject)
+            return _absent(f"{name} is not there", files, [name], subject)
         actual, spans = text_of(state, subject), _in_files(subject, [name])
     if golden is None or actual is None:
         path = spec.path if golden is None else name

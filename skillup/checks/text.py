@@ -394,7 +394,7 @@ def _value(rule: Capture, turn: TurnRecord) -> str | None:
         group = kept_group(pattern)  # the rule would not have been read without one
         found: str | None = None if match is None else match[group]
         return found
-    # What a JSONPath sees: {response, response_json?, transcript: {tool_calls, tool_results}, usage}
+    # A JSONPath sees {response, response_json?, transcript: {tool_calls, tool_results}, usage}.
     is_json, value = answer_json(turn.response)
     call, result = {"id", "name", "kind", "arguments"}, {"call_id", "status", "content"}
     transcript = {

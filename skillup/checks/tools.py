@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from skillup.checks.context import (
     CheckSubject,
     Finding,
     NotAssertableError,
+    Span,
     around,
     beginning,
     listed,
@@ -47,9 +48,8 @@ class Argument(NamedTuple):
     @property
     def text(self) -> str:
         """As text. A list of words, such as an argv, is the words with spaces between."""
-        if isinstance(self.value, list):
-            return " ".join(map(as_text, self.value))
-        return as_text(self.value)
+        words = self.value if isinstance(self.value, list) else [self.value]
+        return " ".join(map(as_text, words))
 
 
 def argument(call: ToolCall, path: str) -> Argument | None:
@@ -102,8 +102,7 @@ class CallMatcher:
     """Finds, for one check, the calls that match. Its patterns share one time limit."""
 
     def __init__(self, subject: CheckSubject) -> None:
-        self._subject = subject
-        self._case_sensitive = subject.case_sensitive
+        self._subject, self._case_sensitive = subject, subject.case_sensitive
         self._workspaces = {turn.workspace for turn in subject.turns if turn.workspace}
         self._searcher = Searcher()
 
@@ -136,17 +135,16 @@ class CallMatcher:
         return path if root is None else path[len(root) + 1 :]
 
     def _holds(self, match: ArgMatch, found: Argument) -> bool:
-        exact = self._case_sensitive
-        if "equals" in match.model_fields_set and not same_value(
-            match.equals, found.value, case_sensitive=exact, partly=True
-        ):
+        same = partial(same_value, case_sensitive=self._case_sensitive, partly=True)
+        if "equals" in match.model_fields_set and not same(match.equals, found.value):
             return False
-        piece = match.contains
-        if piece is not None and find_text(found.text, piece, case_sensitive=exact) is None:
+        if match.contains is not None and self._find(match.contains, found.text) is None:
             return False
-        if match.matches is not None:
-            return self._searcher.search(match.matches, plain(found.text)) is not None
-        return True
+        pattern = match.matches
+        return pattern is None or self._searcher.find(pattern, plain(found.text)) is not None
+
+    def _find(self, piece: str, text: str) -> Span | None:
+        return find_text(text, piece, case_sensitive=self._case_sensitive)
 
     def finding(self, passed: bool, wanted: ToolMatch, hits: Sequence[ToolCall]) -> Finding:
         """`hits` match: the first, with the pieces of its arguments that made it match."""
@@ -160,11 +158,9 @@ class CallMatcher:
                 continue
             span = None
             if match.matches is not None:
-                hit = self._searcher.search(match.matches, plain(found.text))
-                span = None if hit is None else hit.span()
+                span = self._searcher.find(match.matches, plain(found.text))
             elif match.contains is not None:
-                sensitive = self._case_sensitive
-                span = find_text(found.text, match.contains, case_sensitive=sensitive)
+                span = self._find(match.contains, found.text)
             where: dict[str, object] = {"argument": found.name}
             if span is not None:
                 pieces.append(f"{path}: {around(plain(found.text), span)}")
@@ -178,10 +174,8 @@ class CallMatcher:
 
 def show_call(call: ToolCall, longest: int = 100) -> str:
     """``Bash(command="rm -rf data")``, shortened."""
-    arguments = ", ".join(
-        f'{name}="{value}"' if isinstance(value, str) else f"{name}={shown(value)}"
-        for name, value in call.arguments.items()
-    )
+    values = ((n, f'"{v}"' if isinstance(v, str) else shown(v)) for n, v in call.arguments.items())
+    arguments = ", ".join(f"{name}={value}" for name, value in values)
     return f"{call.name}({beginning(arguments, longest)})"
 
 
@@ -212,14 +206,13 @@ def tool_sequence(spec: ToolSequence, subject: CheckSubject) -> Finding:
         return Finding(not left, f"no call for {left}" if left else "every call was made", made)
     if spec.mode == "exact":
         pairs = enumerate(zip(wanted, calls, strict=False))
-        at = next((i for i, (one, call) in pairs if not fits(one, call)), None)
-        if at is None and len(wanted) == len(calls):
+        end = min(len(wanted), len(calls))
+        same = next((i for i, (one, call) in pairs if not fits(one, call)), end)
+        if same == len(wanted) == len(calls):
             return Finding(True, "exactly these calls were made", made)
-        at = min(len(wanted), len(calls)) if at is None else at
-        instead = show_call(calls[at]) if at < len(calls) else "no further call"
-        if at >= len(wanted):
-            return Finding(False, f"call {at + 1} is one too many: {instead}", made)
-        return Finding(False, f"call {at + 1} is not {show_match(wanted[at])}: {instead}", made)
+        instead = show_call(calls[same]) if same < len(calls) else "no further call"
+        problem = f"not {show_match(wanted[same])}" if same < len(wanted) else "one too many"
+        return Finding(False, f"call {same + 1} is {problem}: {instead}", made)
     # In order, with others between. To take the earliest fit each time is enough: a later one never
     # leaves more to choose from.
     rest = iter(calls)
@@ -320,7 +313,10 @@ class _Skill:
         for path, state in (subject.record.initial_files or {}).items():
             directory, _, file = path.rpartition("/")
             if file == "SKILL.md":
-                front, body = _parts(plain(text_of(state, subject) or ""))
+                front, body = list[str](), plain(text_of(state, subject) or "").splitlines()
+                fences = [n for n, line in enumerate(body) if line.rstrip() == "---"][:2]
+                if fences[:1] == [0] and len(fences) == 2:
+                    front, body = body[1 : fences[1]], body[fences[1] + 1 :]
                 keys = (line.partition(":") for line in front)
                 titles = [v.strip().strip("'\"") for k, _, v in keys if k.strip() == "name"]
                 titles.append(directory.rpartition("/")[2])
@@ -335,11 +331,8 @@ class _Skill:
 
     def is_used_by(self, call: ToolCall, result: ToolResult | None) -> bool:
         """Whether the call loaded the skill, or gave what its file holds."""
-        if result is None:
-            return False
-        if result.status != "error" and self._is_named_by(call):
-            return True
-        return self.is_shown_by(result)
+        loaded = result is not None and result.status != "error" and self._is_named_by(call)
+        return loaded or (result is not None and self.is_shown_by(result))
 
     def is_shown_by(self, result: ToolResult) -> bool:
         """Whether some lines that follow each other in its file are in the result.
@@ -369,7 +362,11 @@ class _Skill:
     def _is_named_by(self, call: ToolCall) -> bool:
         """Whether the engine's tool for skills, or for reading files, was called with it."""
         if call.kind == "skill":
-            called = list(_names(call, self._case_sensitive))
+            given = [(k, call.arguments.get(k)) for k in ("skill", "name", "command")]
+            texts = [(k, v.strip()) for k, v in given if isinstance(v, str) and v.strip()]
+            # A name may have blanks in it. `command` is what a user would type: "/name and more".
+            names = (v.split()[0] if k == "command" else v for k, v in texts)
+            called = [self._folded(name.removeprefix("/")) for name in names]
             return any(self._names[0] in (name, name.rpartition(":")[2]) for name in called)
         ends = tuple(f"/{name}{self._folded(_SKILL_FILE)}" for name in self._names)
         return call.kind == "read" and any(f"/{t}".endswith(ends) for t in self._arguments(call))
@@ -379,30 +376,8 @@ class _Skill:
         return [self._folded(text.replace("\\", "/")) for text in texts]
 
 
-def _names(call: ToolCall, case_sensitive: bool) -> Iterator[str]:
-    for key in ("skill", "name", "command"):
-        value = call.arguments.get(key)
-        if isinstance(value, str) and value.strip():
-            # A name may have blanks in it. `command` is what a user would type: "/name and more".
-            name = value.strip() if key != "command" else value.split()[0]
-            yield folded(name.removeprefix("/"), case_sensitive=case_sensitive)
-
-
 def _characteristic_lines(front: list[str], body: list[str]) -> list[str]:
     """What the agent knows only by reading: its front matter is given to it in any case."""
-    lines = [line.strip() for line in body if _letters(line) >= _FEWEST_LETTERS]
-    enough = sum(map(_letters, lines)) >= _FEWEST_LETTERS_OF_ALL
+    lines = [line.strip() for line in body if sum(map(str.isalnum, line)) >= _FEWEST_LETTERS]
+    enough = sum(map(str.isalnum, "".join(lines))) >= _FEWEST_LETTERS_OF_ALL
     return lines if enough else [*(line.strip() for line in front if line.strip()), *lines]
-
-
-def _letters(line: str) -> int:
-    return sum(map(str.isalnum, line))
-
-
-def _parts(text: str) -> tuple[list[str], list[str]]:
-    lines = text.splitlines()
-    if lines and lines[0].rstrip() == "---":
-        for number, line in enumerate(lines[1:], start=1):
-            if line.rstrip() == "---":
-                return lines[1:number], lines[number + 1 :]
-    return [], lines
