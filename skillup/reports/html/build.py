@@ -16,8 +16,9 @@ from typing import Any
 from urllib.parse import quote
 
 from skillup.reports.html.comparison import history_data, sides_of
-from skillup.reports.html.limits import ORDINARY, TIGHTER, PageLimits, shown_bytes
+from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
 from skillup.reports.html.run_data import RunData
+from skillup.reports.html.run_files import shown_bytes
 from skillup.store.files import Mask, no_mask, to_json
 
 _MARKERS = ("title", "style", "script", "data")

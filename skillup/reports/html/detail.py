@@ -1,183 +1,209 @@
-"""One trial for the page: its conversation as it happened, and what was made of it."""
+"""One trial for the page: its conversation as it happened, and what was made of it.
+
+Places in texts count UTF-16 code units, as JavaScript does.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
+from skillup.checks.context import original_span, plain
 from skillup.reports.advice import error_data
-from skillup.reports.html.evidence import (
-    EvidenceStep,
-    captures_of,
-    content_parts,
-    evidence_of,
-)
-from skillup.reports.html.limits import PageLimits, Read, add_images, shortened, shortened_data
-from skillup.reports.html.run_files import RawFiles
+from skillup.reports.html.run_files import RawFiles, Read, add_images
+from skillup.schema import templates
 from skillup.schema.case import Case
-from skillup.schema.grade import CheckResult, Grade
-from skillup.schema.record import (
-    HistoryItem,
-    Record,
-    ToolCall,
-    ToolResult,
-    TranscriptItem,
-    TurnRecord,
-)
+from skillup.schema.grade import CheckResult, EvidenceSpan, Grade
+from skillup.schema.record import HistoryItem, Record, ToolCall, TranscriptItem, TurnRecord
 
 Json = dict[str, Any]
 _MAX_ATTEMPTS = 1000  # A larger number stands in a damaged record
-_OF_GRADE = {
+# What the page has of a record, a turn and a grade just as they have it.
+OF_RECORD = {
+    "case_id", "suite", "engine", "variant", "trial", "attempt", "session_id", "started_at",
+    "variables", "notes", "skills", "skipped",
+}  # fmt: skip
+OF_TURN = {
+    "turn_number", "status", "reason", "source", "model", "started_at", "duration_ms", "usage",
+    "cost_usd", "session_id", "session_verified", "counted_by", "post_condition_passed", "notes",
+    "simulator",
+}  # fmt: skip
+OF_GRADE = {
     "status", "score", "reason", "warnings", "execution_mode", "usage", "cost_usd", "duration_ms",
     "judging", "simulator",
 }  # fmt: skip
 
 
-class _Tools:
-    """Calls and results as one item each, matched by id; a turn may have ten thousand of them."""
+@dataclass(frozen=True, slots=True)
+class PageLimits:
+    """Characters of texts, which are shortened in the middle; bytes of pictures."""
 
-    def __init__(self, limits: PageLimits) -> None:
-        self._limits = limits
-        self._open: dict[str, deque[tuple[int, Json]]] = {}
+    tool: int  # A tool's result, and each of its arguments
+    text: int  # A message, an answer, a diff
+    image: int = 0  # Bytes of a picture; a larger one is only named
+    images: int = 0  # Bytes of all pictures of a conversation
 
-    def call(self, call: ToolCall, place: int, agent: str | None = None) -> Json:
-        item = {
-            "type": "tool",
-            "id": call.id,
-            "name": call.name,
-            "kind": call.kind,
-            "arguments": shortened_data(call.arguments, self._limits.tool),
-            "result": None,
-            "agent": agent,
-        }
-        self._open.setdefault(call.id, deque()).append((place, item))
-        return item
 
-    def result(
-        self, result: ToolResult, place: int, agent: str | None = None
-    ) -> tuple[int, Json | None]:
-        """Put it with the first open call of its id, at the call's place.
+ORDINARY = PageLimits(tool=20_000, text=100_000, image=400_000, images=1_000_000)
+WIDE = PageLimits(tool=400_000, text=1_000_000, image=5_000_000, images=20_000_000)
+"""For a page that asks for one conversation at a time."""
+TIGHTER = (
+    PageLimits(ORDINARY.tool, ORDINARY.text),  # pictures go before a word does
+    *(PageLimits(tool, 6 * tool) for tool in (8_000, 3_000, 1_200, 500, 150)),
+)
+"""For a file that would be too large otherwise, one after the other."""
 
-        Else it is an item of its own, at `place`.
-        """
-        found, item, own = place, None, None
-        if self._open.get(result.call_id):
-            found, item = self._open[result.call_id].popleft()
-        else:
-            lonely = ToolCall(id=result.call_id, name="", kind="other")
-            item = own = _Tools(self._limits).call(lonely, place, agent)
-        content = shortened(result.content, self._limits.tool)
-        item["result"] = {"status": result.status, "content": content}
-        return found, own
+
+def shortened(text: str, limit: int) -> str:
+    """`text`; of a longer one its beginning and its end, with a note of what is left out."""
+    if len(text) <= limit:
+        return text
+    head = limit * 2 // 3
+    tail = limit - head
+    note = f"\n… {len(text) - limit} characters left out; whole in the raw stream …\n"
+    return text[:head] + note + text[-tail:]
+
+
+def _shortened_data(value: Any, limit: int) -> Any:
+    if isinstance(value, str):
+        return shortened(value, limit)
+    if isinstance(value, dict):
+        return {str(key): _shortened_data(item, limit) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_shortened_data(item, limit) for item in value]
+    return value
+
+
+# What was said and done.
+
+Waiting = dict[str, deque[tuple[int, Json]]]
 
 
 def items_of(
-    transcript: Iterable[TranscriptItem], limits: PageLimits
+    transcript: Iterable[TranscriptItem], limits: PageLimits, waiting: Waiting | None = None
 ) -> tuple[list[Json], list[int]]:
-    """The items in order, a result with its call; and for each of `transcript`, its place there."""
+    """The items in order, a result with its call; and for each of `transcript`, its place there.
+
+    `waiting`: calls without a result, by id, the first of which gets it. There may be thousands.
+    """
     found: list[Json] = []
     places: list[int] = []
-    tools = _Tools(limits)
+    waiting = {} if waiting is None else waiting
     for item in transcript:
-        place, shown = len(found), None
-        if item.tool_result is not None:
-            place, shown = tools.result(item.tool_result, place, item.agent)
-        elif item.tool_call is not None:
-            shown = tools.call(item.tool_call, place, item.agent)
+        call, result = item.tool_call, item.tool_result
+        if result is not None and waiting.get(result.call_id):
+            place, shown = waiting[result.call_id].popleft()
         else:
-            text = shortened(item.text or "", limits.text)
-            shown = {"type": item.type, "text": text, "agent": item.agent}
+            place = len(found)
+            if result is not None:  # nobody asked for it
+                call = ToolCall(id=result.call_id, name="", kind="other")
+            if call is None:
+                shown = {"type": item.type, "text": shortened(item.text or "", limits.text)}
+            else:
+                arguments = _shortened_data(call.arguments, limits.tool)
+                shown = {"type": "tool", "id": call.id, "name": call.name, "kind": call.kind}
+                shown |= {"arguments": arguments, "result": None}
+                if result is None:
+                    waiting.setdefault(call.id, deque()).append((place, shown))
+            shown["agent"] = item.agent
+            found.append(shown)
+        if result is not None:
+            content = shortened(result.content, limits.tool)
+            shown["result"] = {"status": result.status, "content": content}
         places.append(place)
-        found += [shown] if shown is not None else []
     return found, places
 
 
 def history_of(history: Sequence[HistoryItem], limits: PageLimits) -> list[Json]:
     """What was put before turn 1: ``[{role, content, items}]``, results with their calls."""
     found: list[Json] = []
-    tools = _Tools(limits)
+    waiting: Waiting = {}
     for message in history:
-        if message.role == "tool" and message.tool_result is not None:
-            _, item = tools.result(message.tool_result, 0)
-            found += [{"role": "tool", "content": "", "items": [item]}] if item else []
-            continue
-        items = [tools.call(call, 0) for call in message.tool_calls]
-        content = shortened(message.content, limits.text)
-        found.append({"role": message.role, "content": content, "items": items})
+        result = message.tool_result if message.role == "tool" else None
+        done = [TranscriptItem(type="tool_call", tool_call=call) for call in message.tool_calls]
+        if result is not None:
+            done = [TranscriptItem(type="tool_result", tool_result=result)]
+        items, _ = items_of(done, limits, waiting)
+        content = "" if result is not None else shortened(message.content, limits.text)
+        if items or result is None:
+            found.append({"role": message.role, "content": content, "items": items})
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceStep:
+    """A turn or a follow-up."""
+
+    record: TurnRecord
+    data: Json  # As the page has it: its texts may be shortened
+    places: Sequence[int]  # For each item of the transcript, its place among the page's items
 
 
 def _step(
     turn: TurnRecord,
-    template: str | None,
-    values: Mapping[str, str],
+    parts: list[Json],
     limits: PageLimits,
     raw: list[Json],
-    follow_up: int | None = None,
+    follow_up: int | None,
 ) -> EvidenceStep:
-    """A turn or a follow-up (its place among the turn's, from 0), without checks so far."""
-    content = shortened(turn.content, limits.text)
+    """Without checks so far; `follow_up`: its place among the turn's, from 0."""
     items, places = items_of(turn.transcript, limits)
     changes: Json | None = None
     if turn.changes is not None:
-        paths = {name: getattr(turn.changes, name) for name in ("added", "modified", "deleted")}
+        paths = turn.changes.model_dump(include={"added", "modified", "deleted"})
         if any(paths.values()):
-            changes = {**paths, "diff": shortened(turn.changes.diff, limits.text)}
-    copied = (
-        *("turn_number", "status", "reason", "source", "model", "started_at", "duration_ms"),
-        *("cost_usd", "session_id", "session_verified", "counted_by", "post_condition_passed"),
-    )
+            changes = {**paths, "diff": shortened(turn.changes.diff, limits.text), "images": []}
     data = {
-        **{name: getattr(turn, name) for name in copied},
+        **turn.model_dump(include=OF_TURN),
         "follow_up": follow_up,
-        "content": content,
-        "content_parts": content_parts(template, content, values),
+        "content": shortened(turn.content, limits.text),
+        "content_parts": parts,
         "response": shortened(turn.response, limits.text),
-        "usage": turn.usage.model_dump() if turn.usage else None,
         "items": items,
         "captures": [],
         "changes": changes,
         "checks": [],
         "error": error_data(turn.error),
-        "notes": list(turn.notes),
         "follow_ups": [],
         "raw": raw,
         "score": None,
-        "simulator": turn.simulator.model_dump() if turn.simulator else None,
     }
     return EvidenceStep(turn, data, places)
 
 
 def _steps(
-    job: str, record: Record, limits: PageLimits, raw: RawFiles, attempt: int | None = None
+    job: str,
+    record: Record,
+    case: Case | None,
+    limits: PageLimits,
+    raw: RawFiles,
+    attempt: int | None = None,
 ) -> list[list[EvidenceStep]]:
-    case = _case(record)
-    turns_of_case = dict(enumerate(case.input.all_turns() if case is not None else [], start=1))
+    """Of each turn itself and its follow-ups."""
+    planned = case.input.all_turns() if case is not None else []
     found = []
     for turn in record.turns:
         number = turn.turn_number
-        planned = turns_of_case.get(number)
         steps = []
         for place, message in enumerate(turn.executed()):
-            first = place == 0
-            own = first and planned is not None and turn.source == "case"
-            template = planned.content if planned is not None and own else None
-            values = record.variables_after(number - 1 if first else number)
+            template = None
+            if place == 0 and turn.source == "case" and 0 < number <= len(planned):
+                template = planned[number - 1].content
+            values = record.variables_after(number if place else number - 1)
+            content = shortened(message.content, limits.text)
+            parts = content_parts(template, content, values)
             links = raw.of_turn(job, number, place, attempt)
-            step = _step(message, template, values, limits, links, None if first else place - 1)
-            steps.append(step)
+            steps.append(_step(message, parts, limits, links, place - 1 if place else None))
         steps[0].data["follow_ups"] = [step.data for step in steps[1:]]
         found.append(steps)
     turns = [steps[0].data for steps in found]
     # Once all are there, the last first: where a value went is seen in the turns after.
     for turn, steps in zip(reversed(record.turns), reversed(found), strict=True):
-        answer = steps[-1].data
-        steps[0].data["captures"] = captures_of(
-            turn, turns, answer["response"], answer["follow_up"]
-        )
+        steps[0].data["captures"] = _captures(turn, turns, steps[-1].data)
     return found
 
 
@@ -202,21 +228,6 @@ def _checks(checks: Iterable[CheckResult], steps: Sequence[EvidenceStep]) -> lis
     ]
 
 
-def _add_grade(turns: Sequence[Json], grade: Grade | None, steps: Sequence[EvidenceStep]) -> None:
-    graded = {turn.turn_number: turn for turn in grade.turns} if grade is not None else {}
-    for turn in turns:
-        turn["passed_on"] = None
-        own = graded.get(turn["turn_number"])
-        if own is None:
-            continue
-        turn["score"], turn["passed_on"] = own.score, own.passed_on
-        turn["post_condition_passed"] = own.post_condition_passed
-        turn["checks"] = _checks(own.checks, steps)
-        for step, level in zip(turn["follow_ups"], own.follow_ups, strict=False):
-            step["label"], step["passed"], step["score"] = level.label, level.passed, level.score
-            step["checks"] = _checks(level.checks, steps)
-
-
 def detail_of(
     n: int,
     job: str,
@@ -233,26 +244,31 @@ def detail_of(
     `read`: for pictures among the files of its workspace.
     """
     case = _case(record)
-    by_turn = _steps(job, record, limits, raw)
+    by_turn = _steps(job, record, case, limits, raw)
     turns = [steps[0].data for steps in by_turn]
     steps = [step for turn in by_turn for step in turn]
-    add_images(turns, record.turns, read, limits)
-    _add_grade(turns, grade, steps)
+    add_images(((step.data, step.record) for step in steps), read, limits.image, limits.images)
+    graded = {turn.turn_number: turn for turn in grade.turns} if grade is not None else {}
+    for turn in turns:
+        own = graded.get(turn["turn_number"])
+        turn["passed_on"] = own and own.passed_on
+        if own is None:
+            continue
+        turn |= {"score": own.score, "post_condition_passed": own.post_condition_passed}
+        turn["checks"] = _checks(own.checks, steps)
+        for step, level in zip(turn["follow_ups"], own.follow_ups, strict=False):
+            step |= level.model_dump(include={"label", "passed", "score"})
+            step["checks"] = _checks(level.checks, steps)
     error: Any = record.error
     if error is None and grade is not None and not any(step.record.error for step in steps):
         error = grade.error
     end = record.simulated_end
-    copied = (
-        *("case_id", "suite", "variant", "trial", "attempt", "session_id", "started_at"),
-        *("variables", "notes", "skipped"),
-    )
     return {
-        **{name: getattr(record, name) for name in copied},
+        **record.model_dump(include=OF_RECORD),
         "n": n,
         "job": job,
-        "grade": grade.model_dump(mode="json", include=_OF_GRADE) if grade is not None else None,
+        "grade": grade.model_dump(mode="json", include=OF_GRADE) if grade is not None else None,
         "title": record.case.get("title"),
-        "engine": record.engine.model_dump(mode="json"),
         "attempts": [
             _attempt(job, number, limits, raw)
             for number in range(1, min(record.attempt, _MAX_ATTEMPTS))
@@ -261,7 +277,6 @@ def detail_of(
         "history": history_of(record.history, limits),
         "turns": turns,
         "conversation_checks": _checks(grade.assertions, steps) if grade is not None else [],
-        "skills": [skill.model_dump(mode="json") for skill in record.skills],
         "error": error_data(error),
         "simulated_end": {"stop": end.stop, "reason": end.reason} if end is not None else None,
         "family": family,
@@ -277,15 +292,146 @@ def _attempt(job: str, number: int, limits: PageLimits, raw: RawFiles) -> Json:
     except (OSError, ValidationError):
         return {**found, "reason": "its record cannot be read"}
     failed = (turn.reason for turn in record.turns if turn.status == "failed")
-    turns = [steps[0].data for steps in _steps(job, record, limits, raw, number)]
-    errors = (step.error for turn in record.turns for step in turn.executed() if step.error)
+    of_turns = _steps(job, record, _case(record), limits, raw, number)
+    turns = [steps[0].data for steps in of_turns]
+    errors = (step.error for step in record.executed() if step.error)
     error = error_data(record.error or next(errors, None))
     return {**found, "error": error, "reason": next(failed, ""), "turns": turns}
 
 
-def live_detail(
-    row: Mapping[str, Any], n: int, record: Record, *, limits: PageLimits, raw: RawFiles, read: Read
-) -> Json:
-    """A trial that is running, as far as its checkpoint knows it, without checks."""
-    detail = detail_of(n, row["job"], record, None, limits=limits, raw=raw, read=read)
-    return {**detail, "live": row["reason"]}
+# Where in the page's conversation something stands: the evidence of checks, and captured values.
+
+_OF_FILES = {"files_exist", "files_not_exist", "file_contains", "golden_file"}
+_CHANGES = {"in": "changes"}
+
+
+def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> Json | None:
+    """``{turn, follow_up, in, item, part, argument, start, end}``; None: nothing to show.
+
+    Of several pieces also ``more``, a list of the same.
+    """
+    if not check.assertable:
+        return None
+    found = [place for span in check.spans if (place := _of_span(span, steps)) is not None]
+    if not found and check.kind in _OF_FILES and not check.passed:
+        # It stayed as it was: what changed in place of it.
+        number = check.scope.removeprefix("turn ")
+        asked = [s for s in steps if str(s.record.turn_number) == number] or steps
+        changed = [step for step in asked if step.data["changes"] is not None]
+        found = [_place(step, **_CHANGES) for step in changed[-1:]]
+    if not found:
+        return None
+    more = [place for n, place in enumerate(found) if place not in found[:n]][1:]
+    return {**found[0], "more": more} if more else found[0]
+
+
+def utf16(text: str, place: int) -> int:
+    head = text[:place]
+    return len(head) if head.isascii() else len(head.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _of_span(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> Json | None:
+    if span.part == "file":  # the newest step up to the span's that changed it
+        for step in reversed(steps):
+            changes = step.data["changes"]
+            if step.record.turn_number > span.turn or changes is None:
+                continue
+            if span.path in (*changes["added"], *changes["modified"], *changes["deleted"]):
+                return _place(step, **_CHANGES)
+        return None
+    numbers = (span.turn, span.follow_up)
+    of_turn = (s for s in steps if (s.record.turn_number, s.data["follow_up"]) == numbers)
+    step_or_none = next(of_turn, None)
+    if step_or_none is None:
+        return None
+    step, within = step_or_none, (span.start, span.end)
+    if span.part == "response":
+        return _piece(step, step.record.response, step.data["response"], within)
+    if span.item is None or span.item >= len(step.places):
+        return None
+    place, recorded = step.places[span.item], step.record.transcript[span.item]
+    shown = step.data["items"][place]
+    where: Json = {"in": "item", "item": place}
+    if span.part == "result" and recorded.tool_result is not None and shown["result"] is not None:
+        text = recorded.tool_result.content
+        within = (span.start, span.end or len(text))
+        return _piece(step, text, shown["result"]["content"], within, **where, part="result")
+    if recorded.tool_call is None:
+        return None
+    arguments = recorded.tool_call.arguments
+    texts = [name for name, value in arguments.items() if isinstance(value, str) and value]
+    named = span.argument if span.argument in texts else next(iter(texts), None)
+    if named is None:
+        return _piece(step, "", "", (0, 0), **where, part="arguments")
+    text = arguments[named]
+    if named != span.argument or not span.end:
+        within = (0, len(text))
+    where |= {"part": "arguments", "argument": named}
+    return _piece(step, text, shown["arguments"][named], within, **where)
+
+
+def _piece(
+    step: EvidenceStep, recorded: str, shown: str, span: tuple[int, int], **where: Any
+) -> Json | None:
+    """`span` of the recorded text in the shown one; None: it was left out there."""
+    start, end = span
+    if recorded[:end] != shown[:end]:
+        shift = len(shown) - len(recorded)
+        start, end = start + shift, end + shift
+        if start < 0 or shown[start:end] != recorded[slice(*span)]:
+            return None
+    return {**_place(step, **where), "start": utf16(shown, start), "end": utf16(shown, end)}
+
+
+def _place(step: EvidenceStep, **where: Any) -> Json:
+    return {
+        "turn": step.record.turn_number,
+        "follow_up": step.data["follow_up"],
+        "in": "response",
+        "item": None,
+        "part": None,
+        "argument": None,
+        **where,
+        "start": 0,
+        "end": 0,
+    }
+
+
+# Variables: out of which words of an answer each was taken, and which messages it went into.
+
+
+def content_parts(template: str | None, content: str, values: Mapping[str, str]) -> list[Json]:
+    """`content` in pieces, ``{text, variable}``; one piece if it is not what `template` gives."""
+    parts: list[Json] = []
+    for text, name in templates.pieces(template, values) if template is not None else ():
+        if name is None and parts and parts[-1]["variable"] is None:
+            parts[-1]["text"] += text
+        elif text or name is not None:
+            parts.append({"text": text, "variable": name})
+    same = parts and "".join(part["text"] for part in parts) == content
+    return parts if same else [{"text": content, "variable": None}]
+
+
+def _captures(turn: TurnRecord, turns: Sequence[Json], answer: Json) -> list[Json]:
+    """The turn's captures: ``{variable, value, used_in, where}``.
+
+    `turns`: all of the page's turns; `answer`: the turn or follow-up that they were taken from.
+    """
+    found, text = [], answer["response"]
+    shown = plain(text)
+    for name, value in turn.captures.items():
+        piece, where = plain(value), None
+        at = shown.find(piece)
+        if piece and shown.count(piece) == 1:  # one that stands there twice may be either
+            span = original_span(text, (at, at + len(piece)))
+            start, end = (utf16(text, place) for place in span)
+            where = {"start": start, "end": end, "follow_up": answer["follow_up"]}
+        used = []  # the turns after it that it went into, up to one that took it anew
+        for later in (one for one in turns if one["turn_number"] > turn.turn_number):
+            steps = [later, *later["follow_ups"]]
+            if any(part["variable"] == name for step in steps for part in step["content_parts"]):
+                used.append(later["turn_number"])
+            if any(taken["variable"] == name for taken in later["captures"]):
+                break
+        found.append({"variable": name, "value": value, "used_in": used, "where": where})
+    return found

@@ -7,29 +7,28 @@ from __future__ import annotations
 
 import types
 from pathlib import Path
-from typing import (
-    Any,
-    Literal,
-    NotRequired,
-    TypedDict,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
-from skillup.schema.grade import Analysis, CheckResult, Decision, Judging, Simulated, Stop, Summary
-from skillup.schema.record import EngineInfo, SimulatedEnd, SkillInfo, ToolResult, Usage
+from skillup.reports.html.detail import OF_GRADE, OF_RECORD, OF_TURN
+from skillup.schema.grade import Analysis, CheckResult, Decision, Grade, Stop, Summary
+from skillup.schema.record import (
+    Record,
+    SimulatedEnd,
+    ToolResult,
+    TurnError,
+    TurnRecord,
+    TurnStatus,
+    Usage,
+    WorkspaceChanges,
+)
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN", "NOT_NEEDED", "RUNNING", "WAITING"]
-TurnStatus = Literal["completed", "failed", "skipped", "error"]
 Change = Literal["newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same"]
 
-
 TYPES = Path(__file__).parent / "viewer" / "dist" / "types.d.ts"
-_LEFT_OUT = ("spans", "turns_reliability", "command")
+_LEFT_OUT = ("spans", "command", "retry_after_seconds")
 _SIMPLE: dict[Any, str] = {
     str: "string", bool: "boolean", int: "number", float: "number", Any: "unknown",
     type(None): "null",
@@ -191,11 +190,8 @@ class Link(TypedDict):
     href: str
 
 
-class TrialError(TypedDict):
-    kind: str
-    message: str
-    evidence: NotRequired[str | None]
-    advice: NotRequired[str | None]
+class TrialError(TurnError):
+    advice: str
 
 
 Evidence = TypedDict(
@@ -262,40 +258,22 @@ class Picture(TypedDict):
     data: NotRequired[str | None]
 
 
-class Changes(TypedDict):
-    added: list[str]
-    modified: list[str]
-    deleted: list[str]
-    diff: str
-    images: NotRequired[list[Picture]]
+class Changes(WorkspaceChanges):
+    images: list[Picture]
 
 
 class PageTurn(TypedDict):
     """A turn or a follow-up (`follow_up`: its place)."""
 
-    turn_number: int
     follow_up: int | None
-    status: TurnStatus
-    reason: str
-    source: Literal["case", "simulator", "follow_up", "history"]
     content: str
     content_parts: list[ContentPart]
     response: str
-    model: str | None
-    started_at: str | None
-    duration_ms: float | None
-    cost_usd: float | None
-    usage: Usage | None
-    session_id: str | None
-    session_verified: bool | None
-    counted_by: str | None
     items: list[Item]
     captures: list[CaptureData]
     changes: Changes | None
     checks: list[PageCheck]
-    post_condition_passed: bool | None
     error: TrialError | None
-    notes: list[str]
     follow_ups: list[PageTurn]
     raw: list[Link]
     score: float | None
@@ -311,16 +289,7 @@ class PageHistoryMessage(TypedDict):
 
 
 class TrialGrade(TypedDict):
-    status: Status
-    score: float | None
-    reason: str
-    warnings: list[str]
-    execution_mode: NotRequired[str]
-    usage: Usage | None
-    cost_usd: float | None
-    duration_ms: float | None
-    judging: NotRequired[Judging | None]
-    simulator: NotRequired[Simulated | None]
+    pass
 
 
 class PageAttempt(TypedDict):
@@ -352,30 +321,25 @@ class Trial(TypedDict):
     job: str
     grade: TrialGrade | None
     title: str | None
-    case_id: str
-    suite: str
-    engine: EngineInfo
-    variant: str
-    trial: int
-    attempt: int
     attempts: list[PageAttempt]
-    session_id: str | None
-    started_at: str | None
     system: str | None
     history: list[PageHistoryMessage]
     turns: list[PageTurn]
     conversation_checks: list[PageCheck]
-    variables: dict[str, Any]
-    notes: list[str]
-    skills: list[SkillInfo]
     error: TrialError | None
-    skipped: str | None
     simulated_end: SimulatedEnd | None
     family: Family | None
     raw: list[Link]
     live: NotRequired[str]
     waiting: NotRequired[str]
     problem: NotRequired[str]
+
+
+_COPIED: dict[Any, tuple[type[BaseModel], set[str]]] = {
+    PageTurn: (TurnRecord, OF_TURN),
+    Trial: (Record, OF_RECORD),
+    TrialGrade: (Grade, OF_GRADE),
+}
 
 
 def typescript() -> str:
@@ -403,16 +367,17 @@ def typescript() -> str:
         if named in written:
             return
         written[named] = ""
+        hints = get_type_hints(kind, include_extras=not issubclass(kind, BaseModel))
+        if kind in _COPIED:
+            model, names = _COPIED[kind]
+            hints |= {n: hint for n, hint in get_type_hints(model).items() if n in names}
         lines = [f"export interface {named} {{"]
-        for field, hint in get_type_hints(
-            kind, include_extras=not issubclass(kind, BaseModel)
-        ).items():
+        for field, hint in hints.items():
             if field in _LEFT_OUT or field.startswith("model_"):
                 continue
             optional = "?" if get_origin(hint) is NotRequired else ""
-            lines.append(
-                f"  {field}{optional}: {name(Usage | None if field == 'usage' else hint)};"
-            )
+            kind_of = name(Usage | None if field == "usage" else hint)
+            lines.append(f"  {field}{optional}: {kind_of};")
         written[named] = "\n".join([*lines, "}"])
 
     for kind in (PageIndex, RunLine, Trial):

@@ -1,16 +1,22 @@
-"""What the files of a run say: the plan of `run.json`, its journal, and its raw files as links."""
+"""What the files of a run say: its plan, its journal, raw files as links, pictures of turns."""
 
 from __future__ import annotations
 
+import base64
 import os
 import re
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+import imagesize  # type: ignore[import-untyped]
+
 from skillup.history.runs import CaseKey, planned_key
+from skillup.schema.record import FileState, TurnRecord
 from skillup.store.files import read_regular
 from skillup.store.places import directory_of_job
 
@@ -171,3 +177,64 @@ def _stream(name: str) -> tuple[int, int, int] | None:
     if match is None:
         return None
     return int(match["attempt"] or 0), int(match["turn"]), int(match["step"] or 0)
+
+
+# Pictures that turns made or changed. SVG, which may hold scripts, is text.
+
+Read = Callable[[FileState], bytes | None]
+"""The content of a file as it was after a turn; None if it was not kept."""
+
+_KINDS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+    b"RIFF": "image/webp",
+}
+_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_MAX_PIXELS = 25_000_000  # A few bytes may stand for a picture that no browser can hold
+_MAX_LISTED = 50
+
+
+def add_images(
+    steps: Iterable[tuple[Mapping[str, Any], TurnRecord]], read: Read, each: int, room: int
+) -> None:
+    """Put the pictures that an agent made or changed into the page's `changes` of `steps`.
+
+    ``images: [{path, size, type, width, height, data}]``; without `data` (base64) where it has more
+    than `each` bytes or does not fit into the `room` of all, or is none that can be shown.
+    """
+    for step, record in steps:
+        if step["changes"] is None:
+            continue
+        images: list[dict[str, Any]] = []
+        for path in (*step["changes"]["added"], *step["changes"]["modified"]):
+            state = (record.files or {}).get(path)
+            if not path.lower().endswith(_SUFFIXES) or state is None or state.link is not None:
+                continue
+            if len(images) < _MAX_LISTED:
+                images.append(_image(path, state, read, min(room, each)))
+                room -= state.size if "data" in images[-1] else 0
+        step["changes"]["images"] = images
+
+
+def shown_bytes(detail: Mapping[str, Any]) -> int:
+    steps = (s for turn in detail.get("turns", ()) for s in (turn, *turn["follow_ups"]))
+    changes = (step["changes"] for step in steps if step["changes"] is not None)
+    return sum(one["size"] for c in changes for one in c["images"] if "data" in one)
+
+
+def _image(path: str, state: FileState, read: Read, room: int) -> dict[str, Any]:
+    named = {"path": path, "size": state.size}
+    if state.size > room:
+        return named
+    try:
+        data = read(state) or b""
+        width, height = imagesize.get(BytesIO(data))
+    except (OSError, ValueError, struct.error, IndexError):
+        return named
+    kind = next((kind for magic, kind in _KINDS.items() if data.startswith(magic)), None)
+    if kind is None or width <= 0 or height <= 0 or width * height > _MAX_PIXELS:
+        return named
+    encoded = base64.b64encode(data).decode("ascii")
+    return {**named, "type": kind, "width": width, "height": height, "data": encoded}

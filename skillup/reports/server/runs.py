@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from skillup.errors import SkillupError, UsageError
 from skillup.reports.html.comparison import history_data, sides_of
-from skillup.reports.html.limits import WIDE
+from skillup.reports.html.detail import WIDE
 from skillup.reports.html.run_data import RunData
 from skillup.store import RunDirectory
 from skillup.store.places import JOURNAL_FILE, RESULT_FILE, RUN_FILE, directory_of_job, writer_of

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skillup.checks import evaluate
-from skillup.reports.html.evidence import EvidenceStep, evidence_of
+from skillup.reports.html.detail import EvidenceStep, evidence_of
 from skillup.schema.checks import Check
 from skillup.schema.record import WorkspaceChanges
 from tests.support.pages import Page, marked, page_of

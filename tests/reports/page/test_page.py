@@ -12,8 +12,7 @@ import pytest
 
 from skillup.judges import grade_record
 from skillup.reports.html.build import html_report, packed, page_html
-from skillup.reports.html.detail import detail_of
-from skillup.reports.html.limits import ORDINARY
+from skillup.reports.html.detail import ORDINARY, detail_of
 from skillup.reports.html.run_files import RawFiles
 from tests.support.large_runs import write_large_run
 from tests.support.pages import marked, page_of

@@ -10,10 +10,9 @@ import pytest
 
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.html.build import html_report
-from skillup.reports.html.limits import ORDINARY
+from skillup.reports.html.detail import ORDINARY
 from skillup.reports.html.page_data import PageRow
-from skillup.reports.html.rows import ForkTrees, graded_row, mark_flaky
-from skillup.reports.html.run_data import RunData
+from skillup.reports.html.run_data import ForkTrees, RunData, graded_row, mark_flaky
 from skillup.reports.html.run_files import Fork, planned_jobs, progress_of, turn_under_way
 from skillup.reports.result import build_result
 from skillup.schema.grade import (

@@ -7,9 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 
-from skillup.reports.html.detail import history_of, items_of
-from skillup.reports.html.evidence import content_parts
-from skillup.reports.html.limits import ORDINARY, PageLimits
+from skillup.reports.html.detail import ORDINARY, PageLimits, content_parts, history_of, items_of
 from skillup.reports.html.run_data import RunData
 from skillup.reports.html.run_files import Fork, RawFiles
 from skillup.schema.record import Record, ToolCall, ToolResult, TranscriptItem, TurnError

@@ -58,7 +58,7 @@ export interface Changes {
   modified: Array<string>;
   deleted: Array<string>;
   diff: string;
-  images?: Array<Picture>;
+  images: Array<Picture>;
 }
 
 export interface Check {
@@ -427,50 +427,50 @@ export interface Trial {
   job: string;
   grade: TrialGrade | null;
   title: string | null;
-  case_id: string;
-  suite: string;
-  engine: EngineInfo;
-  variant: string;
-  trial: number;
-  attempt: number;
   attempts: Array<Attempt>;
-  session_id: string | null;
-  started_at: string | null;
   system: string | null;
   history: Array<HistoryMessage>;
   turns: Array<Turn>;
   conversation_checks: Array<Check>;
-  variables: Record<string, unknown>;
-  notes: Array<string>;
-  skills: Array<SkillInfo>;
   error: TrialError | null;
-  skipped: string | null;
   simulated_end: SimulatedEnd | null;
   family: Family | null;
   raw: Array<Link>;
   live?: string;
   waiting?: string;
   problem?: string;
+  suite: string;
+  case_id: string;
+  engine: EngineInfo;
+  variant: "with_skill" | "without_skill";
+  trial: number;
+  attempt: number;
+  skills: Array<SkillInfo>;
+  started_at: string;
+  session_id: string | null;
+  variables: Record<string, string>;
+  notes: Array<string>;
+  skipped: string | null;
 }
 
 export interface TrialError {
-  kind: string;
+  kind: "engine_not_found" | "engine_not_usable" | "auth" | "rate_limit" | "quota" | "overloaded" | "model_error" | "network" | "timeout" | "crash" | "protocol" | "output_limit" | "session_lost" | "session_mismatch" | "no_resume" | "capture" | "template" | "max_turns" | "budget" | "setup" | "unsupported" | "cancelled" | "judge" | "internal";
   message: string;
-  evidence?: string | null;
-  advice?: string | null;
+  evidence: string;
+  advice: string;
 }
 
 export interface TrialGrade {
-  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_RUN" | "NOT_NEEDED" | "RUNNING" | "WAITING";
-  score: number | null;
+  status: "PASS" | "FAIL" | "ERROR" | "SKIP";
+  score: number;
   reason: string;
-  warnings: Array<string>;
-  execution_mode?: string;
+  execution_mode: string;
   usage: Usage | null;
   cost_usd: number | null;
-  duration_ms: number | null;
-  judging?: Judging | null;
-  simulator?: Simulated | null;
+  duration_ms: number;
+  judging: Judging | null;
+  simulator: Simulated | null;
+  warnings: Array<string>;
 }
 
 export interface Triggering {
@@ -488,35 +488,36 @@ export interface Triggering {
 }
 
 export interface Turn {
-  turn_number: number;
   follow_up: number | null;
-  status: "completed" | "failed" | "skipped" | "error";
-  reason: string;
-  source: "case" | "simulator" | "follow_up" | "history";
   content: string;
   content_parts: Array<ContentPart>;
   response: string;
-  model: string | null;
-  started_at: string | null;
-  duration_ms: number | null;
-  cost_usd: number | null;
-  usage: Usage | null;
-  session_id: string | null;
-  session_verified: boolean | null;
-  counted_by: string | null;
   items: Array<Item>;
   captures: Array<CaptureData>;
   changes: Changes | null;
   checks: Array<Check>;
-  post_condition_passed: boolean | null;
   error: TrialError | null;
-  notes: Array<string>;
   follow_ups: Array<Turn>;
   raw: Array<Link>;
   score: number | null;
   passed_on?: string | null;
   label?: string;
   passed?: boolean;
+  turn_number: number;
+  status: "completed" | "failed" | "skipped" | "error";
+  reason: string;
+  source: "case" | "simulator" | "follow_up" | "history";
+  post_condition_passed: boolean | null;
+  session_id: string | null;
+  session_verified: boolean | null;
+  usage: Usage | null;
+  cost_usd: number | null;
+  model: string | null;
+  started_at: string | null;
+  duration_ms: number;
+  notes: Array<string>;
+  simulator: SimulatorInfo | null;
+  counted_by: string | null;
 }
 
 export interface TurnReliability {
