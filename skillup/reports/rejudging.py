@@ -15,8 +15,15 @@ from rich.text import Text
 
 from skillup import __version__
 from skillup.errors import ExitCode
-from skillup.judges.rejudge.judges_compared import Agreement, JudgeColumn, JudgePair, Score
-from skillup.judges.rejudge.regrade import GradeChange, is_read
+from skillup.judges.rejudge import (
+    Agreement,
+    GradeChange,
+    JudgeColumn,
+    JudgePair,
+    Score,
+    is_read,
+    kappa_of,
+)
 from skillup.reports.result import summarize
 from skillup.reports.terminal.layout import Part, make_table, make_text
 from skillup.reports.text import count, money, one_line, tokens
@@ -229,8 +236,8 @@ def panel_data(
         )
     for pair in pairs:
         apart = [
-            {**asdict(one.item), "first": asdict(one.first), "second": asdict(one.second)}
-            for one in pair.items.disagreements
+            {**asdict(item), "first": asdict(first), "second": asdict(second)}
+            for item, first, second in pair.items.disagreements
         ]
         sides = {"first": pair.first, "second": pair.second}
         of_trials = {"trials": _agreement(pair.trials), "disagreements": apart}
@@ -252,8 +259,7 @@ def _agreement(found: Agreement) -> dict[str, Any]:
 
 def _score(score: Score) -> dict[str, Any]:
     """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
-    shares, cells = score.counts.shares(), asdict(score.counts)
-    kappa = cells.pop("kappa")
+    shares = score.shares()
     intervals = {name: list(wilson(*parts)) if parts[1] else None for name, parts in shares.items()}
     wrong = [
         {
@@ -267,8 +273,8 @@ def _score(score: Score) -> dict[str, Any]:
     return {
         **{name: part / whole if whole else None for name, (part, whole) in shares.items()},
         "intervals": intervals,
-        "kappa": kappa,
-        "confusion": cells,
+        "kappa": kappa_of(score.pairs),
+        "confusion": score.confusion(),
         "wrong": wrong,
         "unanswered": [asdict(item) for item in score.unanswered],
         "unmatched": [asdict(label) for label in score.unmatched],

@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from skillup.errors import ExitCode
-from skillup.judges.rejudge.judges_compared import JudgeColumn, Label, against_labels, pairs_of
-from skillup.judges.rejudge.regrade import compare
+from skillup.judges.rejudge import JudgeColumn, Label, against_labels, compare, pairs_of
 from skillup.reports.rejudging import (
     RejudgeCounts,
     counts_line,

@@ -21,8 +21,7 @@ from skillup.app.rejudge.cases import (
 from skillup.app.rejudge.readers import readers_for, secrets_of
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
 from skillup.errors import UsageError
-from skillup.judges.rejudge.judges_compared import read_by
-from skillup.judges.rejudge.regrade import GradeChange, RegradeItem, Regrader, compare
+from skillup.judges.rejudge import GradeChange, RegradeItem, Regrader, compare, read_by
 from skillup.plan import Selection
 from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.text import count, plain, shown_id

@@ -10,17 +10,17 @@ from pathlib import Path
 
 from skillup.app.rejudge.judging import RejudgeRequest, Rejudging
 from skillup.errors import ExitCode, UsageError
-from skillup.judges.rejudge.judges_compared import (
+from skillup.judges.rejudge import (
     NOW,
     RECORDED,
     JudgeColumn,
+    RegradeItem,
     against_labels,
     judged_by,
     labels_to_fill_in,
     pairs_of,
     read_labels,
 )
-from skillup.judges.rejudge.regrade import RegradeItem
 from skillup.reports.rejudging import RejudgeCounts, panel_data, print_panel
 from skillup.reports.terminal.layout import make_console
 from skillup.reports.terminal.listing import shown_path

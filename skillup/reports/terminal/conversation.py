@@ -140,7 +140,7 @@ def text_lines(text: str, most: int | None) -> list[str]:
 
 
 def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Iterator[Line]:
-    from skillup.judges.rejudge.regrade import is_read
+    from skillup.judges.rejudge import is_read
 
     name, indent, style = one_line(check.name, 160), "  " * depth, _DIM
     fields: list[tuple[str, str]] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.rejudge.regrade import compare
+from skillup.judges.rejudge import compare
 from skillup.schema.grade import CheckResult, Grade, TurnGrade
 from tests.support.stored import a_grade
 

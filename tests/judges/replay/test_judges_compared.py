@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from skillup.errors import InvalidFilesError
-from skillup.judges.rejudge.judges_compared import (
+from skillup.judges.rejudge import (
     CASE,
-    Confusion,
     JudgeColumn,
     JudgedItem,
     JudgeVerdict,
@@ -18,6 +17,7 @@ from skillup.judges.rejudge.judges_compared import (
     against_labels,
     agreement,
     judged_by,
+    kappa_of,
     labels_to_fill_in,
     read_labels,
 )
@@ -64,10 +64,8 @@ def test_what_one_judge_did_not_answer_is_left_out() -> None:
     found = agreement(said("yny?."), said("yyn?y"))
 
     assert (found.items, found.agreed) == (3, 1)
-    assert [d.item.check for d in found.disagreements] == ["c1", "c2"]
-    assert [(d.first.reason, d.second.reason) for d in found.disagreements] == [
-        ("n", "y"), ("y", "n"),
-    ]  # fmt: skip
+    apart = [(item.check, one.reason, other.reason) for item, one, other in found.disagreements]
+    assert apart == [("c1", "n", "y"), ("c2", "y", "n")]
 
 
 # Judges on a panel: what each read, what it took, and who is compared with whom.
@@ -174,10 +172,10 @@ def test_passes_are_the_positive_class() -> None:
         verdicts, [Label(1, LABELLED, 1, name, passed) for name, passed in meant.items()]
     )
 
-    assert score.counts.shares() == {"accuracy": (3, 5), "precision": (2, 3), "recall": (2, 3)}
+    assert score.shares() == {"accuracy": (3, 5), "precision": (2, 3), "recall": (2, 3)}
     # p_o = 3/5; both pass 3 of 5, so p_e = 9/25 + 4/25.
-    assert score.counts == Confusion(2, 1, 1, 1, score.counts.kappa)
-    assert score.counts.kappa == pytest.approx((3 / 5 - 13 / 25) / (1 - 13 / 25))
+    assert list(score.confusion().values()) == [2, 1, 1, 1]
+    assert kappa_of(score.pairs) == pytest.approx((3 / 5 - 13 / 25) / (1 - 13 / 25))
     assert [item.check for item, _, _ in score.wrong] == ["fp", "fn"]
 
 
@@ -197,9 +195,9 @@ def test_a_label_may_name_the_case_and_a_trials_own_outranks_it() -> None:
 
     score = against_labels(verdicts, given)
 
-    assert (score.counts.true_pass, score.counts.false_pass) == (1, 0)
-    assert score.unanswered == (other,)
-    assert score.unmatched == (given[2],)
+    assert score.pairs == [(True, True)]
+    assert score.unanswered == [other]
+    assert score.unmatched == [given[2]]
 
 
 def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
@@ -213,4 +211,4 @@ def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
     assert text.splitlines()[0] == "job,turn,check,label"
     assert labels(tmp_path, text) == []
     filled = text.replace(",\n", ",fail\n")
-    assert against_labels(verdicts, labels(tmp_path, filled)).counts.false_pass == 3
+    assert against_labels(verdicts, labels(tmp_path, filled)).confusion()["false_pass"] == 3

@@ -1,22 +1,174 @@
-"""Several judges over the same records: what each said, what it took, and how people see it."""
+"""Judging again: new grades of records, what they change, and how far judges and people agree."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
+from typing import Literal
+
+import anyio
 
 from skillup.checks.registry import JUDGED
 from skillup.errors import InvalidFilesError, Problem
+from skillup.judges.evaluate import Judge, PendingJudgements
+from skillup.judges.grade import ReadFile, grade, grade_record
 from skillup.judges.models.client import with_judge_model
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade, Judging
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.record import joined
+from skillup.schema.record import Record, joined
 from skillup.schema.suite import Suite
+
+Judges = Callable[[Record, Case], AbstractAsyncContextManager[Judge]]
+"""Makes the judge of a record by a case; the same object may be made, and entered, for many."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegradeItem:
+    record: Record
+    read_file: ReadFile
+    case: Case
+
+
+@dataclass(frozen=True, slots=True)
+class Regrader:
+    """Grades records: by rules one after the other, by judges several at once."""
+
+    judges: Judges
+
+    def by_rules(self, item: RegradeItem) -> Grade | None:
+        """None: it needs more than rules."""
+        pending = PendingJudgements(item.case)
+        graded = grade_record(item.record, item.read_file, case=item.case, pending=pending)
+        return None if pending.open else graded
+
+    def by_judges(self, items: Sequence[RegradeItem]) -> list[Grade]:
+        """The grades of all of `items`, in order; their `judging` is what this judging took."""
+        grades: dict[int, Grade] = {}
+
+        async def one(number: int, judge: Judge) -> None:
+            item = items[number]
+            record = item.record.model_copy(update={"judging": None})
+            grades[number] = await grade(record, item.read_file, judge, case=item.case)
+
+        async def every() -> None:
+            async with AsyncExitStack() as stack, anyio.create_task_group() as group:
+                for number, item in enumerate(items):
+                    context = self.judges(item.record, item.case)
+                    group.start_soon(one, number, await stack.enter_async_context(context))
+
+        anyio.run(every)
+        return [grades[number] for number in range(len(items))]
+
+
+# Two grades of the same record, compared check by check.
+
+Change = Literal["flipped", "changed", "added", "removed"]
+"""flipped: passed or not; changed: the same verdict for another score, or with another reason,
+quotation or note of whoever read."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckChange:
+    """A check that says something else than before, or that only one of the grades has."""
+
+    change: Change
+    where: str  # ``turn 2``, ``turn 2, first follow-up`` or ``conversation``
+    before: CheckResult | None  # None: added
+    after: CheckResult | None  # None: removed
+
+    @property
+    def check(self) -> CheckResult:
+        found = self.after or self.before
+        assert found is not None
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class GradeChange:
+    before: Grade
+    after: Grade
+    flips: tuple[CheckChange, ...]
+
+    @property
+    def is_flip(self) -> bool:
+        return self.before.status != self.after.status
+
+    def __bool__(self) -> bool:
+        same = ("status", "score", "reason")
+        differs = any(getattr(self.before, n) != getattr(self.after, n) for n in same)
+        return bool(self.flips) or differs
+
+
+def is_read(check: CheckResult) -> bool:
+    """Somebody reads for it: what they say of it may change while the verdict does not."""
+    return (check.kind in JUDGED and check.kind != "script") or check.kind == "agent_judge"
+
+
+_KEYS: tuple[Callable[[str, CheckResult], Hashable], ...] = (
+    lambda where, c: (where, c.role, c.kind, c.expected, c.name),
+    lambda where, c: (where, c.role, c.kind, c.expected),
+    lambda where, c: (where, c.role, c.kind, c.name),
+    # A line that somebody reads is in no other way known again.
+    lambda where, c: (where, c.role, c.kind) if is_read(c) else object(),
+)
+"""By what checks are the same: unchanged, renamed, edited, reworded (in as many checks)."""
+
+
+def compare(before: Grade, after: Grade) -> GradeChange:
+    """Checks are the same if they stand in the same place and look for the same thing.
+
+    Compound checks are compared as a whole. The changes are in the order of the newer grade; what
+    was removed comes last.
+    """
+    old, new = ([(where, check) for _, where, check in _checks(g)] for g in (before, after))
+    partner: dict[int, int] = {}
+    for key in _KEYS if len(old) == len(new) else _KEYS[:-1]:
+        free = [(key(*old[n]), n) for n in range(len(old)) if n not in partner.values()]
+        for number, placed in enumerate(new):
+            match = next((one for one in free if one[0] == key(*placed)), None)
+            if number not in partner and match is not None:
+                partner[number] = match[1]
+                free.remove(match)
+    changes = []
+    for number, (where, check) in enumerate(new):
+        if number not in partner:
+            changes.append(CheckChange("added", where, None, check))
+            continue
+        known = old[partner[number]][1]
+        if known.passed != check.passed:
+            changes.append(CheckChange("flipped", where, known, check))
+        elif _says(known) != _says(check):
+            changes.append(CheckChange("changed", where, known, check))
+    gone = [placed for number, placed in enumerate(old) if number not in partner.values()]
+    changes += [CheckChange("removed", where, check, None) for where, check in gone]
+    return GradeChange(before, after, tuple(changes))
+
+
+def _checks(grade: Grade) -> Iterator[tuple[int, str, CheckResult]]:
+    """Each with its turn (0: the conversation), and where it stands."""
+    for turn in grade.turns:
+        number, where = turn.turn_number, f"turn {turn.turn_number}"
+        yield from ((number, where, check) for check in turn.checks)
+        for one in turn.follow_ups:
+            yield from ((number, f"{where}, {one.label}", check) for check in one.checks)
+    yield from ((0, "conversation", check) for check in grade.assertions)
+
+
+def _says(check: CheckResult, reads: bool = False) -> Hashable:
+    reads = reads or is_read(check)
+    words = (check.found, check.excerpt, tuple(check.notes)) if reads else ()
+    parts = tuple((part.passed, _says(part, reads)) for part in check.children)
+    return (
+        check.score, check.weight, check.required, check.assertable, check.error, check.expected,
+        words, parts,
+    )  # fmt: skip
+
 
 # What a judge said of each thing it was asked, so that it can be compared with others.
 
@@ -43,7 +195,8 @@ class JudgeVerdict:
 def verdicts_of(job: str, grade: Grade) -> dict[JudgedItem, JudgeVerdict]:
     """What judges who read were asked about the trial, by criterion, and its own verdict."""
     found: dict[JudgedItem, JudgeVerdict] = {}
-    for turn, result in _read(grade):
+    read = ((turn, part) for turn, _, check in _checks(grade) for part in _within(check))
+    for turn, result in read:
         parts = [(f"{result.name} / {child.name}", child) for child in result.children]
         for name, one in parts if parts and result.error is None else [(result.name, result)]:
             item, number = JudgedItem(job, turn, name), 1
@@ -58,17 +211,8 @@ def verdicts_of(job: str, grade: Grade) -> dict[JudgedItem, JudgeVerdict]:
     return found
 
 
-def _read(grade: Grade) -> Iterator[tuple[int, CheckResult]]:
-    """Every check that somebody read for, also within others, with its turn (0: none)."""
-    for turn in grade.turns:
-        follow_ups = (check for one in turn.follow_ups for check in one.checks)
-        for check in (*turn.checks, *follow_ups):
-            yield from ((turn.turn_number, found) for found in _within(check))
-    for check in grade.assertions:
-        yield from ((0, found) for found in _within(check))
-
-
 def _within(check: CheckResult) -> Iterator[CheckResult]:
+    """What somebody read for in `check`, itself or its parts."""
     if check.kind not in JUDGED and check.role != "judge":
         for child in check.children:
             yield from _within(child)
@@ -111,13 +255,6 @@ def judged_by(case: Case, model: str, here: Path) -> Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Disagreement:
-    item: JudgedItem
-    first: JudgeVerdict
-    second: JudgeVerdict
-
-
-@dataclass(frozen=True, slots=True)
 class Agreement:
     """Of two judges, over what both were asked and both answered."""
 
@@ -125,7 +262,7 @@ class Agreement:
     agreed: int
     kappa: float | None
     """-1..1; None where it is not defined: both always said the same one thing, or no items."""
-    disagreements: tuple[Disagreement, ...]
+    disagreements: tuple[tuple[JudgedItem, JudgeVerdict, JudgeVerdict], ...]
 
     @property
     def share(self) -> float | None:
@@ -135,11 +272,11 @@ class Agreement:
 def agreement(
     first: Mapping[JudgedItem, JudgeVerdict], second: Mapping[JudgedItem, JudgeVerdict]
 ) -> Agreement:
-    pairs = [Disagreement(item, first[item], second[item]) for item in first if item in second]
-    pairs = [p for p in pairs if None not in (p.first.passed, p.second.passed)]
-    apart = tuple(pair for pair in pairs if pair.first.passed != pair.second.passed)
-    kappa = kappa_of([(bool(p.first.passed), bool(p.second.passed)) for p in pairs])
-    return Agreement(len(pairs), len(pairs) - len(apart), kappa, apart)
+    both = [(item, first[item], second[item]) for item in first if item in second]
+    both = [(item, a, b) for item, a, b in both if None not in (a.passed, b.passed)]
+    apart = tuple((item, a, b) for item, a, b in both if a.passed != b.passed)
+    kappa = kappa_of([(bool(a.passed), bool(b.passed)) for _, a, b in both])
+    return Agreement(len(both), len(both) - len(apart), kappa, apart)
 
 
 def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
@@ -220,39 +357,25 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
-    true_pass: int
-    false_pass: int
-    true_fail: int
-    false_fail: int
-    kappa: float | None  # How far they agree beyond chance; None where that is not defined
+class Score:
+    pairs: Sequence[tuple[bool, bool]]  # What the judge said, and what people say
+    wrong: Sequence[tuple[JudgedItem, JudgeVerdict, Label]]
+    unanswered: Sequence[JudgedItem]  # Labelled, and the judge failed to answer
+    unmatched: Sequence[Label]  # Labels of something that was not judged
 
-    @classmethod
-    def of(cls, pairs: Sequence[tuple[bool, bool]]) -> Confusion:
-        return cls(
-            true_pass=pairs.count((True, True)),
-            false_pass=pairs.count((True, False)),
-            true_fail=pairs.count((False, False)),
-            false_fail=pairs.count((False, True)),
-            kappa=kappa_of(pairs),
-        )
+    def confusion(self) -> dict[str, int]:
+        cells = {"true_pass": (True, True), "false_pass": (True, False),
+                 "true_fail": (False, False), "false_fail": (False, True)}  # fmt: skip
+        return {name: self.pairs.count(cell) for name, cell in cells.items()}
 
     def shares(self) -> dict[str, tuple[int, int]]:
-        """Accuracy, precision and recall, each as a part of a whole, which may be 0."""
-        right = self.true_pass + self.true_fail
-        return {
-            "accuracy": (right, right + self.false_pass + self.false_fail),
-            "precision": (self.true_pass, self.true_pass + self.false_pass),
-            "recall": (self.true_pass, self.true_pass + self.false_fail),
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    counts: Confusion
-    wrong: tuple[tuple[JudgedItem, JudgeVerdict, Label], ...]
-    unanswered: tuple[JudgedItem, ...]  # Labelled, and the judge failed to answer
-    unmatched: tuple[Label, ...]  # Labels of something that was not judged
+        """Each as a part of a whole, which may be 0."""
+        passed = sum(judged for judged, _ in self.pairs)
+        meant = sum(labelled for _, labelled in self.pairs)
+        both = self.pairs.count((True, True))
+        right = both + self.pairs.count((False, False))
+        whole = len(self.pairs)
+        return {"accuracy": (right, whole), "precision": (both, passed), "recall": (both, meant)}
 
 
 def read_labels(path: Path) -> list[Label]:
@@ -322,12 +445,8 @@ def against_labels(verdicts: Mapping[JudgedItem, JudgeVerdict], labels: Sequence
         pairs.append((verdict.passed, given[0].passed))
         if verdict.passed != given[0].passed:
             wrong.append((item, verdict, given[0]))
-    return Score(
-        Confusion.of(pairs),
-        tuple(wrong),
-        tuple(unanswered),
-        tuple(label for label in labels if label not in matched),
-    )
+    unmatched = [label for label in labels if label not in matched]
+    return Score(pairs, wrong, unanswered, unmatched)
 
 
 def _flat(text: str) -> str:
