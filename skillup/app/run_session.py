@@ -46,8 +46,7 @@ from skillup.trial.setup import skills_for
 if TYPE_CHECKING:  # imported late: most runs are judged by rules alone, and start faster so
     from skillup.executors.cluster.client import Cluster
     from skillup.executors.stopping import EarlyStopping
-    from skillup.judges.models.cache import AnswerCache
-    from skillup.judges.models.client import Models
+    from skillup.judges.models.client import AnswerCache, Models
     from skillup.judges.router import JudgeRouter
     from skillup.schema.grade import RunResult
     from skillup.simulator import SimulatorFactory
@@ -369,7 +368,7 @@ def answer_cache(
 
     `anew` is `--no-judge-cache`.
     """
-    from skillup.judges.models.cache import AnswerCache, AnswerFolder
+    from skillup.judges.models.client import AnswerCache, AnswerFolder
 
     own = AnswerFolder(run, mask, needed=True) if run is not None else None
     shared = None

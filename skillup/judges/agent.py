@@ -44,7 +44,7 @@ from skillup.judges.artifacts import (
 )
 from skillup.judges.evaluate import UsageTracker
 from skillup.judges.material import Part, fenced
-from skillup.judges.models.cache import StoredAnswer, as_stored, key_of
+from skillup.judges.models.client import StoredAnswer, as_stored, key_of
 from skillup.judges.models.question import (
     AnswerForm,
     MalformedAnswerError,

@@ -9,8 +9,7 @@ from typing import TypeVar
 import anyio
 from pydantic import Field
 
-from skillup.judges.models.cache import AnswerCache, AnswerFolder
-from skillup.judges.models.client import Models
+from skillup.judges.models.client import AnswerCache, AnswerFolder, Models
 from skillup.judges.models.question import AnswerForm, AskModel, ModelQuestion
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets

@@ -64,8 +64,7 @@ def _router(
 ) -> JudgeRouter:
     # Most runs are judged by rules alone: these are loaded only where they are needed.
     from skillup.app.run_session import answer_cache
-    from skillup.judges.models.cache import AnswerCache, AnswerFolder
-    from skillup.judges.models.client import Models
+    from skillup.judges.models.client import AnswerCache, AnswerFolder, Models
     from skillup.judges.router import JudgeRouter
 
     _register()

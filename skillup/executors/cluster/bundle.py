@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.errors import SkillupError
-from skillup.judges.models.cache import AnswerFolder, StoredAnswer
+from skillup.judges.models.client import AnswerFolder, StoredAnswer
 from skillup.load.discover import DATASET_ENDINGS, suite_root
 from skillup.plan import Job, Plan
 from skillup.redaction.secrets import Secrets

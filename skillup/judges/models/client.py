@@ -1,19 +1,21 @@
-"""Asking models: masked, from the cache where possible; `scripted:FILE` answers by rules."""
+"""Asking models: masked, each question once, answers kept; `scripted:FILE` answers by rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakValueDictionary
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from skillup.errors import InvalidFilesError
-from skillup.judges.models.cache import AnswerCache, StoredAnswer, as_stored
+from skillup.errors import InvalidFilesError, SkillupError
 from skillup.judges.models.question import (
     AskModel,
     CannotAskError,
@@ -29,17 +31,131 @@ from skillup.load.model import judge_settings
 from skillup.load.problems import problems_from
 from skillup.load.yaml_reader import read_yaml
 from skillup.ratelimit import RateLimiter
+from skillup.schema.base import Model
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel
 from skillup.schema.patterns import compiled_pattern
+from skillup.schema.record import Usage
 from skillup.schema.scripted import JudgeCriterion, JudgeScript
 from skillup.schema.suite import Suite
+from skillup.store.files import make_directory, to_json, write_atomic
 
 if TYPE_CHECKING:
     import regex
 
     from skillup.judges.models.remote import RemoteModels
 
+T = TypeVar("T")
+
+# Answers as files, of models and agents alike: what is asked again costs nothing.
+
+_VERSION = "skillup.judge_answer/1"
+
+
+class StoredAnswer(Model):
+    """A file of the cache. The question is there for people who debug a judge."""
+
+    schema_version: str = Field(_VERSION, description="The version of this format.")
+    asked: dict[str, Any] = Field(description="The question: all that the file's name depends on.")
+    answer: Any = Field(description="What was answered.")
+    model: str | None = Field(None, description="As the provider names it.")
+    usage: Usage | None = Field(None, description="Tokens it took.")
+    cost_usd: float | None = Field(None, description="What it cost; None: not known.")
+
+
+def key_of(asked: dict[str, Any]) -> str:
+    text = json.dumps(asked, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def as_stored(data: Any, mask: Callable[[str], str]) -> Any:
+    """`data` as it will be read back from a file: masked, and valid text."""
+    return json.loads(to_json({"": data}, mask, indent=None))[""]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFolder:
+    """One JSON file for each answer, ``<key>.json``. What cannot be read is not there."""
+
+    path: Path
+    mask: Callable[[str], str]
+    needed: bool = field(kw_only=True)  # An answer that cannot be kept is a RunDirectoryError
+
+    def read(self, key: str) -> StoredAnswer | None:
+        """The answer; None if there is none, or its file is damaged, or of another question."""
+        try:
+            found = StoredAnswer.model_validate_json((self.path / f"{key}.json").read_bytes())
+        except (OSError, ValidationError):
+            return None
+        # A file that was copied, or edited by hand, must not answer what nobody asked.
+        right = found.schema_version == _VERSION and key_of(found.asked) == key
+        return found if right else None
+
+    def write(self, answer: StoredAnswer) -> None:
+        """Keeps it, in place of an older one; secrets masked."""
+        try:
+            make_directory(self.path)
+            file = self.path / f"{key_of(answer.asked)}.json"
+            write_atomic(file, to_json(answer, self.mask, indent=1))
+        except SkillupError:
+            if self.needed:
+                raise
+
+
+@dataclass(slots=True)
+class AnswerCache:
+    """The run's own answers and, where there is one, the cache that runs share."""
+
+    run: AnswerFolder | None = None
+    shared: AnswerFolder | None = None
+    anew: bool = field(default=False, kw_only=True)  # Nothing from before this process is read
+    _of_this_process: dict[str, StoredAnswer] = field(default_factory=dict)
+    _under_way: WeakValueDictionary[str, anyio.Lock] = field(default_factory=WeakValueDictionary)
+
+    async def answer(
+        self,
+        asked: dict[str, Any],
+        read: Callable[[StoredAnswer], T | None],
+        ask: Callable[[], Awaitable[StoredAnswer]],
+        *,
+        share: bool = False,
+    ) -> tuple[T, StoredAnswer, bool]:
+        """What `read` makes of the kept answer to `asked`, or of a new one; whether it was kept.
+
+        `read` is None for one that is not of the form asked for. The same question is asked once
+        at a time: who comes second finds the answer. Raises what `ask` raises.
+        """
+        key = key_of(asked)
+        async with self._under_way.setdefault(key, anyio.Lock()):
+            stored = await anyio.to_thread.run_sync(self._read, key, share)
+            value = read(stored) if stored is not None else None
+            if stored is not None and value is not None:
+                return value, stored, True
+            stored = await ask()
+            # Without the question: thousands of them are too much to hold.
+            self._of_this_process[key] = stored.model_copy(update={"asked": {}})
+            for folder in (self.run, self.shared if share and not self.anew else None):
+                if folder is not None:
+                    await anyio.to_thread.run_sync(folder.write, stored)
+            value = read(stored)
+            if value is None:
+                raise ValueError("the answer is of another form without its secrets")
+            return value, stored, False
+
+    def _read(self, key: str, share: bool) -> StoredAnswer | None:
+        known = self._of_this_process.get(key)
+        if known is not None or self.anew:
+            return known
+        if self.run is not None and (known := self.run.read(key)) is not None:
+            return known
+        if share and self.shared is not None:
+            known = self.shared.read(key)
+            if known is not None and self.run is not None:
+                self.run.write(known)  # so that the run can be judged where it is alone
+        return known
+
+
+# Asking.
 
 _AT_ONCE = 8  # Requests that may be under way
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skillup.judges.evaluate import UsageTracker
-from skillup.judges.models.cache import AnswerCache
+from skillup.judges.models.client import AnswerCache
 from skillup.schema.profile import Profile
 from tests.support.judging import SECRET, Bench
 from tests.support.records import Recorded, file_states, make_record, make_turn

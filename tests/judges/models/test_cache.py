@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.judges.models.cache import AnswerCache
+from skillup.judges.models.client import AnswerCache
 from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
 from tests.support.asking import APIS, KEYS, RIGHT, Verdict, asking, cache, question
 from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured
