@@ -371,12 +371,11 @@ async def _run_process(
         redact=redact if secrets else None,
     )
     outcome = await run_process(request, take)
-    transcript = parser.transcript
     failure, error = _failure(engine, outcome, parser, turn), None
     if failure is not None:
         evidence = secrets.mask(_evidence(failure, outcome, last_lines, parser))
         error = engine.error(failure.kind, secrets.mask(failure.text), evidence)
-    notices = [*transcript.notices]
+    notices = [*parser.notices]
     notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
     if outcome.ended_by == "answered":
         notices.append(f"{engine.spec.name} did not end by itself after its answer, and was ended")
@@ -389,14 +388,14 @@ async def _run_process(
     )
     return EngineTurn(
         session=None,
-        items=transcript.items,
+        items=parser.items,
         usage=parser.usage,
         cost_usd=parser.cost_usd,
         model=parser.model,
         version=parser.version,
         process=process,
-        unknown_events=transcript.unknown_events,
-        unread_lines=transcript.unread_lines,
+        unknown_events=parser.unknown_events,
+        unread_lines=parser.unread_lines,
         notices=notices,
         error=error,
     )
@@ -427,7 +426,7 @@ def _failure(
     if code == 0:
         what = "it ended with exit code 0 but without the event that ends a turn"
         return Failure("protocol", what)
-    if code in (126, 127) and not parser.transcript.items:
+    if code in (126, 127) and not parser.items:
         return Failure("engine_not_usable", f"it did not start: {last_line}")
     what = f"it ended with exit code {code}" + " after its answer" * parser.finished
     return Failure("crash", f"{what}: {last_line}" if last_line else what)
@@ -437,7 +436,7 @@ def _evidence(
     failure: Failure, outcome: ProcessOutcome, last_lines: Iterable[bytes], parser: EventParser
 ) -> str:
     parts = [failure.text] if len(failure.text) > 300 else []
-    parts += parser.transcript.notices[-3:]
+    parts += parser.notices[-3:]
     if outcome.stderr_tail.strip():
         parts.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
     if lines := b"\n".join(last_lines).decode(errors="replace"):

@@ -284,11 +284,11 @@ def content_text(content: Any) -> str:
     return "\n".join(parts)
 
 
-class EventParser(ABC):
+class EventParser(Transcript, ABC):
     """A turn, read from its event stream. Pure: no files, no clock, never raises."""
 
     def __init__(self, progress: Progress = lambda _: None) -> None:
-        self.transcript = Transcript(progress)
+        super().__init__(progress)
         self.session_id: str | None = None
         self.model: str | None = None
         self.version: str | None = None
@@ -311,7 +311,7 @@ class EventParser(ABC):
         if isinstance(event, dict):
             self.take(event)
         elif event is not None:
-            self.transcript.unknown(event)
+            self.unknown(event)
 
     @abstractmethod
     def take(self, event: dict[str, Any]) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from skillup.engines.events import Transcript, read_event
 from skillup.schema.record import SessionFingerprint, TranscriptItem
@@ -191,20 +192,65 @@ class SessionSummary:
     """The last line is cut off: the file is still being written, or its writer was killed."""
 
 
-class EntryLog(Transcript):
-    """Collects the entries of one line after the other. Nothing it is given makes it raise."""
+class SessionReader(Transcript, ABC):
+    """Reads one session file, once; no row of it makes it raise."""
+
+    running_total = False  # The tokens are those of the session so far
 
     def __init__(self) -> None:
         super().__init__()
         self.summary = SessionSummary()
         self.entries: list[SessionEntry] = []
+        """Of the line that is read."""
+        self.counts: list[tuple[int, str, dict[str, int]]] = []
+        """The number of a line with tokens, and what `tokens` found in it."""
+        self.unread: list[int] = []
+        """The numbers of lines that are cut, no JSON, or too deep: a call may be in them."""
         self._line = 0
         self._timestamp: str | None = None
         self._unknown_line = 0
 
-    def begin_line(self, number: int) -> None:
-        """What follows is of this line; the entries of those before are dropped."""
-        self._line, self._timestamp, self.entries = number, None, []
+    @staticmethod
+    @abstractmethod
+    def matches(row: dict[str, Any]) -> bool:
+        """Whether a row can only be of this format."""
+
+    @abstractmethod
+    def feed(self, row: dict[str, Any]) -> None:
+        """Enters what a row says."""
+
+    @abstractmethod
+    def tokens(self, row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
+        """What a row's counts are of ("": of the row), and they by the names of `Usage`."""
+
+    def left_lines(self, lines: Iterable[SessionLine]) -> Collection[int]:  # noqa: ARG002
+        """The numbers of the lines that are on branches gone back from."""
+        return ()
+
+    def read(self, path: Path, limit: int | None = None) -> Iterator[SessionEntry]:
+        """The entries; afterwards the summary is complete. Raises OSError.
+
+        Holds one line at a time. Of a session with branches there is only the conversation as it
+        stands: its file is read twice, as only the end tells which that is. With `limit`, only the
+        lines within that many first bytes are read, and no branches told.
+        """
+        left = self.left_lines(lines_of(path)) if limit is None else ()
+        for line in lines_of(path, limit):
+            if line.number in left:
+                continue
+            self._line, self._timestamp, self.entries = line.number, None, []
+            if isinstance(line.row, dict):
+                self.feed(line.row)
+                if found := self.tokens(line.row):
+                    self.counts.append((line.number, *found))
+            else:
+                self.unread.append(line.number)
+                if line.ended:
+                    self.unknown(line.row)
+                else:
+                    self.summary.truncated = True
+                    self.notice("the last line is cut off")
+            yield from self.entries
 
     def time(self, timestamp: Any) -> None:
         """When the line was written."""
@@ -240,12 +286,6 @@ class EntryLog(Transcript):
         self.entries.append(SessionEntry(*at, role, item))
 
 
-class RowReader(Protocol):
-    """Reads the rows of one file; never raises."""
-
-    def feed(self, row: dict[str, Any]) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class SessionFormat:
     """How a CLI keeps the sessions of its users."""
@@ -256,10 +296,4 @@ class SessionFormat:
     """Where, for a user with this environment; it need not be there."""
     session_id: Callable[[Path, Path], str | None]
     """Of the session in a file below a directory; None if it is none."""
-    matches: Callable[[dict[str, Any]], bool]  # Whether a row can only be of this format
-    reader: Callable[[EntryLog], RowReader]
-    tokens: Callable[[dict[str, Any]], tuple[str, dict[str, int]] | None]
-    """Of a row with counts: what they are of ("": of the row), and they by the names of `Usage`."""
-    running_total: bool = False  # The tokens are those of the session so far
-    left_lines: Callable[[Iterable[SessionLine]], Collection[int]] | None = None
-    """The numbers of the lines that are on branches gone back from; None: there are no branches."""
+    reader: type[SessionReader]

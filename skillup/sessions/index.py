@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -13,8 +13,6 @@ from pathlib import Path
 
 from skillup.engines.registry import session_formats
 from skillup.engines.session_files import (
-    EntryLog,
-    SessionEntry,
     SessionFormat,
     SessionSummary,
     lines_of,
@@ -32,51 +30,9 @@ def detect_format(path: Path, limit: int | None = None) -> SessionFormat | None:
     for line in islice(lines_of(path, limit), _LINES_TO_TRY):
         if isinstance(line.row, dict):
             for format_ in session_formats().values():
-                if format_.matches(line.row):
+                if format_.reader.matches(line.row):
                     return format_
     return None
-
-
-class SessionTranscript:
-    """One reading of a file: iterate once; ``summary`` is complete after the last entry.
-
-    Holds one line at a time. Of a session with branches there is only the conversation as it
-    stands: its file is read twice, as only the end tells which that is. With `limit`, only the
-    lines within that many first bytes are read, and no branches told.
-    """
-
-    def __init__(self, path: Path, format_: SessionFormat, *, limit: int | None = None) -> None:
-        self.tokens: list[tuple[int, str, dict[str, int]]] = []
-        """The number of a line with counts, what they are of, and they."""
-        self.unread: list[int] = []
-        """The numbers of lines that are cut, no JSON, or too deep: a call may be in them."""
-        self._path, self._format, self._limit = path, format_, limit
-        self._log = EntryLog()
-
-    @property
-    def summary(self) -> SessionSummary:
-        """What is known so far."""
-        return self._log.summary
-
-    def __iter__(self) -> Iterator[SessionEntry]:
-        reader, find_left = self._format.reader(self._log), self._format.left_lines
-        left = find_left(lines_of(self._path)) if find_left and self._limit is None else ()
-        for line in lines_of(self._path, self._limit):
-            if line.number in left:
-                continue
-            self._log.begin_line(line.number)
-            if isinstance(line.row, dict):
-                reader.feed(line.row)
-                if found := self._format.tokens(line.row):
-                    self.tokens.append((line.number, *found))
-            elif line.ended:
-                self.unread.append(line.number)
-                self._log.unknown(line.row)
-            else:
-                self.unread.append(line.number)
-                self.summary.truncated = True
-                self._log.notice("the last line is cut off")
-            yield from self._log.entries
 
 
 def read_head(path: Path, size: int) -> SessionSummary | None:
@@ -88,10 +44,10 @@ def read_head(path: Path, size: int) -> SessionSummary | None:
     format_ = detect_format(path, HEAD_BYTES)
     if format_ is None:
         return None
-    transcript = SessionTranscript(path, format_, limit=HEAD_BYTES if size > HEAD_BYTES else None)
-    for _ in transcript:
+    reader = format_.reader()
+    for _ in reader.read(path, HEAD_BYTES if size > HEAD_BYTES else None):
         pass
-    return transcript.summary
+    return reader.summary
 
 
 _MOST_SHOWN = 10

@@ -14,7 +14,7 @@ from skillup.errors import UsageError
 from skillup.judges.grade import written_turns
 from skillup.schema.case import Case
 from skillup.schema.record import EngineInfo, Record, TranscriptItem, TurnError, TurnRecord, Usage
-from skillup.sessions.index import SessionTranscript, session_format
+from skillup.sessions.index import session_format
 from skillup.trial.session import not_sent
 
 _COMMAND = re.compile(r"<command-name>\s*/?([^<]*?)\s*</command-name>")
@@ -60,23 +60,23 @@ class RecordedSession:
 def read_session(path: Path) -> RecordedSession:
     """The session in the file. Raises UsageError if it is none, or cannot be read."""
     format_ = session_format(path)
-    transcript = SessionTranscript(path, format_)
+    reader = format_.reader()
     try:
-        turns, unanswered = _turns_of(transcript)
+        turns, unanswered = _turns_of(reader.read(path))
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     lines = [turn.first_line for turn in turns]
-    for number in transcript.unread:
+    for number in reader.unread:
         if after := bisect_right(lines, number):
             turns[after - 1].unread_lines += 1
     counted: list[dict[str, dict[str, int]]] = [{} for _ in turns]
-    for number, key, counts in transcript.tokens:
+    for number, key, counts in reader.counts:
         if after := bisect_right(lines, number):
             counted[after - 1][key or str(number)] = counts
     before: dict[str, int] = {}
     for turn, by_key in zip(turns, counted, strict=True):
         parts = list(by_key.values())
-        if format_.running_total and parts:
+        if reader.running_total and parts:
             total = parts[0]
             own = {name: count - before.get(name, 0) for name, count in total.items()}
             # After a compaction, or in a thread of another process, it may begin again.
@@ -85,7 +85,7 @@ def read_session(path: Path) -> RecordedSession:
         names = {name for part in parts for name in part}
         sums = {name: sum(part.get(name, 0) for part in parts) for name in names}
         turn.usage = Usage(**sums) if parts else None
-    return RecordedSession(path, format_.engine, transcript.summary, turns, unanswered)
+    return RecordedSession(path, format_.engine, reader.summary, turns, unanswered)
 
 
 def _turns_of(entries: Iterable[SessionEntry]) -> tuple[list[SessionTurn], list[SessionTurn]]:

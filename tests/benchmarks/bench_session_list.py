@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from skillup.sessions.index import (
-    SessionTranscript,
     detect_format,
     newest_heads,
     session_files,
@@ -118,7 +117,7 @@ def measure_memory(path: Path) -> None:
     format_ = detect_format(path)
     assert format_ is not None
     tracemalloc.start()
-    entries = sum(1 for _ in SessionTranscript(path, format_))
+    entries = sum(1 for _ in format_.reader().read(path))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     size = path.stat().st_size

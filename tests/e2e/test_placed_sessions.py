@@ -15,14 +15,12 @@ import pytest
 
 from skillup.engines.base import SessionForker
 from skillup.engines.claude_code.engine import CLOSING, OPENING
-from skillup.sessions.index import SessionTranscript
 from tests.e2e.conftest import Begin, Serve
 from tests.support.engine_turns import Conversation, calls, error_kind
 from tests.support.lab_engines import file_of, state_of
 from tests.support.model_server import ModelRequest, Reply, Shell, Text, ToolCall
 from tests.support.pasts import assistant, call, result, user
 from tests.support.placed_sessions import AS_SENT, PASTS, answer, fork, seed
-from tests.support.session_files import format_named
 
 pytestmark = pytest.mark.e2e
 slow = pytest.mark.slow
@@ -148,11 +146,9 @@ def test_a_seeded_thread_reads_like_one_that_ran(begin: Begin, model_server: Ser
     seed(conversation, PASTS["codex"])
     conversation.say("one")
 
-    transcript = SessionTranscript(file_of(conversation), format_named("codex"))
-    entries = [entry for entry in transcript if entry.role != "notice"]
+    entries, summary = read(file_of(conversation))
 
-    assert transcript.summary.unknown_lines == 0
-    assert transcript.summary.turns == 3
+    assert (summary.unknown_lines, summary.turns) == (0, 3)
     said = [entry.item.text for entry in entries if entry.role in ("user", "assistant")]
     past = [text for role, text in AS_SENT["codex"] if role in ("user", "assistant")]
     assert said == [*past, "one", "Turn 3: one"]

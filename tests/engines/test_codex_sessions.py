@@ -25,8 +25,6 @@ from skillup.engines.codex.events import CodexTranscript
 from skillup.engines.created_sessions import UnwritableError, with_own_ids
 from skillup.engines.events import Transcript
 from skillup.engines.session_files import (
-    EntryLog,
-    SessionEntry,
     json_line,
     loss_of,
     missing_message,
@@ -182,21 +180,15 @@ def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
     return [json.loads(json_line(row)) for row in rows]
 
 
-def read(rows: Sequence[dict[str, Any]]) -> tuple[EntryLog, list[SessionEntry]]:
-    log = EntryLog()
-    transcript = CodexTranscript(log)
-    for row in rows:
-        transcript.feed(row)
-    return log, log.entries
-
-
 def test_a_history_is_read_as_it_was_given() -> None:
     calls = [call(id_, "shell", command=f"echo {id_}") for id_ in "ab"]
     results = [result("b", "no", "error"), result("a", "yes"), assistant("", calls[0])]
     past = [user("one"), assistant("I look", *calls), *results, result("a", "?", "unknown")]
     rows = rows_of([*past, assistant("ONE"), *HISTORY])
-    log, entries = read(rows)
-
+    reader = CodexTranscript()
+    for row in rows:
+        reader.feed(row)
+    entries = reader.entries
     found = [(entry.role, entry.item.text) for entry in entries if entry.item.text is not None]
     said_ = [("user", "one"), ("assistant", "I look"), ("assistant", "ONE")]
     assert found == [*said_, ("user", "one"), ("assistant", "ONE")]
@@ -208,8 +200,8 @@ def test_a_history_is_read_as_it_was_given() -> None:
         ("call_1", "success", "yes"),
         ("call_3", "unknown", "?"),
     ]
-    assert (log.summary.turns, log.summary.unknown_lines) == (2, 0)
-    assert log.summary.session_id == THREAD
+    assert (reader.summary.turns, reader.summary.unknown_lines) == (2, 0)
+    assert reader.summary.session_id == THREAD
     assert [row["ordinal"] for row in rows] == list(range(len(rows)))
     assert {row["timestamp"] for row in rows} == {NOW}
     assert sum(map(CODEX.is_user_message, rows)) == 2

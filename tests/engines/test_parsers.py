@@ -35,16 +35,16 @@ def parse_codex(*events: Event) -> CodexEvents:
 
 
 def calls_of(turn: EventParser) -> list[ToolCall]:
-    return [item.tool_call for item in turn.transcript.items if item.tool_call]
+    return [item.tool_call for item in turn.items if item.tool_call]
 
 
 def results_of(turn: EventParser) -> list[tuple[str, str, str]]:
-    results: list[ToolResult | None] = [item.tool_result for item in turn.transcript.items]
+    results: list[ToolResult | None] = [item.tool_result for item in turn.items]
     return [(one.call_id, one.status, one.content) for one in results if one]
 
 
 def messages_of(turn: EventParser) -> list[str | None]:
-    return [item.text for item in turn.transcript.items if item.type == "message"]
+    return [item.text for item in turn.items if item.type == "message"]
 
 
 INIT = {
@@ -110,9 +110,9 @@ def test_a_turn_of_claude_with_tools_and_a_sub_agent_in_order() -> None:
 
     assert (turn.finished, turn.response, turn.cost_usd) == (True, "Done.", 0.0015)
     assert (turn.session_id, turn.model, turn.version) == ("S", "claude-opus-4-8", "2.1.197")
-    assert turn.transcript.unknown_events == 0
-    assert turn.transcript.notices == ["MCP server bad failed"]
-    kinds = [(item.type, item.agent) for item in turn.transcript.items if item.type != "notice"]
+    assert turn.unknown_events == 0
+    assert turn.notices == ["MCP server bad failed"]
+    kinds = [(item.type, item.agent) for item in turn.items if item.type != "notice"]
     assert kinds == [
         ("reasoning", None),
         ("message", None),
@@ -189,7 +189,7 @@ def test_lines_that_are_not_understood_are_counted_and_kept(
     """S4: what an unread line told, nobody knows; it was counted as an event without meaning."""
     for turn in (ClaudeEvents(), CodexEvents(PurePosixPath("/w")), ScriptedEvents()):
         turn.feed(line)
-        found = turn.transcript
+        found = turn
         assert (found.unknown_events, found.unread_lines) == (unknown, unread)
         assert [str(item.text)[:15] for item in found.items] == ["unknown event: "] * (
             unknown + unread
@@ -200,8 +200,8 @@ def test_a_flood_of_unknown_events_is_counted_and_not_kept() -> None:
     """S9."""
     turn = parse(INIT, *[{"type": "brand_new", "n": n} for n in range(3000)], RESULT)
 
-    assert turn.transcript.unknown_events == 3000
-    assert len(turn.transcript.items) < 1100
+    assert turn.unknown_events == 3000
+    assert len(turn.items) < 1100
     assert turn.finished
     unfinished = parse(INIT, assistant(text("I was about to")))
     assert (unfinished.finished, unfinished.failure) == (False, None)
@@ -259,7 +259,7 @@ def test_failures_of_claude_and_their_kinds(
     assert turn.failure is None or turn.failure.text
     if said:  # what the CLI itself says is no message of the agent
         assert messages_of(turn) == []
-        assert "API Error: slow" in turn.transcript.notices
+        assert "API Error: slow" in turn.notices
 
 
 def test_what_no_record_can_hold_is_mended() -> None:
@@ -276,9 +276,9 @@ def test_what_no_record_can_hold_is_mended() -> None:
     )
 
     assert messages_of(turn) == ["a\ufffd", "\U0001f600"]
-    written = [item.model_dump_json() for item in turn.transcript.items]
+    written = [item.model_dump_json() for item in turn.items]
     assert all(map(json.loads, written))
-    assert turn.transcript.unread_lines == 1
+    assert turn.unread_lines == 1
 
 
 STARTED = [{"type": "thread.started", "thread_id": "T"}, {"type": "turn.started"}]
@@ -327,7 +327,7 @@ def test_a_turn_of_codex_with_every_kind_of_tool() -> None:
     assert (turn.finished, turn.failure, turn.session_id) == (True, None, "T")
     assert turn.response == "Done."
     assert turn.usage is None  # the stream has only the total of the thread
-    assert turn.transcript.unknown_events == 0
+    assert turn.unknown_events == 0
     assert [(c.id, c.name, c.kind, c.arguments) for c in calls_of(turn)] == [
         ("item_2", "command_execution", "shell", {"command": "echo hi"}),
         ("item_3", "command_execution", "shell", {"command": "sed -n '1,9p' x; exit 3"}),
@@ -349,13 +349,13 @@ def test_a_turn_of_codex_with_every_kind_of_tool() -> None:
         ("item_6", "error", "tool timeout"),
     ]
     assert messages_of(turn) == ["Running.", "Done."]
-    assert turn.transcript.notices == [
+    assert turn.notices == [
         "Model metadata not found",
         "Reconnecting... 1/5 (unexpected status 500)",
     ]
     unknown = parse_codex(*STARTED, item("completed", "item_0", "hologram", data="P2"))
-    assert unknown.transcript.unknown_events == 1
-    assert "P2" in (unknown.transcript.items[0].text or "")
+    assert unknown.unknown_events == 1
+    assert "P2" in (unknown.items[0].text or "")
 
 
 URL = "http://127.0.0.1:41243/v1/responses"
@@ -391,4 +391,4 @@ def test_failures_of_codex_and_their_kinds(message: str, kind: str) -> None:
     for failure in (turn.failure, unfollowed.failure):
         assert failure is not None
         assert (failure.kind, failure.text) == (kind, message)
-    assert message not in turn.transcript.notices
+    assert message not in turn.notices

@@ -27,7 +27,7 @@ from skillup.reports.terminal.listing import (
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.sessions.case import case_of_session, suite_text
-from skillup.sessions.index import SessionTranscript, detect_format, read_head
+from skillup.sessions.index import detect_format, read_head
 from skillup.sessions.record import read_session, record_of_session
 from tests.support.damaged import damaged_lines
 from tests.support.engine_turns import make_trial
@@ -116,12 +116,12 @@ def shown(path: Path) -> bool:
     format_ = detect_format(path)
     if format_ is None or head is None:
         return False
-    transcript = SessionTranscript(path, format_)
-    print_entries(transcript, Console(file=io.StringIO()), full=True)
+    reader = format_.reader()
+    print_entries(reader.read(path), Console(file=io.StringIO()), full=True)
     pieces = [*head_lines("engine", path, head)]
-    pieces += foot_lines(transcript.summary, sub_agents=[])
-    transcript = SessionTranscript(path, format_)
-    pieces.append(session_json("engine", path, transcript, transcript.summary))
+    pieces += foot_lines(reader.summary, sub_agents=[])
+    reader = format_.reader()
+    pieces.append(session_json("engine", path, reader.read(path), reader.summary))
     assert "".join(map(str, pieces)).encode(errors="replace")
     session = read_session(path)
     given = record_of_session(session, CASE, "")
@@ -165,9 +165,9 @@ def test_a_damaged_session_is_read_or_refused_and_is_not_the_one_that_was(
     found = detect_format(path)
     assert found is not None
     assert found.engine == format_
-    transcript = SessionTranscript(path, found)  # so what is damaged is what is read
-    assert len({entry.role for entry in transcript}) >= 4
-    assert transcript.summary.unknown_lines == 0
+    reader = found.reader()  # so what is damaged is what is read
+    assert len({entry.role for entry in reader.read(path)}) >= 4
+    assert reader.summary.unknown_lines == 0
     assert before.messages == (4 if format_ == "claude_code" else 3)
     made = 0
     assert shown(path)

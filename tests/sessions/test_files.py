@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from skillup.engines.claude_code.events import ClaudeEvents
 from skillup.engines.codex.events import CodexEvents
-from skillup.sessions.index import SessionTranscript, detect_format, read_head
+from skillup.sessions.index import detect_format, read_head
 from tests.support.session_files import (
     claude_row,
     codex_meta,
@@ -109,6 +109,6 @@ def test_no_row_is_too_strange(rows: list[Any], format_: str) -> None:
             for line in path.read_bytes().splitlines():
                 parser.feed(line)
             assert parser.failure is None or parser.failure.text is not None
-        for entry in SessionTranscript(path, format_named(format_)):
+        for entry in format_named(format_).reader().read(path):
             assert isinstance(entry.item.text or "", str)
             told(entry)

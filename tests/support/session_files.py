@@ -9,7 +9,7 @@ from typing import Any
 
 from skillup.engines.registry import session_formats
 from skillup.engines.session_files import SessionEntry, SessionFormat, SessionSummary
-from skillup.sessions.index import SessionTranscript, detect_format
+from skillup.sessions.index import detect_format
 
 TIME = "2026-01-01T00:00:00.000Z"
 
@@ -25,8 +25,8 @@ def read(path: Path) -> tuple[list[SessionEntry], SessionSummary]:
     """Every entry, and the summary after the last one."""
     format_ = detect_format(path)
     assert format_ is not None, path
-    transcript = SessionTranscript(path, format_)
-    return list(transcript), transcript.summary
+    reader = format_.reader()
+    return list(reader.read(path)), reader.summary
 
 
 def told(entry: SessionEntry) -> tuple[str, str]:

@@ -70,7 +70,6 @@ def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.
         session_json,
     )
     from skillup.sessions.index import (
-        SessionTranscript,
         find_session,
         read_head,
         session_format,
@@ -78,16 +77,16 @@ def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.
 
     path = find_session(session, os.environ)
     format_ = session_format(path)
-    transcript, engine = SessionTranscript(path, format_), format_.engine
+    reader, engine = format_.reader(), format_.engine
     if as_json:
-        sys.stdout.write(session_json(engine, path, transcript, transcript.summary))
+        sys.stdout.write(session_json(engine, path, reader.read(path), reader.summary))
         return 0
-    head = read_head(path, path.stat().st_size) or transcript.summary
+    head = read_head(path, path.stat().st_size) or reader.summary
     lines = head_lines(engine, path, head)
     sys.stdout.writelines(f"{line}\n" for line in lines)
-    print_entries(transcript, make_console(sys.stdout), full=full)
+    print_entries(reader.read(path), make_console(sys.stdout), full=full)
     agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
-    lines = foot_lines(transcript.summary, sub_agents=agents)
+    lines = foot_lines(reader.summary, sub_agents=agents)
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 

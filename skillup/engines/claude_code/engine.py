@@ -20,9 +20,6 @@ from skillup.engines.claude_code.events import (
     BY_TEXT,
     ClaudeEvents,
     ClaudeTranscript,
-    is_session_row,
-    left_lines,
-    row_tokens,
 )
 from skillup.engines.cli_runner import CliSpec
 from skillup.engines.created_sessions import (
@@ -80,10 +77,7 @@ SESSIONS = SessionFormat(
     "Claude Code",
     directory=lambda environment: HOME.of(environment) / "projects",
     session_id=_session_id,
-    matches=is_session_row,
     reader=ClaudeTranscript,
-    tokens=row_tokens,
-    left_lines=left_lines,
 )
 WRITABLE = VersionRange("2.1.100", "2.1.330")
 

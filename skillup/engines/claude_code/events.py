@@ -25,7 +25,7 @@ from skillup.engines.events import (
     kind_of_text,
     words,
 )
-from skillup.engines.session_files import EntryLog, SessionLine
+from skillup.engines.session_files import SessionLine, SessionReader
 from skillup.schema.checks import ToolKind
 from skillup.schema.record import ErrorKind, Usage
 
@@ -158,7 +158,7 @@ class ClaudeEvents(EventParser):
             agent = as_text(event.get("parent_tool_use_id")) or None
             for block in map(as_dict, as_list(as_dict(event.get("message")).get("content"))):
                 if block.get("type") == "tool_result":
-                    take_block(self.transcript, block, agent)
+                    take_block(self, block, agent)
         elif kind == "result":
             self._result, self.finished = event, True
             self.session_id = self.session_id or as_text(event.get("session_id")) or None
@@ -166,7 +166,7 @@ class ClaudeEvents(EventParser):
             self.cost_usd = as_amount(event.get("total_cost_usd"))
             self.response = as_text(event.get("result")) or self.response
         elif kind not in _SILENT:
-            self.transcript.unknown(event)
+            self.unknown(event)
 
     def _system(self, event: dict[str, Any]) -> None:
         subtype = as_text(event.get("subtype"))
@@ -176,17 +176,17 @@ class ClaudeEvents(EventParser):
             self.version = as_text(event.get("claude_code_version")) or None
             for server in map(as_dict, as_list(event.get("mcp_servers"))):
                 if server.get("status") == "failed":
-                    self.transcript.notice(f"MCP server {as_text(server.get('name'))} failed")
+                    self.notice(f"MCP server {as_text(server.get('name'))} failed")
         elif text := system_notice(subtype, event):
-            self.transcript.notice(text)
+            self.notice(text)
         elif subtype not in _SILENT_SYSTEM:
-            self.transcript.unknown(event)
+            self.unknown(event)
 
     def _assistant(self, event: dict[str, Any]) -> None:
         agent = as_text(event.get("parent_tool_use_id")) or None
         if event.get("error"):
             self._api_error = as_text(event["error"])
-        text = add_answer(self.transcript, event, agent)
+        text = add_answer(self, event, agent)
         if text and agent is None:
             self.response = text
 
@@ -281,22 +281,19 @@ _CLI_FLAGS = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly")
 _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customTitle"}
 
 
-def is_session_row(row: dict[str, Any]) -> bool:
-    return "session_id" not in row and (
-        any(key in row for key in ("sessionId", "parentUuid", "leafUuid"))
-        or (row.get("type") in ("user", "assistant") and "message" in row)
-    )
+class ClaudeTranscript(SessionReader):
+    """The rows of one file."""
 
-
-class ClaudeTranscript:
-    """Feed it the rows of one file; the entries are in the log."""
-
-    def __init__(self, log: EntryLog) -> None:
-        self._log = log
+    @staticmethod
+    def matches(row: dict[str, Any]) -> bool:
+        return "session_id" not in row and (
+            any(key in row for key in ("sessionId", "parentUuid", "leafUuid"))
+            or (row.get("type") in ("user", "assistant") and "message" in row)
+        )
 
     def feed(self, row: dict[str, Any]) -> None:
-        log, summary = self._log, self._log.summary
-        log.time(row.get("timestamp"))
+        summary = self.summary
+        self.time(row.get("timestamp"))
         # The last: a session that was resumed into a copy begins with lines of the older one.
         summary.session_id = as_text(row.get("sessionId")) or summary.session_id
         summary.cwd = summary.cwd or as_text(row.get("cwd")) or None
@@ -307,14 +304,14 @@ class ClaudeTranscript:
             side = "sidechain" if row.get("isSidechain") is True else None
             agent = as_text(row.get("agentId")) or side
             if not content or not isinstance(content, str | list):
-                log.unknown(row)
+                self.unknown(row)
             elif kind == "user":
                 self._user(row, agent, blocks_of(content))
             else:
                 model = as_text(as_dict(row.get("message")).get("model"))
                 if agent is None and model and model != "<synthetic>":
                     summary.model = model
-                add_answer(log, row, agent)
+                add_answer(self, row, agent)
         elif kind == "system":
             self._system(row)
         elif kind == "attachment":
@@ -324,7 +321,7 @@ class ClaudeTranscript:
             if attachment.get("type") != "queued_command" or attachment.get("isMeta") or not text:
                 return
             is_report = attachment.get("commandMode") == "task-notification"
-            (log.notice if is_report else log.user)(text)
+            (self.notice if is_report else self.user)(text)
         elif kind in _TITLES:  # others are the state of the screen, of files, of hooks
             summary.title = as_text(row.get(_TITLES[kind])) or summary.title
 
@@ -333,79 +330,77 @@ class ClaudeTranscript:
         for block in blocks:
             text = as_text(block.get("text"))
             if as_text(block.get("type")).endswith("tool_result"):
-                take_block(self._log, block, agent)
+                take_block(self, block, agent)
             elif _OF_THE_CLI.match(text):
-                self._log.notice(text, agent)
+                self.notice(text, agent)
             elif text or block.get("type") != "text":
                 texts.append(block)
         if texts:
             by_cli = any(row.get(flag) for flag in _CLI_FLAGS)
-            (self._log.notice if by_cli else self._log.user)(content_text(texts), agent)
+            (self.notice if by_cli else self.user)(content_text(texts), agent)
 
     def _system(self, row: dict[str, Any]) -> None:
         subtype, content = as_text(row.get("subtype")), as_text(row.get("content"))
         if text := system_notice(subtype, row):
-            self._log.notice(text)
+            self.notice(text)
         elif subtype in ("api_error", "error"):
             error = as_dict(row.get("error"))
             inner = as_dict(as_dict(error.get("error")).get("error")) or error
-            self._log.notice(f"API error: {as_text(inner.get('message')) or content}")
+            self.notice(f"API error: {as_text(inner.get('message')) or content}")
         elif subtype in ("informational", "local_command", "permission_retry"):
-            self._log.notice(content or subtype)
+            self.notice(content or subtype)
 
+    def tokens(self, row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
+        """Of one request, on every row of its message."""
+        message = as_dict(row.get("message"))
+        if row.get("type") != "assistant" or message.get("model") == "<synthetic>":
+            return None
+        known = counts(as_dict(message.get("usage")), USAGE_NAMES)
+        if not known:
+            return None
+        known["input_tokens"] = sum(known.values()) - known.get("output_tokens", 0)
+        return as_text(message.get("id")), known
 
-def left_lines(lines: Iterable[SessionLine]) -> Collection[int]:
-    """The numbers of the lines on branches that the user went back from.
+    def left_lines(self, lines: Iterable[SessionLine]) -> Collection[int]:
+        """Rows form a tree by `parentUuid`.
 
-    Rows form a tree by `parentUuid`. The last prompt or answer and all before it in the tree are
-    the conversation; so is what hangs on that and is neither (results of tools, states), and the
-    other lines of an answer, each of which has one block.
-    """
-    numbers: dict[str, int] = {}
-    tree: dict[int, tuple[int, bool, Any]] = {}
-    """By line: the parent's (0: none), whether it is said, the answer that it is a line of."""
-    previous, leaf, linked = 0, 0, False
-    for line in lines:
-        row = as_dict(line.row)
-        uuid, message = row.get("uuid"), as_dict(row.get("message"))
-        if not isinstance(uuid, str) or row.get("isSidechain") or row.get("agentId"):
-            continue
-        parent = row.get("parentUuid")
-        if parent is None:
-            parent = row.get("logicalParentUuid")
-        known = numbers.get(parent) if isinstance(parent, str) else None
-        compacted = row.get("subtype") == "compact_boundary" or row.get("isCompactSummary")
-        begins = "parentUuid" in row and parent is None and not compacted
-        linked = linked or known is not None
-        # A line that names no parent, or one that is not there, follows the line before it.
-        at = 0 if begins else previous if known is None else known
-        is_answer = row.get("type") == "assistant"
-        kinds = [as_dict(block).get("type") for block in as_list(message.get("content"))]
-        is_spoken = is_answer or (row.get("type") == "user" and "tool_result" not in kinds)
-        tree[line.number] = at, is_spoken, message.get("id") if is_answer else None
-        previous = numbers[uuid] = line.number
-        leaf = line.number if is_spoken else leaf
-    if not linked or not leaf:
-        return ()
-    kept, answers = {0}, set()
-    while leaf:
-        kept.add(leaf)
-        leaf, _, answer = tree[leaf]
-        answers.add(answer)
-    answers.discard(None)
-    for number, (parent_line, is_spoken, answer) in tree.items():
-        if parent_line in kept and (not is_spoken or answer in answers):
-            kept.add(number)
-    return tree.keys() - kept
-
-
-def row_tokens(row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
-    """Of one request, on every row of its message."""
-    message = as_dict(row.get("message"))
-    if row.get("type") != "assistant" or message.get("model") == "<synthetic>":
-        return None
-    known = counts(as_dict(message.get("usage")), USAGE_NAMES)
-    if not known:
-        return None
-    known["input_tokens"] = sum(known.values()) - known.get("output_tokens", 0)
-    return as_text(message.get("id")), known
+        The last prompt or answer and all before it in the tree are the conversation; so is what
+        hangs on that and is neither (results of tools, states), and the other lines of an answer,
+        each of which has one block.
+        """
+        numbers: dict[str, int] = {}
+        tree: dict[int, tuple[int, bool, Any]] = {}
+        """By line: the parent's (0: none), whether it is said, the answer that it is a line of."""
+        previous, leaf, linked = 0, 0, False
+        for line in lines:
+            row = as_dict(line.row)
+            uuid, message = row.get("uuid"), as_dict(row.get("message"))
+            if not isinstance(uuid, str) or row.get("isSidechain") or row.get("agentId"):
+                continue
+            parent = row.get("parentUuid")
+            if parent is None:
+                parent = row.get("logicalParentUuid")
+            known = numbers.get(parent) if isinstance(parent, str) else None
+            compacted = row.get("subtype") == "compact_boundary" or row.get("isCompactSummary")
+            begins = "parentUuid" in row and parent is None and not compacted
+            linked = linked or known is not None
+            # A line that names no parent, or one that is not there, follows the line before it.
+            at = 0 if begins else previous if known is None else known
+            is_answer = row.get("type") == "assistant"
+            kinds = [as_dict(block).get("type") for block in as_list(message.get("content"))]
+            is_spoken = is_answer or (row.get("type") == "user" and "tool_result" not in kinds)
+            tree[line.number] = at, is_spoken, message.get("id") if is_answer else None
+            previous = numbers[uuid] = line.number
+            leaf = line.number if is_spoken else leaf
+        if not linked or not leaf:
+            return ()
+        kept, answers = {0}, set()
+        while leaf:
+            kept.add(leaf)
+            leaf, _, answer = tree[leaf]
+            answers.add(answer)
+        answers.discard(None)
+        for number, (parent_line, is_spoken, answer) in tree.items():
+            if parent_line in kept and (not is_spoken or answer in answers):
+                kept.add(number)
+        return tree.keys() - kept

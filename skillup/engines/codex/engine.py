@@ -23,9 +23,7 @@ from skillup.engines.codex.events import (
     OUTPUTS,
     CodexEvents,
     CodexTranscript,
-    is_session_row,
     output_of,
-    row_tokens,
     total_of,
 )
 from skillup.engines.created_sessions import (
@@ -38,7 +36,7 @@ from skillup.engines.created_sessions import (
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, as_text, content_text, words
-from skillup.engines.session_files import EntryLog, SessionFormat, VersionRange, json_line, rows_of
+from skillup.engines.session_files import SessionFormat, VersionRange, json_line, rows_of
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage
 
@@ -86,10 +84,7 @@ SESSIONS = SessionFormat(
     "Codex",
     directory=lambda environment: HOME.of(environment) / "sessions",
     session_id=lambda file, _: found[1] if (found := _ROLLOUT.fullmatch(file.name)) else None,
-    matches=is_session_row,
     reader=CodexTranscript,
-    tokens=row_tokens,
-    running_total=True,
 )
 
 
@@ -317,13 +312,11 @@ def read_part(path: Path, offset: int) -> RolloutPart:
             ended += item.get("type") in _WITH_RESULTS
         else:
             total = total_of(row) or total
-    log = EntryLog()
-    transcript = CodexTranscript(log)
     for after, rows in calls.values():
-        log.begin_line(0)
+        reader = CodexTranscript()
         for row in rows if len(rows) > 1 else ():
-            transcript.feed(row)
-        part.refused += [(after, _failed(entry.item)) for entry in log.entries]
+            reader.feed(row)
+        part.refused += [(after, _failed(entry.item)) for entry in reader.entries]
     if total:
         before: dict[str, int] = {}
         for row in rows_of(path, offset):

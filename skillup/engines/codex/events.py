@@ -28,7 +28,7 @@ from skillup.engines.events import (
     kind_of_text,
     words,
 )
-from skillup.engines.session_files import EntryLog
+from skillup.engines.session_files import SessionReader
 from skillup.schema.checks import ToolKind
 
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
@@ -130,15 +130,15 @@ class CodexEvents(EventParser):
         elif kind == "turn.failed":
             self._failed = as_text(as_dict(event.get("error")).get("message")) or "no reason given"
             self.finished = False
-            if self._failed in self.transcript.notices:
-                self.transcript.notices.remove(self._failed)
+            if self._failed in self.notices:
+                self.notices.remove(self._failed)
         elif kind == "error":
             self._last_error = as_text(event.get("message"))
-            self.transcript.notice(self._last_error)
+            self.notice(self._last_error)
         elif kind.startswith("item."):
             self._item(event, as_dict(event.get("item")), done=kind == "item.completed")
         else:
-            self.transcript.unknown(event)
+            self.unknown(event)
         self.closed = self.finished or self._failed is not None
 
     def _item(self, event: dict[str, Any], item: dict[str, Any], *, done: bool) -> None:
@@ -147,19 +147,19 @@ class CodexEvents(EventParser):
             text = as_text(item.get("message" if kind == "error" else "text"))
             if done and kind == "agent_message":
                 self.response = text
-                self.transcript.message(text)
+                self.message(text)
             elif done:  # an error is a warning here, in spite of its name
-                add = self.transcript.reasoning if kind == "reasoning" else self.transcript.notice
+                add = self.reasoning if kind == "reasoning" else self.notice
                 add(text)
         elif kind not in TOOLS:
-            self.transcript.unknown(event)
+            self.unknown(event)
         elif done or kind != "todo_list":
             # Short calls may come without `item.started`.
             if item_id not in self._calls:
-                ids = add_call(self.transcript, item_id, kind, item, self._workspace)
+                ids = add_call(self, item_id, kind, item, self._workspace)
                 self._calls[item_id] = ids
             if done:
-                add_results(self.transcript, self._calls[item_id], kind, item)
+                add_results(self, self._calls[item_id], kind, item)
 
 
 # Tools as items, of the event stream and of rollouts: nearly the same.
@@ -289,8 +289,8 @@ _NOTICES = {
 }
 
 
-class CodexTranscript:
-    """Feed it the rows of one rollout; the entries are in the log.
+class CodexTranscript(SessionReader):
+    """The rows of one rollout.
 
     Most things stand in a rollout twice: as an item that the model sees, and as an event for
     people. Messages are taken from the events, which know what the user said and what Codex added;
@@ -298,15 +298,25 @@ class CodexTranscript:
     called from within another one.
     """
 
-    def __init__(self, log: EntryLog) -> None:
-        self._log = log
+    running_total = True
+
+    def __init__(self) -> None:
+        super().__init__()
         self._calls: dict[str, list[str]] = {}
         """The ids of the entries for each call: a patch has one for every file."""
 
+    @staticmethod
+    def matches(row: dict[str, Any]) -> bool:
+        return row.get("type") in _ROWS and isinstance(row.get("payload"), dict)
+
+    def tokens(self, row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
+        known = total_of(row)
+        return ("thread", known) if known else None
+
     def feed(self, row: dict[str, Any]) -> None:
-        self._log.time(row.get("timestamp"))
+        self.time(row.get("timestamp"))
         kind, payload = as_text(row.get("type")), as_dict(row.get("payload"))
-        inner, summary = as_text(payload.get("type")), self._log.summary
+        inner, summary = as_text(payload.get("type")), self.summary
         if kind == "session_meta":
             if summary.session_id is not None:
                 return  # a fork has its parent's, too, among the lines taken over
@@ -321,15 +331,15 @@ class CodexTranscript:
         elif kind == "event_msg":
             self._event(inner, payload)
         elif kind == "compacted":
-            self._log.notice("the conversation was compacted")
+            self.notice("the conversation was compacted")
 
     def _item(self, kind: str, item: dict[str, Any]) -> None:
         if kind == "reasoning":
             parts = as_list(item.get("summary")) + as_list(item.get("content"))
-            self._log.reasoning("\n\n".join(content_text([part]) for part in parts))
+            self.reasoning("\n\n".join(content_text([part]) for part in parts))
         elif kind == "agent_message":  # between agents
             author = as_text(item.get("author")) or "another agent"
-            self._log.message(content_text(item.get("content")), author)
+            self.message(content_text(item.get("content")), author)
         elif kind in _CALLS:
             call_id = as_text(item.get("call_id") or item.get("id"))
             name = _CALLS[kind] or as_text(item.get("name"))
@@ -338,9 +348,9 @@ class CodexTranscript:
             call_id = as_text(item.get("call_id"))
             status, content = output_of(item)
             for each in self._calls.get(call_id, [call_id]):
-                self._log.result(each, status, content)
+                self.result(each, status, content)
         elif kind not in _SILENT_ITEMS:
-            self._log.unknown(item)
+            self.unknown(item)
 
     def _call(self, call_id: str, name: str, item: dict[str, Any]) -> list[str]:
         given = item.get("arguments", item.get("input", item.get("action")))
@@ -352,49 +362,49 @@ class CodexTranscript:
         if name == "apply_patch":
             text = as_text(arguments.get("input", arguments.get("patch", given)))
             changes = [(path, change.lower()) for change, path in _PATCHED.findall(text)]
-            cwd = self._log.summary.cwd
-            return add_file_changes(self._log, call_id, changes or [("", "update")], cwd)
+            cwd = self.summary.cwd
+            return add_file_changes(self, call_id, changes or [("", "update")], cwd)
         namespace = as_text(item.get("namespace"))
         if name in _SHELL_TOOLS:
             command = arguments.get("cmd", arguments.get("command", arguments.get("input")))
-            add_command(self._log, call_id, command)
+            add_command(self, call_id, command)
         elif namespace.startswith("mcp__"):
             server = namespace.removeprefix("mcp__").rstrip("_")
-            self._log.call(call_id, f"{server}::{name}", "mcp", arguments)
+            self.call(call_id, f"{server}::{name}", "mcp", arguments)
         else:
-            self._log.call(call_id, name, _KINDS.get(name, "other"), arguments)
+            self.call(call_id, name, _KINDS.get(name, "other"), arguments)
         return [call_id]
 
     def _event(self, kind: str, event: dict[str, Any]) -> None:
         if kind == "user_message":  # of a legacy thread
-            self._log.user(as_text(event.get("message")))
+            self.user(as_text(event.get("message")))
         elif kind == "agent_message":
-            self._log.message(as_text(event.get("message")))
+            self.message(as_text(event.get("message")))
         elif kind == "item_completed":
             self._completed(as_dict(event.get("item")))
         elif kind in _NOTICES:
             more = event.get("message") or event.get("reason") or event.get("user_facing_hint")
-            self._log.notice(f"{_NOTICES[kind]}: {as_text(more)}".rstrip(": "))
+            self.notice(f"{_NOTICES[kind]}: {as_text(more)}".rstrip(": "))
         elif kind == "thread_name_updated":
-            self._log.summary.title = as_text(event.get("thread_name")) or None
+            self.summary.title = as_text(event.get("thread_name")) or None
         elif kind == "task_complete" and event.get("error"):
-            self._log.notice(f"error: {as_text(as_dict(event['error']).get('message'))}")
+            self.notice(f"error: {as_text(as_dict(event['error']).get('message'))}")
 
     def _completed(self, item: dict[str, Any]) -> None:
         kind, item_id = as_text(item.get("type")), as_text(item.get("id"))
         if kind == "UserMessage":
-            self._log.user(content_text(item.get("content")))
+            self.user(content_text(item.get("content")))
         elif kind == "AgentMessage":
-            self._log.message(content_text(item.get("content")))
+            self.message(content_text(item.get("content")))
         elif kind == "Plan":
-            self._log.notice(f"plan: {as_text(item.get('text'))}")
+            self.notice(f"plan: {as_text(item.get('text'))}")
         elif item_id not in self._calls and kind not in ("Reasoning", "ContextCompaction"):
             tool = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind).lower()
             if tool in TOOLS:
-                ids = add_call(self._log, item_id, tool, item, self._log.summary.cwd)
-                add_results(self._log, ids, tool, item)
+                ids = add_call(self, item_id, tool, item, self.summary.cwd)
+                add_results(self, ids, tool, item)
             else:
-                self._log.unknown(item)
+                self.unknown(item)
 
 
 def output_of(item: dict[str, Any]) -> tuple[Status, str]:
@@ -411,17 +421,8 @@ def output_of(item: dict[str, Any]) -> tuple[Status, str]:
     return status, rest if found else text
 
 
-def row_tokens(row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
-    known = total_of(row)
-    return ("thread", known) if known else None
-
-
 def total_of(row: dict[str, Any]) -> dict[str, int]:
     """The running total of the thread, if a row has it."""
     payload = as_dict(row.get("payload"))
     info = as_dict(payload.get("info")) if payload.get("type") == "token_count" else {}
     return counts(as_dict(info.get("total_token_usage")), USAGE_NAMES)
-
-
-def is_session_row(row: dict[str, Any]) -> bool:
-    return row.get("type") in _ROWS and isinstance(row.get("payload"), dict)

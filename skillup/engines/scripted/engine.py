@@ -61,19 +61,19 @@ class ScriptedEvents(EventParser):
             self.version = as_text(event.get("agent_version")) or None
             self.model = as_text(event.get("model")) or None
         elif kind == "message":
-            self.transcript.message(as_text(event.get("text")))
+            self.message(as_text(event.get("text")))
         elif kind == "tool_call":
             name = as_text(event.get("name"))
             arguments = as_dict(event.get("input"))
-            self.transcript.call(call_id, name, _TOOL_KINDS.get(name, "other"), arguments)
+            self.call(call_id, name, _TOOL_KINDS.get(name, "other"), arguments)
         elif kind == "tool_result":
             status = _STATUSES.get(as_text(event.get("status")), "unknown")
-            self.transcript.result(call_id, status, as_text(event.get("output")))
+            self.result(call_id, status, as_text(event.get("output")))
         elif kind == "usage":
             try:
                 self.usage = Usage.model_validate({k: v for k, v in event.items() if k != "type"})
             except ValidationError:
-                self.transcript.unknown(event)
+                self.unknown(event)
         elif kind == "result":
             self.finished = self.closed = True
             self.session_id = as_text(event.get("session_id")) or self.session_id
@@ -85,7 +85,7 @@ class ScriptedEvents(EventParser):
                 known = (kind for kind in _ERROR_KINDS if kind == reason)
                 self._failure = Failure(next(known, "model_error"), text)
         else:
-            self.transcript.unknown(event)
+            self.unknown(event)
 
 
 class ScriptedEngine(WritingCliEngine):
