@@ -21,6 +21,7 @@ from tests.support.lab_engines import file_of, state_of
 from tests.support.model_server import ModelRequest, Reply, Shell, Text, ToolCall
 from tests.support.pasts import assistant, call, result, user
 from tests.support.placed_sessions import AS_SENT, PASTS, answer, fork, seed
+from tests.support.session_files import read
 
 pytestmark = pytest.mark.e2e
 slow = pytest.mark.slow
