@@ -9,23 +9,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
-from typing import cast
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
 
-from skillup.engines.base import SessionResumer
+from skillup.engines.base import SessionForker, SessionResumer
 from skillup.engines.registry import remove_logins
 from skillup.executors.retries import Attempt, retry_of, with_note
 from skillup.executors.run import Run, RunObserver, SafeObserver, case_of
 from skillup.plan import Job
 from skillup.process.tree import process_register
 from skillup.schema.grade import Grade
-from skillup.schema.record import Checkpoint, Record
+from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store.scratch import remove_tree
 from skillup.trial import TrialEvent, TrialRequest, record_without_turns, run_trial
 from skillup.trial.request import TrialResult
-from skillup.trial.run import SharedPrefix, fork_problem_of, run_shared_prefix
+from skillup.trial.run import SharedPrefix, run_shared_prefix
 from skillup.trial.setup import OpenTrial, resume_trial
 
 
@@ -164,12 +164,15 @@ class _SharedAttempt:
 
     async def run_tree(self, root: PrefixNode) -> None:
         """Run all jobs of the tree."""
-        profile = root.jobs[0].profile
-        missing = fork_problem_of(profile.engine, self.run.engines[profile.name][0])
+        engine = self.run.engines[root.jobs[0].profile.name][0]
         try:
-            if missing is None:
+            if isinstance(engine, SessionForker):
                 await self._run_node(root, None)
                 return
+            needed_by = "which branches and --trials-from-turn need"
+            fix = "use another engine with --engine, or select a single branch with -k"
+            text = f"{engine.name} cannot fork a session, {needed_by}; {fix}"
+            missing = TurnError(kind="unsupported", message=text)
             for job in root.jobs:
                 record = record_without_turns(self._requests[job.id], error=missing)
                 await self.run.conclude(job, with_note(record, self.attempt.note))
@@ -219,18 +222,14 @@ class _SharedAttempt:
         request = self._shared_request(child) if child.children else self._requests[job.id]
         fork = await shared.fork(request, _owner(node, job))
         if isinstance(fork, OpenTrial):
-            parent = node.jobs[0].id
-            self.run.directory.journal(
-                "trial_forked", job=job.id, parent=parent, after_turn=node.count
-            )
+            about: dict[str, Any] = {"parent": node.jobs[0].id, "after_turn": node.count}
+            self.run.directory.journal("trial_forked", job=job.id, **about)
             return [(child, fork)]
-        return [
-            (
-                node_of([one]),
-                await shared.record_of(self._requests[one.id], _owner(node, one), fork),
-            )
-            for one in child.jobs
-        ]
+        made: list[tuple[PrefixNode, OpenTrial | Record]] = []
+        for one in child.jobs:
+            record = await shared.record_of(self._requests[one.id], _owner(node, one), fork)
+            made.append((node_of([one]), record))
+        return made
 
     async def _end(self, job: Job, outcome: TrialResult) -> Attempt | None:
         """Conclude a job that ended in the shared turns; or how they run again."""

@@ -15,13 +15,8 @@ from skillup.trial.request import TrialResult
 MOST_RESTARTS = 5
 """So often a trial begins anew because of refusals: every attempt asks its earlier turns again."""
 COMES_BACK = frozenset({"template", "no_resume"})
-"""Errors that lie in the case itself: `--retry-errors` leaves them.
-
-Whatever else is wrong may have been mended when a run is gone on with, be it a missing CLI, one of
-a version whose sessions cannot be written (`unsupported`), a login or a defect of ours.
-"""
-# A defect of the case or of the installation comes back every time, and so does an allowance that
-# is used up: trying again only costs.
+"""Errors that lie in the case itself: `--retry-errors` leaves them; others may have been mended."""
+# What comes back every time within a run: trying again only costs.
 _NEVER = COMES_BACK | {"unsupported", "engine_not_found", "setup", "internal", "quota"}
 
 
@@ -48,8 +43,7 @@ class Retry:
 def retry_of(outcome: TrialResult, policy: RetryPolicy | None, attempt: Attempt) -> Retry | None:
     """Why the attempt that `outcome` came of is not the last; None: it is.
 
-    Attempts count from 1; the policy allows ``max_retries`` beyond the first, and beyond those that
-    were refused.
+    The policy allows ``max_retries`` beyond the first, and beyond those that were refused.
     """
     record, interruption, number = outcome.record, outcome.interruption, attempt.number
     error, uncounted = record.first_error(), attempt.uncounted
@@ -111,8 +105,8 @@ def trials_to_retry(plan: Plan, directory: RunDirectory) -> RetryErrors:
         if error is not None:
             (found.left if error.kind in COMES_BACK else found.rerun)[job.id] = error.kind
         elif record.skipped is not None:
-            again = {*found.jobs(), *found.judged}
-            if any(needed in again for needed in job.depends_on):
+            again = {*found.rerun, *found.waiting, *found.judged}
+            if not again.isdisjoint(job.depends_on):
                 found.waiting.append(job.id)
         elif grade is not None and grade.status == "ERROR":
             found.judged.append(job.id)
@@ -121,7 +115,7 @@ def trials_to_retry(plan: Plan, directory: RunDirectory) -> RetryErrors:
 
 def take_back(found: RetryErrors, directory: RunDirectory) -> None:
     """Make those unfinished that run again; their records stay, as attempts."""
-    if not found.jobs() and not found.judged:
+    if not (found.rerun or found.waiting or found.judged):
         return
     directory.journal(
         "errors_retried",

@@ -16,9 +16,8 @@ from pathlib import Path
 
 import anyio.to_thread
 
-from skillup.engines.base import CreatedSession, SessionForker, TrialContext
+from skillup.engines.base import SessionForker, TrialContext
 from skillup.engines.session_files import moved_text
-from skillup.errors import SkillupError
 from skillup.schema.grade import Judging
 from skillup.schema.record import Record, TurnError, TurnRecord
 from skillup.schema.suite import lead_of
@@ -26,7 +25,7 @@ from skillup.trial.artifacts import collect_artifacts, keep_references
 from skillup.trial.conversation import LiveConversation
 from skillup.trial.history import turns_of
 from skillup.trial.request import Interruption, TrialRequest, TrialResult
-from skillup.trial.session import LiveSession, call_engine, internal_error, look_at, setup_error
+from skillup.trial.session import LiveSession, call_engine, look_at
 from skillup.trial.setup import OpenTrial, context_of, ended, new_record, open_trial
 from skillup.workspace.disk import copy_workspace, refuse_without_room
 
@@ -35,8 +34,7 @@ async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> 
     """Run the whole conversation of one job, or what is left of one that was `resumed` or forked.
 
     Never raises for what goes wrong within it. Raises RunDirectoryError if the run's own directory
-    fails: then no trial can be kept. Raises FullDiskError if the trial has filled its disk, or
-    somebody else has: then what came of it, an error or a verdict, says nothing of the agent.
+    fails, and FullDiskError: then what came of it says nothing of the agent.
     """
     clock = time.monotonic()
     record = resumed.record if resumed is not None else new_record(request)
@@ -51,8 +49,8 @@ async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> 
             turns = turns_of(case.input.transcript)
             return ended(record, clock, turns=turns, initial_variables=known)
         opened = resumed or await open_trial(request, record)
-        if isinstance(opened, Record):
-            return ended(opened, clock)
+        if isinstance(opened, TurnError):
+            return ended(record, clock, error=opened)
         conversation = LiveConversation(opened, clock)
         lead = lead_of(case)
         try:
@@ -72,26 +70,15 @@ async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> 
 async def record_on_error(
     run: Callable[[], Awaitable[Record]], record: Record, clock: float, *, earlier_ms: int = 0
 ) -> Record:
-    """What `run` makes of it; if it raises, `record` with the error that explains it.
-
-    Errors of skillup's own (SkillupError) end the run: they are let through.
-    """
-    try:
-        return await run()
-    except SkillupError:
-        raise
-    except OSError as refused:
-        error = setup_error(refused, "the trial could not be run")
-    except Exception as defect:  # noqa: BLE001 - the other trials of the run must go on
-        error = internal_error(defect)
-    return ended(record, clock, earlier_ms=earlier_ms, error=error)
+    """What `run` makes of it; if it raises, `record` with the error that explains it."""
+    made = await call_engine(run, "the trial could not be run")
+    if isinstance(made, Record):
+        return made
+    return ended(record, clock, earlier_ms=earlier_ms, error=made)
 
 
 async def close_trial(conversation: LiveConversation, clock: float, earlier_ms: int) -> Record:
-    """The record of a conversation that is over, and the artifacts beside it.
-
-    What it waited for its provider does not count as its time.
-    """
+    """The record of a conversation that is over, and the artifacts beside it."""
     record, live, request = conversation.record, conversation.session, conversation.request
     missed = await anyio.to_thread.run_sync(
         collect_artifacts,
@@ -205,7 +192,15 @@ class SharedPrefix:
             for name, path in before.skills.items()
         }
         context = context_of(request, workspace, home, before.extra_env, skills)
-        placed = await _forked_session(live, context)
+        engine, session = live.engine, live.session
+        assert isinstance(engine, SessionForker)
+        if session is None:
+            what = "the turns before the fork left no session to go on with"
+            return TurnError(kind="session_lost", message=what)
+        what = f"session {session} could not be forked"
+        placed = await call_engine(lambda: engine.fork(session, before, context), what, before.home)
+        if isinstance(placed, TurnError):
+            return placed
         if placed.error is not None:
             return placed.error
         variables = {
@@ -214,25 +209,14 @@ class SharedPrefix:
         }
         moved = [name for name in sorted(variables) if variables[name] != parent.variables[name]]
         where = "holds a path of the workspace, and means the same place of this fork's copy"
-        notes = [f"<<{name}>> {where}" for name in moved]
+        notes = [*self.record.notes, *(f"<<{name}>> {where}" for name in moved), *placed.notices]
         start = {name: getattr(self.record, name) for name in _INHERITED}
-        references = keep_references(
-            case, request.job.suite.root, request.blobs, self.record.initial_variables
-        )
-        notes = [*self.record.notes, *notes, *placed.notices]
-        record = new_record(request).model_copy(
-            update={**start, "references": references, "notes": notes}
-        )
+        root, known = request.job.suite.root, self.record.initial_variables
+        start["references"] = keep_references(case, root, request.blobs, known)
+        record = new_record(request).model_copy(update={**start, "notes": notes})
         snapshot = await look_at(workspace, request.blobs)
-        forked = LiveSession(
-            live.engine,
-            context,
-            request.blobs,
-            snapshot,
-            placed.session,
-            placed.fingerprint,
-            live.messages,
-        )
+        state = placed.session, placed.fingerprint, live.messages
+        forked = LiveSession(engine, context, request.blobs, snapshot, *state)
         return OpenTrial(
             request,
             record,
@@ -249,10 +233,7 @@ class SharedPrefix:
 async def run_shared_prefix(
     request: TrialRequest, count: int, fork: OpenTrial | None = None
 ) -> SharedPrefix:
-    """Run the first `count` turns of the job, in a workspace and a session of their own.
-
-    `fork` is where they go on from if some of them have run before. Raises as `run_trial`.
-    """
+    """Run the first `count` turns of the job in a place of their own; a `fork` has some already."""
     clock, used = time.monotonic(), 0.0
     live: LiveConversation | None = None
     record = fork.record if fork is not None else new_record(request)
@@ -260,8 +241,8 @@ async def run_shared_prefix(
     async def run() -> Record:
         nonlocal live, used
         opened = fork or await open_trial(request, record)
-        if isinstance(opened, Record):
-            return opened
+        if isinstance(opened, TurnError):
+            return record.model_copy(update={"error": opened})
         live = LiveConversation(opened)
         await live.run(opened.turns, until=count)
         used = live.used_seconds()
@@ -272,30 +253,6 @@ async def run_shared_prefix(
     before = fork.earlier_ms if fork is not None else 0
     earlier = before + round((time.monotonic() - clock - waited) * 1000)
     return SharedPrefix(record, live, used, earlier)
-
-
-def fork_problem_of(name: str, engine: object) -> TurnError | None:
-    """Why sessions of this engine cannot be forked; None if they can."""
-    if isinstance(engine, SessionForker):
-        return None
-    message = (
-        f"{name} cannot fork a session, which branches and --trials-from-turn need; "
-        "use another engine with --engine, or select a single branch with -k"
-    )
-    return TurnError(kind="unsupported", message=message)
-
-
-async def _forked_session(live: LiveSession, child: TrialContext) -> CreatedSession:
-    """The session's fork; an error if there is none."""
-    engine, session, parent = live.engine, live.session, live.context
-    if not isinstance(engine, SessionForker):
-        return CreatedSession(None, error=fork_problem_of(engine.name, engine))
-    if session is None:
-        what = "the turns before the fork left no session to go on with"
-        return CreatedSession(None, error=TurnError(kind="session_lost", message=what))
-    what = f"session {session} could not be forked"
-    placed = await call_engine(lambda: engine.fork(session, parent, child), what, parent.home)
-    return CreatedSession(None, error=placed) if isinstance(placed, TurnError) else placed
 
 
 def _copy(parent: TrialContext, workspace: Path, home: Path, raw_dir: Path) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -86,9 +87,8 @@ class LiveSession:
                 diff_snapshots, before, self.snapshot, self.blobs
             )
         except OSError as trouble:
-            error = error or setup_error(
-                trouble, "the workspace could not be looked at after the turn", root
-            )
+            what = "the workspace could not be looked at after the turn"
+            error = error or setup_error(trouble, what, root)
         return TurnRecord(
             turn_number=turn_number,
             status="completed" if error is None else "error",
@@ -133,25 +133,16 @@ class LiveSession:
     async def backup(self) -> SessionBackup:
         """The state as it is now; nothing that this does changes what the agent finds."""
         if self._backup is None:
-            files: dict[str, int] | None = None
-            workspace: str | None = None
+            files, workspace, root = None, None, self.context.workspace
             if self.context.profile.isolation != "shared":
-                try:
+                with suppress(OSError):
                     files = await anyio.to_thread.run_sync(session_files, self.context.home)
-                except OSError:
-                    files = None
-                workspace = await anyio.to_thread.run_sync(
-                    workspace_signature, self.context.workspace
-                )
+                workspace = await anyio.to_thread.run_sync(workspace_signature, root)
             self._backup = SessionBackup(files, workspace, replace(self))
         return self._backup
 
     async def restore(self, backup: SessionBackup) -> str | None:
-        """Make all as it was; if that cannot be, why.
-
-        The session files are cut back to their earlier sizes, and the session must then hold the
-        very bytes that it held; the workspace must not have been touched at all.
-        """
+        """Make all as it was; if that cannot be, why."""
         if self.context.profile.isolation == "shared":
             return "with `isolation: shared` the agent's session cannot be put back"
         if backup.files is None:
@@ -254,8 +245,7 @@ class AgentWatcher:
     """The `Progress` and `ItemWatcher` of a trial: passes on what its agent does."""
 
     def __init__(self, job: str, notify: Callable[[TrialEvent], None]) -> None:
-        self._job = job
-        self._notify = notify
+        self._job, self._notify = job, notify
 
     def __call__(self, text: str) -> None:
         """The agent is doing something."""
@@ -269,8 +259,10 @@ class AgentWatcher:
 # Errors as data.
 
 
-async def call_engine(call: Callable[[], Awaitable[T]], what: str, path: Path) -> T | TurnError:
-    """What `call` yields. A defect of an engine's is an error of the trial: the run goes on.
+async def call_engine(
+    call: Callable[[], Awaitable[T]], what: str, path: Path | None = None
+) -> T | TurnError:
+    """What `call` yields. A defect is an error of the trial: the run goes on, but for SkillupError.
 
     `what` could not be done where the system refuses; `path` is named if the error names none.
     """

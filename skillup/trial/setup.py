@@ -65,10 +65,7 @@ class OpenTrial:
 
 
 def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | TurnError:
-    """The skills to install: those under test (not in the baseline), and distractors.
-
-    A TurnError of kind `setup` names one that is not a skill.
-    """
+    """The skills to install: those under test (not in the baseline), and distractors."""
     found: list[SkillToInstall] = []
     under_test = suite.suite.skills
     if under_test is None:  # the skill whose directory holds `evals/`
@@ -85,9 +82,8 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
             what = "skill" if role == "under_test" else "distractor"
             return TurnError(kind="setup", message=f"{what} {ref.path}: {problem}")
         name = ref.name or skill_name(source)
-        found.append(
-            SkillToInstall(name, source, ref.include, ref.exclude, ref.target, role, ref.as_is)
-        )
+        files = ref.include, ref.exclude
+        found.append(SkillToInstall(name, source, *files, ref.target, role, ref.as_is))
     return found
 
 
@@ -134,13 +130,8 @@ def context_of(
     )
 
 
-async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | Record:
-    """Make everything that the first turn needs; a Record, with its error, if that cannot be."""
-    made = await _open(request, record)
-    return record.model_copy(update={"error": made}) if isinstance(made, TurnError) else made
-
-
-async def _open(request: TrialRequest, record: Record) -> OpenTrial | TurnError:
+async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnError:
+    """Make everything that the first turn needs."""
     case, engine = request.job.loaded.case, request.engine
     problem = case_problem(request)
     if problem is not None:
@@ -149,7 +140,10 @@ async def _open(request: TrialRequest, record: Record) -> OpenTrial | TurnError:
     if len(turns) > 1 and not isinstance(engine, SessionResumer):
         if request.job.suite.suite.on_no_resume != "single_shot":
             return no_resume_error(engine.name)
-        turns = [_joined(turns)]
+        # All messages as one.
+        parts = [f"Message {n}:\n{as_template(turn)}" for n, turn in enumerate(turns, start=1)]
+        intro = f"These are {len(turns)} messages. Work through them in order."
+        turns = [Turn(content="\n\n".join([intro, *parts]))]
         record = record.model_copy(update={"execution_mode": "single_shot"})
     given = {**case.vars, **request.variables}
     try:
@@ -161,13 +155,13 @@ async def _open(request: TrialRequest, record: Record) -> OpenTrial | TurnError:
         return TurnError(kind="capture", message=past.miss)
     if past.unanswered and turns and turns[0].respond is not None:
         what = "the history ends with a message of the user's, and the simulated user writes the "
-        what += "next: leave the last one out, or give turn 1 a `content`"
-        return TurnError(kind="unsupported", message=what)
+        fix = "next: leave the last one out, or give turn 1 a `content`"
+        return TurnError(kind="unsupported", message=what + fix)
     variables = {**given, **past.variables}
-    session = await _prepare(request, variables)
-    if isinstance(session, TurnError):
-        return session
-    live, skills = session
+    prepared = await _prepare(request, variables)
+    if isinstance(prepared, TurnError):
+        return prepared
+    live, skills = prepared
     references = keep_references(case, request.job.suite.root, live.blobs, variables)
     placed = CreatedSession(None)
     if past.items:
@@ -304,13 +298,6 @@ def ended(record: Record, clock: float, *, earlier_ms: int = 0, **update: Any) -
     """`record`, with all that is to be said at its end; `clock` is when it began (monotonic)."""
     duration = max(0, earlier_ms + round((time.monotonic() - clock) * 1000))
     return record.model_copy(update={"duration_ms": duration, **update})
-
-
-def _joined(turns: list[Turn]) -> Turn:
-    """All messages as one, for an engine that cannot resume (the suite asked for it)."""
-    parts = [f"Message {n}:\n{as_template(turn)}" for n, turn in enumerate(turns, start=1)]
-    intro = f"These are {len(turns)} messages. Work through them in order."
-    return Turn(content="\n\n".join([intro, *parts]))
 
 
 # Going on with a conversation that another process began.

@@ -36,10 +36,7 @@ async def next_message(
     messages_left: int | None = None,
     may_stop: bool = False,
 ) -> SimulatorMessage:
-    """The user's message after `turns`, written within `seconds`; every error names its turn.
-
-    `instruction` and the case's part are templates.
-    """
+    """The user's message after `turns`, written within `seconds`; every error names its turn."""
     case, number = request.job.loaded.case, len(turns) + 1
 
     def failed(kind: Any, message: str) -> SimulatorMessage:
@@ -75,9 +72,8 @@ async def next_message(
                 refuse_full_disk(defect)
             return SimulatorMessage(error=internal_error(defect))
     if message is None:
-        limit = f"the conversation's {case.timeout_seconds:g} s were used up"
-        what = f"{limit} while the simulated user was writing; raise `timeout_seconds`"
-        return failed("timeout", what)
+        limit = f"the conversation's {case.timeout_seconds:g} s were used up while"
+        return failed("timeout", f"{limit} the simulated user was writing; raise `timeout_seconds`")
     if message.error is not None:
         text = f"turn {number}: {message.error.message}"
         error = message.error.model_copy(update={"message": text})
