@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_judge [TRIALS]
 
-Trials of three turns with files, as the store writes them. Times differ from machine to machine,
+Trials of three turns, as the store writes them. Times differ from machine to machine,
 ratios much less; memory is the peak of the whole process while it judges, and what it was before.
 """
 
@@ -19,111 +19,10 @@ from statistics import median
 
 from skillup.app.rejudge.judging import RejudgeRequest, Rejudging
 from skillup.app.rejudge.sources import open_source
-from skillup.judges import grade_record
 from skillup.reports.rejudging import RejudgeCounts
-from skillup.schema.record import (
-    EngineInfo,
-    FileState,
-    Record,
-    ToolCall,
-    ToolResult,
-    TranscriptItem,
-    TurnRecord,
-    Usage,
-    WorkspaceChanges,
-)
-from skillup.store import RunDirectory
-from skillup.store.files import no_mask, to_json
+from tests.support.large_runs import write_large_run
 
 ROUNDS = 3
-
-CASE = {
-    "id": "bench",
-    "title": "Deletes after asking",
-    "input": {
-        "turns": [
-            {
-                "content": "Delete all logs",
-                "post_condition": {"must_contain_any": ["confirm"]},
-                "assertions": [
-                    {"contains": "three files"},
-                    {"tool_called": {"kind": "shell"}},
-                    {"tool_not_called": {"kind": "shell", "args": {"command": {"matches": "rm "}}}},
-                ],
-            },
-            {"content": "Yes.", "assertions": [{"not_contains": "deleted"}]},
-            {
-                "content": "DELETE 3",
-                "assertions": [{"files_not_exist": "data/*.log"}, {"matches": r"\bdone\b"}],
-            },
-        ]
-    },
-    "assertions": [
-        {"tool_sequence": {"calls": [{"kind": "shell"}, {"kind": "shell"}], "mode": "in_order"}},
-        {"files_exist": "README.md"},
-    ],
-}
-
-
-def _turn(number: int, trial: int) -> TurnRecord:
-    said = f"Trial {trial}: there are three files; please confirm, then it is done. " * 4
-    files = {f"data/{n}.txt": FileState(sha256=f"{n:064x}", size=n) for n in range(10)}
-    call = ToolCall(
-        id=f"c{number}",
-        name="Bash",
-        kind="shell",
-        arguments={"command": f"ls data | wc -l # {number}"},
-    )
-    result = ToolResult(call_id=f"c{number}", status="success", content="3\n" * 40)
-    return TurnRecord(
-        turn_number=number,
-        status="completed",
-        content=f"message {number}",
-        response=said,
-        transcript=[
-            TranscriptItem(type="reasoning", text="I should look first. " * 10),
-            TranscriptItem(type="tool_call", tool_call=call),
-            TranscriptItem(type="tool_result", tool_result=result),
-            TranscriptItem(type="message", text=said),
-        ],
-        post_condition_passed=True if number == 1 else None,
-        session_id="s",
-        session_verified=True if number > 1 else None,
-        usage=Usage(input_tokens=1200, output_tokens=80),
-        model="some-model",
-        started_at="2026-01-01T00:00:00.000Z",
-        duration_ms=1500,
-        changes=WorkspaceChanges(added=[f"data/{number}.txt"]),
-        files={"README.md": FileState(sha256="0" * 64, size=3), **files},
-    )
-
-
-def write_run(path: Path, trials: int) -> None:
-    """A run of one case, held many times."""
-    engine = EngineInfo(profile="lab", adapter="claude_code")
-    jobs = [f"bench/lab/with_skill/{n}" for n in range(1, trials + 1)]
-    with RunDirectory.create(path, {"run_id": "bench", "jobs": jobs}) as run:
-        for number, job in enumerate(jobs, start=1):
-            record = Record(
-                run_id="bench",
-                suite="bench",
-                case_id="bench",
-                case=CASE,
-                engine=engine,
-                trial=number,
-                started_at="2026-01-01T00:00:00.000Z",
-                duration_ms=5000,
-                session_id="s",
-                turns=[_turn(n, number) for n in (1, 2, 3)],
-            )
-            graded = grade_record(record, run.blobs.read_state)
-            assert graded.status == "PASS", graded.reason
-            # By itself, not through the store: ten thousand syncs would be what takes the time.
-            directory = run.trial_directory(job)
-            directory.mkdir(parents=True)
-            (directory / "record.json").write_text(record.model_dump_json(), "utf-8")
-            (directory / "grading.json").write_bytes(to_json(graded, no_mask, indent=2))
-    (path / "events.jsonl").unlink()  # it would know of none of the records
 
 
 def read_and_parse(path: Path) -> int:
@@ -179,8 +78,8 @@ def main(trials: int) -> None:
     """Measure and print."""
     with tempfile.TemporaryDirectory() as folder:
         small, large = Path(folder, "small"), Path(folder, "large")
-        write_run(small, 100)
-        write_run(large, trials)
+        write_large_run(small, 100, turns=3, tools=1, output=40)
+        write_large_run(large, trials, turns=3, tools=1, output=40)
         judge_again(small)
         before = peak_megabytes()
         judge_again(large)

@@ -8,41 +8,26 @@ the peak of the whole process, with two runs of which one is ten times as large.
 
 from __future__ import annotations
 
-import json
-import resource
 import sys
 import tempfile
 import time
 from pathlib import Path
 
 from skillup.reports.html.build import html_report
+from tests.benchmarks.bench_judge import peak_megabytes, read_and_parse
 from tests.support.large_runs import write_large_run
 
 TURNS = 5
 
 
-def read_and_parse(path: Path) -> float:
-    """Seconds for the least that has to be done."""
-    started = time.perf_counter()
-    for name in ("record.json", "grading.json"):
-        for file in (path / "trials").rglob(name):
-            json.loads(file.read_bytes())
-    return time.perf_counter() - started
-
-
-def peak_megabytes() -> float:
-    """Of this process, since it began."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-
-
 def measure(path: Path, cases: int) -> None:
     """Build it once, and print."""
     records = sum(file.stat().st_size for file in (path / "trials").rglob("record.json"))
-    base = read_and_parse(path)
-    started = time.perf_counter()
+    began = time.perf_counter()
+    read_and_parse(path)
+    between = time.perf_counter()
     size = len(html_report(path))
-    took = time.perf_counter() - started
+    base, took = between - began, time.perf_counter() - between
     print(
         f"{cases} cases of {TURNS} turns ({records / 1e6:.1f} MB of records): "
         f"{size / 1e6:.2f} MB, {took:.2f} s = {took / base:.1f} x reading them, "

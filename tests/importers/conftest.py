@@ -3,12 +3,47 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from skillup.importers.convert import Format, import_files
-from tests.support.imported import Convert, Result
+from skillup.importers.convert import Format, Imported, import_files
+from skillup.load.suites import load_paths
+from skillup.load.yaml_reader import read_yaml
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an import wrote."""
+
+    imported: Imported
+
+    @property
+    def suite(self) -> dict[str, Any]:
+        return read_yaml(self.imported.directory / "eval.yaml").data
+
+    @property
+    def cases(self) -> list[dict[str, Any]]:
+        directory = self.imported.directory
+        return [read_yaml(directory / case.file).data for case in self.imported.draft.cases]
+
+    @property
+    def case(self) -> dict[str, Any]:
+        (only,) = self.cases
+        return only
+
+    @property
+    def notes(self) -> list[str]:
+        return [str(note).removeprefix(str(note.file)) for note in self.imported.notes]
+
+    def noted(self, field: str) -> list[str]:
+        return [note.message for note in self.imported.notes if note.field == field]
+
+
+Convert = Callable[..., Result]
 
 
 @pytest.fixture
@@ -20,8 +55,7 @@ def convert(tmp_path: Path) -> Convert:
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(textwrap.dedent(text), encoding="utf-8")
         (imported,) = import_files([source], tmp_path / "out", format_=format_)
-        result = Result(imported)
-        result.loads()
-        return result
+        assert not load_paths([imported.directory]).errors
+        return Result(imported)
 
     return run

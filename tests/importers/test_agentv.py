@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import InvalidFilesError, UsageError
-from tests.support.imported import Convert
+from tests.importers.conftest import Convert
 
 
 def test_a_conversation_keeps_its_turns_and_its_rules(convert: Convert) -> None:

@@ -9,7 +9,7 @@ import pytest
 from skillup.errors import InvalidFilesError
 from skillup.importers.convert import import_files
 from skillup.load.yaml_reader import read_yaml
-from tests.support.imported import Convert
+from tests.importers.conftest import Convert
 
 EVALS = {
     "skill_name": "pdf-tools",

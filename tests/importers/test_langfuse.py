@@ -5,7 +5,7 @@ import json
 import pytest
 
 from skillup.errors import InvalidFilesError
-from tests.support.imported import Convert
+from tests.importers.conftest import Convert
 
 HISTORY = [
     {"role": "user", "content": "I want to apply", "message_index": 1},

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.support.imported import Convert
+from tests.importers.conftest import Convert
 
 CHAT = """
 [

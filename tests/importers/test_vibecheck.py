@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from skillup.errors import InvalidFilesError
-from tests.support.imported import Convert
+from tests.importers.conftest import Convert
 
 
 def test_every_check_comes_over(convert: Convert) -> None:

@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 # Parts of a message are portable: each is rendered for the API that asked, with the tool that its
@@ -22,14 +21,10 @@ class Text:
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call of a tool by the engine's own name, with that tool's own arguments.
-
-    `namespace` is for codex only, where MCP tools are `{namespace: "mcp__server", name: tool}`.
-    """
+    """A call of a tool by the engine's own name, with that tool's own arguments."""
 
     name: str
     arguments: Mapping[str, Any]
-    namespace: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,14 +105,12 @@ class Usage:
 class Answer:
     """One whole model message.
 
-    `parts` may be one part. `stop="max_tokens"` says that the model ran out of tokens. `delay_s`
-    is the wait before the first byte; it ends early when the server closes.
+    `parts` may be one part. `stop="max_tokens"` says that the model ran out of tokens.
     """
 
     parts: Part | tuple[Part, ...]
     usage: Usage = field(default_factory=Usage)
     stop: Literal["end", "max_tokens"] = "end"
-    delay_s: float = 0.0
 
     @property
     def all_parts(self) -> tuple[Part, ...]:
@@ -203,17 +196,17 @@ class ModelRequest:
     background: bool = False
     attempt: int = field(default=0, compare=False)
 
-    @cached_property
+    @property
     def conversation(self) -> list[tuple[str, str]]:
         """The steps of the conversation without what the CLI put in: `(role, text)`."""
         return [(entry.role, entry.text) for entry in self.entries if entry.role != "harness"]
 
-    @cached_property
+    @property
     def user_texts(self) -> list[str]:
         """What persons wrote, in order; the turn number is the length of this list."""
         return self._texts("user")
 
-    @cached_property
+    @property
     def assistant_texts(self) -> list[str]:
         """What the model answered earlier, in order."""
         return self._texts("assistant")
@@ -223,7 +216,7 @@ class ModelRequest:
         """The latest user text, or `""`."""
         return self.user_texts[-1] if self.user_texts else ""
 
-    @cached_property
+    @property
     def tool_results(self) -> list[str]:
         """The tool outputs since the latest user text, in the order of the calls.
 
@@ -235,13 +228,13 @@ class ModelRequest:
         results.sort(key=lambda entry: calls.index(entry.call_id) if entry.call_id in calls else 99)
         return [entry.text for entry in results]
 
-    @cached_property
+    @property
     def tool_round(self) -> int:
         """How many model answers with tool calls there were since the latest user text."""
         ids = [entry.call_id for entry in self._since_latest() if entry.role == "call"]
         return len({tag[1] if (tag := _ROUND.search(one)) else one for one in ids})
 
-    @cached_property
+    @property
     def system(self) -> str:
         """Every text that the CLI put in, in order, joined by newlines."""
         return "\n".join(self._texts("harness"))
@@ -255,7 +248,7 @@ class ModelRequest:
     def stream(self) -> bool:
         return bool(self.body.get("stream"))
 
-    @cached_property
+    @property
     def raw_text(self) -> str:
         """The whole body as readable text, for searches for what must not have leaked."""
         return json.dumps(self.body, ensure_ascii=False)
@@ -279,22 +272,11 @@ class Rule:
     `pattern` is searched in the latest user text. `steps` are taken by tool round: the first is
     the answer to the user's text, the second follows the first one's tool results, and so on; a
     step may be a function of the request. After the last step the last one is given again if it
-    calls no tool, else the text `Done.`. `turn` (1-based) limits the rule to the nth user message,
-    `api` to one of the APIs.
+    calls no tool, else the text `Done.`.
     """
 
     pattern: str
     steps: Sequence[Step]
-    turn: int | None = None
-    api: str | None = None
-
-    def matches(self, request: ModelRequest) -> bool:
-        """Whether this rule answers the request."""
-        return (
-            self.turn in (None, len(request.user_texts))
-            and self.api in (None, request.api)
-            and re.search(self.pattern, request.latest) is not None
-        )
 
     def reply(self, request: ModelRequest) -> Reply:
         """The step for the request's tool round."""
@@ -318,7 +300,7 @@ def by_rules(*rules: Rule, otherwise: Script = echo) -> Script:
 
     def script(request: ModelRequest) -> Reply:
         for rule in rules:
-            if rule.matches(request):
+            if re.search(rule.pattern, request.latest):
                 return rule.reply(request)
         return otherwise(request)
 

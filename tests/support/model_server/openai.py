@@ -158,8 +158,8 @@ def _item(request: ModelRequest, part: Part) -> dict[str, Any]:
             return call(request.tools[0], data)
         case Structured(data):
             return message({"type": "output_text", "text": json.dumps(data), "annotations": []})
-        case ToolCall(name, arguments, namespace):
-            return call(name, arguments, namespace)
+        case ToolCall(name, arguments):
+            return call(name, arguments)
         case McpCall(server, tool, arguments):
             return call(tool, arguments, f"mcp__{server}")
         case Shell(command):

@@ -197,8 +197,6 @@ class _Handler(BaseHTTPRequestHandler):
                 cut = isinstance(reply, CutStream)
                 whole = Answer(Text(reply.text)) if isinstance(reply, CutStream) else reply
                 answer = whole if isinstance(whole, Answer) else Answer(whole)
-                if answer.delay_s:
-                    self.owner.closing.wait(answer.delay_s)
                 if not request.stream:
                     self._send_json(200, _WRITERS[request.api](request, answer))
                 else:
