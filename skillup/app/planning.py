@@ -136,7 +136,10 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     warnings = list(loaded.warnings)
     if not loaded.errors:
         suites = sampled(loaded.suites, Sampling(request.item, request.sample_size, request.seed))
-        suites = [_with_judge_model(suite, request) for suite in suites]
+        suites = [
+            with_judge_models(suite, request.judge_model, request.judge_model_fallback)
+            for suite in suites
+        ]
         plan = make_plan(
             suites,
             profiles_for(suites, request.engines, request.model, request.base),
@@ -176,8 +179,8 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
     return plan, min(filter(None, parallel.values()), default=os.cpu_count() or 2)
 
 
-def _with_judge_model(suite: LoadedSuite, request: RunRequest) -> LoadedSuite:
-    model, fallback = request.judge_model, request.judge_model_fallback
+def with_judge_models(suite: LoadedSuite, model: str | None, fallback: str | None) -> LoadedSuite:
+    """`suite` with `model` as the judge of its cases, `fallback` of those that name none."""
     if not model and not fallback:
         return suite
     from skillup.judges.models.client import with_judge_model

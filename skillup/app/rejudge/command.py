@@ -1,15 +1,29 @@
-"""One judging from the request to the screen or to `--json`."""
+"""`skillup judge` from the request to the screen or `--json`: one judging, or judges compared."""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from skillup import __version__
 from skillup.analysis import analyse
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging
-from skillup.errors import UsageError
+from skillup.errors import ExitCode, UsageError
+from skillup.judges.rejudge import (
+    NOW,
+    RECORDED,
+    JudgeColumn,
+    RegradeItem,
+    against_labels,
+    judged_by,
+    labels_to_fill_in,
+    pairs_of,
+    read_labels,
+)
 from skillup.reports.rejudging import (
     JUDGEMENT_VERSION,
     RejudgeCounts,
@@ -18,12 +32,15 @@ from skillup.reports.rejudging import (
     flip_lines,
     grade_line,
     judgement_json,
+    panel_data,
+    print_panel,
     took_words,
 )
 from skillup.reports.terminal.layout import make_console, print_line
-from skillup.reports.text import shown_id
+from skillup.reports.terminal.listing import shown_path
+from skillup.reports.text import plain, shown_id
 from skillup.schema.record import utc_now
-from skillup.store import RunDirectory
+from skillup.store.trials import load_grade
 
 
 def judge_again(request: RejudgeRequest) -> int:
@@ -66,7 +83,7 @@ def _write_json(
     }
     source, rows, analysis = request.source, list(judged), None
     if source.kind == "run":
-        info, grades = RunDirectory.open(source.path).run_info(), [grade for _, grade, _ in rows]
+        info, grades = source.info, [grade for _, grade, _ in rows]
         if request.is_selection or request.cases:  # what is missing was not chosen
             analysis = analyse(grades, info)
         else:
@@ -101,3 +118,97 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
             calls, stored, total, cost = took_words(counts.took.model_dump())
             words = f"calls {calls}, of them stored {stored}, tokens {total}, cost {cost}"
             console.print(f"judges that read: {words}", soft_wrap=True)
+
+
+# How good are the judges? `--against`, `--labels` and `--write-labels`.
+
+
+def compare_judges(
+    request: RejudgeRequest, against: Sequence[str], labels_file: Path | None, write: Path | None
+) -> int:
+    """Judge by each judge of `against` in place of the cases' own, compare, show; the exit code.
+
+    `labels_file` is `--labels`, `write` is `--write-labels`. Raises UsageError if there is nothing
+    to compare, InvalidFilesError for wrong labels or cases.
+    """
+    if write is not None and write.exists():
+        raise UsageError(
+            f"--write-labels {write}: it is there already",
+            hint="it may hold labels that somebody wrote; choose another name",
+        )
+    labels = read_labels(labels_file) if labels_file is not None else []
+    if labels_file is not None and not labels:
+        hint = "write pass or fail in its last column"
+        raise UsageError(f"{labels_file} has no label yet", hint=hint)
+    columns = _columns(request, against)
+    judging, counts = Rejudging(request, compared=bool(against)), RejudgeCounts()
+    trials = _fill(judging, columns, counts)
+    if not trials and not counts.damaged:
+        raise UsageError("there is no record to judge", hint="see -k, --tag and --cases")
+    if against and not any(column.read() for column in columns):
+        raise UsageError(
+            "nothing to compare: in these cases no model and no agent reads for a check",
+            hint="checks by rules say the same whoever judges",
+        )
+    if write is not None:
+        items = dict.fromkeys(item for column in columns for item in column.verdicts)
+        try:
+            with write.open("xb") as file:
+                file.write(labels_to_fill_in(items).encode(errors="replace"))
+        except OSError as error:
+            raise UsageError(f"--write-labels {write}: {error.strerror}") from None
+        sys.stderr.write(plain(f"{len(items)} items to label are in {shown_path(write)}\n"))
+    scores = {column.name: against_labels(column.verdicts, labels) for column in columns if labels}
+    if labels and all(len(score.unmatched) == len(labels) for score in scores.values()):
+        hint = "write one with --write-labels"
+        raise UsageError(f"{labels_file}: no label is of anything that was judged", hint=hint)
+    pairs = pairs_of(columns) if against else []
+    data = panel_data(str(request.source.path), columns, pairs, scores, trials)
+    if request.as_json:
+        sys.stdout.write(json.dumps(data, ensure_ascii=True, indent=2) + "\n")
+    elif against or scores:
+        print_panel(data, make_console(), quiet=request.quiet)
+    failed = any(column.failures() for column in columns)
+    return ExitCode.ERROR if failed or counts.damaged else ExitCode.PASSED
+
+
+def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColumn]:
+    doubled = {name for name in against if against.count(name) > 1}
+    if doubled:
+        raise UsageError(f"--against {min(doubled)} is there twice", hint="name two judges")
+    others = [JudgeColumn(name, name) for name in against]
+    if len(others) > 1:
+        return others
+    was_judged = request.source.kind not in ("session", "input")
+    if not others:
+        return [JudgeColumn(RECORDED if was_judged and not request.cases else NOW)]
+    if not was_judged:
+        raise UsageError(
+            "there is no recorded grade to compare with", hint="give --against a second time"
+        )
+    return [JudgeColumn(RECORDED), *others]
+
+
+def _fill(judging: Rejudging, columns: Sequence[JudgeColumn], counts: RejudgeCounts) -> int:
+    """Every column judges every record; the number of records."""
+    trials = 0
+
+    def items() -> Iterator[tuple[tuple[JudgeColumn, str], RegradeItem]]:
+        nonlocal trials
+        for subject, item in judging.items(counts):
+            trials += 1
+            # What judges took during the run is not theirs.
+            anew = replace(item, record=item.record.model_copy(update={"judging": None}))
+            for column in columns:
+                older = subject.grade if column.name == RECORDED else None
+                known = load_grade(older) if older is not None else None
+                if known is not None:
+                    column.add(subject.job_id, judging.cleaned(known))
+                    continue
+                model = column.model
+                case = judged_by(item.case, model, Path.cwd()) if model is not None else item.case
+                yield (column, subject.job_id), replace(anew, case=case)
+
+    for (column, job_id), grade in judging.graded(items()):
+        column.add(job_id, judging.cleaned(grade))
+    return trials

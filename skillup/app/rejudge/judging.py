@@ -2,39 +2,64 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import cache
+from itertools import chain, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from skillup.app.rejudge.cases import (
-    EditedCase,
-    case_for,
-    load_edited,
-    masked,
-    masked_cases,
-    with_references,
+from pydantic import BaseModel
+
+from skillup.app.planning import (
+    FALLBACK_VARIABLE,
+    collect_secrets,
+    keys_of,
+    models_of,
+    root_with_engines,
+    with_judge_models,
 )
-from skillup.app.rejudge.readers import readers_for, secrets_of
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
-from skillup.errors import UsageError
-from skillup.judges.rejudge import GradeChange, RegradeItem, Regrader, compare, read_by
+from skillup.errors import SkillupError, UsageError
+from skillup.judges.rejudge import (
+    GradeChange,
+    Judges,
+    RegradeItem,
+    Regrader,
+    compare,
+    read_by,
+)
+from skillup.load.discover import find_suites, suite_root
+from skillup.load.model import LoadedSuite
+from skillup.load.profiles import load_profile
 from skillup.plan import Selection
+from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.text import count, plain, shown_id
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Judging
-from skillup.schema.record import FileState, joined
-from skillup.schema.suite import Suite
-from skillup.store.files import no_mask
+from skillup.schema.profile import Profile
+from skillup.schema.record import FileState, Record, joined
+from skillup.store.files import no_mask, to_json
+from skillup.store.places import RUN_FILE
+from skillup.store.trials import load_grade
+
+if TYPE_CHECKING:
+    from skillup.judges.evaluate import Judge
+    from skillup.judges.router import JudgeRouter
 
 _AT_ONCE = 8
 """Records; how many questions are under way at once, their readers limit themselves."""
 T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
 Judged = tuple[str, Grade, GradeChange | None]
+"""Job id, new grade, and what changed (None: there is no older grade)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +82,15 @@ class RejudgeRequest:
         return bool(self.selection.case_globs or self.selection.tags)
 
 
+class EditedCase(NamedTuple):
+    """A case as its file says now, by which records are judged instead of by their own."""
+
+    case: Case
+    suite: LoadedSuite
+    branch_of: str | None
+    """The case that this one is one path of; None: it has no branches."""
+
+
 class Rejudging:
     """One pass over a source."""
 
@@ -69,11 +103,12 @@ class Rejudging:
         edited = load_edited(request.cases) if request.cases else None
         self.secrets = secrets_of(self.source, edited)
         if edited is not None and self.source.is_masked:
-            edited = masked_cases(edited, self.secrets)
+            edited = [one._replace(case=masked_case(one.case, self.secrets)) for one in edited]
         self.edited = edited
         self._by_id: dict[str, list[EditedCase]] = defaultdict(list)
         for one in edited or ():
             self._by_id[one.case.id].append(one)
+        self._recorded_case: tuple[str, Case] | None = None
         anew = bool(request.cases or request.judge_model)
         readers = readers_for(self.source, self.secrets, compared=compared, edited=anew)
         self._regrader = Regrader(readers)
@@ -81,10 +116,13 @@ class Rejudging:
         """What judges that read have taken."""
 
     def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
-        """Job id, new grade, and what changed (None: there is no older grade), one at a time."""
+        """One at a time."""
         for subject, found in self.graded(self.items(counts)):
             grade, last = self.cleaned(found), self.request.last
-            older = (last or {}).get(subject.job_id) or self._recorded_grade(subject.grade)
+            older = last.get(subject.job_id) if last is not None else None
+            if older is None and subject.grade is not None:
+                recorded = load_grade(subject.grade)
+                older = self.cleaned(recorded) if recorded is not None else None
             if last is not None:
                 last[subject.job_id] = grade
             change = compare(older, grade) if older is not None else None
@@ -93,24 +131,16 @@ class Rejudging:
         counts.took = self._took
 
     def _say(self, note: str) -> None:
-        """What a user should know beside the grades."""
         sys.stderr.write(plain(f"note: {self.secrets.mask(note)}") + "\n")
 
     def cleaned(self, grade: Grade) -> Grade:
         """`grade` without secrets."""
         return masked(grade, self.secrets)
 
-    def _recorded_grade(self, file: Path | None) -> Grade | None:
-        try:
-            text = file.read_bytes() if file is not None else b""
-            return self.cleaned(Grade.model_validate_json(text))
-        except (OSError, ValueError):
-            return None
-
     def items(self, counts: RejudgeCounts) -> Iterator[tuple[RecordSubject, RegradeItem]]:
         """What is to be judged, in order; what is not is counted, and said, at the end."""
         only = self._only()
-        case, suite = (only.case, only.suite) if only is not None else (None, "")
+        case, suite = (only.case, only.suite.name) if only is not None else (None, "")
         source, seen = self.source, set[str]()
         for subject in source.subjects(case, suite):
             seen.add(subject.job_id)
@@ -142,6 +172,25 @@ class Rejudging:
                     grade = grade.model_copy(update={"judging": judging})
                 yield about, grade
 
+    def _only(self) -> EditedCase | None:
+        """The case that a single record, whatever its id, is judged by."""
+        chosen = self.edited or []
+        if self.source.kind == "session":
+            if self.edited is None:
+                raise UsageError(
+                    "a session has no case of its own",
+                    hint="give one with --cases; `skillup session to-case` writes one",
+                )
+            takes = self.request.selection.takes
+            if len(chosen) > 1:
+                chosen = [e for e in chosen if takes(e.case.id, e.case.tags, e.branch_of)]
+            if len(chosen) != 1:
+                raise UsageError(
+                    f"--cases has {len(self.edited)} cases, and a session is one conversation",
+                    hint="give the case's own file, or choose it with -k",
+                )
+        return chosen[0] if len(chosen) == 1 else None
+
     def _item_of(
         self, subject: RecordSubject, only: EditedCase | None, counts: RejudgeCounts
     ) -> RegradeItem | None:
@@ -152,8 +201,11 @@ class Rejudging:
         if not self.request.selection.takes(record.case_id, tags, record.branch_of):
             return None
         if self.edited is None:
-            return self._recorded(subject)
-        edited = case_for(record, self._by_id[record.case_id])
+            own = self._case_in(subject)
+            if own is None:
+                return None
+            return RegradeItem(record, subject.read_file, self._read_by(own))
+        edited = self._edited_for(record)
         if edited is None and self.source.kind != "run":
             edited = only
         if edited is None:
@@ -166,35 +218,244 @@ class Rejudging:
             known = contents.get(state.sha256 or "")
             return known if known is not None else subject.read_file(state)
 
-        return RegradeItem(record, read_file, self._read_by(edited.case, edited.suite_settings))
+        case = self._read_by(edited.case, edited.suite)
+        return RegradeItem(record, read_file, case)
 
-    def _recorded(self, subject: RecordSubject) -> RegradeItem | None:
-        """By the case in the record; None if that is none, which is one damaged record of many."""
-        try:
-            case = Case.model_validate(subject.record.case)
-        except ValueError:
-            what, hint = "the case in its record", "give the case as it is now with --cases"
-            if self.source.kind != "run":
-                problem = f"{shown_id(subject.job_id)}: this skillup cannot read {what}"
-                raise UsageError(problem, hint=hint) from None
-            self.source.damaged[subject.job_id] = f"{what} cannot be read ({hint})"
-            return None
-        return RegradeItem(subject.record, subject.read_file, self._read_by(case))
+    def _edited_for(self, record: Record) -> EditedCase | None:
+        """Of the cases with the record's id that of its suite, if there are several."""
+        same_id = self._by_id[record.case_id]
+        own = [edited for edited in same_id if edited.suite.name == record.suite]
+        if len(same_id) > 1 and not own:
+            suites = ", ".join(edited.suite.name for edited in same_id)
+            raise UsageError(
+                f"the case {record.case_id} may be that of several suites: {suites}",
+                hint="give --cases one of them",
+            )
+        return next(iter([*own[-1:], *same_id]), None)
 
-    def _read_by(self, case: Case, suite: Suite | None = None) -> Case:
+    def _case_in(self, subject: RecordSubject) -> Case | None:
+        """The case in the record; None if that is none, which is one damaged record of many."""
+        text, last = json.dumps(subject.record.case), self._recorded_case
+        if last is None or last[0] != text:  # the trials of a case come one after the other
+            try:
+                last = self._recorded_case = text, Case.model_validate(subject.record.case)
+            except ValueError:
+                what, hint = "the case in its record", "give the case as it is now with --cases"
+                if self.source.kind != "run":
+                    problem = f"{shown_id(subject.job_id)}: this skillup cannot read {what}"
+                    raise UsageError(problem, hint=hint) from None
+                self.source.damaged[subject.job_id] = f"{what} cannot be read ({hint})"
+                return None
+        return last[1]
+
+    def _read_by(self, case: Case, suite: LoadedSuite | None = None) -> Case:
         model = self.request.judge_model
-        return case if model is None else read_by(case, model, Path.cwd(), suite)
+        if model is None:
+            return case
+        return read_by(case, model, Path.cwd(), suite.suite if suite is not None else None)
 
-    def _only(self) -> EditedCase | None:
-        """The case that a single record, whatever its id, is judged by."""
-        chosen = self.edited or []
-        if self.source.kind == "session" and len(chosen) > 1:
-            takes = self.request.selection.takes
-            chosen = [e for e in chosen if takes(e.case.id, e.case.tags, e.branch_of)]
-            if len(chosen) != 1:
-                raise UsageError(
-                    f"--cases has {len(self.edited or ())} cases, and a session is one "
-                    "conversation",
-                    hint="give the case's own file, or choose it with -k",
-                )
-        return chosen[0] if len(chosen) == 1 else None
+
+# Edited cases.
+
+
+def load_edited(paths: Sequence[Path]) -> list[EditedCase]:
+    """The cases of suites, folders of suites, and case files.
+
+    Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
+    """
+    from skillup.load.suites import load_paths
+    from skillup.reports.terminal.listing import problem_line
+
+    loaded = load_paths(paths)
+    sys.stderr.writelines(problem_line(warning) + "\n" for warning in loaded.warnings)
+    model = os.environ.get(FALLBACK_VARIABLE) or None  # as `skillup run` does
+    suites = [with_judge_models(suite, None, model) for suite in loaded.or_raise().suites]
+    found = [EditedCase(one.case, suite, one.branch_of) for suite in suites for one in suite.cases]
+    if not found:
+        raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
+    return found
+
+
+def file_stamps(paths: Sequence[Path]) -> dict[str, tuple[int, int]]:
+    """When the files beside and below `paths`, and of their suites, were written; their sizes."""
+    folders = {path if path.is_dir() else path.parent for path in paths}
+    with suppress(UsageError):
+        folders |= {suite_root(suite.path) for suite in find_suites(paths)}
+    stamps = {}
+    for place, names, files in chain.from_iterable(map(os.walk, folders)):
+        names[:] = [n for n in names if n[0] != "." and n not in ("node_modules", "__pycache__")]
+        if RUN_FILE in files:  # judging writes there
+            names.clear()
+            continue
+        for file in files:
+            with suppress(OSError):
+                status = os.stat(path := os.path.join(place, file))  # noqa: PTH116, PTH118 - fast
+                stamps[path] = (status.st_mtime_ns, status.st_size)
+    return stamps
+
+
+def with_references(
+    record: Record, edited: EditedCase, mask: Callable[[str], str]
+) -> tuple[Record, Mapping[str, bytes]]:
+    """The record with the files of the suite that the edited case names, as they are now.
+
+    And their contents, masked as a run's, by SHA-256. Those that are not there any more stay as the
+    record has them.
+    """
+    from skillup.judges.grade import as_written
+    from skillup.trial.artifacts import read_reference, reference_paths
+
+    contents: dict[str, bytes] = {}
+    references = dict(record.references)
+    for name in reference_paths(edited.case, as_written(record, edited.case).initial_variables):
+        found = read_reference(name, edited.suite.root)
+        if found is None:
+            continue
+        content, executable = masking_bytes(mask)(found[0]), found[1]
+        sha = hashlib.sha256(content).hexdigest()
+        contents[sha] = content
+        references[name] = FileState(sha256=sha, size=len(content), executable=executable)
+    # Scripts, and the files of judges, are those beside the edited case.
+    update = {"references": references, "suite_root": str(edited.suite.root)}
+    return record.model_copy(update=update), contents
+
+
+# Secrets.
+
+
+def secrets_of(source: RecordSource, edited: Sequence[EditedCase] | None) -> Secrets:
+    """What a run of the cases of `source`, or of those that are `edited`, would mask.
+
+    Records are masked already; an edited case is as it stands in its file.
+    """
+    info = source.info
+    recorded = info.get("profiles") or {}
+    names = {profile["api_key_env"] for profile in recorded.values() if profile.get("api_key_env")}
+    suites = list({one.suite.path: one.suite.suite for one in edited or ()}.values())
+    users = {suite.user_simulator.engine for suite in suites if suite.user_simulator}
+    profiles = []
+    for name in sorted({*recorded, *filter(None, users)}) if edited is not None else ():
+        with suppress(SkillupError):  # of another workspace; runs keep no values of keys
+            profiles.append(load_profile(name, root_with_engines(Path(), Path()), os.environ))
+    cases = [item.case for item in edited or ()]
+    secrets = collect_secrets(os.environ, profiles, suites, cases, names)
+    # As :func:`skillup.app.planning.names_of_run` has them when a run begins.
+    base = Path((info.get("request") or {}).get("directory") or ".").absolute()
+    paths = (suite.get("path") for suite in (info.get("suites") or {}).values())
+    places = {str(base / path) for path in paths if path}
+    return secrets.sparing({str(base), *places, *(info.get("jobs") or ())})
+
+
+def masked(model: M, secrets: Secrets, *, exclude_unset: bool = False) -> M:
+    """`model` without secrets. Raises ValueError if it is none of its kind without them."""
+    if not secrets:
+        return model
+    data = model.model_dump(mode="json", by_alias=True, exclude_unset=exclude_unset)
+    text = to_json(data, secrets.mask, indent=None)
+    same = text == to_json(data, no_mask, indent=None)
+    return model if same else type(model).model_validate_json(text)
+
+
+def masked_case(case: Case, secrets: Secrets) -> Case:
+    """As a run would have recorded it, so that what is unchanged reads the same.
+
+    Raises UsageError if it is no case without its secrets.
+    """
+    try:
+        return masked(case, secrets, exclude_unset=True)
+    except ValueError:
+        raise UsageError(
+            f"{secrets.mask(shown_id(case.id))}: a key stands where it cannot be masked",
+            hint="take the value of the key out of the case",
+        ) from None
+
+
+# Who answers what only a judge can.
+
+
+def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited: bool) -> Judges:
+    """Makes the router for a record and the case it is judged by, the same one where it can be.
+
+    What a model answered when the run was judged is read from the run, before anybody is asked.
+    What a judge input says for its agent judges, they are taken to have said, unless judges are
+    `compared`. Written-down judges are read as they are now where judges are `compared` or cases
+    `edited`. `hidden` and the keys of the judges are masked.
+    """
+
+    @cache
+    def router_for(keys: frozenset[str], anew: bool) -> JudgeRouter:
+        return _router(source, hidden, keys, anew=anew)
+
+    def reader(_: Record, case: Case) -> Any:
+        model = case.judge_model.model if case.judge_model is not None else ""
+        anew = (compared or edited) and model.startswith("scripted:")
+        router = router_for(frozenset(keys_of(models_of((), [case]))), anew)
+        results = None if compared else source.mock_results
+        return router if results is None else answered_by(results, router)
+
+    @asynccontextmanager
+    async def answered_by(
+        results: Sequence[Mapping[str, Any]], router: JudgeRouter
+    ) -> AsyncIterator[Judge]:
+        from skillup.importers.judge_debug import MockedJudge
+
+        async with router:
+            yield MockedJudge(results, router)
+
+    return reader
+
+
+def _router(
+    source: RecordSource, hidden: Secrets, keys: frozenset[str], *, anew: bool
+) -> JudgeRouter:
+    # Most runs are judged by rules alone: these are loaded only where they are needed.
+    from skillup.app.run_session import answer_cache
+    from skillup.judges.models.client import AnswerCache, AnswerFolder, Models
+    from skillup.judges.router import JudgeRouter
+
+    _register()
+    environment = dict(os.environ)
+    secrets = hidden.also_of(environment, keys)
+    if anew:
+        answers = AnswerCache()
+    elif source.run is None:
+        answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
+    else:
+        # The run may lie where nothing can be written.
+        answers = AnswerCache(AnswerFolder(source.run.judge_answers, secrets.mask, needed=False))
+    models = Models(environment, secrets.mask, answers)
+    return JudgeRouter(models, _profiles(source), secrets=secrets)
+
+
+@cache
+def _register() -> None:
+    """Known as a running skillup from now on: a later one ends what a kill of this one leaves."""
+    import atexit
+
+    from skillup.process.tree import process_register
+    from skillup.store.scratch import end_what_was_left, user_directory
+
+    end_what_was_left()
+    register = process_register(user_directory("processes"), own_process=True)
+    with suppress(OSError):  # no place for it: records can be judged all the same
+        register.__enter__()
+        atexit.register(register.__exit__, None, None, None)
+
+
+def _profiles(source: RecordSource) -> Callable[[str, Path], Profile]:
+    """The profiles as the run had them, else those of this workspace."""
+    from skillup.importers.judge_debug import INPUT_PROFILE
+
+    recorded = source.info.get("profiles") or {}
+
+    def profile(name: str, root: Path) -> Profile:
+        del root  # the run has its profiles by their names
+        if name in recorded:
+            with suppress(ValueError):  # of another version; the workspace may have one of it
+                return Profile.model_validate(recorded[name])
+        if source.kind == "input" and name == INPUT_PROFILE:
+            raise UsageError("the judge names no engine: write `engine: PROFILE` beside its type")
+        here = Path.cwd()
+        return load_profile(name, root_with_engines(here, here), os.environ)
+
+    return profile

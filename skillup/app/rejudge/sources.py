@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -28,10 +28,6 @@ from skillup.store.places import RUN_FILE
 from skillup.workspace.snapshot import BlobStore
 
 ReadFile = Callable[[FileState], bytes | None]
-NO_CASE = UsageError(
-    "a session has no case of its own",
-    hint="give one with --cases; `skillup session to-case` writes one",
-)
 _HINT = (
     "give a run (its directory, its id or `last`), a trial's directory, a record.json, a "
     "judge-debug file of skill-up, a session of Claude Code or Codex, or a folder of sessions"
@@ -59,8 +55,10 @@ class RecordSource:
     path: Path
     kind: Literal["run", "record", "input", "session"]
     read: Callable[[RecordSource, Case | None, str], Iterator[RecordSubject]]
-    run: Path | None = None
+    run: RunDirectory | None = None
     """The run that the records belong to, if it is there."""
+    info: Mapping[str, Any] = field(default_factory=dict)
+    """What its run.json says; nothing if that is damaged."""
     planned: frozenset[str] = frozenset()
     not_needed: frozenset[str] = frozenset()
     """Jobs of the run that it left out on purpose; they are not among those `planned`."""
@@ -131,27 +129,24 @@ def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
 
 def _run(path: Path) -> RecordSource:
     run = RunDirectory.open(path)
-    run.run_info()  # it is read later, too
+    source = RecordSource(path, "run", _read_run, run=run, info=run.run_info())
     try:
         result = run.read_result()
-        not_needed, stop = frozenset(result.not_needed), result.stopped
     except RunDirectoryError:  # one that was killed has not said what it left out
-        not_needed, stop = frozenset(), None
-    return RecordSource(
-        path,
-        "run",
-        _read_run,
-        run=path,
-        planned=frozenset(run.run_info().get("jobs") or ()) - not_needed,
-        not_needed=not_needed,
-        stopped_by_failures=stop is not None and stop.kind == "max_fail",
-    )
+        pass
+    else:
+        source.not_needed = frozenset(result.not_needed)
+        stop = result.stopped
+        source.stopped_by_failures = stop is not None and stop.kind == "max_fail"
+    source.planned = frozenset(source.info.get("jobs") or ()) - source.not_needed
+    return source
 
 
 def _read_run(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
     """The trials that have a record, in the order of the plan; damaged ones are noted."""
-    run = RunDirectory.open(source.path)
-    order = {job: place for place, job in enumerate(run.run_info().get("jobs") or ())}
+    run = source.run
+    assert run is not None
+    order = {job: place for place, job in enumerate(source.info.get("jobs") or ())}
     found = trials.directories_with_records(source.path / "trials")
     for job_id, directory in sorted(found, key=lambda trial: order.get(trial[0], len(order))):
         try:
@@ -168,9 +163,14 @@ def _read_run(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
 
 
 def _alone(path: Path) -> RecordSource:
-    above = path.resolve().parents
-    runs = (d.parent for d in above if d.name == "trials" and (d.parent / RUN_FILE).is_file())
-    return RecordSource(path, "record", _read_alone, run=next(runs, None))
+    source = RecordSource(path, "record", _read_alone)
+    for above in path.resolve().parents:
+        if above.name == "trials" and (above.parent / RUN_FILE).is_file():
+            source.run = RunDirectory.open(above.parent)
+            with suppress(RunDirectoryError):
+                source.info = source.run.run_info()
+            break
+    return source
 
 
 def _read_alone(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
@@ -183,13 +183,12 @@ def _read_alone(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
     job_id = _job_id(record)
     read_file: ReadFile = _no_files
     if source.run is not None:
-        run = RunDirectory.open(source.run)
-        read_file = run.blobs.read_state
+        read_file = source.run.blobs.read_state
         here = source.path.resolve().parent
-        directories = trials.directories_with_records(source.run / "trials")
+        directories = trials.directories_with_records(source.run.path / "trials")
         job_id = next((job for job, place in directories if place.resolve() == here), job_id)
         if source.path.name == trials.RECORD_FILE:
-            record = run.read_record(job_id)
+            record = source.run.read_record(job_id)
     yield RecordSubject(job_id, record, read_file, source.path.with_name(trials.GRADE_FILE))
 
 
@@ -215,15 +214,12 @@ def _read_sessions(source: RecordSource, case: Case | None, suite: str) -> Itera
             if detect_format(path) is not None:
                 yield _session(path, case, suite)
         except (UsageError, OSError) as error:
-            if case is None:
-                raise
             source.damaged[str(path.relative_to(source.path))] = str(error)
 
 
 def _session(path: Path, case: Case | None, suite: str) -> RecordSubject:
     """The session in `path` as a trial of `case`, with an id that is the same each time."""
-    if case is None:
-        raise NO_CASE
+    assert case is not None
     record = record_of_session(read_session(path), case, suite)
     name = (record.session_id or path.stem).replace("/", "_")
     return RecordSubject(_job_id(record, name), record, _no_files, None, record.notes)

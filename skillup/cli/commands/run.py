@@ -246,10 +246,9 @@ def judge(
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted. Of a
     comparison of judges: 0 it was made, 3 a judge failed on something.
     """
-    from skillup.app.rejudge.command import judge_again
+    from skillup.app.rejudge.command import compare_judges, judge_again
     from skillup.app.rejudge.judging import RejudgeRequest
-    from skillup.app.rejudge.panel import compare_judges
-    from skillup.app.rejudge.sources import NO_CASE, open_source
+    from skillup.app.rejudge.sources import open_source
     from skillup.plan import Selection
 
     panel = bool(against or labels or write_labels)
@@ -260,8 +259,6 @@ def judge(
         hint = "with --cases, and without --json, --against, --labels and --write-labels"
         raise UsageError("--watch shows what edited cases change", hint=hint)
     with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
-        if source.kind == "session" and not cases:
-            raise NO_CASE
         request = RejudgeRequest(
             source,
             tuple(cases or ()),
@@ -278,8 +275,8 @@ def judge(
 
 def _judge_on_changes(request: RejudgeRequest) -> int:
     """Judge now and after each change, until Ctrl-C, which is a KeyboardInterrupt."""
-    from skillup.app.rejudge.cases import file_stamps
     from skillup.app.rejudge.command import judge_again
+    from skillup.app.rejudge.judging import file_stamps
 
     seen = None
     while True:
