@@ -17,7 +17,7 @@ from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from skillup.reports.server.runs import Served
+    from skillup.reports.server import Served
 
 _SHOWN = 20
 
@@ -308,7 +308,7 @@ def view(
     import threading
     import webbrowser
 
-    from skillup.reports.server.server import ViewServer
+    from skillup.reports.server import ViewServer
     from skillup.reports.text import plain
 
     served, first = _served(run, index)
@@ -335,7 +335,7 @@ def _served(run: str | None, index: str | None) -> tuple[Served, str | None]:
     """What is served, and the run that is shown first. Raises UsageError if it is not there."""
     from skillup.app.runs import run_path
     from skillup.load.discover import workspace_root
-    from skillup.reports.server.runs import Served
+    from skillup.reports.server import Served
     from skillup.store.places import RUN_FILE, runs_folder, runs_in
 
     usual = runs_folder(workspace_root(Path()))

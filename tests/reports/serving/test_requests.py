@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.reports.server.server import Guard, NoSuchFileError, disposition, open_inside
+from skillup.reports.server import Guard, NotServedError, disposition, open_inside
 from tests.support.trees import make_tree
 
 GUARD = Guard(7575, "secret")
@@ -134,7 +134,7 @@ WAYS_OUT = [
 
 @pytest.mark.parametrize("asked", WAYS_OUT)
 def test_nothing_else_is(run: Path, asked: str) -> None:
-    with pytest.raises(NoSuchFileError):
+    with pytest.raises(NotServedError):
         open_inside(run, asked)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillup.reports.result import build_result
-from skillup.reports.server.runs import NoSuchRunError, Served
+from skillup.reports.server import NotServedError, Served
 from skillup.store import RunDirectory
 from tests.support.large_runs import write_large_run
 from tests.support.stored import a_checkpoint, a_grade, a_record
@@ -73,11 +73,11 @@ def test_only_what_is_in_the_folder_is_served(tmp_path: Path) -> None:
     write_large_run(tmp_path / "b", 1, turns=1)
     served = Served(tmp_path / "runs")
     for name in ("../b", "b", "", ".", "a/", "./a", str(tmp_path / "b")):
-        with pytest.raises(NoSuchRunError):
+        with pytest.raises(NotServedError):
             served.path(name)
     alone = Served(tmp_path, only="b")
     assert alone.ids() == ["b"]
-    with pytest.raises(NoSuchRunError):
+    with pytest.raises(NotServedError):
         alone.path("runs")
 
 

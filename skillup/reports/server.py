@@ -12,20 +12,24 @@ import secrets
 import stat
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
 from typing import Any, BinaryIO
-from urllib.parse import parse_qs, unquote, unquote_to_bytes
+from urllib.parse import parse_qs, quote, unquote, unquote_to_bytes
 
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.reports.html.build import page_html
-from skillup.reports.html.run_data import PAGE_VERSION
-from skillup.reports.server.runs import NoSuchRunError, Served
+from skillup.reports.html.comparison import history_data, sides_of
+from skillup.reports.html.detail import WIDE
+from skillup.reports.html.run_data import PAGE_VERSION, RunData
+from skillup.store import RunDirectory
 from skillup.store.files import no_mask, to_json
+from skillup.store.places import JOURNAL_FILE, RESULT_FILE, RUN_FILE, directory_of_job, writer_of
+from skillup.store.trials import CHECKPOINT_FILE, GRADE_FILE
 
 ADDRESS = "127.0.0.1"
 USUAL_PORT = 7575
@@ -53,6 +57,174 @@ _PAGE_POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
+_STATUSES = {"PASS": "pass", "FAIL": "fail", "ERROR": "error", "SKIP": "skip"}
+"""And what each is called in a summary."""
+Json = dict[str, Any]
+
+
+class NotServedError(Exception):
+    """There is no such run or file to serve; why is nobody's business."""
+
+
+# The runs that are served: a folder's or a single one; what is known of each is kept.
+
+
+def _listed(info: Mapping[str, Any], summary: Mapping[str, Any], **known: Any) -> Json:
+    """An entry of the list; what is not known of a run that cannot be read stays empty."""
+    baseline = summary.get("baseline") or {}
+    return {
+        "problem": None,
+        "suites": list(info.get("suites") or ()),
+        "engines": list(info.get("profiles") or ()),
+        "planned": len(info.get("jobs") or ()),
+        # Verdicts are those with the skill; how far the run is, all trials say.
+        "done": (summary.get("total") or 0) + (baseline.get("total") or 0),
+        "counts": {status: summary.get(name) or 0 for status, name in _STATUSES.items()},
+        **{name: summary.get(name) for name in ("pass_rate", "duration_ms", "cost_usd")},
+        **known,
+    }
+
+
+def _stamp(path: str, *, size: bool = True) -> tuple[int, ...] | None:
+    """Differs when the file is written or replaced."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - every second, for thousands of files
+    except OSError:
+        return None
+    return (status.st_ino, status.st_size if size else 0, status.st_mtime_ns)
+
+
+def _run_stamp(run: Path) -> object:
+    """Differs when a trial starts or ends, and when the run is opened, ends or is replaced.
+
+    Of a run that was killed no file says so, but that nobody writes it.
+    """
+    files = [_stamp(f"{run}/{name}") for name in (RUN_FILE, JOURNAL_FILE, RESULT_FILE)]
+    return files, writer_of(run)
+
+
+class _OpenRun:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._data: RunData | None = None
+        self._stamp: object = None
+        self.version = 0  # Counts what :meth:`fresh` has seen change
+
+    def fresh(self) -> RunData:
+        """The run as it is now. Raises RunDirectoryError if it cannot be read any more."""
+        data, of_run = self._data, _run_stamp(self._path)
+        if data is None or (of_run, self._turns(data)) != self._stamp:
+            self._data = None  # of what was read in part, nothing stays
+            if data is None:
+                name = quote(self._path.name, safe="", errors="surrogateescape")
+                data = RunData(self._path, base=f"api/runs/{name}/files/")
+            else:
+                data.read()
+            self._stamp = of_run, self._turns(data)
+            self._data = data
+            self.version += 1
+        return data
+
+    def _turns(self, data: RunData) -> object:
+        """Differs when one of the running trials begins or ends a turn, or is judged."""
+        places = [f"{self._path}/trials/{directory_of_job(job)}" for job in data.running_jobs()]
+        files = [f"{place}/{name}" for place in places for name in (CHECKPOINT_FILE, GRADE_FILE)]
+        return [*map(_stamp, files), *(_stamp(f"{place}/raw", size=False) for place in places)]
+
+
+class Served:
+    """The runs of one folder. All methods may be called from several threads, one at a time."""
+
+    def __init__(self, folder: Path, only: str | None = None, index: str | None = None) -> None:
+        """`only`: the one run of the folder to serve. `index`: of past runs, as ``--index``."""
+        self.folder = folder.absolute()
+        self.only = only
+        self._index = index
+        self._open: dict[str, _OpenRun] = {}
+        self._entries: dict[str, tuple[object, Json]] = {}
+        self._lock = threading.Lock()
+
+    def ids(self) -> list[str]:
+        if self.only is not None:
+            return [self.only] if (self.folder / self.only).is_dir() else []
+        try:
+            found = [path.name for path in self.folder.iterdir() if (path / RUN_FILE).is_file()]
+        except OSError:
+            return []
+        return sorted(found, reverse=True)
+
+    def path(self, run_id: str) -> Path:
+        if run_id not in self.ids():
+            raise NotServedError
+        return self.folder / run_id
+
+    def listing(self) -> Json:
+        """Every run in a few words, those that cannot be read as damaged."""
+        runs = []
+        with self._lock:
+            for run_id in self.ids():
+                stamp = _run_stamp(self.folder / run_id)
+                known = self._entries.get(run_id)
+                if known is None or known[0] != stamp:
+                    known = self._entries[run_id] = (stamp, {"id": run_id, **self._entry(run_id)})
+                runs.append(known[1])
+        runs.sort(key=lambda run: (run["started_at"] or "", run["id"]), reverse=True)
+        return {"folder": str(self.folder), "runs": runs}
+
+    def index(self, run_id: str, against: str | None = None) -> Json:
+        """The page's index of a run, beside another one if that is named.
+
+        Raises NotServedError, and RunDirectoryError for a run that cannot be read.
+        """
+        with self._lock:
+            data, sides = self._run(run_id).fresh(), None
+            if against is not None and against != run_id:
+                other = self._run(against).fresh()
+                sides = sides_of(other, data, shift=len(data.jobs), index=self._index)
+            history = None if data.running else history_data(data.path, self._index)
+            return data.index("view", history, sides)
+
+    def detail(self, run_id: str, n: int, against: str | None = None) -> Json:
+        """One trial; those of `against` come after the run's own. As :meth:`index`."""
+        with self._lock:
+            data = self._run(run_id).fresh()
+            shift = len(data.jobs)
+            if n <= shift or against is None:
+                return data.detail(n, WIDE)
+            return self._run(against).fresh().detail(n - shift, WIDE, shift=shift)
+
+    def stamp(self, run_id: str) -> object:
+        """Differs when the run's page would. As :meth:`index`."""
+        with self._lock:
+            run = self._run(run_id)
+            run.fresh()
+            return run.version
+
+    def folder_stamp(self) -> object:
+        return [(run_id, _run_stamp(self.folder / run_id)) for run_id in self.ids()]
+
+    def _run(self, run_id: str) -> _OpenRun:
+        return self._open.setdefault(run_id, _OpenRun(self.path(run_id)))
+
+    def _entry(self, run_id: str) -> Json:
+        path = self.folder / run_id
+        try:
+            directory = RunDirectory.open(path)
+            if writer_of(path) is None and (path / RESULT_FILE).is_file():
+                result = directory.read_result()
+                status = "finished" if result.finished else "unfinished"
+                known = {"run_id": result.run_id, "started_at": result.started_at}
+                summary = result.summary.model_dump(mode="json", by_alias=True)
+                return _listed(directory.run_info(), summary, status=status, **known)
+            data = self._run(run_id).fresh()
+            status = "running" if data.running else "unfinished"
+            known = {"run_id": data.run_id, "started_at": data.started_at}
+            return _listed(data.info, data.summary(), status=status, **known)
+        except SkillupError as error:
+            problem = error.message
+        except Exception as defect:  # noqa: BLE001 - one odd run must not hide the others
+            problem = f"it cannot be read: {type(defect).__name__}: {defect}"
+        return _listed({}, {}, run_id=run_id, started_at=None, status="damaged", problem=problem)
 
 
 # Who may ask: this machine's own browser, on purpose, and nobody through it.
@@ -87,35 +259,28 @@ class Guard:
         return rest if path.startswith("/") and slash and known else None
 
 
-# Files of a run directory by their path in a URL; nothing outside of it, whatever is asked for.
-
-
-class NoSuchFileError(Exception):
-    """There is nothing to serve under this path; why is nobody's business."""
-
-
 def open_inside(root: Path, encoded: str) -> tuple[BinaryIO, str]:
     """The regular file `encoded` (a path as it stands in a URL) below `root`: file, name.
 
     It is decoded once. Links are followed only where they lead to what is below `root`. Raises
-    NoSuchFileError for everything else: directories, pipes, ways out, odd names.
+    NotServedError for everything else: directories, pipes, ways out, odd names.
     """
     parts = [os.fsdecode(unquote_to_bytes(part)) for part in encoded.split("/")]
     for part in parts:
         if part in ("", ".", "..") or any(c in "/\\" or ord(c) < 32 for c in part):
-            raise NoSuchFileError
+            raise NotServedError
     try:
         top = root.resolve(strict=True)
         path = top.joinpath(*parts).resolve(strict=True)
         if top not in path.parents:
-            raise NoSuchFileError
+            raise NotServedError
         # Neither waits for a pipe's writer, nor follows a link that has been put there since.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except (OSError, RuntimeError, ValueError):
-        raise NoSuchFileError from None
+        raise NotServedError from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise NoSuchFileError
+        raise NotServedError
     return os.fdopen(descriptor, "rb"), parts[-1]
 
 
@@ -139,19 +304,18 @@ class Answer:
 Stamp = Callable[[], object]  # Gives something else whenever there is a change to tell of
 
 
-def answer_to(served: Served, first: str | None, path: str, query: str) -> Answer | Stamp:
+def _answer_to(served: Served, first: str | None, path: str, query: str) -> Answer | Stamp:
     """The answer for the `path` after the secret, such as ``api/runs``. It never raises.
 
     `first`: the run to show at once; None: the list.
     """
     try:
         return _found(served, first, path, parse_qs(query))
-    except (NoSuchFileError, NoSuchRunError):
+    except NotServedError:
         return _error(404, "there is nothing here")
-    except RunDirectoryError as error:
-        return _error(409, error.message, error.hint)
     except SkillupError as error:
-        return _error(404, error.message, error.hint)
+        status = 409 if isinstance(error, RunDirectoryError) else 404
+        return _error(status, error.message, error.hint)
     except Exception as defect:  # noqa: BLE001 - the page shows it; the server goes on
         return _error(500, f"it cannot be shown: {type(defect).__name__}: {defect}")
 
@@ -162,15 +326,14 @@ def _found(
     if path == "":
         folder = str(served.folder)
         index = {"schema": PAGE_VERSION, "mode": "view", "folder": folder, "open": first}
-        body = page_html(index, [], title="skillup")
-        return Answer(200, "text/html; charset=utf-8", body)
+        return Answer(200, "text/html; charset=utf-8", page_html(index, [], title="skillup"))
     if path == "api/runs":
         return _json(served.listing())
     if path == "api/events":
         return served.folder_stamp
     match = _RUN.fullmatch(path)
     if match is None:
-        raise NoSuchFileError
+        raise NotServedError
     run, rest = unquote(match["run"], errors="surrogateescape"), match["rest"]
     against = next(iter(query.get("against", [])), None)
     if rest == "index.json":
@@ -182,11 +345,11 @@ def _found(
         return _file(*open_inside(served.path(run), rest.removeprefix("files/")))
     trial = re.fullmatch(r"trials/([0-9]{1,9})\.json", rest)
     if trial is None:
-        raise NoSuchFileError
+        raise NotServedError
     return _json(served.detail(run, int(trial[1]), against))
 
 
-def _json(value: dict[str, Any], status: int = 200, *headers: tuple[str, str]) -> Answer:
+def _json(value: Json, status: int = 200, *headers: tuple[str, str]) -> Answer:
     body = to_json(value, no_mask, indent=None)
     return Answer(status, "application/json; charset=utf-8", body, headers)
 
@@ -282,7 +445,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif path is None:
             answer = _error(404, "open the address that `skillup view` printed")
         else:
-            answer = answer_to(server.served, server.first, path, self.path.partition("?")[2])
+            answer = _answer_to(server.served, server.first, path, self.path.partition("?")[2])
         if isinstance(answer, Answer):
             self._send(answer)
         elif not server.streams.acquire(blocking=False):
