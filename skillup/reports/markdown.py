@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from skillup.checks.context import in_words
 from skillup.reports.sheets import Cell, Sheet, percent, sheets_of, trial_sheet
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.reports.view_model import (
@@ -137,9 +138,11 @@ def _failed(view: RunView) -> Iterator[str]:
 
 
 def _line(failure: FailedCheck) -> str:
-    sentence = failure.sentence
-    if failure.is_turn:
+    sentence = f"{failure.name}: {failure.found}"
+    if failure.check is None:
         return failure.where + escape(sentence)
+    if not failure.check.error:
+        sentence = in_words(failure.name, failure.found)
     found = sentence.removeprefix(f"{failure.name}: ")
     if found == sentence:  # a sentence by itself, or nothing was found
         return f"{failure.where}**{escape(sentence)}**"

@@ -11,9 +11,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from skillup.checks.context import in_words
 from skillup.reports.text import count, listed, money, one_line, shown_id, were
 from skillup.schema.grade import BASELINE, CheckResult, Grade
+from skillup.schema.record import TurnError
 
 if TYPE_CHECKING:
     from skillup.schema.grade import Counts, RunResult, Summary
@@ -32,17 +32,6 @@ class FailedCheck:
     name: str  # The check; the kind of an error; a turn's status
     found: str
     check: CheckResult | None = None
-
-    @property
-    def is_turn(self) -> bool:
-        return self.check is None
-
-    @property
-    def sentence(self) -> str:
-        """As a reason says it."""
-        if self.check is None or self.check.error:
-            return f"{self.name}: {self.found}"
-        return in_words(self.name, self.found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +120,10 @@ class Labels:
 
     def label(self, case: str, engine: str, variant: str, trial: int | None = None) -> str:
         """``asks codex without #2``."""
-        parts = [shown_id(case)]
-        parts += [one_line(engine)] if self.engine else []
-        parts += [one_line(variant).removesuffix("_skill")] if self.variant else []
-        parts += [f"#{trial}"] if self.trial and trial is not None else []
-        return " ".join(parts)
+        parts = [one_line(engine)] * self.engine
+        parts += [one_line(variant).removesuffix("_skill")] * self.variant
+        parts += [f"#{trial}"] * (self.trial and trial is not None)
+        return " ".join([shown_id(case), *parts])
 
     def of_row(self, row: Row) -> str:
         grade = row.grade
@@ -161,11 +149,9 @@ class RunView:
         of_case = Counter(row.case for row in self.rows)
         names = []
         for some in grouped(rows, lambda row: row.case):
-            name = self.labels.of_row(some[0])
-            if len(some) > 1:
-                case = self.labels.label(*some[0].case[1:])
-                name = f"{case} ({len(some)} of {of_case[some[0].case]})"
-            names.append(name)
+            case = some[0].case
+            several = f"{self.labels.label(*case[1:])} ({len(some)} of {of_case[case]})"
+            names.append(several if len(some) > 1 else self.labels.of_row(some[0]))
         return listed(names[:MAX_NAMED], len(names))
 
     def notes(self) -> Iterator[tuple[str, str]]:
@@ -184,10 +170,8 @@ class RunView:
     def retried(self) -> str | None:
         """``1 trial was retried: asks (attempt 2)``; None: there is none."""
         again = [f"{self.labels.of_row(row)} ({row.attempt})" for row in self.rows if row.attempt]
-        if not again:
-            return None
         trials = f"{count(len(again), 'trial')} {were(len(again))} retried"
-        return f"{trials}: {listed(again[:MAX_NAMED], len(again))}"
+        return f"{trials}: {listed(again[:MAX_NAMED], len(again))}" if again else None
 
 
 def view_of(result: RunResult) -> RunView:
@@ -219,9 +203,6 @@ def baseline_words(baseline: Counts | None) -> str | None:
     return "without the skill: " + ", ".join(text for text, _ in count_parts(baseline))
 
 
-# Trials that did not run: why, which, and the command that goes on.
-
-
 def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
     """Of a run that was stopped early; nothing of any other."""
     if result.not_run:
@@ -231,15 +212,59 @@ def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
         of = f"{missing} of {count(planned, 'trial')} {were(missing)} not run"
         if missing == planned:
             of = "no trial was run"
-        yield f"{why}{of}: {not_run_words(result)}"
+        # ``case-a ×3, case-b``: with engine and variant where the run has several of them.
+        jobs = [job.rsplit("/", maxsplit=3)[:3] for job in result.not_run]
+        ran = [(grade.engine, grade.variant, 1) for grade in result.cases]
+        labels = Labels.of([*ran, *((engine, variant, 1) for _, engine, variant in jobs)])
+        counts = Counter(labels.label(case, engine, variant) for case, engine, variant in jobs)
+        names = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]
+        yield f"{why}{of}: {listed(names[:MAX_NAMED], len(names))}"
         yield f"go on with: {go_on}"
 
 
-def not_run_words(result: RunResult) -> str:
-    """``case-a ×3, case-b``: with engine and variant where the run has several of them."""
-    jobs = [job.rsplit("/", maxsplit=3) for job in result.not_run]
-    ran = [(grade.engine, grade.variant, 1) for grade in result.cases]
-    labels = Labels.of([*ran, *((engine, variant, 1) for _, engine, variant, _ in jobs)])
-    counts = Counter(labels.label(case, engine, variant) for case, engine, variant, _ in jobs)
-    names = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]
-    return listed(names[:MAX_NAMED], len(names))
+# What to do about an error, by its kind: the words of `docs/errors.md`, which a test compares.
+
+ADVICE: Mapping[str, str] = {
+    "engine_not_found": "install the CLI, or set `command:` in the profile; `skillup doctor` shows "
+    "what is found",
+    "engine_not_usable": "the message says which",
+    "auth": "set the key's variable (`api_key_env`), or log in with the CLI; `skillup doctor` "
+    "shows how a login would happen",
+    "rate_limit": "fewer trials at once (`-j`), a longer `--rate-limit-wait`, or `retry_policy`",
+    "quota": "when there is allowance again, `skillup run --resume RUN`",
+    "overloaded": "`retry_policy`, or later",
+    "model_error": "read in the evidence what it refuses; `skillup doctor --probe` asks it two "
+    "small questions",
+    "network": "check `base_url` and the network",
+    "timeout": "raise `timeout_seconds`, or look in the transcript for what it waited for",
+    "crash": "read the end of its stderr in the evidence, and what it printed in the raw stream; "
+    "`skillup doctor --probe` shows whether the CLI can hold a conversation at all; if it can, "
+    "run the case again",
+    "protocol": "usually a CLI version that skillup does not know",
+    "output_limit": "look at `raw/` for what it printed",
+    "session_lost": "something else wrote to the session file, or the CLI compacted it",
+    "session_mismatch": "the answer is not believed; run again",
+    "no_resume": "another engine; without a simulated user also `on_no_resume: single_shot`",
+    "capture": "fix the pattern, give a `default`, or make it a check",
+    "template": "the message lists the names that have one",
+    "max_turns": "raise `max_turns`",
+    "budget": "raise it, or leave it out of `args`",
+    "setup": "mend what the message names; the evidence has the command's output",
+    "unsupported": "`skillup validate` names it with its line",
+    "cancelled": "`skillup run --resume RUN`",
+    "judge": "the message names the check, or who plays the user",
+    "internal": "please report it with the evidence",
+}
+
+
+def error_data(error: TurnError | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """``{kind, message, evidence, advice}``, of a record's error or of a grade's."""
+    if error is None:
+        return None
+    data = error.model_dump() if isinstance(error, TurnError) else dict(error)
+    return {
+        "kind": data.get("kind"),
+        "message": str(data.get("message") or ""),
+        "evidence": data.get("evidence") or "",
+        "advice": ADVICE.get(str(data.get("kind")), ""),
+    }

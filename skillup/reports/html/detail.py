@@ -13,8 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.checks.context import original_span, plain
-from skillup.reports.advice import error_data
 from skillup.reports.html.run_files import RawFiles, Read, add_images
+from skillup.reports.view_model import error_data
 from skillup.schema import templates
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, EvidenceSpan, Grade

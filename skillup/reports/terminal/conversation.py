@@ -16,10 +16,9 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup.checks.context import in_words
-from skillup.reports.advice import error_data
 from skillup.reports.terminal.layout import make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds
-from skillup.reports.view_model import STYLE
+from skillup.reports.view_model import STYLE, error_data
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import Record, ToolCall, TranscriptItem, TurnError, TurnRecord
 from skillup.trial import TrialEvent
