@@ -26,7 +26,7 @@ from skillup.errors import ExitCode, SkillupError
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile, profile_files
 from skillup.process.tree import new_marker
-from skillup.reports.terminal.layout import make_console, print_table
+from skillup.reports.terminal.layout import Part, make_console, make_table, print_table
 from skillup.reports.text import one_line, plain
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
@@ -155,24 +155,22 @@ async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
 
 def print_findings(findings: Sequence[DoctorFinding]) -> None:
     """A line for each engine, and what to do about those that do not work."""
-    from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    for header in ("", "engine", "version", "login", "probe", "command"):
-        table.add_column(header, overflow="fold")
-    for finding in findings:
-        available = finding.available
-        table.add_row(
-            Text(finding.verdict, style=_STYLE[finding.verdict]),
-            Text(plain(finding.name)),
-            Text(available.version or "–"),
-            Text(available.login or "–"),
-            Text({None: "–", "ok": "ok"}.get(finding.probe, "failed")),
-            Text(plain(" ".join(available.command))),
-        )
+    rows: list[Sequence[Part]] = [
+        [
+            (found.verdict, _STYLE[found.verdict]),
+            found.name,
+            found.available.version or "–",
+            found.available.login or "–",
+            {None: "–", "ok": "ok"}.get(found.probe, "failed"),
+            " ".join(found.available.command),
+        ]
+        for found in findings
+    ]
     console = make_console(sys.stdout)
-    print_table(console, table)
+    heads = ("", "engine", "version", "login", "probe", "command")
+    print_table(console, make_table(heads, rows, align="llllll"))
     for finding in findings:
         problem = finding.available.problem
         lines = [(problem.message, "")] if problem is not None else []

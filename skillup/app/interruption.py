@@ -126,10 +126,7 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
 
 
 def case_digests(jobs: Iterable[Job]) -> dict[str, str]:
-    """For ``run.json``: by what jobs call it, a digest of each case, its suite's defaults included.
-
-    Nothing of it depends on where the suite is, nor on `--var`.
-    """
+    """For ``run.json``: by its name in jobs a digest of each case, without places and `--var`."""
     cases = {_name(job): job.loaded.case for job in jobs}
     return {name: _digest(case) for name, case in cases.items()}
 
@@ -173,10 +170,7 @@ def resume_command(run: Path, request: RunRequest, index: str | None) -> str:
 
 
 def milliseconds_of_starts(events: Iterable[Mapping[str, Any]]) -> int:
-    """How long a run took: of all its starts, each from its first journal entry to its last.
-
-    A clock that was put back counts as no time.
-    """
+    """Of all starts of a run, each from its first journal entry to its last, if it is later."""
     starts: list[tuple[datetime, datetime]] = []
     for event in events:
         try:
@@ -250,10 +244,7 @@ class Shutdown:
 async def until_signalled(
     work: Callable[[], Awaitable[None]], signalled: Callable[[], None] = lambda: None
 ) -> bool:
-    """Await `work`, or cancel it when a signal comes; whether one did.
-
-    `signalled` is called for each signal. Afterwards signals are ignored.
-    """
+    """Await `work`, or cancel it at a signal, and ignore others afterwards; whether one came."""
     interrupted = False
     async with anyio.create_task_group() as group:
         with anyio.CancelScope() as scope:

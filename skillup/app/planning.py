@@ -107,10 +107,7 @@ def parse_vars(given: Sequence[str] | None) -> dict[str, str]:
 
 
 def default_paths(paths: Sequence[Path] | None) -> Sequence[Path]:
-    """What was given; else the suites of this folder.
-
-    Raises UsageError if there are none.
-    """
+    """What was given; else the suites of this folder. Raises UsageError if there are none."""
     for candidate in (Path("eval.yaml"), Path("evals"), Path("cases")):
         if not paths and candidate.exists():
             return [candidate]

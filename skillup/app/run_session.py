@@ -281,10 +281,7 @@ def _early_stopping(
 
 
 def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:
-    """The cluster that runs the plan, with the files that are sent there; None: it is run here.
-
-    Raises SkillupError if the files cannot be sent, or hold a credential of `environment`.
-    """
+    """The cluster that runs the plan; None: it is run here. Raises SkillupError."""
     scheduler = request.scheduler
     if scheduler is None or request.executor == "local":
         return None
@@ -331,11 +328,7 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
 
 
 def index_finished_run(path: Path, start: Path, given: str | None) -> None:
-    """Index the run in the directory `path`.
-
-    `start`: where the workspace is looked for; `given`: `--index`. Trouble is a line on stderr and
-    nothing else: the run is over, and its result is on the disk.
-    """
+    """Trouble is a line on stderr and nothing else: the run is over, its result on the disk."""
     try:
         from skillup.history.index import add_run, index_url
         from skillup.history.runs import read_run
@@ -364,10 +357,7 @@ def needs_judge(case: Case) -> bool:
 def answer_cache(
     run: Path | None, base: Path, mask: Callable[[str], str], *, anew: bool
 ) -> AnswerCache:
-    """The answers kept in `run` (None: in none) and those that the runs of a workspace share.
-
-    `anew` is `--no-judge-cache`.
-    """
+    """The answers kept in `run` (None: in none), and those that runs share, unless `anew`."""
     from skillup.judges.models.client import AnswerCache, AnswerFolder
 
     own = AnswerFolder(run, mask, needed=True) if run is not None else None
@@ -388,11 +378,7 @@ def router_of(
     cache: AnswerCache,
     rate_limiter: RateLimiter,
 ) -> JudgeRouter:
-    """Who judges the cases of `plan`; other profiles are those of the workspace of `base`,
-    or, if it has none, of the workspace of the suite that names them.
-
-    `rate_limiter`: the ways to the providers of who judges or plays the user.
-    """
+    """Who judges the cases of `plan`; other profiles are those of the workspace of `base`."""
     from skillup.judges.models.client import Models
     from skillup.judges.router import JudgeRouter
 

@@ -128,10 +128,7 @@ class ShownTrials:
 def shown_trials(
     path: Path, glob: str | None, trial: int | None, *, only_failed: bool
 ) -> ShownTrials:
-    """The trials of the run at `path` that match, in the order of its plan.
-
-    Raises UsageError if no trial of that name has ended, and RunDirectoryError.
-    """
+    """The trials that match, in the order of the plan. Raises UsageError if none has ended."""
     run = RunDirectory.open(path)
     info = run.run_info()
     planned = list(info.get("jobs") or ())

@@ -37,10 +37,7 @@ _WISH = re.compile(
 def validate_paths(
     paths: Sequence[Path], variables: dict[str, str]
 ) -> tuple[Mapping[str, int], Sequence[Problem]]:
-    """Look at suites, cases and profiles in `paths`, and at the profiles of their workspaces.
-
-    How many suites, cases and profiles there were, and what is wrong with them.
-    """
+    """How many suites, cases and profiles `paths` and their workspaces have; their problems."""
     others = [path for path in paths if not is_profile(path)]
     loaded = load_paths(others, variables=variables) if others else Loaded((), ())
     files: list[Path] = []
@@ -107,11 +104,7 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
 
 
 def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
-    """The files of a suite for the skill in `root`.
-
-    `request` is what a user says who needs the skill. Raises UsageError, InvalidFilesError if there
-    is no skill.
-    """
+    """The files of a suite for the skill in `root`. Raises SkillupError if there is none."""
     if not (root / SKILL_FILE).exists():
         where = "has no SKILL.md" if root.is_dir() else "is no directory"
         raise UsageError(f"{root} {where}", hint="give a skill's directory")
@@ -260,10 +253,7 @@ def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:
 
 
 def write_case(session: str, out: Path | None, *, with_fixture: bool, force: bool) -> int:
-    """Write the case to `out`, or to stdout; what else there is to know to stderr.
-
-    Raises UsageError if the session cannot become a case, or a file is there that would be lost.
-    """
+    """Write the case to `out`, or to stdout. Raises UsageError if a file would be lost, too."""
     recorded = read_session(find_session(session, os.environ))
     if out is None:
         if with_fixture:

@@ -44,11 +44,7 @@ from skillup.store.trials import load_grade
 
 
 def judge_again(request: RejudgeRequest) -> int:
-    """Judge and show; the exit code.
-
-    Raises InvalidFilesError for edited cases that do not validate, and UsageError if nothing was
-    there to judge.
-    """
+    """Judge and show; the exit code. Raises UsageError if nothing was there to judge."""
     judging, source = Rejudging(request), request.source
     counts = RejudgeCounts(stopped_by_failures=source.stopped_by_failures)
     judged = judging.judge(counts)

@@ -95,10 +95,7 @@ class Rejudging:
     """One pass over a source."""
 
     def __init__(self, request: RejudgeRequest, *, compared: bool = False) -> None:
-        """Judges are `compared`: all are asked, whatever a judge input says they said.
-
-        Raises InvalidFilesError for edited cases that do not validate.
-        """
+        """Where judges are `compared` all are asked. Raises InvalidFilesError for edited cases."""
         self.request, self.source = request, request.source
         edited = load_edited(request.cases) if request.cases else None
         self.secrets = secrets_of(self.source, edited)
@@ -259,10 +256,7 @@ class Rejudging:
 
 
 def load_edited(paths: Sequence[Path]) -> list[EditedCase]:
-    """The cases of suites, folders of suites, and case files.
-
-    Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr.
-    """
+    """Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr."""
     from skillup.load.suites import load_paths
     from skillup.reports.terminal.listing import problem_line
 
@@ -297,10 +291,9 @@ def file_stamps(paths: Sequence[Path]) -> dict[str, tuple[int, int]]:
 def with_references(
     record: Record, edited: EditedCase, mask: Callable[[str], str]
 ) -> tuple[Record, Mapping[str, bytes]]:
-    """The record with the files of the suite that the edited case names, as they are now.
+    """The record with the files that the edited case names as they are now, if they are there.
 
-    And their contents, masked as a run's, by SHA-256. Those that are not there any more stay as the
-    record has them.
+    And their contents, masked as a run's, by SHA-256.
     """
     from skillup.judges.grade import as_written
     from skillup.trial.artifacts import read_reference, reference_paths
@@ -324,10 +317,7 @@ def with_references(
 
 
 def secrets_of(source: RecordSource, edited: Sequence[EditedCase] | None) -> Secrets:
-    """What a run of the cases of `source`, or of those that are `edited`, would mask.
-
-    Records are masked already; an edited case is as it stands in its file.
-    """
+    """What a run of the cases of `source`, or of those that are `edited`, would mask."""
     info = source.info
     recorded = info.get("profiles") or {}
     names = {profile["api_key_env"] for profile in recorded.values() if profile.get("api_key_env")}
@@ -357,10 +347,7 @@ def masked(model: M, secrets: Secrets, *, exclude_unset: bool = False) -> M:
 
 
 def masked_case(case: Case, secrets: Secrets) -> Case:
-    """As a run would have recorded it, so that what is unchanged reads the same.
-
-    Raises UsageError if it is no case without its secrets.
-    """
+    """As a run would have recorded it. Raises UsageError if it is no case without its secrets."""
     try:
         return masked(case, secrets, exclude_unset=True)
     except ValueError:

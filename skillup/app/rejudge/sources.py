@@ -84,10 +84,7 @@ class RecordSource:
 def open_source(
     target: str, *, workspace: Path | None = None, skill_dir: Path | None = None
 ) -> Iterator[RecordSource]:
-    """What `target` names. `workspace` and `skill_dir` are folders of a judge input.
-
-    Raises UsageError and RunDirectoryError for what is none of these.
-    """
+    """What `target` names. Raises UsageError, RunDirectoryError if it is nothing of the kind."""
     path = Path(target)
     is_json = path.suffix == ".json" and path.is_file()
     if is_json and not (path.parent / RUN_FILE).is_file() and is_judge_input(path):
