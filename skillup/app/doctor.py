@@ -43,10 +43,8 @@ class DoctorFinding:
     name: str
     adapter: str
     available: Availability
-    probe: str | None = None
-    """None: not asked; ``ok``; else what went wrong."""
-    notes: tuple[str, ...] = ()
-    """What is good to know and keeps no engine from working."""
+    probe: str | None = None  # None: not asked; `ok`; else what went wrong
+    notes: tuple[str, ...] = ()  # What is good to know and keeps no engine from working
 
     @property
     def works(self) -> bool:

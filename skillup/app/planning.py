@@ -27,10 +27,8 @@ from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.suite import Suite, UserSimulator
 
-FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"
-"""Names the model of judges for cases that name none."""
-DEFAULT_ENGINE = "scripted"
-"""Embedded: it needs no network and no key."""
+FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"  # Names the model of judges for cases that name none
+DEFAULT_ENGINE = "scripted"  # Embedded: it needs no network and no key
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +47,14 @@ class RunRequest:
     """Of the trials that the rest asks for only these; none: all. pytest chooses by trial."""
     item: str | None = None
     sample_size: int | None = None
-    shard: str | None = None
-    """``I/N``: the I-th of N parts of what the rest asks for."""
+    shard: str | None = None  # `I/N`: the I-th of N parts of what the rest asks for
     seed: int = 0
     variables: tuple[str, ...] = ()
     baseline: bool = False
     max_fail: int | None = None
     max_cost_usd: float | None = None
     max_tokens: int | None = None
-    time_limit: float | None = None
-    """In seconds."""
+    time_limit: float | None = None  # In seconds
     until_decided: bool = False
     pass_rate: float | None = None
     """What `until_decided` compares with; None: the suite's gate, else a default."""
@@ -66,14 +62,12 @@ class RunRequest:
     """How long, in seconds, refusals are waited out; None: the default."""
     executor: str = "local"
     scheduler: str | None = None
-    reports: tuple[str, ...] = ()
-    """Besides result.json, and besides those that the suites ask for."""
+    reports: tuple[str, ...] = ()  # Besides result.json, and besides those that the suites ask for
     judge_model: str | None = None
     judge_model_fallback: str | None = None
     """From the environment, for cases that name no model of their own."""
     no_judge_cache: bool = False
-    directory: str = ""
-    """Where the paths are relative to."""
+    directory: str = ""  # Where the paths are relative to
 
     @property
     def base(self) -> Path:

@@ -76,10 +76,8 @@ class RunSession:
         """
         end_what_was_left()
         self.request, self.plan = request, plan
-        self.grades: dict[str, Grade] = {}
-        """By job id; it fills up as trials finish."""
-        self.retried = RetryErrors()
-        """The trials that met an error and run again."""
+        self.grades: dict[str, Grade] = {}  # By job id; it fills up as trials finish
+        self.retried = RetryErrors()  # The trials that met an error and run again
         self._judge: JudgeRouter | None = None
         self._started, self._taken_before = time.monotonic(), 0
         environment = dict(os.environ)

@@ -84,10 +84,8 @@ class ShownTrials:
 
     run: RunDirectory
     run_id: str
-    ended: int
-    """How many trials match and have ended, failed or not."""
-    jobs: Mapping[str, Path]
-    """Those that are shown: their directories."""
+    ended: int  # How many trials match and have ended, failed or not
+    jobs: Mapping[str, Path]  # Those that are shown: their directories
     labels: Mapping[str, str]
     unreadable: dict[str, str] = field(default_factory=dict)
     """Jobs whose record or grade cannot be read, and why; known when :meth:`trials` has ended."""

@@ -193,8 +193,7 @@ def _is_interrupt(error: BaseException | None) -> bool:
 class _Output(io.FileIO):
     """The lowest layer, so that whatever is written passes here: text, or bytes."""
 
-    required = True
-    """Whether a write that fails, though somebody reads, is an error."""
+    required = True  # Whether a write that fails, though somebody reads, is an error
     _gone = False
 
     def write(self, data: Any, /) -> int:

@@ -24,7 +24,7 @@ VERBS = {
     "export": "reports.export",
     "schema": "suites.schema",
     "doctor": "suites.doctor",
-    "session": "session.session",
+    "session": "suites.session",
 }
 """The module of each verb, and in it its function, or a Typer of more verbs."""
 

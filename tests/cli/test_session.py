@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.cli.commands.session import session as session_app
+from skillup.cli.commands.suites import session as session_app
 from tests.support.session_files import claude_row, codex_meta, said, text, write_rows
 
 

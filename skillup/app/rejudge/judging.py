@@ -54,8 +54,7 @@ if TYPE_CHECKING:
     from skillup.judges.evaluate import Judge
     from skillup.judges.router import JudgeRouter
 
-_AT_ONCE = 8
-"""Records; how many questions are under way at once, their readers limit themselves."""
+_AT_ONCE = 8  # Records; how many questions are under way at once, their readers limit themselves
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 Judged = tuple[str, Grade, GradeChange | None]
@@ -71,8 +70,7 @@ class RejudgeRequest:
     selection: Selection = field(default_factory=Selection)
     quiet: bool = False
     as_json: bool = False
-    judge_model: str | None = None
-    """Who reads for the judges; None: whom the cases name."""
+    judge_model: str | None = None  # Who reads for the judges; None: whom the cases name
     last: dict[str, Grade] | None = None
     """With `--watch`: the grades of the time before, which the new ones take the place of."""
 
@@ -87,8 +85,7 @@ class EditedCase(NamedTuple):
 
     case: Case
     suite: LoadedSuite
-    branch_of: str | None
-    """The case that this one is one path of; None: it has no branches."""
+    branch_of: str | None  # The case that this one is one path of; None: it has no branches
 
 
 class Rejudging:
@@ -109,8 +106,7 @@ class Rejudging:
         anew = bool(request.cases or request.judge_model)
         readers = readers_for(self.source, self.secrets, compared=compared, edited=anew)
         self._regrader = Regrader(readers)
-        self._took: Judging | None = None
-        """What judges that read have taken."""
+        self._took: Judging | None = None  # What judges that read have taken
 
     def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
         """One at a time."""

@@ -38,14 +38,11 @@ _HINT = (
 class RecordSubject:
     """A record, and where its files and its older grade are."""
 
-    job_id: str
-    """For a record that stands alone: the same form, made of what the record says."""
+    job_id: str  # For a record that stands alone: the same form, made of what the record says
     record: Record
     read_file: ReadFile
-    grade: Path | None
-    """The older grade; the file need not be there."""
-    notes: Sequence[str] = ()
-    """What a user should know of how it was read."""
+    grade: Path | None  # The older grade; the file need not be there
+    notes: Sequence[str] = ()  # What a user should know of how it was read
 
 
 @dataclass(slots=True)
@@ -55,8 +52,7 @@ class RecordSource:
     path: Path
     kind: Literal["run", "record", "input", "session"]
     read: Callable[[RecordSource, Case | None, str], Iterator[RecordSubject]]
-    run: RunDirectory | None = None
-    """The run that the records belong to, if it is there."""
+    run: RunDirectory | None = None  # The run that the records belong to, if it is there
     info: Mapping[str, Any] = field(default_factory=dict)
     """What its run.json says; nothing if that is damaged."""
     planned: frozenset[str] = frozenset()
