@@ -1,4 +1,4 @@
-"""`skillup show`: conversations of a run in the terminal."""
+"""`skillup show`, and how runs are named everywhere."""
 
 from __future__ import annotations
 
@@ -189,3 +189,48 @@ def test_no_name_in_a_run_of_somebody_else_steers_the_terminal(tmp_path: Path) -
             run.write_record(job, a_record())
     labels = shown_trials(tmp_path / "r", "*", None, only_failed=False).labels
     assert list(labels.values()) == ["case plain", "case red"]
+
+
+# A run is called the same wherever one is taken.
+
+CASE = "input: {prompt: hi}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n"
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Two runs."""
+    found = Project(tmp_path_factory.mktemp("named"))
+    found.write({"s/eval.yaml": "name: s\n", "s/a.yaml": CASE})
+    for _ in range(2):
+        assert found.run("run", "s").exit_code == 0
+    return found
+
+
+TAKES_A_RUN = {
+    "judge": ("judge", "RUN"),
+    "resume": ("run", "--resume", "RUN"),
+    "show": ("show", "RUN"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", list(TAKES_A_RUN))
+def test_last_ids_and_their_beginnings_are_runs_everywhere(two_runs: Project, verb: str) -> None:
+    newest = two_runs.latest_run()
+    name = newest.name
+    for called in ("last", name, name[:-1], f".skillup/runs/{name}", str(newest)):
+        outcome = two_runs.run(*(called if x == "RUN" else x for x in TAKES_A_RUN[verb]))
+        assert outcome.exit_code == 0, (called, outcome.stderr)
+
+
+@pytest.mark.parametrize("verb", list(TAKES_A_RUN))
+def test_what_is_no_run_is_told_with_those_that_are(two_runs: Project, verb: str) -> None:
+    none = two_runs.run(*("zz" if x == "RUN" else x for x in TAKES_A_RUN[verb]))
+    assert none.exit_code == 2
+    assert "hint: give a run" in none.stderr
+    assert two_runs.latest_run().name in none.stderr
+
+    year = two_runs.latest_run().name[:2]
+    several = two_runs.run(*(year if x == "RUN" else x for x in TAKES_A_RUN[verb]))
+    assert several.exit_code == 2
+    assert f" runs begin with {year}\n  hint: say more of it: {year}" in several.stderr

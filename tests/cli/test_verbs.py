@@ -1,6 +1,9 @@
-"""validate, list, schema and doctor from the outside."""
+"""What all verbs have in common; `export` and `doctor`."""
 
 from __future__ import annotations
+
+import json
+from pathlib import Path
 
 import pytest
 
@@ -121,3 +124,68 @@ def test_wrong_arguments_are_told_like_everything_else(
     assert first.startswith(error)
     assert second.startswith("  hint: `")
     assert verb in second
+
+
+# `skillup export`: where it writes, and what it refuses.
+
+SUITE = {
+    "s/eval.yaml": "name: s\n",
+    "s/c.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n",
+}
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Project:
+    project = Project(tmp_path).write(SUITE)
+    assert project.run("run", "s", "--out", "r").exit_code == 0
+    return project
+
+
+def test_a_variant_of_elsewhere_leads_nowhere_out_of_the_workspace(held: Project) -> None:
+    (path,) = (held.root / "r/trials").rglob("grading.json")
+    grade = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**grade, "variant": "../../../away"}), "utf-8")
+    (held.root / "r/events.jsonl").unlink()  # it knows what the run has written
+
+    outcome = held.run("export", "r", "--format", "anthropic", "--out", "ws")
+
+    assert (outcome.exit_code, "none of its trials" in outcome.stderr) == (2, True)
+    assert not (held.root / "away").exists()
+
+
+# `skillup doctor` says whether an engine can be given a history.
+
+KNOWN, UNKNOWN = "2.1.197", "99.0.0"
+
+
+def profile_of(project: Project, version: str) -> None:
+    """A profile `pinned`, of a `claude` that says it is of this version."""
+    project.write({"bin/claude": f'#!/bin/sh\necho "{version} (Claude Code)"\n'})
+    program: Path = project.root / "bin" / "claude"
+    program.chmod(0o755)
+    project.write({"engines/pinned.yaml": f"engine: claude_code\ncommand: {program}\n"})
+
+
+def test_a_version_whose_sessions_cannot_be_written_gets_a_note(project: Project) -> None:
+    profile_of(project, UNKNOWN)
+
+    as_data = project.run("doctor", "pinned", "--json")
+    as_text = project.run("doctor", "pinned")
+
+    notes = [note for note in as_data.data[0]["notes"] if note.startswith("no `input.history`:")]
+    assert len(notes) == 1
+    assert f"here it is {UNKNOWN}" in notes[0]
+    assert f"pinned: {notes[0]}" in as_text.stdout
+    assert as_data.exit_code == as_text.exit_code == 0, "it works without a history"
+
+
+def test_without_a_login_it_is_not_said_to_be_right(project: Project) -> None:
+    profile_of(project, KNOWN)
+    clean = {"HOME": str(project.root), "ANTHROPIC_API_KEY": ""}
+    without = project.run("doctor", "pinned", env=clean)
+    with_key = project.run("doctor", "pinned", env={**clean, "ANTHROPIC_API_KEY": "x" * 9})
+
+    assert without.stdout.splitlines()[1].startswith("?  pinned ")
+    assert "pinned: no login was found: log in with `claude`" in without.stdout
+    assert without.exit_code == 0, "nobody knows that it would not work"
+    assert with_key.stdout.splitlines()[1].startswith("ok  pinned ")
