@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from skillup.checks import CheckContext
+from skillup.checks.context import CheckContext
 from skillup.checks.evaluate import resolve
 from skillup.checks.files import NO_SNAPSHOT
 from skillup.judges.material import Exchange, Part, exchanges_of, harmless, setting_of

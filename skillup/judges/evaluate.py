@@ -9,8 +9,7 @@ from typing import Protocol, TypeVar
 import anyio
 import anyio.to_thread
 
-from skillup.checks import CheckContext
-from skillup.checks.context import Ask
+from skillup.checks.context import Ask, CheckContext
 from skillup.checks.registry import describe, expected
 from skillup.schema.case import Case
 from skillup.schema.checks import Check

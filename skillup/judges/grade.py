@@ -6,8 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from skillup.checks import CheckContext, evaluate, evaluate_set
-from skillup.checks.evaluate import FollowUpResult, evaluate_turn, passes, weighted_mean
+from skillup.checks.context import CheckContext
+from skillup.checks.evaluate import (
+    FollowUpResult,
+    evaluate,
+    evaluate_set,
+    evaluate_turn,
+    passes,
+    weighted_mean,
+)
 from skillup.judges.evaluate import Judge, PendingJudgements, UsageTracker, error_result
 from skillup.judges.evaluate import evaluate as evaluate_judged
 from skillup.judges.verdict import Judged, apart_from_skill_use, decide

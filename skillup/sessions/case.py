@@ -14,7 +14,8 @@ from typing import Any
 
 import anyio
 
-from skillup.checks import CheckContext, evaluate
+from skillup.checks.context import CheckContext
+from skillup.checks.evaluate import evaluate
 from skillup.checks.tools import argument
 from skillup.errors import UsageError
 from skillup.importers.write import literal_checks, slug, to_yaml

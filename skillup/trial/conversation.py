@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 
 import anyio.to_thread
 
-from skillup.checks import CheckContext, evaluate_set
+from skillup.checks.context import CheckContext
 from skillup.checks.evaluate import (
     evaluate_checks,
+    evaluate_set,
     evaluate_turn,
     follow_ups,
     passes,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.checks import capture
+from skillup.checks.text import capture
 from skillup.schema.case import Capture
 from tests.support.records import call, make_turn
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from skillup.checks import CheckContext, evaluate, evaluate_set
+from skillup.checks.context import CheckContext
+from skillup.checks.evaluate import evaluate, evaluate_set
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole
 from tests.support.records import make_record

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from skillup.checks import describe, evaluate
+from skillup.checks.evaluate import evaluate
+from skillup.checks.registry import describe
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from tests.support.records import call, make_record, make_turn

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillup.checks import evaluate
+from skillup.checks.evaluate import evaluate
 from skillup.checks.files import path_problem
 from skillup.checks.text import Searcher
 from skillup.schema.checks import Check

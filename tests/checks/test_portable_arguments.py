@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.checks import evaluate
+from skillup.checks.evaluate import evaluate
 from skillup.schema.checks import Check, ToolKind
 from tests.support.records import call, make_record, make_turn
 

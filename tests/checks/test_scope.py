@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.checks import CheckContext, evaluate, evaluate_set
+from skillup.checks.context import CheckContext
+from skillup.checks.evaluate import evaluate, evaluate_set
 from skillup.schema.case import PostCondition
 from skillup.schema.checks import CHECK_FIELDS, Check
 from skillup.schema.grade import CheckResult, CheckRole

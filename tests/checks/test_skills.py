@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.checks import evaluate
+from skillup.checks.evaluate import evaluate
 from skillup.schema.checks import Check
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
 from tests.support.records import file_states, make_record, make_turn

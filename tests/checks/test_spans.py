@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.checks import evaluate
+from skillup.checks.evaluate import evaluate
 from skillup.schema.checks import Check
 from skillup.schema.grade import EvidenceSpan
 from skillup.schema.record import TurnRecord, WorkspaceChanges

@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.checks import evaluate
+from skillup.checks.evaluate import evaluate
 from skillup.schema.checks import Check
 from skillup.schema.profile import Price
 from tests.e2e.conftest import Begin, Serve

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from skillup.checks import describe, evaluate
+from skillup.checks.evaluate import evaluate
+from skillup.checks.registry import describe
 from skillup.schema.checks import Check
 from skillup.schema.judge import fill, unknown_variables, uses
 from tests.support.records import make_record

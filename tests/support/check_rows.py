@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from skillup.checks import describe, evaluate
 from skillup.checks.context import Ask
+from skillup.checks.evaluate import evaluate
+from skillup.checks.registry import describe
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from tests.support.records import Recorded, make_record, make_turn

@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillup.checks import CheckContext
-from skillup.checks.context import Ask
+from skillup.checks.context import Ask, CheckContext
 from skillup.schema.checks import ToolKind
 from skillup.schema.record import (
     EngineInfo,

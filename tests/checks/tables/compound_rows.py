@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.checks import CheckContext
+from skillup.checks.context import CheckContext
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole
 from tests.support.check_rows import Row, row

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillup.checks import evaluate
+from skillup.checks.evaluate import evaluate
 from skillup.judges import grade_record
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
