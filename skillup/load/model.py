@@ -268,10 +268,3 @@ def _lines(turns: Sequence[Turn], place: Loc, line: _Line) -> Iterator[_Line]:
             yield from _lines(branch.turns, (*at, "turns"), fork)
     if not turns[-1].branches:
         yield line
-
-
-def has_checks(case: Case) -> bool:
-    """Whether anything but the judge could fail this case, which has no branches."""
-    turns = case.input.turns or ()
-    own = case.assertions or case.expect or case.expected_output
-    return bool(own or any(turn.checks() or turn.post_condition for turn in turns))

@@ -11,18 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Any
 
 from skillup.errors import Problem
 from skillup.load.discover import outside_problem
-from skillup.load.model import (
-    TURNS,
-    LoadedCase,
-    all_checks,
-    has_checks,
-    judges_of,
-    paths_of,
-)
+from skillup.load.model import TURNS, LoadedCase, all_checks, judges_of, paths_of
 from skillup.load.problems import near_miss
 from skillup.load.skills import SKILL_FILE, skill_name
 from skillup.load.yaml_reader import Document, Loc
@@ -41,52 +33,33 @@ Known = list[frozenset[str]]
 
 
 def case_problems(
-    case: Case,
-    document: Document,
-    variables: frozenset[str],
-    suite: Suite | None = None,
-    root: Path | None = None,
+    case: Case, document: Document, variables: frozenset[str], suite: Suite, root: Path
 ) -> list[Problem]:
-    """What is wrong (or not run yet) in a case that validates, on any of its paths; each once.
-
-    With the `suite` and its `root`, also whether somebody plays the user, and its files.
-    """
+    """What is wrong (or not run yet) in a case that validates, on any of its paths; each once."""
     found = [*_branch_names(case.input.turns or [], TURNS, document)]
-    found += _renamed(document, ("input", "conversation", "chatter"), "persona")
     for path in paths_of(LoadedCase(case, document)):
-        first = frozenset(path.case.vars) | variables
-        known = _known_names(path.case, first)
+        first, given = frozenset(path.case.vars) | variables, path.case.input
+        past = {rule.variable for message in given.history for rule in message.capture}
+        past.update(name for rule in given.reconstruct for name in rule.variables())
+        known = [first | past]
+        for turn in given.turns or ():
+            known.append(known[-1] | {rule.variable for rule in turn.capture})
         for loc, text, names in _texts(path.case, first, known):
             found += _unknown_names(templates.written_in(text or ""), loc, names, path.document)
         found += _in_checks(path, known)
-        found += _without_model(path)
-        found += _in_conversation(path, suite)
-        if root is not None:
-            found += _files_of_case(path, root)
+        found += [*_without_model(path), *_in_conversation(path, suite)]
+        found += _files_of_case(path, root)
     return list(dict.fromkeys(found))
-
-
-def _renamed(document: Document, loc: Loc, name: str) -> Iterator[Problem]:
-    value: Any = document.data
-    for key in loc:
-        value = value.get(key) if isinstance(value, dict) else None
-    if value is not None:
-        message = f"`{loc[-1]}` is called `{name}` now"
-        yield document.problem(loc, message, f"write `{name}`", "warning")
 
 
 def _without_model(path: LoadedCase) -> Iterator[Problem]:
     """A warning at the first check that a model reads, where none is named."""
-    case = path.case
-    places: list[Loc] = [
-        (*loc, key)
-        for loc, check, _ in all_checks(case)
-        for key, _ in check.given()
-        if key in _READ_BY_MODEL
-    ]
-    places += [("expected_output",)] if case.expected_output is not None else []
+    case, every = path.case, all_checks(path.case)
+    places: list[Loc] = [(*loc, key) for loc, check, _ in every for key, _ in check.given()]
+    places = [place for place in places if place[-1] in _READ_BY_MODEL]
+    places += [("expected_output",)] * (case.expected_output is not None)
     for number, turn in enumerate(case.input.turns or ()):
-        places += [(*TURNS, number, "expected_output")] if turn.expected_output is not None else []
+        places += [(*TURNS, number, "expected_output")] * (turn.expected_output is not None)
     if places and case.judge_model is None:
         message = f"`{places[0][-1]}` is read by a model, and none is named"
         fix = "write `judge: {model: …}` in eval.yaml; or name one with --judge-model"
@@ -99,25 +72,15 @@ def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iter
     for number, turn in enumerate(turns):
         for index, branch in enumerate(turn.branches):
             at: Loc = (*place, number, "branches", index)
-            name = branch.name
-            if name.casefold() in taken:
-                message = f"there is another branch `{name}` here"
+            if branch.name.casefold() in taken:
+                message = f"there is another branch `{branch.name}` here"
                 fix = "results are distinguished by it: choose another name"
                 yield document.problem((*at, "name"), message, fix)
-            taken.add(name.casefold())
+            taken.add(branch.name.casefold())
             yield from _branch_names(branch.turns, (*at, "turns"), document)
 
 
 # Templates: has every name a value where it stands?
-
-
-def _known_names(case: Case, first: frozenset[str]) -> Known:
-    past = {rule.variable for message in case.input.history for rule in message.capture}
-    past.update(name for rule in case.input.reconstruct for name in rule.variables())
-    known = [first | past]
-    for turn in case.input.turns or ():
-        known.append(known[-1] | {rule.variable for rule in turn.capture})
-    return known
 
 
 def _texts(
@@ -200,8 +163,14 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
                 turn = getattr(spec, "turn", None) or number
                 # Files of the suite are kept before the first turn.
                 turn = 0 if key in ("golden_file", "script") else last if turn == "last" else turn
-                names = frozenset() if check.literal else known[min(turn, last)]
-                yield from _names_in_check(path.document, (*loc, key), spec, names, check.literal)
+                # A check knows what was defined when the turn had ended that it is asked of.
+                written = {} if check.literal else templates.written_in_check(key, spec)
+                names = known[min(turn, last)]
+                yield from _unknown_names(written, (*loc, key), names, path.document)
+                for name in unknown_variables(getattr(spec, "prompt", None) or ""):
+                    message = f"{{{{{name}}}}} is not a variable of a judge's prompt"
+                    listed = ", ".join("{{" + one + "}}" for one in PROMPT_VARIABLES)
+                    yield problem((*loc, key, "prompt"), message, f"known here: {listed}")
         if isinstance(check, Check) and check.prompt is not None:
             place = (*loc, "prompt")
             if own_turn is None:
@@ -215,23 +184,10 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
             yield problem(loc, message, f"the limit is {_MOST_FOLLOW_UPS}")
 
 
-def _names_in_check(
-    document: Document, place: Loc, spec: Any, known: frozenset[str], literal: bool
-) -> Iterator[Problem]:
-    """A check knows what was defined when the turn had ended that it is asked of."""
-    if not literal:
-        names = templates.written_in_check(str(place[-1]), spec)
-        yield from _unknown_names(names, place, known, document)
-    for name in unknown_variables(getattr(spec, "prompt", None) or ""):
-        message = f"{{{{{name}}}}} is not a variable of a judge's prompt"
-        listed = ", ".join("{{" + one + "}}" for one in PROMPT_VARIABLES)
-        yield document.problem((*place, "prompt"), message, f"known here: {listed}")
-
-
 # The conversation: who speaks, how long, and whether anything is checked.
 
 
-def _in_conversation(path: LoadedCase, suite: Suite | None) -> Iterator[Problem]:
+def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:
     case, problem = path.case, path.document.problem
     for index, turn in enumerate(case.input.turns or ()):
         if turn.slash_command and not re.match(r"/\S", turn.content or ""):
@@ -243,15 +199,16 @@ def _in_conversation(path: LoadedCase, suite: Suite | None) -> Iterator[Problem]
         message = "the simulated user leads, and `max_turns` is missing"
         fix = "set `max_turns` (or `constraints.max_turns`): the most messages of the user's"
         yield problem(("user_simulator",), message, fix)
-    if not has_checks(case) and not case.all_judges():
+    own = case.assertions or case.expect or case.expected_output or case.all_judges()
+    if not own and not any(turn.checks() or turn.post_condition for turn in case.input.turns or ()):
         where = "in this case" if path.branch_of is None else f"on the path `{case.id}`"
         fix = "add `assertions`; as it is, it fails for want of evidence"
         yield problem((), f"nothing is checked {where}", fix, "warning")
     for place, message in unsupported_in_case(case):
         yield problem(place, message, severity="warning")
-    user = suite.user_simulator if suite is not None else None
+    user = suite.user_simulator
     player = user.engine if user is not None and user.engine else playing_model(user, case)
-    if suite is not None and needs_simulator(case) and player is None:
+    if needs_simulator(case) and player is None:
         fix = "set `user_simulator.model` (or `engine`) in eval.yaml; else a run is an error"
         yield problem(("input",), "nobody plays the simulated user", fix, "warning")
 
@@ -281,42 +238,33 @@ def _not_fetched(skills: list[SkillRef], loc: Loc) -> Iterator[tuple[Loc, str]]:
             yield (*loc, "skills", n, "source"), what
 
 
-def too_many_turns(case: Case) -> str | None:
-    """Why a conversation of these turns is not begun; None: it may be."""
-    turns = len(case.input.turns or ())
-    if case.turn_limit is None or turns <= case.turn_limit:
-        return None
-    return f"the case has {turns} turns, and its conversation may have {case.turn_limit} at most"
-
-
 # Files that are named: in the suite and its project, and there.
 
 
 def _files_of_case(path: LoadedCase, root: Path) -> Iterator[Problem]:
     """Files of the suite that a case names: outside of the suite or its project, or missing."""
     case, context = path.case, path.case.context
-    named: list[tuple[Loc, str | None, str]] = [(("context", "fixture"), context.fixture, "file")]
+    named: list[tuple[Loc, str | None]] = [(("context", "fixture"), context.fixture)]
     if context.git is not None:
-        named.append((("context", "git", "apply_diff"), context.git.apply_diff, "file"))
+        named.append((("context", "git", "apply_diff"), context.git.apply_diff))
     for loc, check, _ in all_checks(case):
-        if check.golden_file is not None:
-            named.append(((*loc, "golden_file"), check.golden_file.path, "file"))
-        if check.script is not None:
-            named.append(((*loc, "script"), check.script.path, "script"))
+        for key, spec in (("golden_file", check.golden_file), ("script", check.script)):
+            named += [((*loc, key), spec.path)] if spec is not None else []
     for loc, judge in judges_of(case):
-        named.append(((*loc, "script_path"), judge.script_path, "script"))
-        named += [((*loc, "skills", n, "path"), s.path, "") for n, s in enumerate(judge.skills)]
+        named.append(((*loc, "script_path"), judge.script_path))
+        skills = [(n, s) for n, s in enumerate(judge.skills) if s.source == "local_path"]
+        named += [((*loc, "skills", n, "path"), skill.path) for n, skill in skills]
         for n, attached in enumerate(judge.context.attachments if judge.context else ()):
-            named.append(((*loc, "context", "attachments", n, "path"), attached.path, ""))
-    for loc, name, kind in named:
+            named.append(((*loc, "context", "attachments", n, "path"), attached.path))
+    for loc, name in named:
         if name is None:
             continue
-        if kind != "script":
+        if loc[-1] not in ("script", "script_path"):
             yield from outside_problem(path.document, loc, name, root)
         elif (why := outside_suite(name)) is not None:
             yield path.document.problem(loc, why, "put it into the suite")
         # Whether a file with a name in it is there, its own trial says.
-        if kind and not templates.written_in(name) and not (root / name).exists():
+        if not templates.written_in(name) and not (root / name).exists():
             message = f"there is no {name} (paths start from {root.name}/)"
             yield path.document.problem(loc, message, "a run would need it", "warning")
 
@@ -338,7 +286,6 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
             as_is = skill.as_is and (root / skill.path).is_dir()
             fix = "what is there is installed all the same" if as_is else error
             yield problem(loc, what, fix, "warning")
-    yield from _renamed(document, ("neighbours",), "distractors")
     for place, message in unsupported_in_suite(suite):
         yield problem(place, message, severity="warning")
     if suite.engine is not None and suite.engine.custom is not None:
@@ -356,7 +303,9 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
     """Checks of skills that the suite does not install: `skill_not_used` would pass every time."""
     given = [(ref.path, ref.name) for ref in suite.skills or () if ref.source == "local_path"]
     given += [(path, None) for path in (*suite.distractors, *(["."] * (suite.skills is None)))]
-    known = sorted({one for path, name in given for one in _names_of_skill(root / path, name)})
+    there = [(root / path, name) for path, name in given if (root / path / SKILL_FILE).is_file()]
+    own = ((name or path.resolve().name, skill_name(path)) for path, name in there)
+    known = sorted({name for names in own for name in names})
     folded = {name.casefold() for name in known}
     found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
     for loaded in cases if known else ():
@@ -369,19 +318,13 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
                 installed = {plain, plain.rpartition(":")[2]} & folded
                 if name and not installed and not templates.has_templates(name):
                     guess = near_miss(name, known)
-                    fix = f"it installs: {', '.join(known)}"
-                    fix = f"did you mean `{guess}`?" if guess else fix
+                    fix = (
+                        f"did you mean `{guess}`?" if guess else f"it installs: {', '.join(known)}"
+                    )
                     message = f"the suite installs no skill called {name}"
                     severity = "error" if guess and not more else "warning"
                     found[loaded.document.problem((*loc, key), message, fix, severity)] = None
     yield from found
-
-
-def _names_of_skill(directory: Path, name: str | None) -> Iterator[str]:
-    """As it is called, and as its SKILL.md calls it."""
-    if (directory / SKILL_FILE).is_file():
-        yield name or directory.resolve().name
-        yield skill_name(directory)
 
 
 def id_problems(cases: Sequence[LoadedCase], unread: Set[str] | None) -> Iterator[Problem]:

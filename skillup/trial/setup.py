@@ -25,7 +25,7 @@ from skillup.engines.base import (
 )
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
-from skillup.load.semantics import too_many_turns, unsupported_in_case, unsupported_in_suite
+from skillup.load.semantics import unsupported_in_case, unsupported_in_suite
 from skillup.load.skills import skill_name
 from skillup.plan import Variant
 from skillup.process.tree import new_marker
@@ -190,9 +190,10 @@ def case_problem(request: TrialRequest) -> TurnError | None:
     if missing:
         what = "; ".join(dict.fromkeys(message for _, message in missing))
         return TurnError(kind="unsupported", message=what)
-    excess = too_many_turns(case)
-    if excess is not None:
-        return TurnError(kind="max_turns", message=excess)
+    turns, most = len(case.input.turns or ()), case.turn_limit
+    if most is not None and turns > most:
+        what = f"the case has {turns} turns, and its conversation may have {most} at most"
+        return TurnError(kind="max_turns", message=what)
     if not needs_simulator(case):
         return None
     if request.simulator is None:

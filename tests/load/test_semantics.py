@@ -45,20 +45,6 @@ def test_a_name_that_is_not_is_told_where_it_stands(
     assert f"<<{name}>> is not defined" in line
 
 
-def test_a_key_by_its_earlier_name_is_read_with_a_note(tmp_path: Path) -> None:
-    user = "{persona: {objective: a ticket}, max_turns: 2}"
-    skill = {"k/SKILL.md": "---\nname: k\n---\n"}
-    suite = "name: d\nuser_simulator: {model: 'scripted:u.yaml'}\n"
-    case = f"input: {{conversation: {user}}}\n{CHECKS}"
-    make_tree(tmp_path / "s", skill)
-    assert problems(tmp_path, case, f"{suite}distractors: [k]\n") == []
-    found = problems(tmp_path, case.replace("persona", "chatter"), f"{suite}neighbours: [k]\n")
-    assert {(p.severity, p.message, p.fix) for p in found} == {
-        ("warning", "`neighbours` is called `distractors` now", "write `distractors`"),
-        ("warning", "`chatter` is called `persona` now", "write `persona`"),
-    }
-
-
 TWO = "input: {turns: [a, b]}\n"
 
 

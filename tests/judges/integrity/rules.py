@@ -375,7 +375,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (2, GRADING, 'context = replace(context, withheld="not asked: `expect` failed")', "pass"),
     (2, EVALUATE, "assertable=False, evaluated=False", "assertable=False"),
     (2, EVALUATE, "evaluated=absent.evaluated,", ""),
-    (3, MERGE, "or _decides(base)):", "or (_decides(base) and not has_checks(case))):"),
+    (3, MERGE, "or _decides(base)):", "or (_decides(base) and not case.assertions)):"),
     (3, MERGE, "if not _decides(judge) and", "if False and"),
     (3, MERGE, "_fill(case.judge, base) if case.judge is not None else base", "base"),
     (3, MERGE, "_fill(near, far)", "far"),
