@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillup.checks import evaluate
+from skillup.checks.evaluate import evaluate
 from skillup.reports.html.detail import EvidenceStep, evidence_of
 from skillup.schema.checks import Check
 from skillup.schema.record import WorkspaceChanges
