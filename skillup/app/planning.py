@@ -43,8 +43,7 @@ class RunRequest:
     trials_from_turn: int | None = None
     cases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    jobs: tuple[str, ...] = ()
-    """Of the trials that the rest asks for only these; none: all. pytest chooses by trial."""
+    jobs: tuple[str, ...] = ()  # Of the trials that the rest asks for only these; none: all
     item: str | None = None
     sample_size: int | None = None
     shard: str | None = None  # `I/N`: the I-th of N parts of what the rest asks for
@@ -56,16 +55,13 @@ class RunRequest:
     max_tokens: int | None = None
     time_limit: float | None = None  # In seconds
     until_decided: bool = False
-    pass_rate: float | None = None
-    """What `until_decided` compares with; None: the suite's gate, else a default."""
-    rate_limit_wait: float | None = None
-    """How long, in seconds, refusals are waited out; None: the default."""
+    pass_rate: float | None = None  # Of `until_decided`; None: the suite's gate, else a default
+    rate_limit_wait: float | None = None  # Seconds; None: the default
     executor: str = "local"
     scheduler: str | None = None
     reports: tuple[str, ...] = ()  # Besides result.json, and besides those that the suites ask for
     judge_model: str | None = None
-    judge_model_fallback: str | None = None
-    """From the environment, for cases that name no model of their own."""
+    judge_model_fallback: str | None = None  # For cases that name no model of their own
     no_judge_cache: bool = False
     directory: str = ""  # Where the paths are relative to
 
@@ -356,10 +352,9 @@ def require_scripts(plan: Plan) -> None:
 
 
 def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> Secrets:
-    """What nothing of a run may show: the credentials of all who take part in it.
+    """What nothing of a run may show: the credentials of its agents, simulated users and judges.
 
-    Those of the agents, of who plays users (their profiles are those of the workspace of `base`)
-    and of who judges. Raises UsageError if a variable that `api_key_env` names cannot be masked.
+    Raises UsageError if a variable that `api_key_env` names cannot be masked.
     """
     suites = list({job.suite.path: job.suite for job in plan.jobs}.values())
     cases = list({id(job.loaded.case): job.loaded.case for job in plan.jobs}.values())

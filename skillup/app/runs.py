@@ -173,8 +173,7 @@ def _has_failed(directory: Path) -> bool:
 def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
     """Make the run `out` of those in `paths`, which stay as they are; its result.
 
-    Raises UsageError if they are not of one plan, or differ in what came of a trial, and
-    RunDirectoryError if one of them still goes on, or `out` is not empty.
+    Raises UsageError if they do not fit together, RunDirectoryError if `out` is not empty.
     """
     shards = [RunDirectory.open(path) for path in paths]
     infos = [shard.run_info() for shard in shards]

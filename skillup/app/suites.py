@@ -130,8 +130,6 @@ def _header(folder: Path, kind: str) -> str:
 def request_for(description: str, skill: str) -> str:
     """What a user might say who needs the skill.
 
-    From ``whenever the user wants to …`` or ``when the user asks for …``, if it says so.
-
     >>> request_for("Cleans logs. Use whenever the user wants to rotate logs.", "log-keeper")
     'I want to rotate logs. Can you help me with that?'
     """
@@ -230,11 +228,7 @@ def _text(text: str) -> str:
 
 
 def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:
-    """Write `files`; with `force` in place of those that are there.
-
-    Raises UsageError if `evals/` is there already, if it cannot be done, or if a link in `root`
-    would lead it elsewhere.
-    """
+    """Raises UsageError if `evals/` is there already, or a link in `root` would lead elsewhere."""
     evals = root / "evals"
     if not force and os.path.lexists(evals) and not (evals.is_dir() and not any(evals.iterdir())):
         raise UsageError(

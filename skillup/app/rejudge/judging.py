@@ -359,10 +359,8 @@ def masked_case(case: Case, secrets: Secrets) -> Case:
 def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited: bool) -> Judges:
     """Makes the router for a record and the case it is judged by, the same one where it can be.
 
-    What a model answered when the run was judged is read from the run, before anybody is asked.
-    What a judge input says for its agent judges, they are taken to have said, unless judges are
-    `compared`. Written-down judges are read as they are now where judges are `compared` or cases
-    `edited`. `hidden` and the keys of the judges are masked.
+    What was answered when the run was judged, or stands in a judge input, is not asked again. Where
+    judges are `compared` it is, and written-down judges are read anew, as where cases are `edited`.
     """
 
     @cache

@@ -53,13 +53,11 @@ class RecordSource:
     kind: Literal["run", "record", "input", "session"]
     read: Callable[[RecordSource, Case | None, str], Iterator[RecordSubject]]
     run: RunDirectory | None = None  # The run that the records belong to, if it is there
-    info: Mapping[str, Any] = field(default_factory=dict)
-    """What its run.json says; nothing if that is damaged."""
+    info: Mapping[str, Any] = field(default_factory=dict)  # Its run.json; a damaged one: nothing
     planned: frozenset[str] = frozenset()
     not_needed: frozenset[str] = frozenset()
     """Jobs of the run that it left out on purpose; they are not among those `planned`."""
-    stopped_by_failures: bool = False
-    """A run that `--max-fail` ended: that is why trials are missing."""
+    stopped_by_failures: bool = False  # Trials are missing because `--max-fail` ended the run
     damaged: dict[str, str] = field(default_factory=dict)
     """Jobs whose record cannot be judged, and what is wrong with it, of the last reading."""
     mock_results: Sequence[Mapping[str, Any]] | None = None
