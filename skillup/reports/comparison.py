@@ -25,10 +25,7 @@ _MAX_NAMED = 5
 
 
 def in_a_sentence(comparison: Comparison) -> str:
-    """``1 case got worse surely (asks); the agent cost $1.23 in B, +4% a trial; all of B was run.``
-
-    The cost is the agent's, as in the totals: that of judges and simulated users is the run's.
-    """
+    """``1 case got worse surely (asks); the agent cost $1.23 in B, +4% a trial; …``"""
     sentence = "; ".join([*news(comparison), _cost(comparison), *_missing(comparison)])
     return sentence[0].upper() + sentence[1:] + "."
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
 
 HTML = "html"
-
-
 FORMATS = {
     "junit": "junit.xml",
     "markdown": "summary.md",

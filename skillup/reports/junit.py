@@ -12,18 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from junitparser import (
-    Error,
-    Failure,
-    JUnitXml,
-    Properties,
-    Property,
-    Skipped,
-    SystemErr,
-    SystemOut,
-    TestCase,
-    TestSuite,
-)
+import junitparser as junit
 from junitparser.junitparser import Attr, IntAttr
 
 from skillup.reports.text import plain
@@ -35,7 +24,7 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _MESSAGE_CHARACTERS = 4000
 
 
-class _Suite(TestSuite):
+class _Suite(junit.TestSuite):
     """With the attributes of Ant's schema that junitparser does not know."""
 
     package = Attr()
@@ -48,8 +37,8 @@ def junit_xml(result: RunResult) -> bytes:
     A trial that was planned and did not run is skipped, in a suite of its own, and says why. So is
     one that failed without the skill: that is no failure of the skill.
     """
-    xml: Any = JUnitXml()
-    suites: list[tuple[str, str, list[TestCase], list[tuple[str, str]]]] = []
+    xml: Any = junit.JUnitXml()
+    suites: list[tuple[str, str, list[junit.TestCase], list[tuple[str, str]]]] = []
     for rows in grouped(view_of(result).rows, lambda row: (row.case[0], *row.case[2:])):
         suite, _, engine, variant = rows[0].case
         name = f"{suite} ({engine}, {variant.replace('_', ' ')})"
@@ -57,9 +46,11 @@ def junit_xml(result: RunResult) -> bytes:
         suites.append((name, suite, [_test(row) for row in rows], about))
     why = f": {result.stopped.message}" if result.stopped is not None else ""
     if result.not_run:
-        missing = [TestCase(_text(job), classname="not run", time=0.0) for job in result.not_run]
+        missing = [
+            junit.TestCase(_text(job), classname="not run", time=0.0) for job in result.not_run
+        ]
         for case in missing:
-            case.result = [Skipped(_text(f"this trial was planned and not run{why}"))]
+            case.result = [junit.Skipped(_text(f"this trial was planned and not run{why}"))]
         suites.append(("not run", "skillup", missing, []))
     for number, (name, package, tests, about) in enumerate(suites):
         made: Any = _Suite(_text(name))
@@ -67,21 +58,21 @@ def junit_xml(result: RunResult) -> bytes:
         made.id = number
         made.hostname = "localhost"  # where it ran is nobody's business
         made.timestamp = result.started_at[:19]  # Ant's schema has neither fractions nor zones
-        properties = Properties()
+        properties = junit.Properties()
         for key, value in [("run_id", result.run_id), *about]:
-            properties.add_property(Property(key, _text(value)))
+            properties.add_property(junit.Property(key, _text(value)))
         made.append(properties)
         made.add_testcases(tests)
-        made.append(SystemOut(""))
-        made.append(SystemErr(""))
+        made.append(junit.SystemOut(""))
+        made.append(junit.SystemErr(""))
         xml.append(made)
     text: bytes = xml.tostring()
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
 
 
-def _test(row: Row) -> TestCase:
+def _test(row: Row) -> junit.TestCase:
     grade = row.grade
-    case = TestCase(
+    case = junit.TestCase(
         _text(grade.case_id + (f" #{grade.trial}" if grade.trial > 1 else "")),
         classname=_text(f"{grade.suite}.{grade.engine}.{grade.variant}"),
         time=grade.duration_ms / 1000,
@@ -89,12 +80,14 @@ def _test(row: Row) -> TestCase:
     message = _text(grade.reason)
     if grade.status == "FAIL" and grade.variant == BASELINE:
         # CI systems count every failure as one of the job.
-        case.result = [Skipped("without the skill: failed, which is no failure")]
+        case.result = [junit.Skipped("without the skill: failed, which is no failure")]
     elif grade.status == "SKIP":
-        case.result = [Skipped(message)]
+        case.result = [junit.Skipped(message)]
     elif grade.status != "PASS":
         kind = _text(str((grade.error or {}).get("kind", "error")))
-        found: Any = Error(message, kind) if row.score is None else Failure(message, "fail")
+        found: Any = (
+            junit.Error(message, kind) if row.score is None else junit.Failure(message, "fail")
+        )
         parts = ["\n".join(_details(row)), "\n".join(_conversation(grade))]
         found.text = _text("\n\n".join(part for part in parts if part))
         case.result = [found]

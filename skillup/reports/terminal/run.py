@@ -324,8 +324,7 @@ def reporter_for(console: Console, *, quiet: bool) -> type[PlainReporter]:
 def print_result(result: RunResult, where: str, console: Console, *, verbose: bool = False) -> None:
     """The closing table, then one line that counts; `where`: the run's directory.
 
-    Of cases that ran several times only the trials that did not pass have a row, unless it is
-    to be `verbose`: what all of them came to stands below.
+    Of cases that ran several times only trials that did not pass have a row, unless `verbose`.
     """
     from skillup.reports.sheets import sheets_of, trial_sheet
 
