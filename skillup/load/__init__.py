@@ -1,5 +1,1 @@
-"""YAML becomes validated models; every message says where, what is wrong and what would be right.
-
-``discover`` finds suites, ``yaml_reader`` reads, ``suites`` and ``profiles`` validate, ``model``
-fills in defaults, ``semantics`` sees what a single field cannot, ``problems`` puts it into words.
-"""
+"""YAML becomes validated models; messages say where, what is wrong and what would be right."""

@@ -62,12 +62,9 @@ def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSui
             f"{option} takes items of a dataset, and no suite given here has one",
             hint="name it in eval.yaml: `cases: {datasets: [items.jsonl]}`",
         )
-    taken = []
+    taken, text = [], sampling.item and sampling.item.casefold()
     for suite in suites:
-        cases: Sequence[LoadedCase] = suite.cases
-        if sampling.item is not None:
-            text = sampling.item.casefold()
-            cases = [case for case in cases if text in (case.item or "").casefold()]
+        cases = [c for c in suite.cases if text is None or text in (c.item or "").casefold()]
         # The paths of a case with branches are one item.
         known = list(dict.fromkeys((c.path, c.family) for c in cases if c.item is not None))
         if sampling.size is not None and sampling.size < len(known):
@@ -82,12 +79,6 @@ def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSui
 
 
 # From a suite's datasets to cases.
-
-
-def dataset_suite(path: Path) -> Document:
-    """The suite of a dataset that is run by itself: its items, and nothing besides."""
-    data = {"name": path.stem, "cases": {"files": [], "datasets": [{"path": path.name}]}}
-    return Document(path, "", data)
 
 
 def dataset_cases(
@@ -207,8 +198,7 @@ def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
 
     Raises InvalidFilesError for a file that is no JSON.
     """
-    items: list[DatasetItem] = []
-    wrong: list[Problem] = []
+    items, wrong = list[DatasetItem](), list[Problem]()
     unused: list[tuple[Path, int, int, str]] = []
     for number, (line, value) in enumerate(_json_values(read_text(path), path), start=1):
         if isinstance(value, dict) and str(value.get("status", "")).upper() == "ARCHIVED":
@@ -298,14 +288,18 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
     earlier = _first(metadata, HISTORY)
     history = history if earlier is None else _messages_of(earlier)
     given_output = value.get("expected_output", value.get("expectedOutput"))
-    expected = _expected_text(given_output)
+    expected = _scalar(given_output)
+    if isinstance(given_output, dict):
+        answers = [_scalar(given_output.get(name)) for name in EXPECTED]
+        answers += [_scalar(*given_output.values())] if len(given_output) == 1 else []
+        expected = next((answer for answer in answers if answer is not None), None)
     index = metadata.get("message_index")
     if not isinstance(index, int) or isinstance(index, bool):
         is_past = earlier is not None or beside
         index = _place_of(history, query, expected) if is_past else None
     spoken = next((m for m in raw or () if isinstance(m, dict) and m.get("role") == "system"), {})
     tags = metadata.get("tags", [])
-    answered = _texts_of(given_output)
+    answered = {f"expected_output.{k}": text for k, text in _texts_of(given_output).items()}
     return DatasetItem(
         id=str(item_id),
         line=line,
@@ -315,20 +309,8 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
         history=history,
         message_index=index,
         tags=[str(tag) for tag in (tags if isinstance(tags, list) else [tags])],
-        values={
-            **{f"expected_output.{name}": text for name, text in answered.items()},
-            **_texts_of(metadata),
-            **_texts_of(given),
-        },
+        values={**answered, **_texts_of(metadata), **_texts_of(given)},
     )
-
-
-def _expected_text(value: Any) -> str | None:
-    """The expected answer as text; None: there is none."""
-    if isinstance(value, dict):
-        found = _first({name: _scalar(value.get(name)) for name in EXPECTED}, EXPECTED)
-        return _scalar(*value.values()) if found is None and len(value) == 1 else found
-    return _scalar(value)
 
 
 def _scalar(value: Any) -> str | None:

@@ -35,7 +35,6 @@ class LoadedCase:
 
     @property
     def path(self) -> Path:
-        """The file it was read from."""
         return self.document.path
 
 
@@ -51,7 +50,6 @@ class LoadedSuite:
 
     @property
     def path(self) -> Path:
-        """Its `eval.yaml`."""
         return self.document.path
 
 
@@ -64,12 +62,10 @@ class Loaded:
 
     @property
     def errors(self) -> tuple[Problem, ...]:
-        """The problems that keep a run from starting."""
         return tuple(p for p in self.problems if p.severity == "error")
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """What the author should know, and what does not keep a run from starting."""
         return tuple(p for p in self.problems if p.severity == "warning")
 
     def or_raise(self) -> Loaded:
@@ -144,7 +140,14 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
         joined = dict.fromkeys([*defaults.collect_artifacts, *case.collect_artifacts])
         updates["collect_artifacts"] = list(joined)
     if defaults.expect is not None:
-        updates["expect"] = _merge_expect(defaults.expect, case.expect)
+        # Lists are joined, defaults first; anything else the case says outranks the default.
+        merged: dict[str, Any] = {}
+        for name in case.expect.model_fields_set if case.expect is not None else ():
+            mine, theirs = getattr(case.expect, name), getattr(defaults.expect, name)
+            if isinstance(mine, list) and isinstance(theirs, list):
+                mine = theirs + [item for item in mine if item not in theirs]
+            merged |= {name: mine} if mine is not None else {}
+        updates["expect"] = defaults.expect.model_copy(update=merged)
     if case.retry_policy is None:
         updates["retry_policy"] = suite.cases.retry_policy
     if case.judge_model is None:
@@ -181,18 +184,6 @@ def _model_judges(case: Case, suite: Suite | None) -> list[JudgeConfig]:
     of_suite = [suite.cases.defaults.judge, suite.judge] if suite is not None else []
     judges = [*case.all_judges(), *of_suite]
     return [judge for judge in judges if judge is not None and judge.type != "agent_judge"]
-
-
-def _merge_expect(defaults: CheckSet, own: CheckSet | None) -> CheckSet:
-    """Lists are joined, defaults first; anything else the case says outranks the default."""
-    updates: dict[str, Any] = {}
-    for name in own.model_fields_set if own is not None else ():
-        mine, theirs = getattr(own, name), getattr(defaults, name)
-        if isinstance(mine, list) and isinstance(theirs, list):
-            mine = theirs + [item for item in mine if item not in theirs]
-        if mine is not None:
-            updates[name] = mine
-    return defaults.model_copy(update=updates)
 
 
 def _decides(judge: JudgeConfig) -> bool:

@@ -23,7 +23,6 @@ _REFERENCE = re.compile(
     r"(?:(?P<operator>:-|-|:\?|\?)(?P<rest>[^}]*))?\}|(?P<bad>\{))"
 )
 
-
 _SET_IT = "set it, or give a default: ${VAR:-default}"
 _NO_REFERENCE = "write ${VAR}, ${VAR:-default} or ${VAR?message}; for the text itself, write $${"
 
@@ -137,16 +136,12 @@ def check_profile(
     if profile.session == "live":
         message = "`live` is not supported by this version"
         problems.append(document.problem(("session",), message, "use `resume`"))
-    return _with_own_command(profile, path), problems
-
-
-def _with_own_command(profile: Profile, path: Path) -> Profile:
-    """A command given as a relative path starts at the profile's folder, not where one stands."""
-    program = Path(profile.command[0]) if profile.command else None
-    if program is None or program.is_absolute() or len(program.parts) < 2:
-        return profile
-    found = str(path.resolve().parent / program)
-    return profile.model_copy(update={"command": [found, *(profile.command or ())[1:]]})
+    # A command given as a relative path starts at the profile's folder, not where one stands.
+    name, *arguments = profile.command or [""]
+    if len(Path(name).parts) > 1 and not Path(name).is_absolute():
+        command = [str(path.resolve().parent / name), *arguments]
+        profile = profile.model_copy(update={"command": command})
+    return profile, problems
 
 
 def _expand_all(

@@ -13,11 +13,7 @@ _LONGEST_NAME = 255
 
 
 def skill_problem(directory: Path) -> Problem | None:
-    """Why this directory is no usable skill; None if it is one.
-
-    Looked for: a SKILL.md that is there and is UTF-8 text, and, if it has front matter, that this
-    is a YAML mapping whose ``name`` can be a directory's name.
-    """
+    """Why this directory is no usable skill, as its SKILL.md or `name` is missing or unfit."""
     found = _front_matter(directory)
     return found if isinstance(found, Problem) else None
 
@@ -63,15 +59,12 @@ def _front_matter(directory: Path) -> dict[str, object] | Problem:
         return error.problems[0]
     except OSError as error:
         return Problem(path, 0, 0, "", f"it cannot be read: {error.strerror}")
-    problem = _name_problem(data["name"]) if data.get("name") is not None else None
-    return data if problem is None else Problem(path, 2, 1, "name", *problem)
-
-
-def _name_problem(name: object) -> tuple[str, str] | None:
-    """What is wrong with it, and what would be right."""
+    if (name := data.get("name")) is None:
+        return data
     if not isinstance(name, str) or not name.strip():
-        return "it must be text", "write a short name"
+        return Problem(path, 2, 1, "name", "it must be text", "write a short name")
     long = len(name.encode("utf-8", "replace")) > _LONGEST_NAME
     if long or not name.isprintable() or "/" in name or name in (".", ".."):
-        return f"{name[:80]!a} cannot be a directory's name", "use letters and hyphens"
-    return None
+        what = f"{name[:80]!a} cannot be a directory's name"
+        return Problem(path, 2, 1, "name", what, "use letters and hyphens")
+    return data

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.load import compat
-from skillup.load.datasets import dataset_cases, dataset_suite
+from skillup.load.datasets import dataset_cases
 from skillup.load.discover import (
     DATASET_ENDINGS,
     SuiteRequest,
@@ -60,9 +60,11 @@ def _read(path: Path, problems: list[Problem]) -> Document | None:
 def _load_suite(
     request: SuiteRequest, variables: frozenset[str], problems: list[Problem]
 ) -> LoadedSuite | None:
-    is_dataset = request.path.suffix in DATASET_ENDINGS
-    document = dataset_suite(request.path) if is_dataset else _read(request.path, problems)
-    if document is None:
+    document: Document | None
+    if (path := request.path).suffix in DATASET_ENDINGS:  # a dataset by itself
+        data = {"name": path.stem, "cases": {"files": [], "datasets": [{"path": path.name}]}}
+        document = Document(path, "", data)
+    elif (document := _read(path, problems)) is None:
         return None
     root = suite_root(request.path)
     valid = True

@@ -1,10 +1,8 @@
 """Reading YAML: plain data, and where each value of it stands in the file.
 
-The only place that reads with a YAML library. Scalars follow the core schema of YAML 1.2: only
-``true`` and ``false`` are booleans, so ``on`` and ``yes`` are texts; there are no dates, no base-60
-numbers (``1:30`` is text), no ``1_000``. A number in an unusual spelling (``0042``, ``+7``,
-``0x1F``) is a text, which nothing is lost of. Refused with their places: duplicate keys, tags,
-several documents, aliases that multiply, nesting without end.
+Scalars follow the core schema of YAML 1.2: ``on`` and ``yes`` are texts, as are dates, ``1:30``,
+``1_000`` and numbers in an unusual spelling (``0042``, ``+7``, ``0x1F``). Refused with a place:
+duplicate keys, tags, several documents, aliases that multiply, nesting without end.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """A suite: `eval.yaml`, its skills, its defaults and its gates."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -232,14 +231,11 @@ def lead_of(case: Case) -> Lead | None:
 
 
 def needs_simulator(case: Case) -> bool:
-    return lead_of(case) is not None or _any_respond(case.input.all_turns())
+    def responds(turn: Turn) -> bool:
+        later = (one for branch in turn.branches for one in branch.turns)
+        return turn.respond is not None or any(map(responds, later))
 
-
-def _any_respond(turns: Sequence[Turn]) -> bool:
-    return any(
-        turn.respond is not None or any(_any_respond(branch.turns) for branch in turn.branches)
-        for turn in turns
-    )
+    return lead_of(case) is not None or any(map(responds, case.input.all_turns()))
 
 
 def playing_model(given: UserSimulator | None, case: Case) -> JudgeModel | None:
