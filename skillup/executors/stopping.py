@@ -8,12 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skillup.plan import Job
 from skillup.schema.grade import BASELINE, Grade, Judging, Stop
 from skillup.schema.record import Record, Usage
-from skillup.stats.sequential import ERROR_RATE, Side, pass_rate_threshold, side_of
+
+if TYPE_CHECKING:  # `skillup.stats` is imported late: few runs need it
+    from skillup.stats.sequential import Side
 
 
 @dataclass(slots=True)
@@ -211,10 +213,14 @@ class CaseTest:
             outcome = self._ended[number]
             if outcome is not None:
                 self.passes, self.failures = self.passes + outcome, self.failures + (not outcome)
+                from skillup.stats.sequential import side_of
+
                 self.side = side_of(self.passes, self.failures, self.threshold)
 
     def about(self) -> dict[str, Any]:
         """For the journal."""
+        from skillup.stats.sequential import ERROR_RATE
+
         return {
             **dict(zip(("suite", "case", "engine", "variant"), self.names, strict=True)),
             "verdict": self.side,
@@ -272,6 +278,8 @@ class EarlyStopping:
 
 def threshold_of(suite: str, run_info: Mapping[str, Any]) -> float:
     """The pass rate that the suite's cases are compared with, by what `run.json` says."""
+    from skillup.stats.sequential import pass_rate_threshold
+
     gates = ((run_info.get("suites") or {}).get(suite) or {}).get("gates") or {}
     given = (run_info.get("request") or {}).get("pass_rate")
     return pass_rate_threshold(given, gates.get("min_pass_rate"))
