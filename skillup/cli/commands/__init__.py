@@ -1,1 +1,1 @@
-"""The verbs, one thin file each."""
+"""The verbs, one thin function each."""
