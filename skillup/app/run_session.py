@@ -44,7 +44,7 @@ from skillup.store.scratch import end_what_was_left
 from skillup.trial.setup import skills_for
 
 if TYPE_CHECKING:  # imported late: most runs are judged by rules alone, and start faster so
-    from skillup.executors.cluster.client import Cluster
+    from skillup.executors.cluster import Cluster
     from skillup.executors.stopping import EarlyStopping
     from skillup.judges.models.client import AnswerCache, Models
     from skillup.judges.router import JudgeRouter
@@ -163,7 +163,7 @@ class RunSession:
             if self._cluster is None:
                 await run_locally(run)
             else:
-                from skillup.executors.cluster.client import run_on_cluster
+                from skillup.executors.cluster import run_on_cluster
 
                 await run_on_cluster(self._cluster, run)
         finally:
@@ -283,8 +283,7 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
     scheduler = request.scheduler
     if scheduler is None or request.executor == "local":
         return None
-    from skillup.executors.cluster.bundle import pack
-    from skillup.executors.cluster.client import Cluster
+    from skillup.executors.cluster import Cluster, pack
 
     base = request.base.resolve()
     paths = [(base / path).resolve() for path in request.paths]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import SkillupError
-from skillup.executors.cluster.bundle import pack, unpack
+from skillup.executors.cluster import pack, unpack
 from skillup.load.suites import load_paths
 from skillup.plan import Selection, make_plan
 from skillup.redaction.secrets import Secrets

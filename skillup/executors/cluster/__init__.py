@@ -1,1 +1,0 @@
-"""Trials on the workers of a Dask cluster; `distributed` is imported only once it is needed."""
