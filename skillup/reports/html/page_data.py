@@ -1,11 +1,13 @@
-"""The form of the page's data, as `docs/reports.md` has it, and the same for TypeScript.
+"""The form of the page's index, as `docs/reports.md` has it, and the same for TypeScript.
 
-``python -m skillup.reports.html.page_data`` writes `viewer/dist/types.d.ts` anew.
+``python -m skillup.reports.html.page_data`` writes `viewer/dist/types.d.ts` anew; what a
+conversation has beside what is copied of the record and the grade stands in `viewer/src/data.ts`.
 """
 
 from __future__ import annotations
 
 import types
+from collections.abc import Container
 from pathlib import Path
 from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints
 
@@ -28,7 +30,6 @@ Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN", "NOT_NEEDED", "RUNN
 Change = Literal["newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same"]
 
 TYPES = Path(__file__).parent / "viewer" / "dist" / "types.d.ts"
-_LEFT_OUT = ("spans", "command", "retry_after_seconds")
 _SIMPLE: dict[Any, str] = {
     str: "string", bool: "boolean", int: "number", float: "number", Any: "unknown",
     type(None): "null",
@@ -170,180 +171,16 @@ class PageIndex(TypedDict):
     open: NotRequired[str]
 
 
-class RunLine(TypedDict):
-    id: str
-    run_id: str | None
-    status: str
-    started_at: str | None
-    suites: list[str]
-    engines: list[str]
-    counts: dict[str, int] | None
-    done: int
-    planned: int
-    duration_ms: float | None
-    cost_usd: float | None
-    problem: str | None
-
-
-class Link(TypedDict):
-    name: str
-    href: str
-
-
-class TrialError(TurnError):
-    advice: str
-
-
-Evidence = TypedDict(
-    "Evidence",
-    {
-        "turn": int,
-        "follow_up": int | None,
-        "in": Literal["response", "item", "changes"],
-        "item": int | None,
-        "part": Literal["text", "result", "arguments"] | None,
-        "argument": str | None,
-        "start": int,
-        "end": int,
-        "more": NotRequired[list["Evidence"]],
-    },
-)
-
-
-class PageCheck(CheckResult):
-    """A check's result, and where its evidence stands; without `spans`."""
-
-    children: list[PageCheck]  # type: ignore[assignment]
-    evidence: Evidence | None
-
-
-class Item(TypedDict):
-    """What an agent said or did: `text` of a message, the others of a call (`type`: ``tool``)."""
-
-    type: Literal["message", "reasoning", "notice", "tool"]
-    agent: NotRequired[str | None]
-    text: NotRequired[str]
-    id: NotRequired[str | None]
-    name: NotRequired[str]
-    kind: NotRequired[str]
-    arguments: NotRequired[dict[str, Any]]
-    result: NotRequired[ToolResult | None]
-    duration_ms: NotRequired[float | None]
-
-
-class ContentPart(TypedDict):
-    text: str
-    variable: str | None
-
-
-class Where(TypedDict):
-    start: int
-    end: int
-    follow_up: int | None
-
-
-class CaptureData(TypedDict):
-    variable: str
-    value: str
-    used_in: list[int]
-    where: Where | None
-
-
-class Picture(TypedDict):
-    path: str
-    size: int
-    type: NotRequired[str]
-    width: NotRequired[int]
-    height: NotRequired[int]
-    data: NotRequired[str | None]
-
-
-class Changes(WorkspaceChanges):
-    images: list[Picture]
-
-
-class PageTurn(TypedDict):
-    """A turn or a follow-up (`follow_up`: its place)."""
-
-    follow_up: int | None
-    content: str
-    content_parts: list[ContentPart]
-    response: str
-    items: list[Item]
-    captures: list[CaptureData]
-    changes: Changes | None
-    checks: list[PageCheck]
-    error: TrialError | None
-    follow_ups: list[PageTurn]
-    raw: list[Link]
-    score: float | None
-    passed_on: NotRequired[str | None]
-    label: NotRequired[str]
-    passed: NotRequired[bool]
-
-
-class PageHistoryMessage(TypedDict):
-    role: str
-    content: str
-    items: list[Item]
-
-
-class TrialGrade(TypedDict):
-    pass
-
-
-class PageAttempt(TypedDict):
-    attempt: int
-    error: TrialError | None
-    reason: str
-    turns: list[PageTurn]
-
-
-class FamilyTrial(TypedDict):
-    job: str
-    n: int
-    case_id: str
-    trial: int
-    status: Status
-    forks_at: int
-    parent_n: int | None
-
-
-class Family(TypedDict):
-    of: str
-    tree: list[FamilyTrial]
-
-
-class Trial(TypedDict):
-    """A conversation; of one that has not begun, or cannot be shown, only why."""
-
-    n: int
-    job: str
-    grade: TrialGrade | None
-    title: str | None
-    attempts: list[PageAttempt]
-    system: str | None
-    history: list[PageHistoryMessage]
-    turns: list[PageTurn]
-    conversation_checks: list[PageCheck]
-    error: TrialError | None
-    simulated_end: SimulatedEnd | None
-    family: Family | None
-    raw: list[Link]
-    live: NotRequired[str]
-    waiting: NotRequired[str]
-    problem: NotRequired[str]
-
-
-_COPIED: dict[Any, tuple[type[BaseModel], set[str]]] = {
-    PageTurn: (TurnRecord, OF_TURN),
-    Trial: (Record, OF_RECORD),
-    TrialGrade: (Grade, OF_GRADE),
+_COPIED: dict[str, tuple[type[BaseModel], set[str]]] = {
+    "CheckData": (CheckResult, set(CheckResult.model_fields) - {"spans", "children"}),
+    "OfRecord": (Record, OF_RECORD),
+    "OfTurn": (TurnRecord, OF_TURN),
+    "TrialGrade": (Grade, OF_GRADE),
 }
 
 
 def typescript() -> str:
-    """An interface for each of these, and for the models they name."""
+    """An interface for each of these, for what is copied, and for the models they name."""
     written: dict[str, str] = {}
 
     def name(kind: Any) -> str:
@@ -358,30 +195,30 @@ def typescript() -> str:
             return f"Array<{name(inside[0])}>"
         if origin is dict:
             return f"Record<string, {name(inside[1])}>"
-        if kind not in _SIMPLE:
-            interface(kind)
-        return _SIMPLE.get(kind) or kind.__name__.removeprefix("Page")
+        if kind in _SIMPLE:
+            return _SIMPLE[kind]
+        named: str = kind.__name__.removeprefix("Page")
+        if named not in written:
+            interface(named, kind)
+        return named
 
-    def interface(kind: Any) -> None:
-        named = kind.__name__.removeprefix("Page")
-        if named in written:
-            return
+    def interface(named: str, kind: Any, fields: Container[str] | None = None) -> None:
         written[named] = ""
         hints = get_type_hints(kind, include_extras=not issubclass(kind, BaseModel))
-        if kind in _COPIED:
-            model, names = _COPIED[kind]
-            hints |= {n: hint for n, hint in get_type_hints(model).items() if n in names}
         lines = [f"export interface {named} {{"]
         for field, hint in hints.items():
-            if field in _LEFT_OUT or field.startswith("model_"):
+            if field.startswith("model_") or (fields is not None and field not in fields):
                 continue
             optional = "?" if get_origin(hint) is NotRequired else ""
             kind_of = name(Usage | None if field == "usage" else hint)
             lines.append(f"  {field}{optional}: {kind_of};")
         written[named] = "\n".join([*lines, "}"])
 
-    for kind in (PageIndex, RunLine, Trial):
-        interface(kind)
+    interface("Index", PageIndex)
+    for kind in (SimulatedEnd, ToolResult, TurnError, WorkspaceChanges):
+        name(kind)
+    for named, (kind, fields) in _COPIED.items():
+        interface(named, kind, fields)
     head = "/* Made by `python -m skillup.reports.html.page_data`. */"
     return "\n\n".join([head, *(written[one] for one in sorted(written))]) + "\n"
 

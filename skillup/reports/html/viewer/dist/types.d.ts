@@ -15,20 +15,6 @@ export interface AtK {
   pass_hat_k: number;
 }
 
-export interface Attempt {
-  attempt: number;
-  error: TrialError | null;
-  reason: string;
-  turns: Array<Turn>;
-}
-
-export interface CaptureData {
-  variable: string;
-  value: string;
-  used_in: Array<number>;
-  where: Where | null;
-}
-
 export interface CaseHistory {
   suite: string;
   case_id: string;
@@ -53,15 +39,7 @@ export interface CaseReliability {
   decision: Decision | null;
 }
 
-export interface Changes {
-  added: Array<string>;
-  modified: Array<string>;
-  deleted: Array<string>;
-  diff: string;
-  images: Array<Picture>;
-}
-
-export interface Check {
+export interface CheckData {
   name: string;
   kind: string;
   passed: boolean;
@@ -81,13 +59,6 @@ export interface Check {
   notes: Array<string>;
   votes: Array<number> | null;
   agreement: number | null;
-  children: Array<Check>;
-  evidence: Evidence | null;
-}
-
-export interface ContentPart {
-  text: string;
-  variable: string | null;
 }
 
 export interface Counts {
@@ -146,49 +117,17 @@ export interface EngineColumn {
 export interface EngineInfo {
   profile: string;
   adapter: string;
+  command: Array<string>;
   version: string | null;
   model: string | null;
   permission: string;
   isolation: string;
 }
 
-export interface Evidence {
-  turn: number;
-  follow_up: number | null;
-  in: "response" | "item" | "changes";
-  item: number | null;
-  part: "text" | "result" | "arguments" | null;
-  argument: string | null;
-  start: number;
-  end: number;
-  more?: Array<Evidence>;
-}
-
 export interface FailingSince {
   run_id: string;
   started_at: string;
   runs: number;
-}
-
-export interface Family {
-  of: string;
-  tree: Array<FamilyTrial>;
-}
-
-export interface FamilyTrial {
-  job: string;
-  n: number;
-  case_id: string;
-  trial: number;
-  status: "PASS" | "FAIL" | "ERROR" | "SKIP" | "NOT_RUN" | "NOT_NEEDED" | "RUNNING" | "WAITING";
-  forks_at: number;
-  parent_n: number | null;
-}
-
-export interface HistoryMessage {
-  role: string;
-  content: string;
-  items: Array<Item>;
 }
 
 export interface Index {
@@ -208,18 +147,6 @@ export interface Index {
   open?: string;
 }
 
-export interface Item {
-  type: "message" | "reasoning" | "notice" | "tool";
-  agent?: string | null;
-  text?: string;
-  id?: string | null;
-  name?: string;
-  kind?: string;
-  arguments?: Record<string, unknown>;
-  result?: ToolResult | null;
-  duration_ms?: number | null;
-}
-
 export interface Judging {
   calls: number;
   cached_calls: number;
@@ -228,9 +155,37 @@ export interface Judging {
   cost_usd: number | null;
 }
 
-export interface Link {
-  name: string;
-  href: string;
+export interface OfRecord {
+  suite: string;
+  case_id: string;
+  engine: EngineInfo;
+  variant: "with_skill" | "without_skill";
+  trial: number;
+  attempt: number;
+  skills: Array<SkillInfo>;
+  started_at: string;
+  session_id: string | null;
+  variables: Record<string, string>;
+  notes: Array<string>;
+  skipped: string | null;
+}
+
+export interface OfTurn {
+  turn_number: number;
+  status: "completed" | "failed" | "skipped" | "error";
+  reason: string;
+  source: "case" | "simulator" | "follow_up" | "history";
+  post_condition_passed: boolean | null;
+  session_id: string | null;
+  session_verified: boolean | null;
+  usage: Usage | null;
+  cost_usd: number | null;
+  model: string | null;
+  started_at: string | null;
+  duration_ms: number;
+  notes: Array<string>;
+  simulator: SimulatorInfo | null;
+  counted_by: string | null;
 }
 
 export interface Overall {
@@ -240,15 +195,6 @@ export interface Overall {
   low: number | null;
   high: number | null;
   cases: number;
-}
-
-export interface Picture {
-  path: string;
-  size: number;
-  type?: string;
-  width?: number;
-  height?: number;
-  data?: string | null;
 }
 
 export interface Rate {
@@ -306,21 +252,6 @@ export interface RunHead {
   engines: Array<Engine>;
   suites: Array<string>;
   skillup_version: string | null;
-}
-
-export interface RunLine {
-  id: string;
-  run_id: string | null;
-  status: string;
-  started_at: string | null;
-  suites: Array<string>;
-  engines: Array<string>;
-  counts: Record<string, number> | null;
-  done: number;
-  planned: number;
-  duration_ms: number | null;
-  cost_usd: number | null;
-  problem: string | null;
 }
 
 export interface RunMark {
@@ -422,44 +353,6 @@ export interface ToolResult {
   content: string;
 }
 
-export interface Trial {
-  n: number;
-  job: string;
-  grade: TrialGrade | null;
-  title: string | null;
-  attempts: Array<Attempt>;
-  system: string | null;
-  history: Array<HistoryMessage>;
-  turns: Array<Turn>;
-  conversation_checks: Array<Check>;
-  error: TrialError | null;
-  simulated_end: SimulatedEnd | null;
-  family: Family | null;
-  raw: Array<Link>;
-  live?: string;
-  waiting?: string;
-  problem?: string;
-  suite: string;
-  case_id: string;
-  engine: EngineInfo;
-  variant: "with_skill" | "without_skill";
-  trial: number;
-  attempt: number;
-  skills: Array<SkillInfo>;
-  started_at: string;
-  session_id: string | null;
-  variables: Record<string, string>;
-  notes: Array<string>;
-  skipped: string | null;
-}
-
-export interface TrialError {
-  kind: "engine_not_found" | "engine_not_usable" | "auth" | "rate_limit" | "quota" | "overloaded" | "model_error" | "network" | "timeout" | "crash" | "protocol" | "output_limit" | "session_lost" | "session_mismatch" | "no_resume" | "capture" | "template" | "max_turns" | "budget" | "setup" | "unsupported" | "cancelled" | "judge" | "internal";
-  message: string;
-  evidence: string;
-  advice: string;
-}
-
 export interface TrialGrade {
   status: "PASS" | "FAIL" | "ERROR" | "SKIP";
   score: number;
@@ -487,37 +380,11 @@ export interface Triggering {
   distractors: Array<string>;
 }
 
-export interface Turn {
-  follow_up: number | null;
-  content: string;
-  content_parts: Array<ContentPart>;
-  response: string;
-  items: Array<Item>;
-  captures: Array<CaptureData>;
-  changes: Changes | null;
-  checks: Array<Check>;
-  error: TrialError | null;
-  follow_ups: Array<Turn>;
-  raw: Array<Link>;
-  score: number | null;
-  passed_on?: string | null;
-  label?: string;
-  passed?: boolean;
-  turn_number: number;
-  status: "completed" | "failed" | "skipped" | "error";
-  reason: string;
-  source: "case" | "simulator" | "follow_up" | "history";
-  post_condition_passed: boolean | null;
-  session_id: string | null;
-  session_verified: boolean | null;
-  usage: Usage | null;
-  cost_usd: number | null;
-  model: string | null;
-  started_at: string | null;
-  duration_ms: number;
-  notes: Array<string>;
-  simulator: SimulatorInfo | null;
-  counted_by: string | null;
+export interface TurnError {
+  kind: "engine_not_found" | "engine_not_usable" | "auth" | "rate_limit" | "quota" | "overloaded" | "model_error" | "network" | "timeout" | "crash" | "protocol" | "output_limit" | "session_lost" | "session_mismatch" | "no_resume" | "capture" | "template" | "max_turns" | "budget" | "setup" | "unsupported" | "cancelled" | "judge" | "internal";
+  message: string;
+  evidence: string;
+  retry_after_seconds: number | null;
 }
 
 export interface TurnReliability {
@@ -555,8 +422,9 @@ export interface Usage {
   requests: number | null;
 }
 
-export interface Where {
-  start: number;
-  end: number;
-  follow_up: number | null;
+export interface WorkspaceChanges {
+  added: Array<string>;
+  modified: Array<string>;
+  deleted: Array<string>;
+  diff: string;
 }

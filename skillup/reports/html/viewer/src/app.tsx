@@ -1,7 +1,7 @@
 /* Starts the page, shows what the address says whenever it changes, follows a run that goes on. */
 import { render } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { Trial } from "../dist/types";
+import type { Trial } from "./data";
 import { ComparePage, PairPage } from "./compare";
 import { embeddedIndex, fetchIndex, fetchRuns, runAddress, trial } from "./data";
 import { Button, announce, behaviour, byId, guard, lightUp, unfoldAround } from "./dom";

@@ -1,5 +1,5 @@
 /* Checks: passed or not, what was expected and found, and where it stands in the text. */
-import type { Check } from "../dist/types";
+import type { Check } from "./data";
 import { checksText } from "./data";
 import { Aside, Fold, Verdict, showMark } from "./dom";
 import { known, percent, score } from "./text/format";

@@ -1,7 +1,8 @@
 /* Two runs side by side: the flips as a table; and two conversations in columns, aligned by turn: a
    pair of two runs, or two trials of one case. */
 import type { ComponentChildren } from "preact";
-import type { Side, SideRow, SideRun, Sides, Trial } from "../dist/types";
+import type { Side, SideRow, SideRun, Sides } from "../dist/types";
+import type { Trial } from "./data";
 import { Ending, ErrorBox, Jump, Opening, TurnView } from "./conversation";
 import { turnPairs, type TurnPair } from "./text/diff";
 import { Aside, Fold, SignAndWord, Status } from "./dom";

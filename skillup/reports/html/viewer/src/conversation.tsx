@@ -1,6 +1,6 @@
 /* A conversation as it happened, from the system prompt to the last check. */
 import type { ComponentChildren } from "preact";
-import type { Link, Trial, TrialError, Turn } from "../dist/types";
+import type { Link, Trial, TrialError, Turn } from "./data";
 import { Checks } from "./checks";
 import { turnMark } from "./data";
 import { WorkspaceChanges } from "./text/diff";

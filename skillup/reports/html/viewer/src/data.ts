@@ -1,7 +1,8 @@
 /* Where the data comes from. A report carries it: the index as JSON, each trial as gzip in
    base64, unpacked when it is looked at. Under `skillup view` the server gives it, by relative
    addresses. */
-import type { Check, Index, Row, RunLine, Trial, Turn } from "../dist/types";
+import type { CheckData, Index, OfRecord, OfTurn, Row, SimulatedEnd } from "../dist/types";
+import type { ToolResult, TrialGrade, TurnError, WorkspaceChanges } from "../dist/types";
 import { known } from "./text/format";
 import { page, view, hasRun } from "./state";
 import type { Range } from "./text/text";
@@ -11,16 +12,118 @@ export type Evident = Range & { in: string; item: number | null } & {
   argument?: string | null;
 };
 
-declare module "../dist/types" {
-  interface Check {
-    key?: string | null; // of its evidence
-    moot?: "not evaluated" | "skips the rest" | null;
-  }
-  interface Turn {
-    unjudged?: boolean;
-    given_up?: boolean; // of an attempt that was not counted
-    places?: Evident[]; // evidence of checks
-  }
+/* A conversation, as detail.py makes it. */
+export interface Link { name: string; href: string }
+export interface TrialError extends TurnError { advice: string }
+export interface Evidence {
+  turn: number;
+  follow_up: number | null;
+  in: "response" | "item" | "changes";
+  item: number | null;
+  part: "text" | "result" | "arguments" | null;
+  argument: string | null;
+  start: number;
+  end: number;
+  more?: Evidence[];
+}
+export interface Check extends CheckData {
+  children: Check[];
+  evidence: Evidence | null;
+  key?: string | null; // of its evidence
+  moot?: "not evaluated" | "skips the rest" | null;
+}
+/* What an agent said or did: `text` of a message, the others of a call (`type`: "tool"). */
+export interface Item {
+  type: "message" | "reasoning" | "notice" | "tool";
+  agent?: string | null;
+  text?: string;
+  id?: string | null;
+  name?: string;
+  kind?: string;
+  arguments?: Record<string, unknown>;
+  result?: ToolResult | null;
+}
+export interface Capture {
+  variable: string;
+  value: string;
+  used_in: number[];
+  where: { start: number; end: number; follow_up: number | null } | null;
+}
+/* Only named where it is too large, or is no picture. */
+export interface Picture {
+  path: string;
+  size: number;
+  type?: string;
+  width?: number;
+  height?: number;
+  data?: string | null;
+}
+export interface Changes extends WorkspaceChanges { images: Picture[] }
+/* A turn or a follow-up (`follow_up`: its place). */
+export interface Turn extends OfTurn {
+  follow_up: number | null;
+  content: string;
+  content_parts: { text: string; variable: string | null }[];
+  response: string;
+  items: Item[];
+  captures: Capture[];
+  changes: Changes | null;
+  checks: Check[];
+  error: TrialError | null;
+  follow_ups: Turn[];
+  raw: Link[];
+  score: number | null;
+  passed_on?: string | null;
+  label?: string;
+  passed?: boolean;
+  unjudged?: boolean;
+  given_up?: boolean; // of an attempt that was not counted
+  places?: Evident[]; // evidence of checks
+}
+export interface FamilyTrial extends Pick<Row, "job" | "n" | "case_id" | "trial" | "status"> {
+  forks_at: number;
+  parent_n: number | null;
+}
+/* An earlier one, that was not counted. */
+export interface Attempt {
+  attempt: number;
+  error: TrialError | null;
+  reason: string;
+  turns: Turn[];
+}
+/* Of one that has not begun, or cannot be shown, only why. */
+export interface Trial extends OfRecord {
+  n: number;
+  job: string;
+  grade: TrialGrade | null;
+  title: string | null;
+  attempts: Attempt[];
+  system: string | null;
+  history: { role: string; content: string; items: Item[] }[];
+  turns: Turn[];
+  conversation_checks: Check[];
+  error: TrialError | null;
+  simulated_end: SimulatedEnd | null;
+  family: { of: string; tree: FamilyTrial[] } | null;
+  raw: Link[];
+  live?: string;
+  waiting?: string;
+  problem?: string;
+}
+/* A run in the list of `skillup view`. */
+export interface RunLine {
+  id: string;
+  run_id: string | null;
+  status: string;
+  started_at: string | null;
+  suites: string[];
+  engines: string[];
+  counts: Record<string, number> | null;
+  done: number;
+  planned: number;
+  duration_ms: number | null;
+  cost_usd: number | null;
+  problem: string | null;
 }
 
 const embedded = (id: string) => document.getElementById(id)?.textContent ?? null;

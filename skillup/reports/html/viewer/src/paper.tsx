@@ -1,6 +1,7 @@
 /* On paper: the summary, the table, and the conversations that failed, with everything unfolded. Of
    trials of a case that failed for the same reason, one. Of a single conversation, that one. */
-import type { Row, Trial } from "../dist/types";
+import type { Row } from "../dist/types";
+import type { Trial } from "./data";
 import { Turns } from "./conversation";
 import { trial } from "./data";
 import { announce, sync, type Foldable } from "./dom";

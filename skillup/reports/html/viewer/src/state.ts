@@ -1,5 +1,6 @@
 /* What the whole page shares: what is shown now, addresses, and which trials belong together. */
-import type { Index, Row, RunLine, Trial } from "../dist/types";
+import type { Index, Row } from "../dist/types";
+import type { RunLine, Trial } from "./data";
 import { known, mean } from "./text/format";
 
 /* What each status is called, and the sign that says it without colour. */

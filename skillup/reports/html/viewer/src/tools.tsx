@@ -1,11 +1,10 @@
 /* What an agent did within a turn: its calls, a line each, and what it said or thought between
    them. */
 import type { ComponentChildren } from "preact";
-import type { Item } from "../dist/types";
+import type { Item } from "./data";
 import type { Evident } from "./data";
 import { Diff, editLines } from "./text/diff";
 import { Aside, Fold, Verdict } from "./dom";
-import { duration } from "./text/format";
 import { Answer, Text, holding, opensFor } from "./text/text";
 
 /* Something that was said or done within a turn. */
@@ -76,7 +75,6 @@ function Tool({ item, ranges }: { item: Item; ranges: Evident[] }) {
       <span class="tool-name">{item.name || kind}</span>
       <code class="tool-main">{callText(item)}</code>
       {item.agent ? <span class="tag">sub-agent {item.agent}</span> : null}
-      {item.duration_ms ? <Aside>{duration(item.duration_ms)}</Aside> : null}
       <Verdict sign={sign} word={` ${word}`} status={status} />
     </>
   );

@@ -1,15 +1,8 @@
 /* A trial: its head (which it is, its verdict, what it took, earlier attempts) and its
    conversation; one that is going on, or has not begun. */
 import type { ComponentChildren } from "preact";
-import type {
-  Attempt,
-  FamilyTrial,
-  Judging,
-  Row,
-  Simulated,
-  Trial,
-  TrialGrade,
-} from "../dist/types";
+import type { Judging, Row, Simulated, TrialGrade } from "../dist/types";
+import type { Attempt, FamilyTrial, Trial } from "./data";
 import { ErrorBox, Jump, RawLinks, Turns } from "./conversation";
 import { failedPart } from "./data";
 import { Aside, Fold, Hidden, Sign, Status } from "./dom";

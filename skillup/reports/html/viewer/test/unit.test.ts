@@ -1,7 +1,8 @@
 /* The page's pure functions: texts and their places, differences, Markdown, addresses, numbers. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Row, Turn } from "../dist/types";
+import type { Row } from "../dist/types";
+import type { Turn } from "../src/data";
 import { diffKinds, editLines, turnDifferences, wordDifferences } from "../src/text/diff";
 import { duration, percent, tokenText } from "../src/text/format";
 import { parseMarkdown, type Drawn } from "../src/text/markdown";

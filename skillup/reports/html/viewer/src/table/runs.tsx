@@ -1,6 +1,6 @@
 /* The start page of `skillup view`: every run of a folder, newest first; of many, the first on
    request. */
-import type { RunLine } from "../../dist/types";
+import type { RunLine } from "../data";
 import { Sign } from "../dom";
 import { MoreButton, SearchField } from "./table";
 import { cost, count, duration, plural, time } from "../text/format";

@@ -1,7 +1,7 @@
 /* Differences: of files, by line, with signs, so that colour is not all that tells; of edits; and
    which words and calls of two conversations differ. By jsdiff. */
 import { diffArrays, diffLines } from "diff";
-import type { Changes, Picture, Trial, Turn } from "../../dist/types";
+import type { Changes, Picture, Trial, Turn } from "../data";
 import { turnMark, type Evident } from "../data";
 import { Aside, Fold, Hidden } from "../dom";
 import { count } from "./format";
