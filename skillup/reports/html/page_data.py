@@ -215,8 +215,8 @@ def typescript() -> str:
         written[named] = "\n".join([*lines, "}"])
 
     interface("Index", PageIndex)
-    for kind in (SimulatedEnd, ToolResult, TurnError, WorkspaceChanges):
-        name(kind)
+    for model in (SimulatedEnd, ToolResult, TurnError, WorkspaceChanges):
+        name(model)
     for named, (kind, fields) in _COPIED.items():
         interface(named, kind, fields)
     head = "/* Made by `python -m skillup.reports.html.page_data`. */"
