@@ -56,8 +56,24 @@ def read_suite(document: Document, problems: list[Problem]) -> Suite:
         message = f"`{name}` is left out"
         fix = "each trial has a home of its own, empty at first"
         problems.append(document.problem(("environment", "env", name), message, fix, "warning"))
-    data = _without_unused(_without_unset(document.data))
-    return _translated_suite(Suite.model_validate(data))
+    suite = Suite.model_validate(_without_unused(_without_unset(document.data)))
+    # `max_turns` counts the conversation's turns there, and texts are exact.
+    given = suite.cases.defaults
+    defaults = _with(
+        given,
+        timeout_seconds=given.timeout_seconds or _SECONDS,
+        turn_limit=given.turn_limit or given.max_turns or _TURNS,
+        max_turns=None,
+        expect=_exact(given.expect),
+        judge=given.judge and _judge(given.judge, None),
+    )
+    return _with(
+        suite,
+        cases=_with(suite.cases, defaults=defaults),
+        judge=suite.judge and _judge(suite.judge, None),
+        judges=suite.judges and [_judge(judge, None) for judge in suite.judges],
+        skills=suite.skills and [_with(skill, as_is=True) for skill in suite.skills],
+    )
 
 
 def read_case(data: dict[str, Any], suite: Suite, *, default_id: str) -> Case:
@@ -118,27 +134,6 @@ def _without_zeros(value: Any, of_defaults: bool = False) -> Any:
         elif of_defaults and key == "timeout_seconds" and inner < 0:
             kept[key] = _FOR_EVER
     return kept
-
-
-def _translated_suite(suite: Suite) -> Suite:
-    """`suite` in our language: `max_turns` counts the conversation's turns, texts are exact."""
-    given = suite.cases.defaults
-    defaults = _with(
-        given,
-        timeout_seconds=given.timeout_seconds or _SECONDS,
-        turn_limit=given.turn_limit or given.max_turns or _TURNS,
-        max_turns=None,
-        expect=_exact(given.expect),
-        judge=given.judge and _judge(given.judge, None),
-    )
-    skills = suite.skills and [_with(skill, as_is=True) for skill in suite.skills]
-    return _with(
-        suite,
-        cases=_with(suite.cases, defaults=defaults),
-        judge=suite.judge and _judge(suite.judge, None),
-        judges=suite.judges and [_judge(judge, None) for judge in suite.judges],
-        skills=skills,
-    )
 
 
 def _translated(case: Case, suite: Suite) -> Case:
@@ -207,12 +202,13 @@ def _judge(judge: JudgeConfig, base: JudgeConfig | None) -> JudgeConfig:
 
 def _of_the_last_answer(case: Case) -> Case:
     """Of several answers only the last is looked at, also for what must not be said."""
+
+    def of_the_last(rules: list[Check]) -> list[Check]:
+        texts = ("output_contains", "output_matches")
+        return [_with(r, turn="last") if r.turn is None and r.key in texts else r for r in rules]
+
     judges = [
-        _with(
-            judge,
-            success=[_of_the_last(check) for check in judge.success],
-            failure=[_of_the_last(check) for check in judge.failure],
-        )
+        _with(judge, success=of_the_last(judge.success), failure=of_the_last(judge.failure))
         for judge in case.all_judges()
     ]
     changes: dict[str, Any] = {"judges": judges} if case.judges else {}
@@ -223,11 +219,6 @@ def _of_the_last_answer(case: Case) -> Case:
         changed = {"must_not_contain": None, "turn_response_not_contains": unwanted}
         changes["expect"] = _with(case.expect, **changed)
     return _with(case, **changes)
-
-
-def _of_the_last(rule: Check) -> Check:
-    is_text = rule.turn is None and rule.key in ("output_contains", "output_matches")
-    return _with(rule, turn="last") if is_text else rule
 
 
 def _exact(check: K) -> K:
