@@ -18,12 +18,7 @@ from typing import Any
 
 import anyio.to_thread
 
-from skillup.engines.base import (
-    Availability,
-    EngineTurn,
-    TrialContext,
-    TurnRequest,
-)
+from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest
 from skillup.engines.environment import (
     EngineHome,
     Login,
@@ -52,13 +47,7 @@ from skillup.process.spawn import ProcessOutcome, ProcessRequest
 from skillup.process.supervise import run_process, run_quiet
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
-from skillup.schema.record import (
-    ErrorKind,
-    ProcessInfo,
-    SessionFingerprint,
-    TurnError,
-    Usage,
-)
+from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError, Usage
 
 _LAST_LINES = 4
 _LINE_CHARACTERS = 500

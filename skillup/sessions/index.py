@@ -12,11 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from skillup.engines.registry import session_formats
-from skillup.engines.session_files import (
-    SessionFormat,
-    SessionSummary,
-    lines_of,
-)
+from skillup.engines.session_files import SessionFormat, SessionSummary, lines_of
 from skillup.errors import UsageError
 
 _LINES_TO_TRY = 100

@@ -24,11 +24,7 @@ from skillup.engines.codex.engine import (
 from skillup.engines.codex.events import CodexTranscript
 from skillup.engines.created_sessions import UnwritableError, with_own_ids
 from skillup.engines.events import Transcript
-from skillup.engines.session_files import (
-    json_line,
-    loss_of,
-    missing_message,
-)
+from skillup.engines.session_files import json_line, loss_of, missing_message
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Profile
 from skillup.schema.record import HistoryItem

@@ -102,11 +102,7 @@ def test_a_vague_answer_just_has_to_be_there(tmp_path: Path) -> None:
 
 def test_the_header_and_commands(tmp_path: Path) -> None:
     command = "<command-name>/review</command-name><command-args>all</command-args>"
-    case = made(
-        tmp_path,
-        ("user", command),
-        ("assistant", "All reviewed."),
-    )
+    case = made(tmp_path, ("user", command), ("assistant", "All reviewed."))
     [turn] = turns_in(case)
     assert (turn.content, turn.slash_command) == ("/review all", True)
     assert "claude_code session s1" in case.text

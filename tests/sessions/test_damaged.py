@@ -18,12 +18,7 @@ from skillup.engines.session_files import loss_of, missing_message
 from skillup.errors import UsageError
 from skillup.judges import grade_record
 from skillup.load.suites import load_paths
-from skillup.reports.terminal.listing import (
-    foot_lines,
-    head_lines,
-    print_entries,
-    session_json,
-)
+from skillup.reports.terminal.listing import foot_lines, head_lines, print_entries, session_json
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.sessions.case import case_of_session, suite_text

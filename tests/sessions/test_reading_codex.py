@@ -201,10 +201,7 @@ def test_what_happened_to_the_session_is_a_notice(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "row",
-    [item("brand_new"), done("BrandNew", id="x")],
-)
+@pytest.mark.parametrize("row", [item("brand_new"), done("BrandNew", id="x")])
 def test_what_is_not_understood_is_counted_and_kept(tmp_path: Path, row: Any) -> None:
     entries, summary = read(write_rows(tmp_path / "rollout.jsonl", [codex_meta(), row]))
     assert summary.unknown_lines == 1

@@ -13,14 +13,7 @@ from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.sessions.record import read_session, record_of_session
-from tests.support.session_files import (
-    claude_row,
-    codex_meta,
-    event,
-    said,
-    text,
-    write_rows,
-)
+from tests.support.session_files import claude_row, codex_meta, event, said, text, write_rows
 
 WRITES = {"assertions": [{"contains": "a.md"}]}
 NEVER = {"assertions": [{"contains": "never said"}]}

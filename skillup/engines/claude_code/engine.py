@@ -16,11 +16,7 @@ from uuid import UUID, uuid5
 
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
-from skillup.engines.claude_code.events import (
-    BY_TEXT,
-    ClaudeEvents,
-    ClaudeTranscript,
-)
+from skillup.engines.claude_code.events import BY_TEXT, ClaudeEvents, ClaudeTranscript
 from skillup.engines.cli_runner import CliSpec
 from skillup.engines.created_sessions import (
     SessionContent,

@@ -52,10 +52,7 @@ _BY_TEXT: KindsByText = {
     ),
     "rate_limit": ("Rate limit reached",),
     # The second is the text for the status 500.
-    "overloaded": (
-        "Selected model is at capacity",
-        "We're currently experiencing high demand",
-    ),
+    "overloaded": ("Selected model is at capacity", "We're currently experiencing high demand"),
     "network": (
         "Connection failed",
         "stream disconnected before completion",
@@ -217,10 +214,7 @@ def add_command(transcript: Transcript, call_id: str, command: Any) -> None:
 
 
 def add_file_changes(
-    transcript: Transcript,
-    call_id: str,
-    changes: list[tuple[str, str]],
-    cwd: PurePath | str | None,
+    transcript: Transcript, call_id: str, changes: list[tuple[str, str]], cwd: PurePath | str | None
 ) -> list[str]:
     """A call for each path and its `add`, `update` or `delete`; their ids."""
     ids = [call_id if len(changes) == 1 else f"{call_id}.{n + 1}" for n in range(len(changes))]

@@ -15,11 +15,7 @@ from pydantic import ValidationError
 
 from skillup.engines.base import Availability, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec, is_there
-from skillup.engines.created_sessions import (
-    SessionContent,
-    UnwritableError,
-    WritingCliEngine,
-)
+from skillup.engines.created_sessions import SessionContent, UnwritableError, WritingCliEngine
 from skillup.engines.environment import Login
 from skillup.engines.events import EventParser, Failure, Status, as_dict, as_text
 from skillup.engines.scripted_agent import VERSION
