@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from skillup.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Adapter:
     """What must be known of an engine without importing it."""
 

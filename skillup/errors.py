@@ -7,9 +7,10 @@ fails) is never an exception but data: :class:`skillup.schema.record.TurnError`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
+
+from skillup.frozen import frozen
 
 
 class ExitCode(IntEnum):
@@ -63,7 +64,7 @@ class InterruptedRunError(SkillupError):
     exit_code = ExitCode.INTERRUPTED
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """One thing wrong in one place of a file. Lines and columns count from 1; 0 means unknown."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import product
 from typing import Literal
 
 from skillup.errors import UsageError
+from skillup.frozen import frozen
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.schema.profile import Profile
 
@@ -18,7 +19,7 @@ MOST_JOBS = 200_000
 """Trials of a run. All that is known of them is kept in memory, and listed in its files."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """Which cases, and how often."""
 
@@ -42,7 +43,7 @@ class Selection:
         return self.takes(loaded.case.id, loaded.case.tags, loaded.branch_of)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """One trial to run."""
 
@@ -61,7 +62,7 @@ class Job:
     """For each turn, what names it within the family: two jobs share those that they begin with."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """All jobs, each after those it depends on."""
 

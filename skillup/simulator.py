@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, model_validator
 from skillup.engines.base import Engine, SessionResumer, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
+from skillup.frozen import frozen
 from skillup.judges.material import fenced, harmless
 from skillup.judges.models.client import Models
 from skillup.judges.models.question import (
@@ -46,7 +47,7 @@ NOBODY = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulatorPlace:
     """Where a trial's user may work; only engines need it."""
 
@@ -56,7 +57,7 @@ class SimulatorPlace:
     seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulatorFactory:
     """Finds who plays the users of one run."""
 

@@ -7,7 +7,6 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,6 +22,7 @@ from skillup.engines.base import (
 )
 from skillup.engines.registry import get_engine
 from skillup.errors import ExitCode, SkillupError
+from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile, profile_files
 from skillup.process.tree import new_marker
@@ -36,7 +36,7 @@ CODEWORD = "walrus"
 _STYLE = {"ok": "green", "?": "yellow", "no": "red"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DoctorFinding:
     """What was found out about one engine."""
 

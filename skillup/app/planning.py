@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from skillup.adapters import ADAPTERS
 from skillup.engines.registry import tokens_of
 from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
+from skillup.frozen import frozen
 from skillup.load.datasets import Sampling, sampled
 from skillup.load.discover import ADDRESS, ALLOW, address_problem, is_trusted, workspace_root
 from skillup.load.model import LoadedSuite
@@ -31,7 +32,7 @@ FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"  # Names the model of judges for cases
 DEFAULT_ENGINE = "scripted"  # Embedded: it needs no network and no key
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunRequest:
     """The options of `skillup run` that decide what is run; kept in `run.json`."""
 

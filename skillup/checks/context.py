@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from skillup.frozen import frozen
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole, EvidenceSpan
 from skillup.schema.record import FileState, Record, ToolCall, TurnRecord
@@ -22,7 +22,7 @@ Ask = Callable[[Check, "CheckContext", CheckRole], CheckResult]
 """Evaluates a check that only a judge can evaluate; also told what the check is part of."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckContext:
     record: Record
     turn: TurnRecord | None  # In question; None: the whole conversation
@@ -31,7 +31,7 @@ class CheckContext:
     withheld: str | None = None  # Why none is asked, as nothing would change; None: they are asked
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckSubject:
     """What a check may look at: one completed turn, or all of them; the workspace of the last."""
 
@@ -80,7 +80,7 @@ class CheckSubject:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """Passed or not, what was there, and the piece of it that proves it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from skillup.checks.context import (
@@ -24,6 +24,7 @@ from skillup.checks.registry import (
     meaning,
     title,
 )
+from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole, deciding
@@ -71,7 +72,7 @@ def speaks_for_it(results: Iterable[CheckResult]) -> bool:
 # Which turns a check looks at, and whether they can be looked at.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnScope:
     label: str  # ``turn 2`` or ``conversation``
     turns: tuple[TurnRecord, ...]
@@ -125,7 +126,7 @@ def _problem(turns: Iterable[TurnRecord]) -> str | None:
 # One check.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Mode:
     """What a compound check hands down to its children."""
 
@@ -288,14 +289,14 @@ def _combine(
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FollowUpResult:
     label: str
     answer: TurnRecord
     results: tuple[CheckResult, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnResult:
     """The first answer's results, and those of its follow-ups in the order they were sent."""
 

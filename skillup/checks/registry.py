@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,7 @@ from skillup.checks.context import (
 )
 from skillup.checks.text import shown
 from skillup.checks.tools import show_match
+from skillup.frozen import frozen
 from skillup.schema.checks import Check, GoldenFile, JsonMatch, TextSet, ToolCount, ToolMatch
 from skillup.schema.record import TurnRecord
 
@@ -108,7 +109,7 @@ def _never(spec: ToolMatch) -> ToolCount:
     return ToolCount.model_construct(**wanted, max=0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckKind:
     look: Callable[[Any, CheckSubject], Finding] | None
     """Looks at the record itself; None: the check is made of checks, or asks a judge."""

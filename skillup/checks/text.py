@@ -7,7 +7,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from skillup.checks.context import (
     plain,
     quoted,
 )
+from skillup.frozen import frozen
 from skillup.schema.case import Capture
 from skillup.schema.checks import JsonMatch, TextSet
 from skillup.schema.grade import EvidenceSpan
@@ -358,7 +359,7 @@ def _in_answer(subject: CheckSubject, text: str) -> tuple[EvidenceSpan, ...]:
 # Taking values out of a turn, for messages of later turns.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Captured:
     """The values by variable, up to the first that was not found; what is said of that one."""
 

@@ -7,10 +7,11 @@ with ``isinstance`` and never assumed from a name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+from skillup.frozen import frozen
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import (
@@ -34,7 +35,7 @@ class ItemWatcher(Protocol):
     def item(self, item: TranscriptItem) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TurnRequest:
     """One user message to deliver."""
 
@@ -53,7 +54,7 @@ class TurnRequest:
     sending: int = 1  # Above 1: the provider has refused it before, in this attempt at the trial
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialContext:
     """What stays the same for every turn of a trial."""
 
@@ -78,7 +79,7 @@ class TrialContext:
     progress: Progress = lambda _: None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineTurn:
     """The result of a turn: a response, or an error."""
 
@@ -99,7 +100,7 @@ class EngineTurn:
     error: TurnError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreatedSession:
     """A session made without asking a model: seeded with a history, or forked."""
 
@@ -110,7 +111,7 @@ class CreatedSession:
     error: TurnError | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Availability:
     """Whether an engine can be run here; `doctor` shows it, a run asks before its first turn."""
 

@@ -11,7 +11,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from skillup.engines.session_files import (
     missing_message,
     rows_of,
 )
+from skillup.frozen import frozen
 from skillup.process.spawn import ProcessOutcome, ProcessRequest
 from skillup.process.supervise import run_process, run_quiet
 from skillup.redaction.secrets import Secrets
@@ -56,7 +57,7 @@ _VERSION_SECONDS = 60.0
 _OF_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # its SHA-256
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CliSpec:
     """What differs between CLIs, as far as it is data."""
 

@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import anyio.to_thread
 
 from skillup.engines.base import TrialContext
 from skillup.engines.events import as_dict, words
+from skillup.frozen import frozen
 from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
 
@@ -31,7 +31,7 @@ _PASSED_ON = words("""
 """)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EngineHome:
     """Where a CLI keeps its state: `$VARIABLE`, else `~/DIRECTORY`; and its login file in there."""
 
@@ -118,7 +118,7 @@ _RENEWED_BEFORE_SECONDS = 360.0
 _LOCK_PAUSE_SECONDS = 0.1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Login:
     """`variable` is the user's name for the key, `value` its value; both None: the login file."""
 

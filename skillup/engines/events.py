@@ -7,10 +7,10 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from skillup.engines.base import ItemWatcher, Progress
+from skillup.frozen import frozen
 from skillup.schema.checks import ToolKind
 from skillup.schema.record import ErrorKind, ToolCall, ToolResult, TranscriptItem, TurnError, Usage
 
@@ -51,7 +51,7 @@ _STATUS: dict[int, ErrorKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failure:
     """What a parser found out: a kind, and the engine's own words for it."""
 

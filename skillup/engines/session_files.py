@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillup.engines.events import Transcript, read_event
+from skillup.frozen import frozen
 from skillup.schema.record import SessionFingerprint, TranscriptItem
 
 _SHOWN = 16
@@ -51,7 +52,7 @@ def missing_message(now: SessionFingerprint | None, previous: SessionFingerprint
     return f"it held user messages before the turn: {previous.messages}; after it: {count}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionLine:
     """A line that is not blank."""
 
@@ -137,7 +138,7 @@ def moved_text(text: str, old: str, new: str) -> str:
     return re.sub(re.escape(old) + _GOES_ON, lambda _: new, text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VersionRange:
     """Versions of a CLI whose session files skillup may write, both ends included."""
 
@@ -163,7 +164,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]")
 _FIRST_WORDS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionEntry:
     """One message, call, result, thought or notice."""
 
@@ -286,7 +287,7 @@ class SessionReader(Transcript, ABC):
         self.entries.append(SessionEntry(*at, role, item))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionFormat:
     """How a CLI keeps the sessions of its users."""
 

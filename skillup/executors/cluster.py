@@ -24,7 +24,6 @@ import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +38,7 @@ from skillup.errors import SkillupError
 from skillup.executors.local import set_aside_unused
 from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
+from skillup.frozen import frozen
 from skillup.judges.models.client import AnswerFolder, StoredAnswer
 from skillup.load.discover import DATASET_ENDINGS, suite_root
 from skillup.plan import Job, Plan
@@ -65,7 +65,7 @@ _LEFT_OUT = re.compile(
 _ASIDE = re.compile(r"^((?:raw|files)\.attempt-)(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cluster:
     """Where trials run, and what is sent there: from it the workers make the same plan."""
 

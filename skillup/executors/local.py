@@ -6,7 +6,7 @@ The trials of one family: what they share runs once, then each goes on from its 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import takewhile
 from typing import Any, cast
@@ -18,6 +18,7 @@ from skillup.engines.base import SessionForker, SessionResumer
 from skillup.engines.registry import remove_logins
 from skillup.executors.retries import Attempt, retry_of, with_note
 from skillup.executors.run import Run, RunObserver, SafeObserver, case_of
+from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.process.tree import process_register
 from skillup.schema.grade import Grade
@@ -95,7 +96,7 @@ class Stepwise:
         return reason.message if reason is not None else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PrefixNode:
     """Jobs that begin with the same `count` turns, which the record of the first of them counts."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from skillup.frozen import frozen
 from skillup.plan import Plan
 from skillup.schema.case import RetryPolicy
 from skillup.schema.grade import Grade
@@ -20,7 +21,7 @@ COMES_BACK = frozenset({"template", "no_resume"})
 _NEVER = COMES_BACK | {"unsupported", "engine_not_found", "setup", "internal", "quota"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attempt:
     """Which attempt at a trial it is."""
 
@@ -31,7 +32,7 @@ class Attempt:
     """What the record says of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Retry:
     """A trial runs once more."""
 

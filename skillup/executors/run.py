@@ -6,7 +6,7 @@ import tempfile
 import traceback
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -20,6 +20,7 @@ from skillup.errors import SkillupError, UsageError
 from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
 from skillup.executors.stopping import EarlyStopping, StopPolicy
+from skillup.frozen import frozen
 from skillup.plan import Job, Plan
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
@@ -39,7 +40,7 @@ Backend = Callable[[Sequence[Job]], Awaitable[None]]
 """Runs and concludes jobs (one, or a family), on this machine or on others."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunOptions:
     """How a plan is run."""
 

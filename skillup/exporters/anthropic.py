@@ -14,11 +14,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from skillup.errors import UsageError
+from skillup.frozen import frozen
 from skillup.importers.write import slug, unique_name
 from skillup.reports.benchmark import CONFIGURATIONS, GRADED, benchmark, runs_of
 from skillup.reports.view_model import total_tokens
@@ -28,7 +28,7 @@ from skillup.store import RunDirectory
 from skillup.workspace.disk import path_problem
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exported:
     """What was written for one suite on one engine."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
+from skillup.frozen import frozen
 from skillup.history.runs import (
     ABSENT,
     VERDICTS,
@@ -49,7 +49,7 @@ THREEFOLD = 3
 trials as given, but there they depend on the outcomes (`docs/statistics.md`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseChange:
     key: CaseKey
     a: CaseTally
@@ -148,7 +148,7 @@ def edited_cases(a: RunOutcomes, b: RunOutcomes) -> list[tuple[str, str]]:
 DEFAULT_CONFIDENCE = 0.95
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdicts:
     """Did passes become more or fewer over all cases that both runs judged?"""
 
@@ -159,7 +159,7 @@ class Verdicts:
     """By McNemar's exact test; None: with `--until-decided`, good cases have more trials."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Means:
     """Of what trials came to or took, in A and in B, over cases for which both runs tell it."""
 
@@ -176,7 +176,7 @@ class Means:
         return self.b / self.a - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """A and B; numbers over all cases are over those with the skill, unless there are none."""
 

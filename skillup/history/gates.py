@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from pydantic import ValidationError
 
 from skillup.errors import UsageError
+from skillup.frozen import frozen
 from skillup.history.comparison import DEFAULT_CONFIDENCE, CaseChange, Comparison, means
 from skillup.history.runs import RunOutcomes
 from skillup.schema.suite import Gates
 from skillup.stats.intervals import percent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GateResult:
     suite: str
     gate: str  # The key: `max_new_failures`, …

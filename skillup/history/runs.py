@@ -6,11 +6,12 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
+from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory, trials
@@ -38,7 +39,7 @@ def key_of(grade: Grade) -> CaseKey:
     return CaseKey(grade.suite, grade.case_id, grade.engine, grade.variant)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialOutcome:
     key: CaseKey
     trial: int
@@ -49,7 +50,7 @@ class TrialOutcome:
     reason: str = ""  # The verdict's ground, or the error's, in one line
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunOutcomes:
     """One run, as it is compared and indexed."""
 
@@ -166,7 +167,7 @@ State = Literal["pass", "fail", "mixed", "error", "skip", "not_started", "absent
 """The case in a run: all its verdicts, none, or some are PASS; or why there is no verdict."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseTally:
     """Counts over trials; means are over those with a verdict, and None where there is none."""
 

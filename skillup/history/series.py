@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from skillup.frozen import frozen
 from skillup.history.runs import (
     ABSENT,
     WITH_SKILL,
@@ -23,7 +23,7 @@ _ALPHA = 0.05 + 1e-9
 """The chance of a false alarm; p-values that it equals but for rounding are within it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeriesFilter:
     """Which suites, cases and engines, by globs (an empty tuple: all), and which variant."""
 
@@ -39,7 +39,7 @@ class SeriesFilter:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailingSince:
     """A case that failed, at least at times, in the last run that gave it a verdict."""
 
@@ -49,7 +49,7 @@ class FailingSince:
     word: str  # `failing` or `not always passing`, as in the last of them
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ChangePoint:
     """A case of several trials a run, whose pass rate surely fell, and did not surely rise."""
 
@@ -58,7 +58,7 @@ class ChangePoint:
     fall: Fall
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseHistory:
     key: CaseKey
     tallies: tuple[CaseTally, ...]  # One for each run of its suite that is shown
@@ -77,7 +77,7 @@ class CaseHistory:
         return wilson(total.passed, total.judged) if total.judged else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SuiteHistory:
     """A suite over its newest runs, the oldest first."""
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.frozen import frozen
 from skillup.judges.agent import numbered, result_of_agent
 from skillup.judges.evaluate import Judge, JudgeRequest, UsageTracker
 from skillup.judges.voting import Vote
@@ -57,7 +57,7 @@ INPUT_PROFILE = "judge-input"
 """Stands where a record names its engine's profile: the file does not tell which it was."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgeInput:
     record: Record
     mock_results: tuple[dict[str, Any], ...] | None = None

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from pydantic import Field
 from skillup.engines.base import Engine, SchemaAnswers, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
+from skillup.frozen import frozen
 from skillup.judges.artifacts import (
     CannotJudgeError,
     JudgedPart,
@@ -198,7 +199,7 @@ def result_of_agent(
     return result_of(blank, facets, by_weight(threshold), criteria_met, notes=notes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _AgentJudge:
     judge: JudgeConfig
     judged: JudgedPart

@@ -14,6 +14,7 @@ from typing import Any
 from skillup.checks.context import CheckContext
 from skillup.checks.evaluate import resolve
 from skillup.checks.files import NO_SNAPSHOT
+from skillup.frozen import frozen
 from skillup.judges.material import Exchange, Part, exchanges_of, harmless, setting_of
 from skillup.judges.models.client import Models
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -27,7 +28,7 @@ ReadFile = Callable[[FileState], bytes | None]
 Files = Mapping[str, FileState]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgePlace:
     models: Models  # Environment, mask, rate limiter and kept answers are its
     scratch: Path  # An empty directory of this judging alone; whoever made it removes it
@@ -40,7 +41,7 @@ class JudgePlace:
         return self.models.mask(text)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgedPart:
     """What a judge is asked about: one turn, or the conversation."""
 
@@ -182,7 +183,7 @@ class CannotJudgeError(Exception):
     """There is no verdict; the message says why and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WorkspaceCopy:
     root: Path
     not_kept: tuple[str, ...] = ()  # Files that were too large to be kept with the record

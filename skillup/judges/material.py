@@ -11,10 +11,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from skillup.checks.context import beginning
+from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.grade import EvidenceSpan
 from skillup.schema.record import (
@@ -85,7 +86,7 @@ def fenced(
 PartKind = Literal["setting", "user", "message", "call", "result", "answer", "files"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     kind: PartKind
     label: str  # Who or what, in a few words: `user`, `tool call 1: Bash (shell)`
@@ -94,7 +95,7 @@ class Part:
     recorded: str | None = None  # The text as it is recorded there; None: the span means the whole
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Exchange:
     """One message of the user and everything up to the agent's answer."""
 
@@ -124,7 +125,7 @@ _MOST_HALVINGS = 4
 _LONGEST_NAME = 80
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Material:
     parts: tuple[Part, ...]
     code: str

@@ -15,6 +15,7 @@ import anyio
 
 from skillup.checks.registry import JUDGED
 from skillup.errors import InvalidFilesError, Problem
+from skillup.frozen import frozen
 from skillup.judges.evaluate import Judge, PendingJudgements
 from skillup.judges.grade import ReadFile, grade, grade_record
 from skillup.judges.models.client import with_judge_model
@@ -28,14 +29,14 @@ Judges = Callable[[Record, Case], AbstractAsyncContextManager[Judge]]
 """Makes the judge of a record by a case; the same object may be made, and entered, for many."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RegradeItem:
     record: Record
     read_file: ReadFile
     case: Case
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Regrader:
     """Grades records: by rules one after the other, by judges several at once."""
 
@@ -73,7 +74,7 @@ Change = Literal["flipped", "changed", "added", "removed"]
 quotation or note of whoever read."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckChange:
     """A check that says something else than before, or that only one of the grades has."""
 
@@ -89,7 +90,7 @@ class CheckChange:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GradeChange:
     before: Grade
     after: Grade
@@ -182,7 +183,7 @@ class JudgedItem:
     check: str  # The check's name; of a criterion, also its own: ``name / criterion``
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgeVerdict:
     """What was said. An error is no verdict, and is counted apart."""
 
@@ -254,7 +255,7 @@ def judged_by(case: Case, model: str, here: Path) -> Case:
 # How far two judges say the same: the share of agreement, and Cohen's kappa.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Agreement:
     """Of two judges, over what both were asked and both answered."""
 
@@ -322,7 +323,7 @@ class JudgeColumn:
         return {item: one.reason for item, one in self.read().items() if one.passed is None}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgePair:
     first: str
     second: str
@@ -347,7 +348,7 @@ _LABELS = {"pass": True, "yes": True, "true": True, "1": True,
 _COLUMNS = ("job", "turn", "check", "label")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Label:
     line: int
     job: str  # A job's id, or a case's: then of all its trials
@@ -356,7 +357,7 @@ class Label:
     passed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Score:
     pairs: Sequence[tuple[bool, bool]]  # What the judge said, and what people say
     wrong: Sequence[tuple[JudgedItem, JudgeVerdict, Label]]

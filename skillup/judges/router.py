@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from skillup.checks.context import beginning
 from skillup.errors import SkillupError
+from skillup.frozen import frozen
 from skillup.judges.agent import DEFAULT_SECONDS as AGENT_SECONDS
 from skillup.judges.agent import judge_by_agent, problem_of_agent
 from skillup.judges.artifacts import CannotJudgeError, JudgedPart, JudgePlace, judged_part
@@ -51,7 +51,7 @@ def first_read(case: Case) -> CheckKeys | None:
     return next(read, None)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgeRouter:
     """:class:`skillup.judges.evaluate.Judge`; may be entered again, in another event loop too."""
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from skillup.checks.context import in_words
 from skillup.checks.evaluate import aggregate, reaches, speaks_for_it, unmet, weighted_mean
+from skillup.frozen import frozen
 from skillup.schema.case import Case
 from skillup.schema.grade import CaseStatus, CheckResult, TurnGrade
 from skillup.schema.record import Record, TurnError
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     status: CaseStatus
     score: float
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     case: Case
     record: Record

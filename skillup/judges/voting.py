@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from skillup.checks.context import Span, around, beginning, quoted
 from skillup.checks.evaluate import reaches, weighted_mean
+from skillup.frozen import frozen
 from skillup.judges.material import Part
 from skillup.schema.grade import CheckResult, EvidenceSpan
 
 LONGEST_REASON = 500
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Vote:
     score: float = 0.0
     passed: bool = False
@@ -34,7 +34,7 @@ class Vote:
         return cls(float(passed) if score is None else score, passed, reason, quotes)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facet:
     """A criterion, aspect or window of a check, and the votes on it."""
 
@@ -193,7 +193,7 @@ _OF_THE_AGENT = frozenset({"answer", "message", "call", "result", "files"})
 ENOUGH = 8  # Characters of a quotation that supports a pass, if the text is not shorter
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quoted:
     excerpt: str  # With its speaker and surroundings; empty: it is nowhere
     note: str | None = None  # What a reader should know of it

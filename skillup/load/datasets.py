@@ -11,13 +11,14 @@ import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.frozen import frozen
 from skillup.load.model import LoadedCase, LoadedSuite, merge_defaults
 from skillup.load.problems import problems_from
 from skillup.load.semantics import case_problems
@@ -37,7 +38,7 @@ _LEADS = frozenset({"prompt", "turns", "conversation", "transcript"})
 # Which items are taken: `--item`, `--sample-size`, `--seed`.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sampling:
     """What was asked for; the default takes everything."""
 
@@ -173,7 +174,7 @@ def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
 # From a file to items.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DatasetItem:
     """One item."""
 

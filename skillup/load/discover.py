@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillup.errors import Problem, UsageError
+from skillup.frozen import frozen
 
 if TYPE_CHECKING:
     from skillup.load.yaml_reader import Document, Loc
@@ -20,7 +20,7 @@ _NEVER_INSIDE = {".git", ".skillup", ".venv", "node_modules", "__pycache__", "fi
 _YAML = {".yaml", ".yml"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SuiteRequest:
     """A suite to load; `only` names case files, or folders of them, or is empty for all."""
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem
+from skillup.frozen import frozen
 from skillup.load.yaml_reader import Document, Loc
 from skillup.schema.case import Case, Turn
 from skillup.schema.checks import Check, CheckSet
@@ -15,7 +16,7 @@ from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.suite import Suite
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedCase:
     """A case, the suite's defaults merged in."""
 
@@ -38,7 +39,7 @@ class LoadedCase:
         return self.document.path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoadedSuite:
     """A suite and those of its cases that validate; relative paths start from its `root`."""
 
@@ -53,7 +54,7 @@ class LoadedSuite:
         return self.document.path
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loaded:
     """Everything that was asked for, with all problems found on the way."""
 
@@ -207,7 +208,7 @@ def _fill(judge: JudgeConfig, base: JudgeConfig) -> JudgeConfig:
 TURNS: Loc = ("input", "turns")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Line:
     """A path in the making: its branches' names, its turns and checks with their places."""
 

@@ -12,10 +12,10 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
+from skillup.frozen import frozen
 from skillup.process.tree import (
     OWNER_VARIABLE,
     TRIAL_VARIABLE,
@@ -34,7 +34,7 @@ EndedBy: TypeAlias = Literal[
 """``answered``: its answer was complete, and it did not exit within the grace for that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessRequest:
     """One process to run to its end.
 
@@ -62,7 +62,7 @@ class ProcessRequest:
     """Masks secrets in one line."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProcessOutcome:
     """How a process ended.
 
@@ -82,7 +82,7 @@ class ProcessOutcome:
     survivors: tuple[ProcessRow, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompletedOutput:
     """The output of a short helper command; undecodable bytes are replaced."""
 

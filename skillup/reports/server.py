@@ -13,7 +13,6 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any, BinaryIO
 from urllib.parse import parse_qs, quote, unquote, unquote_to_bytes
 
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
+from skillup.frozen import frozen
 from skillup.reports.html.build import page_html
 from skillup.reports.html.comparison import history_data, sides_of
 from skillup.reports.html.detail import WIDE
@@ -230,7 +230,7 @@ class Served:
 # Who may ask: this machine's own browser, on purpose, and nobody through it.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guard:
     port: int
     token: str
@@ -293,7 +293,7 @@ def disposition(name: str, attachment: bool) -> str:
 # What is answered to which path.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     status: int
     kind: str

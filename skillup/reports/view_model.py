@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from skillup.frozen import frozen
 from skillup.reports.text import count, listed, money, one_line, shown_id, were
 from skillup.schema.grade import BASELINE, CheckResult, Grade
 from skillup.schema.record import TurnError
@@ -24,7 +24,7 @@ STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yello
 """Of a status, on a terminal."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailedCheck:
     """A check that failed, or what ended a turn."""
 
@@ -34,7 +34,7 @@ class FailedCheck:
     check: CheckResult | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     grade: Grade
     checks: Sequence[CheckResult]  # Those that decide
@@ -105,7 +105,7 @@ def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
 # What tells trials from each other, and which of them have the same to say.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Labels:
     """Names of a run's trials, with engine, variant and trial only where there are several."""
 
@@ -138,7 +138,7 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     return list(groups.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunView:
     result: RunResult
     rows: Sequence[Row]

@@ -1,11 +1,11 @@
 """A suite: `eval.yaml`, its skills, its defaults and its gates."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
 from skillup.adapters import HOME_VARIABLES
+from skillup.frozen import frozen
 from skillup.schema.base import (
     Bool,
     Confidence,
@@ -205,7 +205,7 @@ class Suite(Model):
 _PROTOCOLS = ("anthropic", "openai")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lead:
     """A conversation that a simulated user leads."""
 

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from skillup.checks.context import CheckContext
 from skillup.checks.evaluate import evaluate
 from skillup.checks.tools import argument
 from skillup.errors import UsageError
+from skillup.frozen import frozen
 from skillup.importers.write import literal_checks, slug, to_yaml
 from skillup.process.supervise import run_quiet
 from skillup.redaction.secrets import Secrets
@@ -97,7 +97,7 @@ def _passes(check: dict[str, Any], turn: TurnRecord, record: Record) -> bool:
     return evaluate(model, CheckContext(record, turn, lambda _: None)).passed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaseText:
     """A case file that is not written yet."""
 

@@ -7,13 +7,13 @@ import os
 import stat
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
 from skillup.engines.registry import session_formats
 from skillup.engines.session_files import SessionFormat, SessionSummary, lines_of
 from skillup.errors import UsageError
+from skillup.frozen import frozen
 
 _LINES_TO_TRY = 100
 
@@ -50,7 +50,7 @@ _MOST_SHOWN = 10
 _HINT = "`skillup session list` shows the sessions that are here"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionFile:
     """One session, by its directory entry."""
 

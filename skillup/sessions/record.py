@@ -11,6 +11,7 @@ from pathlib import Path
 
 from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.errors import UsageError
+from skillup.frozen import frozen
 from skillup.judges.grade import written_turns
 from skillup.schema.case import Case
 from skillup.schema.record import EngineInfo, Record, TranscriptItem, TurnError, TurnRecord, Usage
@@ -45,7 +46,7 @@ class SessionTurn:
         return "\n\n".join(self.messages)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordedSession:
     """A session that was read whole."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from skillup.errors import RunDirectoryError
+from skillup.frozen import frozen
 from skillup.schema.grade import Grade
 from skillup.schema.record import CHECKPOINT_VERSION, RECORD_VERSION, Checkpoint, Record, TurnError
 from skillup.store.files import disk_errors, read_regular
@@ -23,7 +23,7 @@ CHECKPOINT_FILE = "checkpoint.json"
 JOB_ID_FILE = "job-id.txt"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialPlace:
     """The directories of one trial; all exist and are the trial's own."""
 

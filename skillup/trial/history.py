@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from skillup.checks.context import CannotEvaluateError, beginning, plain
 from skillup.checks.text import Captured, Searcher, capture
+from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.case import HistoryMessage, HistoryToolCall, Input, Pairs, Reconstruct, Turn
 from skillup.schema.patterns import kept_group
@@ -19,7 +20,7 @@ from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptI
 NO_RESULT = "(the history does not say what this call gave back)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Past:
     """The history as it goes into the session, and what comes of it."""
 

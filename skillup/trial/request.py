@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 from skillup.checks.context import Ask
 from skillup.engines.base import Engine
+from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.ratelimit import Throttle
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -33,7 +34,7 @@ THE_RUNS_END: frozenset[ErrorKind] = frozenset({"cancelled", "quota"})
 """Errors of a simulated user that end the run: the trial has no result."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulatorPart:
     """All that the simulated user is given for its next message; nothing of how it is judged."""
 
@@ -49,7 +50,7 @@ class SimulatorPart:
     may_stop: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SimulatorMessage:
     """What came of it: a message, a stop or an error; exactly one of the three."""
 
@@ -84,7 +85,7 @@ class LiveJudge(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialEvent:
     """Something that happened in a trial, for the live display."""
 
@@ -104,7 +105,7 @@ class TrialEvent:
     """How many trials it happens in: above 1, in a turn that runs once for all of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialRequest:
     """One job and the places and circumstances it runs in."""
 
@@ -136,7 +137,7 @@ class TrialRequest:
     notify: Callable[[TrialEvent], None] = lambda _: None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interruption:
     """Why what came of a conversation is not the trial's result."""
 
@@ -146,7 +147,7 @@ class Interruption:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialResult:
     """What came of a trial."""
 

@@ -27,6 +27,7 @@ from skillup.engines.base import (
     TurnRequest,
 )
 from skillup.errors import SkillupError
+from skillup.frozen import frozen
 from skillup.schema.record import (
     SessionFingerprint,
     TranscriptItem,
@@ -41,7 +42,7 @@ from skillup.workspace.snapshot import BlobStore, Snapshot, diff_snapshots, take
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionBackup:
     """A conversation's state between two messages."""
 

@@ -7,11 +7,11 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from skillup.errors import FullDiskError
+from skillup.frozen import frozen
 
 
 def path_problem(path: str) -> str | None:
@@ -47,7 +47,7 @@ _KINDS: dict[int, EntryKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     path: str
     """POSIX, relative to the root, as the system gave it (undecodable bytes as surrogates)."""

@@ -9,13 +9,13 @@ import shutil
 import stat
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import anyio.to_thread
 
 from skillup.errors import Problem
+from skillup.frozen import frozen
 from skillup.load.skills import SKILL_FILE, skill_problem
 from skillup.process.spawn import ProcessRequest
 from skillup.process.supervise import run_process, run_quiet
@@ -48,7 +48,7 @@ class PreparationError(Exception):
         self.error = TurnError(kind=kind, message=message, evidence=evidence)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PreparedWorkspace:
     root: Path  # A real path: agents name their sessions after it
     skills: tuple[SkillInfo, ...]
@@ -207,7 +207,7 @@ _SETTINGS = {
 _USER = "[user]\n\tname = skillup\n\temail = skillup@example.invalid\n"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Git:
     workspace: Path  # A real path
     env: Mapping[str, str]
@@ -312,7 +312,7 @@ _NEVER = frozenset({".git", "__pycache__", ".DS_Store", ".skillup"})
 _CASES = "evals"  # the agent under test must not find the answers
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SkillToInstall:
     name: str  # As in :func:`skill_name`, unless the suite gives another
     source_dir: Path
@@ -324,7 +324,7 @@ class SkillToInstall:
     as_is: bool = False  # Without a SKILL.md, what is there is installed all the same
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class InstalledSkill:
     info: SkillInfo
     directories: tuple[str, ...]  # Where it is, relative to the workspace

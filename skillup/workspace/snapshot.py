@@ -11,10 +11,11 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import takewhile
 from pathlib import Path
 
+from skillup.frozen import frozen
 from skillup.schema.record import FileState, WorkspaceChanges
 from skillup.workspace.disk import Entry, EntryKind, list_tree, shown
 
@@ -93,7 +94,7 @@ _TIMES_TELL_AFTER_NS = 2_500_000_000
 _DIFF_CHARACTERS = 64 << 10
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotLimits:
     """Bytes that are read and kept of one workspace."""
 
@@ -106,7 +107,7 @@ Stamp = tuple[int, int, int, int]
 """What changes whenever a file is written to: size, mtime and ctime in ns, inode."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Snapshot:
     """All files and links of a workspace, without directories and what is in ``.git``."""
 

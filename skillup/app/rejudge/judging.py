@@ -9,7 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
@@ -27,6 +27,7 @@ from skillup.app.planning import (
 )
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
 from skillup.errors import SkillupError, UsageError
+from skillup.frozen import frozen
 from skillup.judges.rejudge import (
     GradeChange,
     Judges,
@@ -61,7 +62,7 @@ Judged = tuple[str, Grade, GradeChange | None]
 """Job id, new grade, and what changed (None: there is no older grade)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RejudgeRequest:
     """What `skillup judge` was asked to do."""
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from skillup.app.runs import means_a_run, newest_runs, run_path
 from skillup.checks.context import CannotEvaluateError
 from skillup.errors import RunDirectoryError, UsageError
+from skillup.frozen import frozen
 from skillup.importers.judge_debug import is_judge_input, read_judge_input
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
@@ -34,7 +35,7 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordSubject:
     """A record, and where its files and its older grade are."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import regex
 from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import InvalidFilesError
+from skillup.frozen import frozen
 from skillup.importers import files
 from skillup.importers.source import SourceValue, as_text, parse_source, tidy
 from skillup.schema.checks import JsonSchema
@@ -27,7 +27,7 @@ _OUR_NAMES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Background:
     """What assertions may refer to, and how their tool reads them."""
 
@@ -39,7 +39,7 @@ class Background:
     """The grading prompt of all rubrics that have none of their own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Assertion:
     node: SourceValue
     background: Background

@@ -6,11 +6,11 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from skillup.frozen import frozen
 from skillup.importers import files
 from skillup.importers.files import Placed
 from skillup.importers.source import JSON_LINES, SourceValue, TemplateScope, as_text, parse_source
@@ -24,7 +24,7 @@ _SEPARATORS = {".txt": "\n---\n", ".jsonl": "\n"}  # Of several prompts in a fil
 Variables = dict[str, SourceValue]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Prompt:
     """One prompt; `value` is its text or its messages, templates not yet filled in."""
 
@@ -113,7 +113,7 @@ def read_environment(node: SourceValue, draft: SuiteDraft) -> tuple[list[Placed]
     return placed, setup
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListedTest:
     """One test, the settings it falls back on (`defaults`), and where its paths start."""
 

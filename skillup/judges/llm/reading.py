@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import anyio
 from pydantic import BaseModel
 
 from skillup.errors import FullDiskError, RunDirectoryError
+from skillup.frozen import frozen
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result
 from skillup.judges.material import Exchange, Material, exchanges_of, material, setting_of
 from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
@@ -54,7 +54,7 @@ _HOW_TO_QUOTE = (
 _HOW_TO_REASON = "`reason`: one sentence that says what in the material decides it."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JudgePrompt:
     target: str  # What to look at
     task: str  # What to find out
@@ -109,7 +109,7 @@ def indented(text: str) -> str:
     return "\n".join(f"   | {line}" for line in text.splitlines())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answers(Generic[A]):
     samples: Sequence[A | str]  # An answer, or why there is none
     quotations: Quotations  # Of what was shown

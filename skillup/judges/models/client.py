@@ -16,6 +16,7 @@ import anyio.to_thread
 from pydantic import BaseModel, Field, ValidationError
 
 from skillup.errors import InvalidFilesError, SkillupError
+from skillup.frozen import frozen
 from skillup.judges.models.question import (
     AskModel,
     CannotAskError,
@@ -73,7 +74,7 @@ def as_stored(data: Any, mask: Callable[[str], str]) -> Any:
     return json.loads(to_json({"": data}, mask, indent=None))[""]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerFolder:
     """One JSON file for each answer, ``<key>.json``. What cannot be read is not there."""
 

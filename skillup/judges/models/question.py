@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from skillup.frozen import frozen
 from skillup.load.datasets import no_constant, unique_keys
 from skillup.load.discover import address_problem
 from skillup.schema.judge import JudgeModel
@@ -123,7 +124,7 @@ def _list_and_key(form: type[BaseModel]) -> tuple[str, str]:
     return name, next(iter(element.model_fields))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelQuestion:
     """One question; two that are equal have the same answer, and are asked once."""
 
@@ -141,7 +142,7 @@ class ModelQuestion:
         return read_answer(answer, self.form, self.ids)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelAnswer:
     """What a model answered, or why it did not; never both."""
 
@@ -172,7 +173,7 @@ class CannotAskError(Exception):
     """A model that cannot be asked as things are; the message says why and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Endpoint:
     name: str  # As the provider knows it
     api: Literal["anthropic", "chat", "responses"]

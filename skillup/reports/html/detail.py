@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
 from skillup.checks.context import original_span, plain
+from skillup.frozen import frozen
 from skillup.reports.html.run_files import RawFiles, Read, add_images
 from skillup.reports.view_model import error_data
 from skillup.schema import templates
@@ -38,7 +38,7 @@ OF_GRADE = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PageLimits:
     """Characters of texts, which are shortened in the middle; bytes of pictures."""
 
@@ -134,7 +134,7 @@ def history_of(history: Sequence[HistoryItem], limits: PageLimits) -> list[Json]
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EvidenceStep:
     """A turn or a follow-up."""
 

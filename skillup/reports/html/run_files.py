@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import imagesize  # type: ignore[import-untyped]
 
+from skillup.frozen import frozen
 from skillup.history.runs import CaseKey, planned_key
 from skillup.schema.record import FileState, TurnRecord
 from skillup.store.files import read_regular
@@ -24,7 +25,7 @@ _DECISION = ("verdict", "threshold", "error_rate", "trials")
 _TURN = re.compile(r"turn-(\d{1,6})\b")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PlannedJob:
     n: int  # Its place in the plan, from 1: what the page calls it
     id: str
@@ -49,7 +50,7 @@ def planned_jobs(info: Mapping[str, Any]) -> list[PlannedJob]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fork:
     parent: str  # The job in whose name the shared turns ran
     after_turn: int

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup.checks.context import in_words
+from skillup.frozen import frozen
 from skillup.reports.terminal.layout import make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds
 from skillup.reports.view_model import STYLE, error_data
@@ -172,7 +172,7 @@ def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Ite
 # A trial that has ended, turn by turn, with its checks.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ShownTrial:
     job: str
     label: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from rich.console import Console
 
 from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.errors import Problem
+from skillup.frozen import frozen
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.reports.terminal.conversation import ConversationStream
 from skillup.reports.terminal.layout import Part, make_console, make_table, print_table
@@ -103,7 +104,7 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
 # `skillup session list`: sessions at a glance.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListedSession:
     engine: str
     session_id: str
