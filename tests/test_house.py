@@ -15,9 +15,9 @@ VIEWER = PACKAGE / "reports" / "html" / "viewer"
 
 # Lines. The rebuilding is on its way to 38,000, 5,500, 40,000 and 4,000: each step lowers these.
 BUDGETS = {
-    "package": 42_500,
+    "package": 39_700,
     "viewer": 5_500,
-    "tests": 41_700,
+    "tests": 41_300,
     "docs": 4_000,
 }
 # Longer ones are two ideas.
