@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ def frozen(cls: type[T]) -> type[T]:
 
 
 def _values(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, name) for name in self.__dataclass_fields__)
+    return tuple(getattr(self, one.name) for one in fields(self) if one.compare)
 
 
 def __eq__(self: Any, other: object) -> bool:  # noqa: N807
@@ -38,5 +38,5 @@ def __hash__(self: Any) -> int:  # noqa: N807
 
 
 def __repr__(self: Any) -> str:  # noqa: N807
-    shown = (f"{name}={getattr(self, name)!r}" for name in self.__dataclass_fields__)
+    shown = (f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
     return f"{type(self).__qualname__}({', '.join(shown)})"
