@@ -268,10 +268,12 @@ class _Supervision:
                 if self._patience.cancelled_caught and not self._collect():
                     self._ended_by = "answered" if self._answered else "timeout"
             finally:
-                await self._end_tree()
-                self._feeding.cancel()
-                for stream in self._streams:
-                    stream.expect_end()
+                try:
+                    await self._end_tree()
+                finally:  # a second Ctrl-C, too: reading is shielded, and would wait for ever
+                    self._feeding.cancel()
+                    for stream in self._streams:
+                        stream.expect_end()
         for stream in self._streams:
             if stream.error is not None:
                 raise stream.error
