@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import psutil
 import pytest
 
 from skillup.pytest_plugin.plugin import marker_of_tag
+from tests.support.children import is_alive
 from tests.support.project import GUARD_SECONDS, Outcome, Project
 
 PASSES = "input: {prompt: go}\nassertions: [{contains: done}]\nscripted: [{say: done}]\n"
@@ -276,7 +276,7 @@ def test_ctrl_c_ends_the_agents_and_what_was_selected_can_be_resumed(
         process.send_signal(signal.SIGINT)
         stdout, _ = process.communicate(timeout=GUARD_SECONDS)
     assert process.returncode == 2, stdout
-    assert not psutil.pid_exists(agent)
+    assert not is_alive(agent)
     jobs = [f"{name}/scripted/with_skill/{n}" for name, n in (("a", 1), ("a", 2), ("b", 2))]
     assert result_of(project.latest_run())["not_run"] == jobs
     project.write({"cases/a.yaml": PASSES})
