@@ -9,9 +9,9 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.support.children import is_alive
 from tests.support.project import GUARD_SECONDS, Project
 from tests.support.terminal import on_a_terminal
 
@@ -154,7 +154,7 @@ def test_it_ends_its_agents_and_exits_with_130(
     assert json.loads((out / "result.json").read_text())["not_run"]
     agents = [int(file.name) for file in pids.iterdir()]
     assert len(agents) == 2
-    assert not [pid for pid in agents if is_alive(pid)]
+    assert not [pid for pid in agents if psutil.pid_exists(pid)]
 
 
 STUBBORN = """
@@ -187,7 +187,7 @@ def test_a_second_ctrl_c_leaves_at_once_and_loses_nothing(project: Project, tmp_
     assert code == 130, terminal.shown
     assert f"skillup run --resume {out}" in terminal.shown.replace("\r\n", "")
     (agent,) = (int(file.name) for file in pids.iterdir())
-    assert not is_alive(agent)
+    assert not psutil.pid_exists(agent)
     project.write({"cases/b.yaml": done})
     resumed = project.run("run", "--resume", str(out), "--json")
     assert resumed.exit_code == 0, resumed.stderr
