@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import anyio.to_thread
 from pydantic import BaseModel, Field, model_validator
@@ -160,36 +160,27 @@ class SimulatorFactory:
         )
 
 
-# The user, played by a CLI agent: a session of its own, resumed for each message.
-
-
+@dataclass(slots=True)
 class EngineUser:
-    def __init__(
-        self,
-        engine: Engine,
-        context: Callable[[], TrialContext],
-        rate_limiter: RateLimiter,
-        timeout_seconds: float,
-    ) -> None:
-        """`context` makes the directories that the user works in, once they are needed."""
-        self._engine = engine
-        self._context = context
-        self._rate_limiter = rate_limiter
-        self._timeout_seconds = timeout_seconds
-        self._session: ThrottledSession | None = None
-        self._seen = 0
-        """Live exchanges that the session knows of."""
+    """An agent that plays, in a session of its own, which is resumed for each message."""
+
+    engine: Engine
+    context: Callable[[], TrialContext]  # Makes the directories that the user works in
+    rate_limiter: RateLimiter
+    timeout_seconds: float
+    _session: ThrottledSession | None = None
+    _seen: int = 0  # Live exchanges that the session knows of
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
         """The user's next message; asked once more if the answer has not the form."""
         session = self._session
         if session is None:
-            trial = await anyio.to_thread.run_sync(self._context)
+            trial = await anyio.to_thread.run_sync(self.context)
             session = self._session = ThrottledSession(
-                self._engine, trial, self._rate_limiter, self._timeout_seconds, USER
+                self.engine, trial, self.rate_limiter, self.timeout_seconds, USER
             )
         form, session.turns = form_of(part), []
-        how = form_text(form.model_json_schema())
+        how = form_text(form)
 
         def prompt(first: bool, problem: str) -> str:
             if first:
@@ -223,23 +214,19 @@ def _info(session: ThrottledSession) -> SimulatorInfo:
     )
 
 
-# The user, played by a model: each message is a question of its own, with all that was said.
-
-
+@dataclass(frozen=True, slots=True)
 class ModelUser:
-    def __init__(self, asker: AskModel, model: JudgeModel, sample: int) -> None:
-        """`sample` tells trials of the same case apart: each has a user of its own, from 0."""
-        self._asker = asker
-        self._model = model
-        self._sample = sample
+    """A model that plays: each message is a question of its own, with all that was said."""
+
+    asker: AskModel
+    model: JudgeModel
+    sample: int  # Tells trials of the same case apart, from 0: each has a user of its own
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
         latest = part.said[-1][1] if part.said else ""
-        form, prompt = form_of(part), next_text(part)
-        question = ModelQuestion(
-            self._model, part_text(part), prompt, form, self._sample, latest=latest
-        )
-        answer = await self._asker(question)
+        system, prompt, form = part_text(part), next_text(part), form_of(part)
+        question = ModelQuestion(self.model, system, prompt, form, self.sample, latest=latest)
+        answer = await self.asker(question)
         if answer.cached:
             info = SimulatorInfo(model=answer.model, cached=True, cost_usd=0.0)
         else:
@@ -282,20 +269,17 @@ _SPEAKERS = {"user": "YOU SAID", "assistant": "THE ASSISTANT SAID"}
 
 
 def part_text(part: SimulatorPart) -> str:
-    sections = [_TASK]
-    persona = part.persona
+    persona, scenario, described = part.persona, part.scenario, list[tuple[str, str | None]]()
     if persona is not None:
-        if persona.role is not None:
-            sections.append(f"Who you are:\n{persona.role}")
-        sections.append(f"What you want:\n{persona.objective}")
-        if persona.knowledge:
-            sections.append(f"What you know:\n{_facts(persona.knowledge)}")
-        if persona.behavior:
-            sections.append(f"How you behave:\n{_facts(persona.behavior)}")
-    if part.scenario is not None:
-        sections.append(f"Who you are, what you want and know:\n{part.scenario.strip()}")
-    sections.append(_KEEP)
-    return "\n\n".join(sections)
+        knowledge, behavior = map(_facts, (persona.knowledge, persona.behavior))
+        described = [("Who you are", persona.role), ("What you want", persona.objective),
+                     ("What you know", knowledge), ("How you behave", behavior)]  # fmt: skip
+    described.append(("Who you are, what you want and know", scenario and scenario.strip()))
+    return "\n\n".join([_TASK, *(f"{what}:\n{text}" for what, text in described if text), _KEEP])
+
+
+def _facts(given: Sequence[str]) -> str:
+    return "\n".join(f"- {item}" for item in given)
 
 
 def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> str:
@@ -305,16 +289,11 @@ def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> 
     of those after it.
     """
     sections = []
-    earlier = [] if resumed else part.history
-    said = [
-        (_SPEAKERS[item.role], item.content)
-        for item in earlier
-        if item.role in _SPEAKERS and item.content.strip()
-    ]
-    for message, answer in part.said[since:]:
-        said += [(_SPEAKERS["user"], message), (_SPEAKERS["assistant"], answer)]
+    earlier = [(item.role, item.content) for item in part.history if item.content.strip()]
+    live = [pair for said in part.said[since:] for pair in zip(_SPEAKERS, said, strict=True)]
+    talk = live if resumed else [*earlier, *live]
+    said = [(_SPEAKERS[role], harmless(text)) for role, text in talk if role in _SPEAKERS]
     if said:
-        said = [(speaker, harmless(text)) for speaker, text in said]
         sections.append(fenced(said, "THE CONVERSATION SO FAR"))
     elif not part.said:
         sections.append("Nothing was said yet: you begin.")
@@ -329,16 +308,13 @@ def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> 
     return "\n\n".join(sections)
 
 
-def form_text(schema: dict[str, Any]) -> str:
+def form_text(form: type[BaseModel]) -> str:
     """How an agent is told of the form of its answer; models are held to it in other ways."""
+    schema = json.dumps(form.model_json_schema(), ensure_ascii=False)
     return (
         "Use no tools, and touch no files: you only talk. Answer with one JSON object and nothing "
-        f"else, of this schema:\n{json.dumps(schema, ensure_ascii=False)}"
+        f"else, of this schema:\n{schema}"
     )
-
-
-def _facts(given: Sequence[str]) -> str:
-    return "\n".join(f"- {item}" for item in given)
 
 
 # What whoever plays the user answers: a message, or that the conversation is over.
@@ -370,12 +346,11 @@ class UserReply(AnswerForm):
         return self
 
 
-def form_of(part: SimulatorPart) -> type[BaseModel]:
+def form_of(part: SimulatorPart) -> type[UserReply | TranscriptLine]:
     return UserReply if part.may_stop else TranscriptLine
 
 
-def as_message(move: BaseModel) -> SimulatorMessage:
+def as_message(move: UserReply | TranscriptLine) -> SimulatorMessage:
     if isinstance(move, UserReply) and move.stop is not None:
         return SimulatorMessage(stop=move.stop, reason=" ".join(move.reason.split()))
-    text = move.message if isinstance(move, TranscriptLine | UserReply) else None
-    return SimulatorMessage(text=text)
+    return SimulatorMessage(text=move.message)
