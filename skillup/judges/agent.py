@@ -34,7 +34,6 @@ from skillup.judges.artifacts import (
     JudgedPart,
     JudgePlace,
     Materials,
-    ReadFile,
     as_json,
     copy_of,
     diff_lines,
@@ -140,13 +139,12 @@ def _to_install(ref: SkillRef, suite_root: Path) -> SkillToInstall:
 async def judge_by_agent(
     judge: JudgeConfig,
     judged: JudgedPart,
-    read_file: ReadFile,
     usage: UsageTracker,
     place: JudgePlace,
     blank: CheckResult,
 ) -> CheckResult:
     """`blank` with what the agent says, or an `error`. Raises RunDirectoryError, FullDiskError."""
-    agent = _AgentJudge(judge, judged, read_file, usage, place, numbered(judge.criteria))
+    agent = _AgentJudge(judge, judged, usage, place, numbered(judge.criteria))
     answers: list[AgentAnswer] = []
     notes, error = list(judged.notes), ""
     try:
@@ -203,7 +201,6 @@ def result_of_agent(
 class _AgentJudge:
     judge: JudgeConfig
     judged: JudgedPart
-    read_file: ReadFile
     usage: UsageTracker
     place: JudgePlace
     asked: dict[str, Criterion]
@@ -296,14 +293,9 @@ class _AgentJudge:
         directory = root / "work"
         directory.mkdir()
         (root / "home").mkdir(mode=0o700)
-        copy = copy_of(judged.files, self.read_file, directory / "workspace")
-        materials = write_materials(
-            directory / "judge",
-            judged,
-            judge.context or JudgeContext(),
-            self.read_file,
-            place.mask,
-        )
+        copy = copy_of(judged.files, judged.read_file, directory / "workspace")
+        context = judge.context or JudgeContext()
+        materials = write_materials(directory / "judge", judged, context, place.mask)
         materials.notes += copy.notes()
         skills: dict[str, Path] = {}
         for ref in judge.skills:
@@ -316,16 +308,16 @@ class _AgentJudge:
 
     def quotable(self) -> Iterator[Part]:
         """What was judged: transcript, changes and files; what the agent did comes first."""
-        judged, read_file, mask = self.judged, self.read_file, self.place.mask
+        judged, mask = self.judged, self.place.mask
         talk = in_order_of_weight(texts_of(judged))
 
         def parts() -> Iterator[Part]:
             yield from (part for part in talk if part.kind not in ("user", "setting"))
             yield Part("files", "files", file_list(judged.before, judged.files))
-            changes = "\n".join(diff_lines(judged.before, judged.files, read_file))
+            changes = "\n".join(diff_lines(judged.before, judged.files, judged.read_file))
             yield Part("files", "changes of the workspace", changes)
             for path, state in judged.files.items():
-                content = read_file(state) if state.size <= _TEXT_BYTES else None
+                content = judged.read_file(state) if state.size <= _TEXT_BYTES else None
                 if content is not None and b"\0" not in content:
                     yield Part("files", path, content.decode(errors="replace"))
             yield from (part for part in talk if part.kind in ("user", "setting"))

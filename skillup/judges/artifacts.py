@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from skillup.checks.context import CheckContext
+from skillup.checks.context import CheckContext, ReadFile, listed
 from skillup.checks.evaluate import resolve
 from skillup.checks.files import NO_SNAPSHOT
 from skillup.frozen import frozen
@@ -24,7 +24,6 @@ from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem
 from skillup.workspace.disk import list_tree, path_problem
 from skillup.workspace.snapshot import file_diffs, printable
 
-ReadFile = Callable[[FileState], bytes | None]
 Files = Mapping[str, FileState]
 
 
@@ -48,6 +47,7 @@ class JudgedPart:
     record: Record
     label: str  # ``turn 2`` or ``conversation``
     number: int | None  # The turn's; None: the conversation
+    read_file: ReadFile
     exchanges: tuple[Exchange, ...] = ()  # Up to the point in question, in order
     files: Files = field(default_factory=dict)  # The workspace at that point
     notes: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def judged_part(context: CheckContext) -> JudgedPart:
     """What `context` is about: its turn with all that came before it, or the conversation."""
     scope, turn = resolve(context, None), context.turn
     number = None if turn is None else turn.turn_number
-    part = JudgedPart(context.record, scope.label, number)
+    part = JudgedPart(context.record, scope.label, number, context.read_file)
     if scope.problem is not None:
         return replace(part, nothing={"found": scope.problem, "assertable": False})
     part = replace(part, exchanges=tuple(exchanges_of(context.record, turn)))
@@ -153,27 +153,20 @@ def _entries(turn: TurnRecord) -> Iterator[dict[str, Any]]:
         items = [*items, TranscriptItem(type="message", text=turn.response)]
     yield {"role": "user", "turn": number, "content": turn.content}
     for item in items:
-        entry: dict[str, Any] = {"role": item.type, "turn": number}
-        if item.tool_call is not None:
-            entry |= {"role": "tool_call", "tool_call": item.tool_call.model_dump(mode="json")}
-        elif item.tool_result is not None:
-            result = item.tool_result.model_dump(mode="json")
-            entry |= {"role": "tool_result", "tool_result": result}
-        else:
-            role = "assistant" if item.type == "message" else item.type
-            entry |= {"role": role, "content": item.text or ""}
-        yield entry | ({"agent": item.agent} if item.agent else {})
+        tool = item.tool_call or item.tool_result
+        role = "assistant" if item.type == "message" else item.type
+        said = item.text or "" if tool is None else tool.model_dump(mode="json")
+        by = {"agent": item.agent} if item.agent else {}
+        yield {"role": role, "turn": number, "content" if tool is None else role: said, **by}
 
 
 def _history_entries(history: Sequence[HistoryItem]) -> Iterator[dict[str, Any]]:
     for item in history:
-        if item.tool_result is not None:
-            result = item.tool_result.model_dump(mode="json")
-            yield {"role": "tool_result", "turn": 0, "tool_result": result}
-            continue
-        yield {"role": item.role, "turn": 0, "content": item.content}
-        for call in item.tool_calls:
-            yield {"role": "tool_call", "turn": 0, "tool_call": call.model_dump(mode="json")}
+        if (result := item.tool_result) is None:
+            yield {"role": item.role, "turn": 0, "content": item.content}
+        tools = [("tool_result", result)] if result else [("tool_call", c) for c in item.tool_calls]
+        for role, tool in tools:
+            yield {"role": role, "turn": 0, role: tool.model_dump(mode="json")}
 
 
 # The workspace as it was after a turn, made anew from what the record has kept.
@@ -237,24 +230,7 @@ def make_read_only(root: Path) -> None:
         path.chmod(stat.S_IMODE(path.stat().st_mode) & ~0o222)
 
 
-def listed(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
-    return ", ".join(paths[:5]) + more
-
-
 # Files beside the copy of the workspace, for agents.
-
-
-def cut(text: str, max_bytes: int) -> tuple[str, str | None]:
-    """The text, or its beginning and end; and what was left out, if anything."""
-    encoded = text.encode("utf-8", "backslashreplace")
-    if len(encoded) <= max_bytes:
-        return text, None
-    half = max_bytes // 2
-    start = encoded[:half].decode(errors="ignore")
-    end = encoded[len(encoded) - half :].decode(errors="ignore")
-    note = f"{len(encoded) - 2 * half} bytes left out"
-    return f"{start}\n[… {note} …]\n{end}", note
 
 
 @dataclass(slots=True)
@@ -272,27 +248,34 @@ class Materials:
         """A file, and in the question too if that is asked for."""
         if how == "omit":
             return
-        shown, left_out = cut(harmless(self.mask(text)), self.limits.max_file_bytes)
+        shown, left_out = self._cut(text, self.limits.max_file_bytes)
         file = self.directory / name
         file.write_text(shown, "utf-8", errors="backslashreplace", newline="")
         if left_out:
-            self.notes.append(f"the judge was shown {name} shortened: {left_out}")
+            note = f"the judge was shown {name} shortened: {left_out} bytes left out"
+            self.notes.append(note)
         self.files.append((f"judge/{name}", what))
         if how != "file_ref":
             self.show(what, text)
 
     def show(self, what: str, text: str) -> None:
         """In the question; of a long one its beginning and end."""
-        shown, _ = cut(harmless(self.mask(text)), self.limits.max_bytes)
-        self.inline.append((what, shown))
+        self.inline.append((what, self._cut(text, self.limits.max_bytes)[0]))
+
+    def _cut(self, text: str, max_bytes: int) -> tuple[str, int]:
+        """The text, or its beginning and end; and how many bytes were left out."""
+        text = harmless(self.mask(text))
+        encoded, half = text.encode("utf-8", "backslashreplace"), max_bytes // 2
+        if len(encoded) <= max_bytes:
+            return text, 0
+        start = encoded[:half].decode(errors="ignore")
+        end = encoded[len(encoded) - half :].decode(errors="ignore")
+        left_out = len(encoded) - 2 * half
+        return f"{start}\n[… {left_out} bytes left out …]\n{end}", left_out
 
 
 def write_materials(
-    directory: Path,
-    judged: JudgedPart,
-    context: JudgeContext,
-    read_file: ReadFile,
-    mask: Callable[[str], str],
+    directory: Path, judged: JudgedPart, context: JudgeContext, mask: Callable[[str], str]
 ) -> Materials:
     """Writes the files into the new `directory`. Raises CannotJudgeError, OSError."""
     directory.mkdir()
@@ -308,21 +291,20 @@ def write_materials(
         materials.show(part.label, part.text)
     how = context.shows("workspace_diff")
     if how != "omit":
-        lines = list(diff_lines(before, files, read_file)) or ["nothing changed"]
+        lines = list(diff_lines(before, files, judged.read_file)) or ["nothing changed"]
         most = limits.workspace_diff_max_lines
         if most is not None and len(lines) > most:
             lines = [*lines[:most], f"[… {len(lines) - most} lines left out …]"]
         diff = "\n".join(lines) + "\n"
         materials.put("changes.diff", "the workspace's changes, as a unified diff", diff, how)
     if context.generated_files != "omit":
-        listed = file_list(before, files)
-        materials.put("files.txt", "every file of the workspace", listed)
+        materials.put("files.txt", "every file of the workspace", file_list(before, files))
     answer, how = judged.last.response, context.shows("final_message")
     materials.put("final_message.txt", "the agent's final message", answer, how)
     for item in context.attachments:
         name = Path(item.path).name
         kept = record.references.get(item.path)
-        content = read_file(kept) if kept is not None else None
+        content = judged.read_file(kept) if kept is not None else None
         if content is None:
             raise CannotJudgeError(f"there is no attachment {item.path} with the record")
         place = directory / "attachments" / name

@@ -20,11 +20,11 @@ from skillup.schema.record import TurnError, Usage, joined
 T = TypeVar("T")
 _Key = tuple[object, ...]
 
-# What judges took, added up: calls, tokens, cost.
-
 
 @dataclass(slots=True)
 class UsageTracker:
+    """What judges took, added up: calls, tokens, cost."""
+
     judging: Judging | None = None  # None: nobody was asked
 
     def add(
@@ -42,9 +42,6 @@ class UsageTracker:
             cost_usd=None if cached else cost_usd,
         )
         self.judging = joined(self.judging, took)
-
-
-# What is asked.
 
 
 @dataclass(slots=True)
@@ -70,15 +67,14 @@ class Judge(Protocol):
         ...
 
 
+@dataclass(slots=True)
 class PendingJudgements:
     """What judges have answered in one evaluation, and what they are still to be asked."""
 
-    def __init__(self, case: Case | None = None) -> None:
-        """`case`: what is judged by; None: the case in the record."""
-        self.open: dict[_Key, JudgeRequest] = {}
-        self._case = case
-        self.answers: dict[_Key, list[CheckResult]] = {}
-        """By request and check, or by whole judge."""
+    case: Case | None = None  # What is judged by; None: the case in the record
+    open: dict[_Key, JudgeRequest] = field(default_factory=dict)
+    answers: dict[_Key, list[CheckResult]] = field(default_factory=dict)
+    """By request and check, or by whole judge."""
 
     def ask(self, check: Check, context: CheckContext, role: CheckRole) -> CheckResult:
         """The judge's answer; while it is not known, an error, and the check is `open`."""
@@ -103,7 +99,7 @@ class PendingJudgements:
 
     def _request(self, key: _Key, context: CheckContext, role: CheckRole) -> JudgeRequest:
         if key not in self.open:
-            case = self._case or Case.model_validate(context.record.case)
+            case = self.case or Case.model_validate(context.record.case)
             self.open[key] = JudgeRequest(context, role, case)
         return self.open[key]
 
@@ -158,16 +154,15 @@ async def evaluate(
                 group.start_soon(ask, key, request)
 
 
+@dataclass(slots=True)
 class TurnJudge:
     """What a conversation asks of judges as it goes on; `skillup.trial.request.LiveJudge`."""
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
-        self._usage = UsageTracker()
+    judge: Judge
+    _usage: UsageTracker = field(default_factory=UsageTracker)
 
     def judging(self) -> Judging | None:
         return self._usage.judging
 
     async def evaluate(self, work: Callable[[Ask], T]) -> T:
-        """The value of `work`, its checks answered."""
-        return await evaluate(lambda pending: work(pending.ask), self._judge, self._usage)
+        return await evaluate(lambda pending: work(pending.ask), self.judge, self._usage)

@@ -13,11 +13,12 @@ from typing import Literal
 
 import anyio
 
+from skillup.checks.context import ReadFile
 from skillup.checks.registry import JUDGED
 from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
 from skillup.judges.evaluate import Judge, PendingJudgements
-from skillup.judges.grade import ReadFile, grade, grade_record
+from skillup.judges.grade import grade, grade_record
 from skillup.judges.models.client import with_judge_model
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade, Judging

@@ -32,22 +32,13 @@ from skillup.schema.templates import UnresolvedNameError, fill
 from skillup.trial.artifacts import script_paths
 from skillup.workspace.disk import refuse_full_disk
 
-NO_MODEL = (
-    "`{key}` is read by a model, and none is named: write `judge: {{model: …}}` in eval.yaml, "
-    "or give --judge-model"
-)
-
-
-def checks_of(case: Case) -> Iterator[CheckKeys]:
-    """Every check of `case`, wherever it stands; checks within checks and expected outputs too."""
-    yield from (check for _, check, _ in all_checks(case))
-    yield from case.checks()[len(case.assertions) :]
-    for turn in case.input.all_turns():
-        yield from turn.checks()[len(turn.assertions) :]
-
 
 def first_read(case: Case) -> CheckKeys | None:
-    read = (c for c in checks_of(case) if any(key in READ_BY_MODEL for key, _ in c.given()))
+    """The first check that a model reads, wherever it stands; expected outputs are such, too."""
+    checks: list[CheckKeys] = [check for _, check, _ in all_checks(case)]
+    for owner in (case, *case.input.all_turns()):
+        checks += owner.checks()[len(owner.assertions) :]
+    read = (c for c in checks if any(key in READ_BY_MODEL for key, _ in c.given()))
     return next(read, None)
 
 
@@ -72,7 +63,10 @@ class JudgeRouter:
         root, profile = self.case_location(case) or (Path(), None)
         read, model, why = first_read(case), case.judge_model, None
         if read is not None and model is None:
-            why = NO_MODEL.format(key=next(key for key, _ in read.given()))
+            why = (
+                f"`{next(key for key, _ in read.given())}` is read by a model, and none is named: "
+            )
+            why += "write `judge: {model: …}` in eval.yaml, or give --judge-model"
         elif read is not None and model is not None:
             why = self.models.problem(model, root)
         if why is None and profile is not None:
@@ -147,11 +141,10 @@ async def judge_by_program(
         judge = JudgeConfig(
             type="script", script_path=spec.path, timeout_seconds=spec.timeout_seconds
         )
-        read_file = request.context.read_file
         results.append(
             blank.model_copy(update=part.nothing)
             if part.nothing is not None
-            else await judge_by_script(part, read_file, place, blank, judge)
+            else await judge_by_script(part, place, blank, judge)
         )
     return results
 
@@ -163,7 +156,7 @@ async def _whole_judge(
     usage: UsageTracker,
     place: JudgePlace,
 ) -> CheckResult:
-    context, case = request.context, request.case
+    record, case = part.record, request.case
     agent, path = judge.type == "agent_judge", judge.script_path or ""
     blank = CheckResult(
         name=judge.id or ("agent_judge" if agent else f"script: {path}"),
@@ -178,19 +171,19 @@ async def _whole_judge(
         return blank.model_copy(update=part.nothing)
     seconds, limit = judge.timeout_seconds, case.timeout_seconds
     if case.timeout_covers_judges and limit is not None:
-        left = limit - context.record.duration_ms / 1000
+        left = limit - record.duration_ms / 1000
         if left <= 0:
             error = f"the case's {limit:g} s were used up before it; raise them"
             return blank.model_copy(update={"error": error})
         seconds = min(seconds or (AGENT_SECONDS if agent else SCRIPT_SECONDS), left)
     judge = judge.model_copy(update={"timeout_seconds": seconds})
     if not agent:
-        return await judge_by_script(part, context.read_file, place, blank, judge)
+        return await judge_by_script(part, place, blank, judge)
     try:
-        criteria = fill("criteria", judge.criteria, context.record.variables_after(None))
+        criteria = fill("criteria", judge.criteria, record.variables_after(None))
     except UnresolvedNameError as missing:
         return blank.model_copy(update={"error": str(missing), "error_kind": "template"})
     outcomes = beginning("; ".join(criterion.outcome for criterion in criteria))
     judge = judge.model_copy(update={"criteria": criteria})
     blank = blank.model_copy(update={"expected": outcomes})
-    return await judge_by_agent(judge, part, context.read_file, usage, place, blank)
+    return await judge_by_agent(judge, part, usage, place, blank)

@@ -33,7 +33,6 @@ from skillup.judges.artifacts import (
     CannotJudgeError,
     JudgedPart,
     JudgePlace,
-    ReadFile,
     WorkspaceCopy,
     as_json,
     as_markdown,
@@ -59,7 +58,7 @@ _EVIDENCE_CHARACTERS = 2_000
 
 
 async def judge_by_script(
-    part: JudgedPart, read_file: ReadFile, place: JudgePlace, blank: CheckResult, judge: JudgeConfig
+    part: JudgedPart, place: JudgePlace, blank: CheckResult, judge: JudgeConfig
 ) -> CheckResult:
     """`blank` with the verdict of the judge's script, or the `error` that kept it from one."""
     seconds, path = judge.timeout_seconds or DEFAULT_SECONDS, judge.script_path or ""
@@ -67,8 +66,8 @@ async def judge_by_script(
     def prepare() -> tuple[tuple[str, ...], WorkspaceCopy, dict[str, str], list[str]]:
         place.scratch.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix="script-", dir=place.scratch)).resolve()
-        script, notes = _find_script(path, part, read_file, place.suite_root, scratch)
-        copy = copy_of(part.files, read_file, scratch / "workspace")
+        script, notes = _find_script(path, part, place.suite_root, scratch)
+        copy = copy_of(part.files, part.read_file, scratch / "workspace")
         return command_of(script), copy, _environment(part, copy, place, scratch), notes
 
     try:
@@ -92,7 +91,7 @@ async def judge_by_script(
 
 
 def _find_script(
-    path: str, part: JudgedPart, read_file: ReadFile, suite_root: Path, scratch: Path
+    path: str, part: JudgedPart, suite_root: Path, scratch: Path
 ) -> tuple[Path, list[str]]:
     """The script as it was when the record was made, where it lies or copied, and what to note."""
     kept, own = part.record.references.get(path), suite_root / path
@@ -103,7 +102,7 @@ def _find_script(
         present = own.read_bytes() if own.is_file() else None
     if present is not None and hashlib.sha256(present).hexdigest() == kept.sha256:
         return own, []
-    content = read_file(kept)
+    content = part.read_file(kept)
     if content is None:
         raise CannotJudgeError(
             f"the script {own} is not what it was, and the copy kept with the record is gone; "

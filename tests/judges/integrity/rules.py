@@ -362,7 +362,7 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
 }  # fmt: skip
 """By the rule's number."""
 
-VERDICT, GRADING = "skillup.judges.verdict", "skillup.judges.grade"
+VERDICT = GRADING = "skillup.judges.grade"
 SCORING = LEVELS = SCOPE = "skillup.checks.evaluate"
 REGISTRY, EVALUATE = "skillup.checks.registry", "skillup.checks.evaluate"
 GRADE, MERGE = "skillup.schema.grade", "skillup.load.model"
