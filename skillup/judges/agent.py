@@ -17,7 +17,8 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,8 +146,7 @@ async def judge_by_agent(
 ) -> CheckResult:
     """`blank` with what the agent says, or an `error`. Raises RunDirectoryError, FullDiskError."""
     agent = _AgentJudge(judge, judged, usage, place, numbered(judge.criteria))
-    answers: list[AgentAnswer] = []
-    notes, error = list(judged.notes), ""
+    answers, notes, error = list[AgentAnswer](), list(judged.notes), ""
     try:
         if not judge.criteria:
             raise CannotJudgeError(_NO_CRITERIA)
@@ -274,10 +274,8 @@ class _AgentJudge:
                 return question(self.asked, materials)
             return f"That cannot be read: {problem}. Judge as before. {how_to_answer(ids)}"
 
-        def read(response: str) -> AgentAnswer:
-            return read_answer(response, AgentAnswer, ids)
-
         try:
+            read = partial(read_answer, form=AgentAnswer, ids=ids)
             return await session.ask(prompt, read), materials.notes
         finally:
             for turn in session.turns:

@@ -21,7 +21,7 @@ from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
 from skillup.judges.script import command_of, judge_by_script
 from skillup.load.model import all_checks
 from skillup.redaction.secrets import NO_SECRETS, Secrets
-from skillup.schema.case import Case
+from skillup.schema.case import Case, Turn
 from skillup.schema.checks import CheckKeys
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
@@ -36,7 +36,8 @@ from skillup.workspace.disk import refuse_full_disk
 def first_read(case: Case) -> CheckKeys | None:
     """The first check that a model reads, wherever it stands; expected outputs are such, too."""
     checks: list[CheckKeys] = [check for _, check, _ in all_checks(case)]
-    for owner in (case, *case.input.all_turns()):
+    owners: list[Case | Turn] = [case, *case.input.all_turns()]
+    for owner in owners:
         checks += owner.checks()[len(owner.assertions) :]
     read = (c for c in checks if any(key in READ_BY_MODEL for key, _ in c.given()))
     return next(read, None)
@@ -63,10 +64,9 @@ class JudgeRouter:
         root, profile = self.case_location(case) or (Path(), None)
         read, model, why = first_read(case), case.judge_model, None
         if read is not None and model is None:
-            why = (
-                f"`{next(key for key, _ in read.given())}` is read by a model, and none is named: "
-            )
-            why += "write `judge: {model: …}` in eval.yaml, or give --judge-model"
+            key = next(key for key, _ in read.given())
+            why = f"`{key}` is read by a model, and none is named: write `judge: {{model: …}}` in "
+            why += "eval.yaml, or give --judge-model"
         elif read is not None and model is not None:
             why = self.models.problem(model, root)
         if why is None and profile is not None:

@@ -72,12 +72,12 @@ async def judge_by_script(
 
     try:
         argv, copy, environment, notes = await anyio.to_thread.run_sync(prepare)
-    except CannotJudgeError as problem:
-        return blank.model_copy(update={"error": place.mask(str(problem))})
-    except OSError as problem:
-        refuse_full_disk(problem, place.scratch)
-        error = place.mask(f"the script's workspace: {problem}")
-        return blank.model_copy(update={"error": error})
+    except (CannotJudgeError, OSError) as problem:
+        error = str(problem)
+        if isinstance(problem, OSError):
+            refuse_full_disk(problem, place.scratch)
+            error = f"the script's workspace: {problem}"
+        return blank.model_copy(update={"error": place.mask(error)})
     output = await run_quiet(argv, cwd=copy.root, env=environment, timeout_seconds=seconds)
     output = replace(
         output,
@@ -218,13 +218,12 @@ class _Verdict(BaseModel):
     def result(self, blank: CheckResult, threshold: float) -> dict[str, Any]:
         """The fields of `blank` that it gives; a score without `pass` passes from `threshold`."""
         children = [
-            CheckResult.model_validate(
-                {
-                    **blank.model_dump(include={"scope", "role"}),
-                    "name": _words(part.name or f"assertion {number}", 200),
-                    "kind": "script",
-                    **part.result(blank, 1.0),
-                }
+            CheckResult(
+                name=_shown(part.name or f"assertion {number}"),
+                kind="script",
+                scope=blank.scope,
+                role=blank.role,
+                **part.result(blank, 1.0),
             )
             for number, part in enumerate(self.parts or [], start=1)
         ]
@@ -232,20 +231,14 @@ class _Verdict(BaseModel):
         if score is None:
             if passed is None:
                 passed = all(child.passed for child in children)
-            count = len(children)
-            score = sum(c.score for c in children) / count if count else float(passed)
+            scores = [child.score for child in children] or [float(passed)]
+            score = sum(scores) / len(scores)
         return {
             "passed": score >= threshold if passed is None else passed,
             "score": score,
-            "found": _words(self.reason, _EVIDENCE_CHARACTERS),
+            "found": _shown(self.reason, _EVIDENCE_CHARACTERS),
             "children": children,
         }
-
-
-def _words(given: Any, longest: int) -> str:
-    if not isinstance(given, str):
-        given = "" if given is None else json.dumps(given, ensure_ascii=False)
-    return _shown(given, longest)
 
 
 def verdict_of(output: CompletedOutput, blank: CheckResult, judge: JudgeConfig) -> CheckResult:
@@ -310,9 +303,10 @@ def _printed(stdout: str) -> _Verdict | None:
     raise CannotJudgeError(f"{what} ({why}): {_shown(text)}")
 
 
-def _shown(text: str, longest: int = 200) -> str:
-    """Shortened, and without what could steer a terminal."""
+def _shown(given: Any, longest: int = 200) -> str:
+    """In words, shortened, and without what could steer a terminal."""
+    if not isinstance(given, str):
+        given = "" if given is None else json.dumps(given, ensure_ascii=False)
     unknown = "\N{REPLACEMENT CHARACTER}"
-    return shortened(
-        "".join(c if c.isprintable() or c in "\n\t" else unknown for c in text), longest
-    )
+    safe = "".join(c if c.isprintable() or c in "\n\t" else unknown for c in given)
+    return shortened(safe, longest)
