@@ -45,7 +45,7 @@ from skillup.judges.artifacts import (
 )
 from skillup.judges.evaluate import UsageTracker
 from skillup.judges.material import Part, fenced
-from skillup.judges.models.client import StoredAnswer, as_stored, key_of
+from skillup.judges.models.client import StoredAnswer, key_of
 from skillup.judges.models.question import (
     AnswerForm,
     MalformedAnswerError,
@@ -208,10 +208,10 @@ class _AgentJudge:
     async def answer(self, sample: int) -> tuple[AgentAnswer, list[str]]:
         """The answer, kept or new, and what was shown shortened; `sample` is from 0."""
         asked = await anyio.to_thread.run_sync(self._identity, sample)
-        by = None
+        by, clean = None, self.place.models.clean
         with suppress(SkillupError):  # where the run is judged again there is no such profile
             profile = profile_of(self.judge, self.place)
-            by = self._clean([profile.engine, profile.model, profile.base_url])
+            by = clean([profile.engine, profile.model, profile.base_url])
 
         def read(stored: StoredAnswer) -> tuple[AgentAnswer, list[str]] | None:
             try:
@@ -231,7 +231,7 @@ class _AgentJudge:
             all_of_it = took.judging or Judging()
             return StoredAnswer(
                 asked=asked,
-                answer=self._clean({**answer.model_dump(by_alias=True), "notes": notes, "by": by}),
+                answer=clean({**answer.model_dump(by_alias=True), "notes": notes, "by": by}),
                 model=all_of_it.models[-1] if all_of_it.models else None,
                 usage=Usage(**all_of_it.usage) if all_of_it.usage is not None else None,
                 cost_usd=all_of_it.cost_usd,
@@ -333,21 +333,16 @@ class _AgentJudge:
         files = [(path, state.model_dump(mode="json")) for path, state in judged.files.items()]
         before = [(path, state.model_dump(mode="json")) for path, state in judged.before.items()]
         shown = [as_json(judged.turns, record.history), sorted(files), sorted(before)]
-        asked: dict[str, Any] = self._clean(
-            {
-                "agent_judge": judge.engine or record.engine.profile,
-                "judge": judge.model_dump(mode="json", include=_GIVEN, exclude_none=True),
-                "question": question(self.asked, Materials()),
-                "trial": [*place, record.variant, record.trial, judged.number],
-                "shown": key_of({"shown": shown}),
-                "attachments": attached,
-                "sample": sample,
-            }
-        )
-        return asked
-
-    def _clean(self, data: Any) -> Any:
-        return as_stored(data, self.place.mask)
+        asked = {
+            "agent_judge": judge.engine or record.engine.profile,
+            "judge": judge.model_dump(mode="json", include=_GIVEN, exclude_none=True),
+            "question": question(self.asked, Materials()),
+            "trial": [*place, record.variant, record.trial, judged.number],
+            "shown": key_of({"shown": shown}),
+            "attachments": attached,
+            "sample": sample,
+        }
+        return dict(self.place.models.clean(asked))
 
 
 # What it is asked, and the form of its answer.
@@ -369,8 +364,7 @@ class AgentAnswer(AnswerForm):
 
     def vote_on(self, name: str) -> Vote:
         verdict = next(v for v in self.criteria if v.id.strip().casefold() == name.casefold())
-        quotes = tuple(quote for quote in verdict.evidence if quote.strip())
-        return Vote(float(verdict.passed), verdict.passed, verdict.reason.strip(), quotes)
+        return Vote.of(verdict.passed, verdict.reason.strip(), *verdict.evidence)
 
 
 def answer_schema(ids: Sequence[str]) -> dict[str, Any]:

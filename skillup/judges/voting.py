@@ -29,9 +29,9 @@ class Vote:
     error: str | None = None  # There is no answer, and this is why
 
     @classmethod
-    def of(cls, passed: bool, reason: str, quote: str, score: float | None = None) -> Vote:
-        quotes = (quote,) if quote.strip() else ()
-        return cls(float(passed) if score is None else score, passed, reason, quotes)
+    def of(cls, passed: bool, reason: str, *quotes: str, score: float | None = None) -> Vote:
+        given = tuple(quote for quote in quotes if quote.strip())
+        return cls(float(passed) if score is None else score, passed, reason, given)
 
 
 @frozen
@@ -54,7 +54,6 @@ Outcome = Callable[[Sequence[CheckResult]], tuple[float, bool]]
 
 
 def by_weight(threshold: float) -> Outcome:
-
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
         score = weighted_mean(children)
         required = all(child.passed for child in children if child.required)
@@ -81,7 +80,13 @@ def result_of(
     by_score: bool = False,
 ) -> CheckResult:
     """`blank` with what the votes on its facets come to; `found` puts a result into words."""
-    children = [_facet_result(facet, blank) for facet in facets]
+    children = [
+        CheckResult(
+            name=facet.name, kind=facet.kind, weight=facet.weight, required=facet.required,
+            scope=blank.scope, role=blank.role, expected=facet.expected, **_finding(facet),
+        )
+        for facet in facets
+    ]  # fmt: skip
     score, passed = outcome(children)
     whole = []  # the check as one of the answers alone would have had it
     for votes in zip(*(facet.votes for facet in facets), strict=True):
@@ -110,14 +115,14 @@ def result_of(
 
 def flat_result(blank: CheckResult, facet: Facet, notes: Sequence[str] = ()) -> CheckResult:
     """`blank` with the result of its only facet: a child would only say everything twice."""
-    child = _facet_result(facet, blank)
-    taken = ("passed", "score", "found", "excerpt", "spans", "error", "votes", "agreement")
-    update = {name: getattr(child, name) for name in taken}
-    return blank.model_copy(update={**update, "notes": list(dict.fromkeys([*notes, *child.notes]))})
+    update = _finding(facet)
+    update["notes"] = list(dict.fromkeys([*notes, *update["notes"]]))
+    return blank.model_copy(update=update)
 
 
-def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
-    votes = facet.votes
+def _finding(facet: Facet) -> dict[str, Any]:
+    """What the votes come to, as fields of a result."""
+    votes, by_score = facet.votes, facet.threshold is not None
     given = [vote for vote in votes if vote.error is None]
     error = next((vote.error for vote in votes if vote.error is not None), None)
     if facet.threshold is None:
@@ -129,14 +134,9 @@ def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
     else:
         score = round(sum(vote.score for vote in votes) / len(votes), 6)
         passed = reaches(score, facet.threshold) and error is None
-    result = CheckResult(
-        name=facet.name, kind=facet.kind, passed=False, score=0.0, weight=facet.weight,
-        required=facet.required, scope=blank.scope, role=blank.role, expected=facet.expected,
-    )  # fmt: skip
-    by_score = facet.threshold is not None
     if error is not None:
-        update = _agreement(votes, passed, [], by_score=by_score)
-        return result.model_copy(update={"error": error, **update})
+        said = _agreement(votes, passed, [], by_score=by_score)
+        return {"passed": False, "score": 0.0, "error": error, **said}
     speaker = next((vote for vote in given if vote.passed == passed), given[0])
     supports = passed and facet.needs_quotation
     if facet.quotations is None:
@@ -146,7 +146,7 @@ def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
         if supports and not quoted:
             quoted = [Quoted("", "the judge quotes nothing for this pass")]
     notes = [one.note for one in quoted if one.note is not None]
-    update = {
+    return {
         "passed": passed,
         "score": score,
         "found": beginning(speaker.reason, LONGEST_REASON),
@@ -154,7 +154,6 @@ def _facet_result(facet: Facet, blank: CheckResult) -> CheckResult:
         "spans": [span for one in quoted for span in one.spans],
         **_agreement(votes, passed, notes, by_score=by_score),
     }
-    return result.model_copy(update=update)
 
 
 def _agreement(

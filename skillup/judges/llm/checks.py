@@ -194,7 +194,7 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         def vote(answer: QualityAnswer) -> Vote:
             found = next(g for g in answer.grades if g.aspect.strip().casefold() == aspect)
             score = (found.grade - _LOWEST) / (_HIGHEST - _LOWEST)
-            return Vote.of(reaches(score, spec.threshold), found.reason, found.quote, score)
+            return Vote.of(reaches(score, spec.threshold), found.reason, found.quote, score=score)
 
         return answers.facet(aspect, "aspect", vote, threshold=spec.threshold)
 
@@ -262,7 +262,7 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
 
     def vote(answer: SimilarityAnswer) -> Vote:
         passed = reaches(answer.score, spec.threshold)
-        return Vote.of(passed, answer.reason, answer.quote, answer.score)
+        return Vote.of(passed, answer.reason, answer.quote, score=answer.score)
 
     facet = answers.facet("", "similar", vote, threshold=spec.threshold)
     result = flat_result(reading.blank(check), facet, answers.notes)

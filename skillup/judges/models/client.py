@@ -69,12 +69,7 @@ def key_of(asked: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def as_stored(data: Any, mask: Callable[[str], str]) -> Any:
-    """`data` as it will be read back from a file: masked, and valid text."""
-    return json.loads(to_json({"": data}, mask, indent=None))[""]
-
-
-@frozen
+@dataclass(frozen=True, slots=True)
 class AnswerFolder:
     """One JSON file for each answer, ``<key>.json``. What cannot be read is not there."""
 
@@ -210,7 +205,7 @@ class Models:
     async def _ask(self, suite_root: Path, question: ModelQuestion) -> ModelAnswer:
         # What a model is asked is what the record will say: without secrets. So a replay, which
         # has nothing but the record, asks the same.
-        system, prompt = self._clean([question.system, question.prompt])
+        system, prompt = self.clean([question.system, question.prompt])
         question = replace(question, system=system, prompt=prompt)
         model = question.model
         identity = {
@@ -224,7 +219,7 @@ class Models:
         scripted = family_of(model.model) == "scripted"
         if scripted:  # a written-down judge is another one in each suite
             identity["suite_root"] = str(suite_root)
-        asked = self._clean(identity)
+        asked = self.clean(identity)
 
         def read(stored: StoredAnswer) -> BaseModel | None:
             try:
@@ -239,7 +234,7 @@ class Models:
                 answer = ModelAnswer(None, str(problem), model=model.model)
             if answer.error is not None:
                 raise _NoAnswerError(replace(answer, error=self.mask(answer.error)))
-            value = self._clean(answer.value.model_dump(mode="json", by_alias=True))
+            value = self.clean(answer.value.model_dump(mode="json", by_alias=True))
             return StoredAnswer(
                 asked=asked, answer=value, model=answer.model, usage=answer.usage,
                 cost_usd=answer.cost_usd,
@@ -267,8 +262,9 @@ class Models:
             self._remote = RemoteModels(limiter, self.rate_limiter)
         return await self._remote.ask(question, endpoint)
 
-    def _clean(self, data: Any) -> Any:
-        return as_stored(data, self.mask)
+    def clean(self, data: Any) -> Any:
+        """`data` as it will be read back from a file: masked, and valid text."""
+        return json.loads(to_json({"": data}, self.mask, indent=None))[""]
 
 
 def with_judge_model(
