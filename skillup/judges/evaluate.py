@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -17,6 +17,8 @@ from skillup.schema.grade import CheckResult, CheckRole, Judging
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import TurnError, Usage, joined
 
+A = TypeVar("A")
+B = TypeVar("B")
 T = TypeVar("T")
 _Key = tuple[object, ...]
 
@@ -136,7 +138,8 @@ async def evaluate(
     """The value of `work`, a pure function, called until all that it asks is answered."""
     pending = PendingJudgements(case)
 
-    async def ask(key: _Key, request: JudgeRequest) -> None:
+    async def ask(asked: tuple[_Key, JudgeRequest]) -> None:
+        key, request = asked
         results = list(await judge.answer(request, usage))
         if request.judge is not None:
             pending.answers[key] = results
@@ -149,9 +152,20 @@ async def evaluate(
         requests, pending.open = pending.open, {}
         if not requests:
             return value
-        async with anyio.create_task_group() as group:
-            for key, request in requests.items():
-                group.start_soon(ask, key, request)
+        await gather(ask, requests.items())
+
+
+async def gather(work: Callable[[A], Awaitable[B]], items: Iterable[A]) -> list[B]:
+    """What `work` makes of each of `items`, all at the same time, in order."""
+    results: dict[int, B] = {}
+
+    async def one(place: int, item: A) -> None:
+        results[place] = await work(item)
+
+    async with anyio.create_task_group() as group:
+        for place, item in enumerate(items):
+            group.start_soon(one, place, item)
+    return [results[place] for place in range(len(results))]
 
 
 @dataclass(slots=True)

@@ -16,8 +16,7 @@ import anyio
 from skillup.checks.context import ReadFile
 from skillup.checks.registry import JUDGED
 from skillup.errors import InvalidFilesError, Problem
-from skillup.frozen import frozen
-from skillup.judges.evaluate import Judge, PendingJudgements
+from skillup.judges.evaluate import Judge, PendingJudgements, gather
 from skillup.judges.grade import grade, grade_record
 from skillup.judges.models.client import with_judge_model
 from skillup.schema.case import Case
@@ -51,21 +50,19 @@ class Regrader:
 
     def by_judges(self, items: Sequence[RegradeItem]) -> list[Grade]:
         """The grades of all of `items`, in order; their `judging` is what this judging took."""
-        grades: dict[int, Grade] = {}
 
-        async def one(number: int, judge: Judge) -> None:
-            item = items[number]
+        async def one(read: tuple[RegradeItem, Judge]) -> Grade:
+            item, judge = read
             record = item.record.model_copy(update={"judging": None})
-            grades[number] = await grade(record, item.read_file, judge, case=item.case)
+            return await grade(record, item.read_file, judge, case=item.case)
 
-        async def every() -> None:
-            async with AsyncExitStack() as stack, anyio.create_task_group() as group:
-                for number, item in enumerate(items):
-                    context = self.judges(item.record, item.case)
-                    group.start_soon(one, number, await stack.enter_async_context(context))
+        async def every() -> list[Grade]:
+            async with AsyncExitStack() as stack:
+                judges = [self.judges(item.record, item.case) for item in items]
+                entered = [await stack.enter_async_context(judge) for judge in judges]
+                return await gather(one, zip(items, entered, strict=True))
 
-        anyio.run(every)
-        return [grades[number] for number in range(len(items))]
+        return anyio.run(every)
 
 
 # Two grades of the same record, compared check by check.

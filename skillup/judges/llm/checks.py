@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Annotated, Literal
 
-import anyio
 from pydantic import Field
 
 from skillup.checks.context import one_line
 from skillup.checks.evaluate import reaches
-from skillup.judges.evaluate import JudgeRequest, UsageTracker
+from skillup.judges.evaluate import JudgeRequest, UsageTracker, gather
 from skillup.judges.llm.reading import QUOTE, REASON, JudgePrompt, Reading, indented
 from skillup.judges.material import Exchange, material
 from skillup.judges.models.question import AnswerForm, AskModel, Number, Reason
@@ -320,10 +319,9 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
     windows = _windows(reading.exchanges, spec.window_size)
     if reading.is_turn:
         windows = [(reading.exchanges[-spec.window_size :], 1)]
-    facets: dict[int, Facet] = {}
-    notes: dict[int, Sequence[str]] = {}
 
-    async def ask(number: int, exchanges: Sequence[Exchange], count: int) -> None:
+    async def ask(window: tuple[Sequence[Exchange], int]) -> tuple[Facet, Sequence[str]]:
+        exchanges, count = window
         talk = ("user", "message", "answer")  # the metric looks at messages alone
         kept = [replace(e, parts=tuple(p for p in e.parts if p.kind in talk)) for e in exchanges]
         shown, judged = material(kept), exchanges[-count:]
@@ -339,12 +337,10 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
             return Vote.of(answer.relevant, answer.reason, answer.quote)
 
         # That an answer is not off the subject is nothing to quote.
-        facets[number] = answers.facet(label, "window", vote, needs_quotation=False)
-        notes[number] = answers.notes
+        facet = answers.facet(label, "window", vote, needs_quotation=False)
+        return facet, answers.notes
 
-    async with anyio.create_task_group() as group:
-        for number, (exchanges, count) in enumerate(windows):
-            group.start_soon(ask, number, exchanges, count)
+    read = await gather(ask, windows)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
         score = _mean(children)
@@ -352,19 +348,13 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
 
     def found(result: CheckResult) -> str:
         off = [child for child in result.children if not child.passed]
-        count, many = len(windows) - len(off), "window is" if len(windows) == 1 else "windows are"
+        count, are = len(windows) - len(off), "window is" if len(windows) == 1 else "windows are"
         words = [f"{child.name}: {child.found}" for child in off]
-        return "; ".join([f"{count} of {len(windows)} {many} relevant", *words])
+        return "; ".join([f"{count} of {len(windows)} {are} relevant", *words])
 
-    places = range(len(windows))
-    result = result_of(
-        reading.blank(check),
-        [facets[number] for number in places],
-        outcome,
-        found,
-        notes=[note for number in places for note in notes[number]],
-        by_score=len(windows) > 1,
-    )
+    blank, facets = reading.blank(check), [facet for facet, _ in read]
+    notes, many = [note for _, of_one in read for note in of_one], len(windows) > 1
+    result = result_of(blank, facets, outcome, found, notes=notes, by_score=many)
     off = next((child for child in result.children if not child.passed), None)
     shown = {"excerpt": off.excerpt, "spans": off.spans} if off else {"excerpt": "", "spans": []}
     return result.model_copy(update=shown)
@@ -402,7 +392,5 @@ async def read_checks(
             questions.append([place])
         else:
             together.append(place)
-    async with anyio.create_task_group() as group:
-        for places in [*questions, *([together] if together else [])]:
-            group.start_soon(read, places)
+    await gather(read, [*questions, together] if together else questions)
     return [results[place] for place in range(len(checks))]

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
-import anyio
 from pydantic import BaseModel
 
 from skillup.errors import FullDiskError, RunDirectoryError
-from skillup.frozen import frozen
-from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result
+from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result, gather
 from skillup.judges.material import Exchange, Material, exchanges_of, material, setting_of
 from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
 from skillup.judges.voting import Facet, Quotations, Vote, in_order_of_weight
@@ -192,9 +190,8 @@ class Reading:
         latest = answers[-1].text.strip("\n") if answers else ""
         whole = [part.text.strip("\n") for part in answers if part.label.startswith("turn ")]
         in_question = latest if self.is_turn else "\n\n".join(whole)
-        samples: list[A | str] = [""] * model.repeat
 
-        async def one(number: int) -> None:
+        async def one(number: int) -> A | str:
             question = ModelQuestion(
                 model, _SYSTEM, text, form, number, prompt.ids, criteria, latest, in_question
             )
@@ -205,12 +202,9 @@ class Reading:
             except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict
                 answer = ModelAnswer(None, defect_message(defect), model=model.model)
             self._usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)
-            error = answer.error
-            samples[number] = answer.value if error is None else " ".join(error.split())
+            return " ".join(answer.error.split()) if answer.error is not None else answer.value
 
-        async with anyio.create_task_group() as group:
-            for number in range(model.repeat):
-                group.start_soon(one, number)
+        samples = await gather(one, range(model.repeat))
         return Answers(samples, quotations, shown.notes)
 
 

@@ -153,8 +153,6 @@ class AnswerCache:
 
 # Asking.
 
-_AT_ONCE = 8  # Requests that may be under way
-
 
 class _NoAnswerError(Exception):
     """There is none to keep; `answer` says why."""
@@ -258,8 +256,7 @@ class Models:
         if self._remote is None:
             from skillup.judges.models.remote import RemoteModels
 
-            limiter = anyio.CapacityLimiter(_AT_ONCE)
-            self._remote = RemoteModels(limiter, self.rate_limiter)
+            self._remote = RemoteModels(self.rate_limiter)
         return await self._remote.ask(question, endpoint)
 
     def clean(self, data: Any) -> Any:

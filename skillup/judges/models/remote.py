@@ -12,22 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from pydantic_ai import exceptions as ai
+from pydantic_ai import messages as msg
 from pydantic_ai.direct import model_request
-from pydantic_ai.messages import (
-    ModelMessage,
-    ModelRequest,
-    ModelRequestPart,
-    ModelResponse,
-    TextPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
@@ -54,6 +46,7 @@ _LONGEST_PAUSE_SECONDS = 120.0  # For which a client waits at most between two t
 _REFUSALS = frozenset({429, 503, 529})
 _NO_KEY = "none"  # Sent to servers that ask for no key: the client refuses to have none
 _ASKED_AGAIN = 2  # How often a model is told that its answer is of the wrong form, and asked again
+_AT_ONCE = 8  # Requests that may be under way
 _TOOL = "answer"
 _SHOWN = 300
 
@@ -134,17 +127,16 @@ def _words(error: BaseException) -> str:
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
 
+@dataclass(slots=True)
 class RemoteModels:
     """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop."""
 
-    def __init__(self, limiter: anyio.CapacityLimiter, rate_limiter: RateLimiter) -> None:
-        """`limiter` bounds the requests under way at once; `rate_limiter` is all askers'."""
-        self._limiter = limiter
-        self._rate_limiter = rate_limiter
-        self._providers: dict[tuple[bool, str, str | None], Any] = {}
-        self._closing = AsyncExitStack()
-        self._refused: dict[tuple[str, str], set[str]] = {}
-        """Settings that a model has refused, by its address and name."""
+    rate_limiter: RateLimiter  # All askers'
+    _limiter: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_AT_ONCE))
+    _providers: dict[tuple[str, str, str | None], Any] = field(default_factory=dict)
+    _closing: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _refused: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    """Settings that a model has refused, by its address and name."""
 
     async def close(self) -> None:
         self._providers.clear()
@@ -152,7 +144,7 @@ class RemoteModels:
 
     async def ask(self, question: ModelQuestion, endpoint: Endpoint) -> ModelAnswer:
         name = question.model.model
-        responses: list[ModelResponse] = []
+        responses: list[msg.ModelResponse] = []
         try:
             value, error = await self._answer(question, endpoint, responses), None
         except Exception as trouble:  # noqa: BLE001  whatever a client raises is no verdict
@@ -163,11 +155,11 @@ class RemoteModels:
         return ModelAnswer(value, error, Usage(**usage) if usage else None, cost, named)
 
     async def _answer(
-        self, question: ModelQuestion, endpoint: Endpoint, responses: list[ModelResponse]
+        self, question: ModelQuestion, endpoint: Endpoint, responses: list[msg.ModelResponse]
     ) -> Any:
         """Raises MalformedAnswerError if it stays malformed, and whatever clients do."""
-        prompt, system = UserPromptPart(question.prompt), question.system
-        messages: list[ModelMessage] = [ModelRequest([prompt], instructions=system)]
+        prompt, system = msg.UserPromptPart(question.prompt), question.system
+        messages: list[msg.ModelMessage] = [msg.ModelRequest([prompt], instructions=system)]
         wrong = ""
         for _ in range(1 + _ASKED_AGAIN):
             response = await self._request(messages, question, endpoint)
@@ -178,20 +170,20 @@ class RemoteModels:
                 wrong = str(malformed)
             text = f"That is no answer: {wrong}. Answer again, with one call of `{_TOOL}` "
             text += "and nothing else."
-            calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-            parts: list[ModelRequestPart] = [
-                ToolReturnPart(call.tool_name, text, call.tool_call_id) for call in calls
+            calls = [part for part in response.parts if isinstance(part, msg.ToolCallPart)]
+            parts: list[msg.ModelRequestPart] = [
+                msg.ToolReturnPart(call.tool_name, text, call.tool_call_id) for call in calls
             ]
-            again = ModelRequest(parts or [UserPromptPart(text)], instructions=system)
+            again = msg.ModelRequest(parts or [msg.UserPromptPart(text)], instructions=system)
             messages += [response, again]
         raise MalformedAnswerError(f"asked {1 + _ASKED_AGAIN} times: {wrong}")
 
     async def _request(
-        self, messages: list[ModelMessage], question: ModelQuestion, endpoint: Endpoint
-    ) -> ModelResponse:
+        self, messages: list[msg.ModelMessage], question: ModelQuestion, endpoint: Endpoint
+    ) -> msg.ModelResponse:
         """The response, refusals waited out. Raises RefusedError, CannotAskError."""
         model = self._model(endpoint)
-        throttle = self._rate_limiter.of_model(endpoint.base_url, endpoint.key)
+        throttle = self.rate_limiter.of_model(endpoint.base_url, endpoint.key)
         refused = self._refused.setdefault((endpoint.base_url, endpoint.name), set())
         schema = schema_of(question.form, question.ids)
         seconds = question.model.timeout_seconds or DEFAULT_SECONDS
@@ -203,8 +195,8 @@ class RemoteModels:
             settings = ModelSettings(timeout=seconds)
             # An answer should be the same again; models that reason take no temperature.
             profile: Mapping[str, object] = dict(model.profile)
-            refusing = ("anthropic_disallows_sampling_settings", "openai_supports_reasoning")
-            if "temperature" not in refused and not any(profile.get(name) for name in refusing):
+            without = ("anthropic_disallows_sampling_settings", "openai_supports_reasoning")
+            if "temperature" not in refused and not any(profile.get(name) for name in without):
                 settings["temperature"] = 0.0
             tool = ToolDefinition(
                 name=_TOOL, parameters_json_schema=schema, description="Your answer.",
@@ -217,11 +209,9 @@ class RemoteModels:
                 async with self._limiter:
                     with anyio.fail_after(longest):
                         response = await model_request(
-                            model,
-                            messages,
-                            model_settings=settings,
+                            model, messages, model_settings=settings,
                             model_request_parameters=parameters,
-                        )
+                        )  # fmt: skip
             except ai.ModelRequestRejectedError as error:
                 words = _words(error)
                 setting = next((name for name in ("temperature", "strict") if name in words), None)
@@ -245,45 +235,36 @@ class RemoteModels:
                 return response
 
     def _model(self, endpoint: Endpoint) -> Model:
-        provider = self._provider(endpoint)
-        if endpoint.api == "anthropic":
-            from pydantic_ai.models.anthropic import AnthropicModel
-
-            return AnthropicModel(endpoint.name, provider=provider)
-        from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
-
-        kind = OpenAIChatModel if endpoint.api == "chat" else OpenAIResponsesModel
-        return kind(endpoint.name, provider=provider)
-
-    def _provider(self, endpoint: Endpoint) -> Any:
         anthropic = endpoint.api == "anthropic"
-        key = (anthropic, endpoint.base_url, endpoint.key)
-        if key in self._providers:
-            return self._providers[key]
         family, name = ("anthropic", "Anthropic") if anthropic else ("openai", "OpenAI")
-        sdk: Any = import_module(family)
-        client = getattr(sdk, f"Async{name}")(
-            api_key=endpoint.key or _NO_KEY,
-            base_url=endpoint.base_url,
-            max_retries=RETRIES,
-            http_client=sdk.DefaultAsyncHttpxClient(event_hooks={"response": [_receive]}),
-            **({"open_telemetry": False} if anthropic else {}),
-        )
-        provider = getattr(import_module(f"pydantic_ai.providers.{family}"), f"{name}Provider")
-        self._providers[key] = provider(**{f"{family}_client": client})
-        self._closing.push_async_callback(client.close)
-        return self._providers[key]
+        key = (family, endpoint.base_url, endpoint.key)
+        if key not in self._providers:
+            sdk: Any = import_module(family)
+            client = getattr(sdk, f"Async{name}")(
+                api_key=endpoint.key or _NO_KEY,
+                base_url=endpoint.base_url,
+                max_retries=RETRIES,
+                http_client=sdk.DefaultAsyncHttpxClient(event_hooks={"response": [_receive]}),
+                **({"open_telemetry": False} if anthropic else {}),
+            )
+            self._closing.push_async_callback(client.close)
+            provider = getattr(import_module(f"pydantic_ai.providers.{family}"), f"{name}Provider")
+            self._providers[key] = provider(**{f"{family}_client": client})
+        api = "" if anthropic else endpoint.api.capitalize()
+        kind = getattr(import_module(f"pydantic_ai.models.{family}"), f"{name}{api}Model")
+        model: Model = kind(endpoint.name, provider=self._providers[key])
+        return model
 
 
-def _read(response: ModelResponse, question: ModelQuestion) -> Any:
+def _read(response: msg.ModelResponse, question: ModelQuestion) -> Any:
     """The answer in `response`. Raises MalformedAnswerError, and what a cut or filtered one is."""
     if response.finish_reason == "content_filter":
         details = response.provider_details or {}
         raise ai.ContentFilterError(str(details.get("refusal") or "the provider's filter"))
     if response.finish_reason == "length":
         raise ai.OutputTokenLimitExceeded("the model ran out of tokens")
-    calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-    text = "\n".join(p.content for p in response.parts if isinstance(p, TextPart)).strip()
+    calls = [part for part in response.parts if isinstance(part, msg.ToolCallPart)]
+    text = "\n".join(p.content for p in response.parts if isinstance(p, msg.TextPart)).strip()
     if len(calls) > 1:
         raise MalformedAnswerError("there are several answers in one message; give exactly one")
     if calls and text:
@@ -307,7 +288,7 @@ def _usage_of(usage: RequestUsage) -> Usage | None:
     )
 
 
-def _price_of(response: ModelResponse) -> float | None:
+def _price_of(response: msg.ModelResponse) -> float | None:
     """None for a model or an address that has no known price."""
     with suppress(LookupError, ValueError):
         if response.model_name and _usage_of(response.usage) is not None:
