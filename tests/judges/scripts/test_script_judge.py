@@ -12,6 +12,7 @@ import pytest
 from skillup.schema.record import FileState, TurnRecord
 from tests.support.children import is_alive
 from tests.support.judging import SECRET, Bench
+from tests.support.project import Project
 from tests.support.records import Recorded, file_states, make_record, make_turn
 
 
@@ -202,3 +203,25 @@ def test_a_script_outside_of_the_suite_is_refused_before_the_first_turn(
     assert problem.kind == "judge"
     assert path in problem.message
     assert "put it into the suite" in problem.message
+
+
+def test_a_changed_script_never_judges_in_place_of_a_kept_copy_that_is_gone(
+    project: Project,
+) -> None:
+    """S8: who removed the copy had trials judged by a script of their own."""
+    case = "input: {prompt: x}\nassertions: [{script: no.sh}]\nscripted: [{say: y}]\n"
+    judged = "input: {prompt: x}\njudge: {type: script, script_path: no.sh}\nscripted: [{say: y}]\n"
+    project.write({"eval.yaml": "name: s\n", "a.yaml": case, "b.yaml": judged, "no.sh": "exit 1\n"})
+    assert project.run("run", ".", "--out", "out").exit_code == 1
+    for blob in (project.root / "out/blobs").rglob("*"):
+        if blob.is_file():
+            blob.unlink()
+    statuses = []
+    for content in ("exit 1\n", "exit 0\n"):
+        (project.root / "no.sh").write_text(content)
+        statuses += [
+            c["grade"]["status"] for c in project.run("judge", "out", "--json").data["cases"]
+        ]
+    assert statuses == ["FAIL", "FAIL", "ERROR", "ERROR"]
+    by_the_new_one = project.run("judge", "out", "--cases", ".", "--json")
+    assert [c["grade"]["status"] for c in by_the_new_one.data["cases"]] == ["PASS", "PASS"]

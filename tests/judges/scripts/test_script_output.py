@@ -46,35 +46,20 @@ def test_a_json_verdict_counts_and_the_exit_code_can_only_say_no(
 
 
 @pytest.mark.parametrize(
-    "told",
-    [
-        {"score": 1.5},
-        {"score": "good"},
-        {"score": True},
-        {"score": float("nan")},
-        {"pass": "yes"},
-        {"assertions": ["a"]},
-        {"assertions": []},
-        {"score": None},
-        {"score": 10**400},
-        {"pass": True, "passed": False},
-        {"assertions": [{"pass": True}], "details": [{"pass": False}]},
-        {"pass": True, "Score": 0.1},
-        {"verdict": "fail"},
-        [{"score": 0.1}],
-    ],
-)
-def test_a_verdict_that_cannot_be_read_is_an_error(told: Any) -> None:
-    result = verdict(json.dumps(told))
-
-    assert not result.passed
-    assert result.error is not None
-    assert result.error.startswith("the script printed")
-
-
-@pytest.mark.parametrize(
     "text",
     [
+        '{"score": 1.5}',
+        '{"score": "good"}',
+        '{"score": true}',
+        '{"pass": "yes"}',
+        '{"assertions": ["a"]}',
+        '{"assertions": []}',
+        '{"score": null}',
+        json.dumps({"score": 10**400}),
+        '{"pass": true, "passed": false}',
+        '{"assertions": [{"pass": true}], "details": [{"pass": false}]}',
+        '{"pass": true, "Score": 0.1}',
+        '{"verdict": "fail"}',
         "{'score': 0.1}",
         '{"score": 0.1,}',
         '{"score": 0.1, "reason": "cut o',
