@@ -10,9 +10,11 @@ import pytest
 
 from skillup.judges.evaluate import UsageTracker
 from skillup.judges.models.client import AnswerCache
+from skillup.ratelimit import RateLimiter
 from skillup.schema.profile import Profile
 from tests.support.judging import SECRET, Bench
 from tests.support.records import Recorded, file_states, make_record, make_turn
+from tests.support.virtual_time import HurriedTime
 
 CRITERIA = [{"id": "file", "outcome": "wrote a.txt"}, "was polite"]
 
@@ -107,18 +109,13 @@ def test_an_answer_of_another_model_is_none(bench: Bench, recorded: Recorded) ->
 
 
 def test_it_reads_copies_and_changes_none(bench: Bench, recorded: Recorded) -> None:
-    reply = {
-        "steps": [
-            {"read": "workspace/a.txt"},
-            {"remember": {"file": "{{output}}"}},
-            {"read": "judge/changes.diff"},
-            {"write": {"path": "workspace/a.txt", "content": "mine"}},
-            {"run": "echo no >workspace/a.txt"},
-        ],
-        "say": '{"criteria": [{"id": "file", "pass": true, "reason": "{{remember.file}}", '
-        '"evidence": []}, {"id": "criterion-2", "pass": true, "reason": "x", "evidence": []}]}',
-    }
-    reply["say"] = str(reply["say"]).replace("{{remember.file}}", "read")
+    steps = [
+        {"read": "workspace/a.txt"},
+        {"read": "judge/changes.diff"},
+        {"write": {"path": "workspace/a.txt", "content": "mine"}},
+        {"run": "echo no >workspace/a.txt"},
+    ]
+    reply = {"steps": steps, "say": answer(True, True)}
 
     result = bench.judge(judge(reply), recorded)
 
@@ -135,12 +132,8 @@ def test_what_is_too_long_is_shortened_and_said(bench: Bench) -> None:
     recorded = make_record(
         make_turn("one", files={"a": "x\n" * 50}), make_turn("z" * 5000, files={"a": "x\n" * 50})
     )
-    limits = {
-        "max_bytes": 100,
-        "max_file_bytes": 2000,
-        "transcript_max_turns": 1,
-        "workspace_diff_max_lines": 10,
-    }
+    limits = {"max_bytes": 100, "max_file_bytes": 2000}
+    limits |= {"transcript_max_turns": 1, "workspace_diff_max_lines": 10}
 
     result = bench.judge(judge(answer(True, True), context={"limits": limits}), recorded)
 
@@ -175,10 +168,7 @@ def test_attachments_come_from_the_record(bench: Bench) -> None:
     result = bench.judge(judge(answer(True, True), context=missing), recorded)
 
     (room,) = (bench.base / "scratch").glob("agent-*/work/judge/attachments")
-    assert sorted((f.name, f.read_text()) for f in room.iterdir()) == [
-        ("a.md", "kept"),
-        ("b.md", "b"),
-    ]
+    assert {f.name: f.read_text() for f in room.iterdir()} == {"a.md": "kept", "b.md": "b"}
     assert "there is no attachment" in (result.error or "")
 
 
@@ -204,13 +194,8 @@ def test_secrets_are_masked_in_what_it_says_and_is_shown(bench: Bench) -> None:
         recorded,
     )
 
-    assert SECRET not in result.model_dump_json()
-    assert (
-        SECRET
-        not in (
-            next((bench.base / "scratch").glob("agent-*")) / "work/judge" / "transcript.md"
-        ).read_text()
-    )
+    (shown,) = bench.base.glob("scratch/agent-*/work/judge/transcript.md")
+    assert SECRET not in result.model_dump_json() + shown.read_text()
 
 
 def test_criteria_are_filled_in_with_the_values_of_the_conversations_end(bench: Bench) -> None:
@@ -227,3 +212,49 @@ def test_criteria_are_filled_in_with_the_values_of_the_conversations_end(bench: 
     assert (result.passed, result.error_kind) == (False, "template")
     assert "{{whom}} has no value" in (result.error or "")
     assert bench.calls == 1
+
+
+# A provider that refuses the judge: waited out, and asked anew.
+
+
+def refused(kind: str, times: int | None = None) -> dict[str, Any]:
+    again = {} if times is None else {"times": times}
+    return {"say": answer(True, True), "misbehave": {"error": kind, **again}}
+
+
+@pytest.mark.parametrize("kind", ["rate_limit", "overloaded"])
+def test_a_refused_question_is_waited_out_and_asked_in_another_session(
+    bench: Bench, recorded: Recorded, kind: str
+) -> None:
+    time = HurriedTime()
+    bench.rate_limiter = RateLimiter(600, **time.both)
+
+    result = bench.judge(judge(refused(kind, 2)), recorded)
+
+    assert (result.error, result.passed) == (None, True)
+    assert len(time.slept) == 2
+    raw = list(bench.base.glob("scratch/agent-*/raw/*.stdout.jsonl"))
+    names = ("turn-01.refused-1", "turn-01.refused-2", "turn-01")
+    assert {path.name for path in raw} == {f"{name}.stdout.jsonl" for name in names}
+    lines = [json.loads(line) for path in raw for line in path.read_text().splitlines()]
+    assert len({line["session_id"] for line in lines if "session_id" in line}) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "patience", "why"),
+    [
+        ("quota", 600, "the allowance is used up"),
+        ("rate_limit", 0, "refusals are not waited out (--rate-limit-wait 0)"),
+        ("overloaded", 5, "nothing was accepted in 5 s of waiting"),
+    ],
+)
+def test_what_is_not_waited_out_is_an_error_that_says_why(
+    bench: Bench, recorded: Recorded, kind: str, patience: float, why: str
+) -> None:
+    bench.rate_limiter = RateLimiter(patience, **HurriedTime().both)
+
+    result = bench.judge(judge(refused(kind)), recorded)
+
+    assert not result.passed
+    assert "the judge gave no answer" in (result.error or "")
+    assert why in (result.error or "")

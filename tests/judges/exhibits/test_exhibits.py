@@ -75,16 +75,9 @@ def test_the_transcript_is_complete_in_both_forms() -> None:
     record = make_record(turn).record.model_copy(update={"history": history})
     pieces = as_markdown(exchanges_of(record, None))
 
-    assert [(entry["role"], entry["turn"]) for entry in entries] == [
-        ("user", 0),
-        ("assistant", 0),
-        ("tool_call", 0),
-        ("tool_result", 0),
-        ("user", 1),
-        ("tool_call", 1),
-        ("tool_result", 1),
-        ("assistant", 1),
-    ]
+    before, after = ["user", "assistant"], ["tool_call", "tool_result"]
+    assert [entry["role"] for entry in entries] == [*before, *after, "user", *after, "assistant"]
+    assert [entry["turn"] for entry in entries] == [0] * 4 + [1] * 4
     assert entries[5]["tool_call"]["arguments"] == {"command": "ls"}
     assert entries[6]["tool_result"]["content"] == "a\nb"
     assert len(pieces) == 2

@@ -106,19 +106,11 @@ def test_its_environment_is_clean_and_tells_of_the_record(bench: Bench) -> None:
     result = bench.judge(judge, held("Hello.", "Bye."))
 
     names, mine, roles, case, code, same, stdin = json.loads(result.found)
-    assert names == [
-        "EVAL_CASE_ID",
-        "EVAL_EXIT_CODE",
-        "EVAL_FILES_NOT_KEPT",
-        "EVAL_FINAL_MESSAGE",
-        "EVAL_FINAL_MESSAGE_PATH",
-        "EVAL_RECORD_PATH",
-        "EVAL_SUITE_ROOT",
-        "EVAL_TRANSCRIPT_MARKDOWN_PATH",
-        "EVAL_TRANSCRIPT_PATH",
-        "EVAL_TURNS",
-        "EVAL_WORKSPACE",
-    ]
+    assert [name.removeprefix("EVAL_") for name in names] == [
+        "CASE_ID", "EXIT_CODE", "FILES_NOT_KEPT", "FINAL_MESSAGE", "FINAL_MESSAGE_PATH",
+        "RECORD_PATH", "SUITE_ROOT", "TRANSCRIPT_MARKDOWN_PATH", "TRANSCRIPT_PATH", "TURNS",
+        "WORKSPACE",
+    ]  # fmt: skip
     assert not mine
     assert roles == [["user", 1], ["assistant", 1], ["user", 2], ["assistant", 2]]
     assert (case, code, same, stdin) == ("case", "0", True, "")
