@@ -33,9 +33,7 @@ class UsageTracker:
         self, model: str | None, usage: Usage | None, cost_usd: float | None, *,
         cached: bool = False, refused: bool = False,
     ) -> None:  # fmt: skip
-        """One call. A cached one is free, whatever it took when it was made; in place of one that
-        a provider `refused` another is made.
-        """
+        """One call; a cached one is free, and in place of one that was `refused` comes another."""
         took = Judging(
             calls=int(not refused),
             cached_calls=int(cached),

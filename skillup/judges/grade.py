@@ -236,10 +236,8 @@ def _conversation_checks(
 
 
 def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
-    """Failure rules, which outrank success rules, then those.
-
-    A failure rule's result is turned round: it passes when its pattern is absent. That weighs
-    nothing, since it speaks for nothing; one that could not be evaluated does not pass.
+    """Failure rules, turned round: they pass, and weigh nothing, where they match nothing; then
+    success rules.
     """
     failure = []
     for check in judge.failure:

@@ -1,5 +1,4 @@
-"""What judges and simulated users are shown: the record as exchanges, fenced so that nothing in it
-passes for anything else.
+"""What judges and simulated users are shown: the record as exchanges, each text after its speaker.
 
 Every line of ours around the texts carries a code that is computed from them and occurs in none:
 no text can forge the end of the material, another speaker, or instructions of ours.
@@ -72,10 +71,7 @@ def code_for(texts: Sequence[str]) -> str:
 def fenced(
     pieces: Sequence[tuple[str, str]], what: str = "MATERIAL", code: str | None = None
 ) -> str:
-    """Texts, each after its label, between the lines that begin and end them.
-
-    `code` is that of all labels and texts; None: of `pieces`.
-    """
+    """Texts, each after its label; `code` is that of all labels and texts, by default of these."""
     code = code or code_for([text for piece in pieces for text in piece])
     lines = [f"=====[ {code} BEGIN {what} ]====="]
     for label, text in pieces:

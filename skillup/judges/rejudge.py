@@ -21,7 +21,6 @@ from skillup.judges.grade import grade, grade_record
 from skillup.judges.models.client import with_judge_model
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade, Judging
-from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import Record, joined
 from skillup.schema.suite import Suite
 
@@ -83,9 +82,7 @@ class CheckChange:
 
     @property
     def check(self) -> CheckResult:
-        found = self.after or self.before
-        assert found is not None
-        return found
+        return next(check for check in (self.after, self.before) if check is not None)
 
 
 @frozen
@@ -120,11 +117,7 @@ _KEYS: tuple[Callable[[str, CheckResult], Hashable], ...] = (
 
 
 def compare(before: Grade, after: Grade) -> GradeChange:
-    """Checks are the same if they stand in the same place and look for the same thing.
-
-    Compound checks are compared as a whole. The changes are in the order of the newer grade; what
-    was removed comes last.
-    """
+    """Compound checks as a whole; in the order of the newer grade, what was removed last."""
     old, new = ([(where, check) for _, where, check in _checks(g)] for g in (before, after))
     partner: dict[int, int] = {}
     for key in _KEYS if len(old) == len(new) else _KEYS[:-1]:
@@ -239,15 +232,11 @@ def judged_by(case: Case, model: str, here: Path) -> Case:
     if model.startswith(_SCRIPTED):
         return case
     name = model.removeprefix("openai-responses:").removeprefix("openai-chat:")
-
-    def by_it(judge: JudgeConfig) -> JudgeConfig:
-        if judge.type != "agent_judge":
-            return judge
-        return judge.model_copy(update={"model": name})
-
-    judges = [by_it(judge) for judge in case.judges] if case.judges else None
-    judge = by_it(case.judge) if case.judge is not None else None
-    return case.model_copy(update={"judge": judge, "judges": judges})
+    judges = [
+        judge.model_copy(update={"model": name}) if judge.type == "agent_judge" else judge
+        for judge in case.all_judges()
+    ]
+    return case.model_copy(update={"judge": None, "judges": judges or None})
 
 
 # How far two judges say the same: the share of agreement, and Cohen's kappa.
@@ -283,12 +272,9 @@ def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
         return None
     count = len(pairs)
     observed = sum(a == b for a, b in pairs) / count
-    yes_first = sum(a for a, _ in pairs) / count
-    yes_second = sum(b for _, b in pairs) / count
-    chance = yes_first * yes_second + (1 - yes_first) * (1 - yes_second)
-    if chance == 1:
-        return None
-    return (observed - chance) / (1 - chance)
+    first, second = (sum(side) / count for side in zip(*pairs, strict=True))
+    chance = first * second + (1 - first) * (1 - second)
+    return None if chance == 1 else (observed - chance) / (1 - chance)
 
 
 RECORDED = "recorded"  # The name of the judges as they were when the run was judged
@@ -308,11 +294,8 @@ class JudgeColumn:
 
     def read(self) -> dict[JudgedItem, JudgeVerdict]:
         """What was read by a model or an agent: what judges can differ in."""
-        return {
-            item: verdict
-            for item, verdict in self.verdicts.items()
-            if verdict.kind not in (CASE, "script")
-        }
+        mechanical = (CASE, "script")
+        return {item: one for item, one in self.verdicts.items() if one.kind not in mechanical}
 
     def trials(self) -> dict[JudgedItem, JudgeVerdict]:
         return {item: one for item, one in self.verdicts.items() if one.kind == CASE}
@@ -369,12 +352,12 @@ class Score:
 
     def shares(self) -> dict[str, tuple[int, int]]:
         """Each as a part of a whole, which may be 0."""
-        passed = sum(judged for judged, _ in self.pairs)
-        meant = sum(labelled for _, labelled in self.pairs)
-        both = self.pairs.count((True, True))
-        right = both + self.pairs.count((False, False))
-        whole = len(self.pairs)
-        return {"accuracy": (right, whole), "precision": (both, passed), "recall": (both, meant)}
+        cells, both = self.confusion(), self.pairs.count((True, True))
+        return {
+            "accuracy": (both + cells["true_fail"], len(self.pairs)),
+            "precision": (both, both + cells["false_pass"]),
+            "recall": (both, both + cells["false_fail"]),
+        }
 
 
 def read_labels(path: Path) -> list[Label]:

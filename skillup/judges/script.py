@@ -1,14 +1,8 @@
 """The judge that is a script: run in a copy of the workspace, on its own, within its time.
 
 As in skill-up exit code 0 is a pass, another is not, and what it prints is the evidence. Codes by
-which a shell says that there was nothing to run, or that a signal ended it, are no verdicts. A
-script may also print a JSON object, as all of its output or at its end, from the start of a line::
-
-    {"score": 0.8, "pass": true, "reason": "…",
-     "assertions": [{"name": "…", "pass": true, "score": 1.0, "reason": "…"}]}
-
-The exit code has the last word against a pass, never for one; nor for a verdict that cannot be
-read.
+which a shell says that there was nothing to run, or that a signal ended it, are no verdicts. It may
+also print a JSON object (docs/judges.md), against which the exit code has the last word.
 """
 
 from __future__ import annotations
