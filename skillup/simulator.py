@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -214,7 +214,7 @@ def _info(session: ThrottledSession) -> SimulatorInfo:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ModelUser:
     """A model that plays: each message is a question of its own, with all that was said."""
 

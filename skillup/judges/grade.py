@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
 from skillup.checks.context import CheckContext, ReadFile, in_words
@@ -19,6 +19,7 @@ from skillup.checks.evaluate import (
     unmet,
     weighted_mean,
 )
+from skillup.frozen import frozen
 from skillup.judges.evaluate import Judge, PendingJudgements, UsageTracker, error_result
 from skillup.judges.evaluate import evaluate as evaluate_judged
 from skillup.schema.case import Case, PostCondition, Turn
@@ -266,14 +267,14 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
 # The verdict: ERROR over FAIL over SKIP over PASS, and why, in one line.
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     status: CaseStatus
     score: float
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     case: Case
     record: Record

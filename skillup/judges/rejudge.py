@@ -16,6 +16,7 @@ import anyio
 from skillup.checks.context import ReadFile
 from skillup.checks.registry import JUDGED
 from skillup.errors import InvalidFilesError, Problem
+from skillup.frozen import frozen
 from skillup.judges.evaluate import Judge, PendingJudgements, gather
 from skillup.judges.grade import grade, grade_record
 from skillup.judges.models.client import with_judge_model

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import BaseModel
 
 from skillup.errors import FullDiskError, RunDirectoryError
+from skillup.frozen import frozen
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result, gather
 from skillup.judges.material import Exchange, Material, exchanges_of, material, setting_of
 from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion

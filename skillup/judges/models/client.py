@@ -69,7 +69,7 @@ def key_of(asked: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AnswerFolder:
     """One JSON file for each answer, ``<key>.json``. What cannot be read is not there."""
 
