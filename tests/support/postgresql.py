@@ -1,7 +1,8 @@
-"""A PostgreSQL server of one's own, where the programs are installed."""
+"""A PostgreSQL server of one's own: the system's programs, or those of the package `pgserver`."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -20,7 +21,10 @@ def programs() -> Path | None:
     found = shutil.which("initdb")
     if found is not None:
         return Path(found).resolve().parent
-    places = [*Path("/usr/lib/postgresql").glob("*/bin"), *Path("/opt/homebrew/bin").glob("initdb")]
+    package = importlib.util.find_spec("pgserver")
+    packaged = (package.submodule_search_locations or []) if package is not None else []
+    places = [*Path("/usr/lib/postgresql").glob("*/bin"), Path("/opt/homebrew/bin")]
+    places += [Path(place, "pginstall/bin") for place in packaged]
     return next((place for place in places if (place / "initdb").exists()), None)
 
 
@@ -36,11 +40,17 @@ def server(bin_directory: Path) -> Iterator[str]:
         account = pwd.getpwnam(user)
         if os.geteuid() == 0:
             os.chown(home, account.pw_uid, account.pw_gid)
-        data = Path(home) / "data"
+        data, programs = Path(home) / "data", bin_directory
+        if os.geteuid() == 0 and bin_directory.parent.name == "pginstall":
+            # A virtual environment may be closed to `nobody`.
+            package = bin_directory.parents[1]
+            for folder in (package, package.with_name("pgserver.libs")):
+                shutil.copytree(folder, Path(home) / folder.name)
+            programs = Path(home, "pgserver/pginstall/bin")
 
         def run(program: str, *arguments: str) -> subprocess.Popen[bytes]:
             return subprocess.Popen(
-                [bin_directory / program, "-D", data, *arguments],
+                [programs / program, "-D", data, *arguments],
                 cwd=home,
                 env={"PATH": os.environ["PATH"], "LC_ALL": "C", "HOME": home},
                 user=account.pw_uid if os.geteuid() == 0 else None,
