@@ -27,17 +27,19 @@ from skillup.schema.grade import (
     TurnReliability,
     Uplift,
 )
-from skillup.stats.exact import PassCounts, stratified
-from skillup.stats.intervals import (
+from skillup.stats import (
+    ERROR_RATE,
     Interval,
+    PassCounts,
     at_each_k,
+    decide,
     interval_of_mean,
     interval_over_cases,
     mean_difference,
+    stratified,
     widened,
     wilson,
 )
-from skillup.stats.sequential import ERROR_RATE, decide
 
 
 def analyse(

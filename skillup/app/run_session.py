@@ -267,7 +267,7 @@ def _early_stopping(
     if not request.until_decided:
         return None
     from skillup.executors.stopping import EarlyStopping
-    from skillup.stats.sequential import side_of
+    from skillup.stats import side_of
 
     deciding = EarlyStopping(plan.jobs, info)
     most = request.trials or 0

@@ -15,7 +15,7 @@ from skillup.schema.grade import BASELINE, Grade, Judging, Stop
 from skillup.schema.record import Record, Usage
 
 if TYPE_CHECKING:  # `skillup.stats` is imported late: few runs need it
-    from skillup.stats.sequential import Side
+    from skillup.stats import Side
 
 
 @dataclass(slots=True)
@@ -213,13 +213,13 @@ class CaseTest:
             outcome = self._ended[number]
             if outcome is not None:
                 self.passes, self.failures = self.passes + outcome, self.failures + (not outcome)
-                from skillup.stats.sequential import side_of
+                from skillup.stats import side_of
 
                 self.side = side_of(self.passes, self.failures, self.threshold)
 
     def about(self) -> dict[str, Any]:
         """For the journal."""
-        from skillup.stats.sequential import ERROR_RATE
+        from skillup.stats import ERROR_RATE
 
         return {
             **dict(zip(("suite", "case", "engine", "variant"), self.names, strict=True)),
@@ -278,7 +278,7 @@ class EarlyStopping:
 
 def threshold_of(suite: str, run_info: Mapping[str, Any]) -> float:
     """The pass rate that the suite's cases are compared with, by what `run.json` says."""
-    from skillup.stats.sequential import pass_rate_threshold
+    from skillup.stats import pass_rate_threshold
 
     gates = ((run_info.get("suites") or {}).get(suite) or {}).get("gates") or {}
     given = (run_info.get("request") or {}).get("pass_rate")

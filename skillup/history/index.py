@@ -1,11 +1,14 @@
-"""The index of past runs: an SQLite file, or a PostgreSQL database that machines share."""
+"""The index of past runs (an SQLite file, or a PostgreSQL database that machines share); runs by
+name (directory, id or its beginning, `last`), and the run that one is compared with.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
 from functools import cache
@@ -14,12 +17,22 @@ from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
-from skillup.errors import IndexTroubleError, RunDirectoryError
-from skillup.history.runs import RunOutcomes, read_run
-from skillup.store.places import default_index_path, is_run
+from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
+from skillup.history.comparison import (
+    DEFAULT_CONFIDENCE,
+    Comparison,
+    cases_without_verdict,
+    compare_runs,
+)
+from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, read_run
+from skillup.schema.suite import Gates
+from skillup.store.places import default_index_path, is_run, runs_in
 
 INDEX_VARIABLE = "SKILLUP_INDEX"
 NO_INDEX = "none"
+LAST = "last"
+PREVIOUS = "previous"
+_SHOWN = 5
 _TIMEOUT_SECONDS = 30  # For another run that is writing, and for a server to answer
 _TABLE = "skillup_runs_5"
 """With the version of what is in it: other versions of skillup have their own beside it."""
@@ -172,10 +185,11 @@ def _reader() -> TypeAdapter[RunOutcomes]:
     return TypeAdapter(RunOutcomes)
 
 
-def all_runs(index: Index) -> list[RunOutcomes]:
-    """The oldest first."""
-    rows = index.execute(f"SELECT outcomes FROM {_TABLE} ORDER BY started_at, run_id")  # noqa: S608
-    return [_reader().validate_json(text) for (text,) in rows]
+def all_runs(url: str) -> list[RunOutcomes]:
+    """The oldest first. Raises IndexTroubleError."""
+    with open_index(url, write=False) as index:
+        rows = index.execute(f"SELECT outcomes FROM {_TABLE} ORDER BY started_at, run_id")  # noqa: S608
+        return [_reader().validate_json(text) for (text,) in rows]
 
 
 def add_run(url: str, run: RunOutcomes) -> None:
@@ -208,3 +222,107 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
         except RunDirectoryError as problem:
             error = problem
         yield path, error
+
+
+# Runs by name, and the baseline of one.
+
+
+def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
+    """The run that `name` means: a run directory, else what `runs_folder` or the index has.
+
+    Where a run's directory is there, it is read: the index may be older. Raises UsageError if
+    `name` means none or several, RunDirectoryError if it cannot be read, and IndexTroubleError.
+    """
+    if not name:
+        raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
+    folders = runs_in(runs_folder)
+    if name == LAST and folders:
+        return read_run(runs_folder / folders[-1])
+    if name != LAST and os.path.exists(name):  # noqa: PTH110 - Path.exists raises for a long name
+        return read_run(Path(name))
+    here = {folder for folder in folders if folder.startswith(name)}
+    try:
+        indexed = {run.run_id: run for run in all_runs(url)[::-1]}
+    except IndexTroubleError:
+        if not here:
+            raise
+        indexed = {}
+    if name == LAST and indexed:
+        return _as_it_is_now(next(iter(indexed.values())))
+    chosen = _only(name, here | {run for run in indexed if run.startswith(name)}, [*indexed])
+    return read_run(runs_folder / chosen) if chosen in here else _as_it_is_now(indexed[chosen])
+
+
+def _as_it_is_now(indexed: RunOutcomes) -> RunOutcomes:
+    """As its directory says; as it was indexed, if that is not there, or now holds another run."""
+    path = Path(indexed.path)
+    found = read_run(path) if is_run(path) else indexed
+    return found if found.run_id == indexed.run_id else indexed
+
+
+def _only(name: str, found: set[str], newest: Sequence[str]) -> str:
+    if len(found) == 1 or name in found:
+        return name if name in found else next(iter(found))
+    if found:
+        some = ", ".join(sorted(found)[:_SHOWN])
+        raise UsageError(f"{len(found)} runs begin with {name}", hint=f"give more of it: {some}")
+    known = f"the newest ones: {', '.join(newest[:_SHOWN])}"
+    rebuild = "`skillup trends --rebuild` indexes the runs that are there"
+    raise UsageError(f"there is no run {name}", hint=known if newest else rebuild)
+
+
+def _can_be_baseline(earlier: RunOutcomes, run: RunOutcomes) -> bool:
+    """Asked for the same as `run`, it ran one of its suites on the same engine; or planned all."""
+    if run.selection_key and earlier.selection_key == run.selection_key:
+        own, others = ({(suite, engine) for suite, _, engine in r.cases} for r in (run, earlier))
+        return bool(own & others)
+    return bool(run.cases) and run.cases <= earlier.cases
+
+
+def _order(run: RunOutcomes) -> tuple[str, str]:
+    return run.started_at, run.run_id
+
+
+def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
+    """The newest run that began before `later` and was asked for the same, or planned all of it.
+
+    So a run of few cases by day is no baseline of a night. Raises UsageError if there is no such
+    run, RunDirectoryError if it cannot be read, and IndexTroubleError.
+    """
+    for run in all_runs(url)[::-1]:
+        if _order(run) < _order(later) and _can_be_baseline(run, later):
+            return _as_it_is_now(run)
+    raise UsageError(
+        f"no earlier run in the index was asked for the cases of {later.run_id} on the same "
+        "engines, or ran all of them",
+        hint="name a run, or index older ones with `skillup trends --rebuild`",
+    )
+
+
+def compare_with_index(
+    a: RunOutcomes, b: RunOutcomes, gates: Mapping[str, Gates], url: str
+) -> Comparison:
+    """`a` and `b`, as sure as the strictest of `gates` asks; for cases without a verdict in `a`
+    (not planned, not run, skipped), the index at `url`, if any, has that of a run before both.
+    """
+    asked = [own.confidence for own in gates.values() if own.confidence is not None]
+    missing = cases_without_verdict(a, b)
+    try:  # two directories can be compared without an index
+        runs = all_runs(url)[::-1] if missing and url else []
+    except IndexTroubleError:
+        runs = []
+    earlier = earlier_verdicts(runs, a, b, missing)
+    return compare_runs(a, b, max(asked, default=DEFAULT_CONFIDENCE), earlier)
+
+
+def earlier_verdicts(
+    newest_first: Sequence[RunOutcomes], a: RunOutcomes, b: RunOutcomes, keys: Collection[CaseKey]
+) -> dict[CaseKey, tuple[RunOutcomes, CaseTally]]:
+    """For each of `keys`, the newest verdict of a run before both, first of baselines of `b`."""
+    before = [run for run in newest_first if _order(run) < min(_order(a), _order(b))]
+    found: dict[CaseKey, tuple[RunOutcomes, CaseTally]] = {}
+    for run in sorted(before, key=lambda run: not _can_be_baseline(run, b)):
+        for key, own in by_case(run.trials).items():
+            if key in keys and own.judged:
+                found.setdefault(key, (run, own))
+    return found

@@ -16,8 +16,7 @@ from skillup.history.runs import (
     by_case,
     together,
 )
-from skillup.stats.exact import Fall, Passes, fall, rise
-from skillup.stats.intervals import Interval, interval_over_cases, wilson
+from skillup.stats import Fall, Interval, Passes, fall, interval_over_cases, wilson
 
 _ALPHA = 0.05 + 1e-9
 """The chance of a false alarm; p-values that it equals but for rounding are within it."""
@@ -169,7 +168,9 @@ def fell_at(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> ChangePoint | None
     judged = [(run, Passes(own.passed, own.judged)) for run, own in runs if own.judged]
     series = [counts for _, counts in judged]
     fallen = fall(series) if any(counts.judged > 1 for counts in series) else None
-    risen = rise(series[fallen.place :]) if fallen is not None else None
-    if fallen is None or fallen.p > _ALPHA or (risen is not None and risen.p <= _ALPHA):
+    if fallen is None or fallen.p > _ALPHA:
+        return None
+    risen = fall([Passes(own.judged - own.passed, own.judged) for own in series[fallen.place :]])
+    if risen is not None and risen.p <= _ALPHA:
         return None
     return ChangePoint(judged[fallen.place][0], len(series) - fallen.place, fallen)

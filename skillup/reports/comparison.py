@@ -11,12 +11,11 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from skillup.history.comparison import CaseChange, Comparison, Means
-from skillup.history.gates import GateResult
+from skillup.history.comparison import CaseChange, Comparison, GateResult, Means
 from skillup.history.runs import CaseTally, RunOutcomes, together
 from skillup.history.series import CaseHistory, SuiteHistory
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
-from skillup.stats.intervals import Interval, percent
+from skillup.stats import Interval, percent
 
 COMPARISON_VERSION = "skillup.comparison/1"
 TRENDS_VERSION = "skillup.history/1"

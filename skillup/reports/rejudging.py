@@ -29,7 +29,7 @@ from skillup.reports.terminal.layout import Part, make_table, make_text
 from skillup.reports.text import count, money, one_line, tokens
 from skillup.reports.view_model import STYLE, baseline_words, count_parts, row_of, total_tokens
 from skillup.schema.grade import Analysis, CheckResult, Grade, Judging, Summary
-from skillup.stats.intervals import wilson
+from skillup.stats import wilson
 
 JUDGEMENT_VERSION = "skillup.judgement/1"
 PANEL_VERSION = "skillup.panel/1"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import NamedTuple, Self
 
+from skillup import stats
 from skillup.history.runs import WITH_SKILL
 from skillup.reports.text import (
     count,
@@ -30,7 +31,6 @@ from skillup.schema.grade import (
     Triggering,
     Uplift,
 )
-from skillup.stats import intervals
 
 _MOST_ROWS = 40  # From more rows than these, those are left out that say nothing
 _LARGEST_K = 5
@@ -86,7 +86,7 @@ def _passed(rate: Rate) -> Cell:
 
 def percent(share: float | None) -> Cell:
     """``67%``; never 100% or 0% of what is only nearly so."""
-    return NONE if share is None else Cell(intervals.percent(share))
+    return NONE if share is None else Cell(stats.percent(share))
 
 
 class _Names:

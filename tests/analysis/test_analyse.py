@@ -18,7 +18,7 @@ from skillup.schema.grade import (
     Triggering,
     TurnGrade,
 )
-from skillup.stats.intervals import wilson
+from skillup.stats import wilson
 from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 
 # The whole: order, what was not run, decisions, engines.

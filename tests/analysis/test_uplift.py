@@ -11,8 +11,7 @@ import pytest
 
 from skillup.analysis import analyse, uplift_interval
 from skillup.schema.grade import Grade, Uplift
-from skillup.stats.exact import PassCounts, stratified
-from skillup.stats.intervals import interval_of_mean, mean_difference
+from skillup.stats import PassCounts, interval_of_mean, mean_difference, stratified
 from tests.support.graded import a_grade, a_turn, grades_of
 
 # What the skill adds, paired by case.

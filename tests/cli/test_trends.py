@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.history.index import all_runs, open_index
+from skillup.history.index import all_runs
 from tests.support.project import Project
 
 pytestmark = pytest.mark.indexed
@@ -103,8 +103,7 @@ FILES = {
 
 def indexed(path: Path) -> list[tuple[str, str]]:
     """Case and status of every trial in an index."""
-    with open_index(str(path), write=False) as reading:
-        runs = all_runs(reading)
+    runs = all_runs(str(path))
     return [(trial.key.case_id, trial.status) for run in runs for trial in run.trials]
 
 

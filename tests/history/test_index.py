@@ -1,22 +1,30 @@
-"""The index: what goes in comes out, once, whoever writes at the same time."""
+"""The index: what goes in comes out, once, whoever writes at the same time; runs by name, which
+run is the one before, and whose verdicts are taken where it has none.
+"""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from skillup.errors import IndexTroubleError
+from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
 from skillup.history.index import (
     add_run,
     all_runs,
+    earlier_verdicts,
+    find_run,
     open_index,
     rebuild,
+    run_before,
 )
+from skillup.history.runs import CaseKey, RunOutcomes
 from tests.support.outcomes import a_key, a_run
 
 
@@ -24,23 +32,20 @@ def test_a_run_comes_out_as_it_went_in(index: str) -> None:
     run = a_run("run", {"one": "pfe", "two": "sn"}, cost=0.25, gates={"max_new_failures": 2})
     run = replace(run, until_decided=True, selection_key="night")
     add_run(index, run)
-    with open_index(index, write=False) as reading:
-        assert all_runs(reading) == [run]
+    assert all_runs(index) == [run]
 
 
 def test_runs_come_out_with_the_oldest_first(index: str) -> None:
     runs = [a_run(name, {"one": "ppfe", "two": "e"}, cost=0.5) for name in "ba"]
     for run in runs:
         add_run(index, run)
-    with open_index(index, write=False) as reading:
-        assert all_runs(reading) == runs[::-1]
+    assert all_runs(index) == runs[::-1]
 
 
 def test_texts_may_hold_anything(index: str) -> None:
     key = a_key("naïve \U0001f9ea 'quoted' \x00 %s ?")
     add_run(index, a_run("run", {key: "p", "half \ud800": "p"}, path="/runs/caf\udce9"))
-    with open_index(index, write=False) as reading:
-        (run,) = all_runs(reading)
+    (run,) = all_runs(index)
     names = [trial.key.case_id for trial in run.trials]
     assert (run.path, names) == ("/runs/caf?", [key.case_id, "half ?"])
 
@@ -49,8 +54,7 @@ def test_a_run_that_is_there_is_replaced(index: str) -> None:
     add_run(index, a_run("run", {"one": "pn", "two": "p"}))
     resumed = a_run("run", {"one": "pf"})
     add_run(index, resumed)
-    with open_index(index, write=False) as reading:
-        assert all_runs(reading) == [resumed]
+    assert all_runs(index) == [resumed]
 
 
 def test_what_fails_in_the_middle_leaves_nothing_behind(index: str) -> None:
@@ -58,19 +62,15 @@ def test_what_fails_in_the_middle_leaves_nothing_behind(index: str) -> None:
     with suppress(ZeroDivisionError), open_index(index, write=True) as writing:
         writing.execute("DELETE FROM skillup_runs_5")
         raise ZeroDivisionError
-    with open_index(index, write=False) as reading:
-        assert len(all_runs(reading)) == 1
+    assert len(all_runs(index)) == 1
 
 
 def test_a_run_that_cannot_be_read_is_no_defect_of_skillups(index: str) -> None:
     add_run(index, a_run("run", {"one": "p"}))
     with open_index(index, write=True) as writing:
         writing.execute("UPDATE skillup_runs_5 SET outcomes = '{}'")
-    with (
-        pytest.raises(IndexTroubleError, match="validation error"),
-        open_index(index, write=False) as reading,
-    ):
-        all_runs(reading)
+    with pytest.raises(IndexTroubleError, match="validation error"):
+        all_runs(index)
 
 
 WRITER = """
@@ -92,8 +92,7 @@ def test_runs_that_end_at_the_same_time_are_all_indexed(index: str) -> None:
         subprocess.Popen([sys.executable, "-c", WRITER, index, name], cwd=root) for name in "abc"
     ]
     assert [writer.wait(120) for writer in writers] == [0, 0, 0]
-    with open_index(index, write=False) as reading:
-        runs = {run.run_id: run for run in all_runs(reading)}
+    runs = {run.run_id: run for run in all_runs(index)}
     assert len(runs) == 16
     assert len(runs["shared"].trials) == 60
 
@@ -104,16 +103,12 @@ def test_paths_that_cannot_be_looked_at_here_do_not_end_a_rebuild(tmp_path: Path
     for run_id, path in (("1", f"/{'n' * 300}"), ("2", str(tmp_path / "gone"))):
         add_run(url, a_run(run_id, {"one": "p"}, path=path))
     assert list(rebuild(url, tmp_path / "runs")) == []
-    with open_index(url, write=False) as reading:
-        assert len(all_runs(reading)) == 2
+    assert len(all_runs(url)) == 2
 
 
 def test_no_index_says_how_to_make_one(tmp_path: Path) -> None:
-    with (
-        pytest.raises(IndexTroubleError, match="there is no index") as raised,
-        open_index(str(tmp_path / "none.sqlite"), write=False),
-    ):
-        pass
+    with pytest.raises(IndexTroubleError, match="there is no index") as raised:
+        all_runs(str(tmp_path / "none.sqlite"))
     assert "--rebuild" in (raised.value.hint or "")
     assert list(tmp_path.iterdir()) == []
 
@@ -150,3 +145,171 @@ def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) 
         add_run("postgresql://me:hidden@host/db", a_run("run", {"one": "p"}))
     assert raised.value.hint == "pip install 'skillup-eval[postgresql]'"
     assert "hidden" not in raised.value.message
+
+
+# Which run is the baseline.
+
+NIGHT, CHOSEN = "night", "chosen"
+OTHER_ENGINE = a_key("a", engine="other")
+BARE = a_key("a", variant="without_skill")
+
+
+def planned(run_id: str, cases: Sequence[str | CaseKey], selection: str = "") -> RunOutcomes:
+    """A run that planned these; for that it is all the same what came of them."""
+    return replace(a_run(run_id, dict.fromkeys(cases, "e")), selection_key=selection)
+
+
+@pytest.mark.parametrize(
+    ("later", "runs", "expected"),
+    [
+        pytest.param(
+            planned("3", "abc"), [planned("1", "abc"), planned("2", "b")], "1", id="few by day"
+        ),
+        pytest.param(
+            planned("3", "abc", NIGHT),
+            [planned("1", "abc", NIGHT), planned("2", "ab", NIGHT)],
+            "2",
+            id="a case was taken out for a night, and came again",
+        ),
+        pytest.param(
+            planned("3", "b", CHOSEN), [planned("2", "abc", NIGHT)], "2", id="more than was wanted"
+        ),
+        pytest.param(planned("2", "abcd"), [planned("1", "abc")], "", id="none planned all"),
+        pytest.param(
+            planned("3", ["a", OTHER_ENGINE]),
+            [planned("1", ["a", OTHER_ENGINE]), planned("2", ["a"])],
+            "1",
+            id="one engine of two is less",
+        ),
+        pytest.param(
+            planned("3", ["a", BARE]),
+            [planned("1", ["a", BARE]), planned("2", "a")],
+            "2",
+            id="trials without the skill do not matter",
+        ),
+        pytest.param(planned("3", "abc"), [planned("2", "a"), planned("4", "abc")], "", id="none"),
+    ],
+)
+def test_the_run_before(
+    index: str, later: RunOutcomes, runs: list[RunOutcomes], expected: str
+) -> None:
+    for run in (*runs, later):
+        add_run(index, run)
+    if expected:
+        assert run_before(later, index).run_id == expected
+    else:
+        with pytest.raises(UsageError, match="no earlier run in the index was asked for the cases"):
+            run_before(later, index)
+
+
+def found(index: str, a: RunOutcomes, b: RunOutcomes, *names: str) -> dict[str, str]:
+    """By case, the run whose verdict is taken."""
+    rows = earlier_verdicts(all_runs(index)[::-1], a, b, {a_key(name) for name in names})
+    return {key.case_id: run.run_id for key, (run, _) in rows.items()}
+
+
+def test_the_newest_verdict_before_both_runs_is_found(index: str) -> None:
+    runs = {
+        name: a_run(name, {"one": marks, "two": "e"})
+        for name, marks in (("1", "f"), ("2", "p"), ("3", "s"), ("4", "e"), ("5", "f"))
+    }
+    for run in runs.values():
+        add_run(index, run)
+    assert found(index, runs["4"], runs["5"], "one", "two") == {"one": "2"}
+    assert found(index, runs["5"], runs["4"], "one") == {"one": "2"}
+    assert found(index, runs["4"], runs["5"]) == {}
+
+
+@pytest.mark.parametrize(("first", "expected"), [("p", "1"), ("e", "2")])
+def test_a_verdict_is_one_of_a_night_and_only_else_one_of_a_run_of_few_cases(
+    index: str, first: str, expected: str
+) -> None:
+    add_run(index, a_run("1", {"one": first, "two": "p"}))
+    add_run(index, replace(a_run("2", {"one": "f"}), selection_key="few"))
+    a, b = a_run("3", {"one": "e", "two": "p"}), a_run("4", {"one": "f", "two": "p"})
+    assert found(index, a, b, "one") == {"one": expected}
+
+
+# Names.
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    """An index of four runs."""
+    url = str(tmp_path / "index.sqlite")
+    for run_id in ("2026-01", "2026-02", "2026-03", "2027-01"):
+        add_run(url, a_run(run_id, {"one": "p"}))
+    return url
+
+
+def a_folder(runs: Path, run_id: str, started_at: str = "2026-01-01T00:00:00.000Z") -> Path:
+    """A run directory that is not indexed."""
+    path = runs / run_id
+    path.mkdir(parents=True)
+    info = {"run_id": run_id, "started_at": started_at, "jobs": []}
+    (path / "run.json").write_text(json.dumps(info))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        ("2026", "3 runs begin with 2026", "2026-01, 2026-02"),
+        ("1999", "there is no run 1999", "2027-01"),
+        ("n" * 300, "there is no run nnn", "2027-01"),
+        ("", "is empty", "last"),
+    ],
+)
+def test_a_name_of_no_run_or_several(
+    url: str, tmp_path: Path, name: str, message: str, hint: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as raised:
+        find_run(name, url, tmp_path)
+    assert hint in (raised.value.hint or "")
+
+
+def test_a_directory_needs_no_index(tmp_path: Path) -> None:
+    path = a_folder(tmp_path / "runs", "elsewhere")
+    nowhere = str(tmp_path / "none.sqlite")
+    for name in (str(path), "else", "last"):
+        assert find_run(name, nowhere, tmp_path / "runs").run_id == "elsewhere"
+    with pytest.raises(IndexTroubleError, match="there is no index"):
+        find_run("nothing", nowhere, tmp_path / "runs")
+    with pytest.raises(RunDirectoryError, match="is no run directory"):
+        find_run(str(tmp_path), nowhere, tmp_path / "runs")
+
+
+def test_the_last_run_is_the_newest_of_the_folder_and_without_any_that_of_the_index(
+    url: str, tmp_path: Path
+) -> None:
+    runs = tmp_path / ".skillup" / "runs"
+    assert find_run("last", url, runs).run_id == "2027-01"
+    a_folder(runs, "killed", "2020-01-02T00:00:00.000Z")
+    a_folder(runs, "again", "2020-01-04T00:00:00.000Z")
+    assert find_run("last", url, runs).run_id == "again"
+
+
+def test_a_run_that_another_was_written_over_is_as_it_was_indexed(tmp_path: Path) -> None:
+    url, night = str(tmp_path / "index.sqlite"), a_folder(tmp_path, "night")
+    add_run(url, a_run("before", {"one": "p"}, path=str(night)))
+    assert find_run("before", url, tmp_path / "runs").trials
+
+
+def test_rebuilding_indexes_the_folder_and_says_what_it_could_not_read(
+    url: str, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    good, bad = a_folder(runs, "good"), a_folder(runs, "bad")
+    (bad / "run.json").write_text("{")
+    (runs / "notes").mkdir()
+    elsewhere = a_folder(tmp_path / "elsewhere", "kept")
+    add_run(url, a_run("kept", {"one": "f"}, path=str(elsewhere)))
+
+    done = dict(rebuild(url, runs))
+
+    assert done.keys() == {good, bad, elsewhere}
+    assert (done[good], done[elsewhere]) == (None, None)
+    assert "damaged" in str(done[bad])
+    assert find_run("good", url, tmp_path).path == str(good)
+    assert find_run("kept", url, tmp_path).trials == ()
+    assert find_run("2026-01", url, tmp_path).run_id == "2026-01"

@@ -11,7 +11,7 @@ from skillup.history.series import (
     SuiteHistory,
     histories,
 )
-from skillup.stats.intervals import interval_over_cases
+from skillup.stats import interval_over_cases
 from tests.support.outcomes import Cases, a_key, a_run
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from skillup.history.comparison import CaseChange, changes, compare_runs, counts_of
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case
-from skillup.stats.exact import stratified
-from skillup.stats.sequential import side_of
+from skillup.stats import side_of, stratified
 from tests.support.outcomes import a_key, a_run, trials_of
 
 # Simulated nights: a regression is found, and noise stays quiet at the stated rate.

@@ -10,8 +10,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from skillup.history.comparison import Comparison, compare_runs
-from skillup.history.gates import check_gates, gates_by_suite
+from skillup.history.comparison import Comparison, check_gates, compare_runs, gates_by_suite
 from skillup.history.runs import CaseKey
 from skillup.reports.comparison import changed_cases, comparison_json, in_a_sentence, statements
 from skillup.reports.terminal.history import print_comparison

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.stats.sequential import (
+from skillup.stats import (
     ERROR_RATE,
     decide,
     evidence_above,

@@ -91,8 +91,7 @@ def report(
     """Write a run's reports from its files; default: all of them."""
     from skillup.analysis import with_analysis
     from skillup.app.runs import run_path
-    from skillup.history.baseline import PREVIOUS, run_before
-    from skillup.history.index import index_url
+    from skillup.history.index import PREVIOUS, index_url, run_before
     from skillup.history.runs import read_run
     from skillup.load.discover import workspace_root
     from skillup.reports.formats import FORMATS, HTML, parse_formats, write_reports
@@ -204,9 +203,14 @@ def compare(
     Exit code: 0 every gate is met (or there is none), 1 one is not, 2 usage, or a run that cannot
     be read.
     """
-    from skillup.history.baseline import PREVIOUS, compare_with_index, find_run, run_before
-    from skillup.history.gates import check_gates, gates_by_suite, given_gates
-    from skillup.history.index import index_url
+    from skillup.history.comparison import check_gates, gates_by_suite, given_gates
+    from skillup.history.index import (
+        PREVIOUS,
+        compare_with_index,
+        find_run,
+        index_url,
+        run_before,
+    )
     from skillup.load.discover import workspace_root
     from skillup.reports.comparison import comparison_json
     from skillup.reports.terminal.history import print_comparison
@@ -273,8 +277,7 @@ def trends(
             if error is not None:
                 sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
         sys.stderr.write(f"{count(sum(error is None for _, error in done), 'run')} indexed\n")
-    with runs.open_index(url, write=False) as reading:
-        every = runs.all_runs(reading)
+    every = runs.all_runs(url)
     chosen = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
     found = histories(every, chosen, last)
     if not found:

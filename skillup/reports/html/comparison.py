@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
-from skillup.history.baseline import compare_with_index
-from skillup.history.comparison import CaseChange, Change
-from skillup.history.gates import gates_by_suite
-from skillup.history.index import all_runs, index_url, open_index
+from skillup.history.comparison import CaseChange, Change, gates_by_suite
+from skillup.history.index import all_runs, compare_with_index, index_url
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, workspace_of
 from skillup.history.series import CaseHistory, SeriesFilter, histories
 from skillup.reports.comparison import changed_cases, how_sure, news, statements
@@ -38,8 +36,7 @@ def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory
     try:
         outcomes = read_run(run)
         keys = {trial.key for trial in outcomes.trials}
-        with open_index(url, write=False) as reading:
-            indexed = all_runs(reading)
+        indexed = all_runs(url)
     except (IndexTroubleError, RunDirectoryError):
         return None
     here = (outcomes.started_at, outcomes.run_id)

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from skillup.history.comparison import CaseChange, Change, Comparison
-from skillup.history.gates import GateResult
+from skillup.history.comparison import CaseChange, Change, Comparison, GateResult
 from skillup.history.runs import WITH_SKILL, CaseKey, CaseTally, RunOutcomes, State
 from skillup.history.series import CaseHistory, SuiteHistory
 from skillup.reports.comparison import (
@@ -26,7 +25,7 @@ from skillup.reports.terminal.layout import (
     print_table,
 )
 from skillup.reports.text import count, money, one_line, p_value, seconds, shown_id
-from skillup.stats.intervals import percent
+from skillup.stats import percent
 
 _SECTIONS: tuple[tuple[Change, str, str], ...] = (
     ("newly_failing", "newly failing", "red"),

@@ -1,0 +1,334 @@
+"""The arithmetic of comparing runs, in pure functions; sources are in `docs/statistics.md`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from math import sqrt
+from statistics import NormalDist, fmean, stdev
+from typing import Literal, NamedTuple
+
+_SAME = 1 + 1e-9
+"""Probabilities that differ by less are equal: outcomes as likely as the one seen count with it."""
+
+
+class Interval(NamedTuple):
+    """From `low` to `high`, both included."""
+
+    low: float
+    high: float
+
+
+class PassCounts(NamedTuple):
+    """The verdicts of one case in two runs."""
+
+    passed_a: int
+    trials_a: int
+    passed_b: int
+    trials_b: int
+
+
+def swapped(counts: PassCounts) -> PassCounts:
+    """The same, with the runs exchanged: :func:`fisher_lower` then tests for *more* passes in B."""
+    return PassCounts(counts.passed_b, counts.trials_b, counts.passed_a, counts.trials_a)
+
+
+def hypergeometric(counts: PassCounts) -> tuple[int, list[float]]:
+    """The least possible number of passes in B, and the chance of it and of each number above.
+
+    Given the passes of both together, K, if nothing changed: C(n_b, x)·C(n_a, K-x)/C(n_a+n_b, K).
+    """
+    passed_a, trials_a, passed_b, trials_b = counts
+    passes = passed_a + passed_b
+    first, last = max(0, passes - trials_a), min(trials_b, passes)
+    ways = _log_ways(trials_a + trials_b, passes)
+    return first, [
+        math.exp(_log_ways(trials_b, x) + _log_ways(trials_a, passes - x) - ways)
+        for x in range(first, last + 1)
+    ]
+
+
+def _log_ways(of: int, chosen: int) -> float:
+    return math.lgamma(of + 1) - math.lgamma(chosen + 1) - math.lgamma(of - chosen + 1)
+
+
+def fisher_lower(counts: PassCounts) -> float:
+    """Fisher's exact test, one-sided: p of so few passes in B if its rate were that of A."""
+    first, chances = hypergeometric(counts)
+    return min(1.0, sum(chances[: counts.passed_b - first + 1]))
+
+
+def stratified(cases: Iterable[PassCounts]) -> float:
+    """Two-sided p over all cases: McNemar's test where each ran once in each run, Fisher's for one.
+
+    The statistic is the sum of B's passes, its distribution the convolution of the cases'; p: the
+    chance of all sums no likelier than the one seen.
+    """
+    chances, seen = [1.0], 0
+    for counts in cases:
+        first, own = hypergeometric(counts)
+        if len(own) > 1:
+            seen += counts.passed_b - first
+            sums = [0.0] * (len(chances) + len(own) - 1)
+            for shift, factor in enumerate(own):
+                for index, chance in enumerate(chances, start=shift):
+                    sums[index] += chance * factor
+            chances = sums
+    return min(1.0, sum(chance for chance in chances if chance <= chances[seen] * _SAME))
+
+
+# Many tests at once: how to keep the chance of *any* false alarm at the stated rate.
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Corrected p-values: that any of those <= α is a false alarm has a chance <= α.
+
+    Of m in ascending order, the i-th becomes the largest of (m-j+1)·p_(j) for j <= i, at most 1.
+    """
+    corrected = [0.0] * len(p_values)
+    largest = 0.0
+    order = sorted(range(len(p_values)), key=p_values.__getitem__)
+    for rank, place in enumerate(order):
+        largest = max(largest, (len(p_values) - rank) * p_values[place])
+        corrected[place] = min(1.0, largest)
+    return corrected
+
+
+def worth_testing(least: Sequence[float], alpha: float) -> list[bool]:
+    """Which of many exact tests can matter, by the smallest p that each could have given.
+
+    Tarone's rule: those that reach α/K, K being the smallest number such that at most K can.
+    """
+    share = 1
+    while sum(p <= alpha / share for p in least) > share:
+        share += 1
+    return [p <= alpha / share for p in least]
+
+
+# When a series of counts became worse: the likeliest place, and if it is more than chance.
+
+
+class Passes(NamedTuple):
+    passed: int
+    judged: int
+
+
+class Fall(NamedTuple):
+    place: int  # Of the first element since which the rate is lower
+    before: Passes
+    since: Passes
+    p: float  # That it is so much lower by chance at the likeliest of all places
+
+
+def fall(series: Sequence[Passes]) -> Fall | None:
+    """The place since which the pass rate is lower, found by the smallest p; None: nowhere is it.
+
+    That p counts as often as there are places (Bonferroni). Every element has a verdict.
+    """
+    passed = list(accumulate(counts.passed for counts in series))
+    judged = list(accumulate(counts.judged for counts in series))
+    found = []
+    for place in range(1, len(series)):
+        before = Passes(passed[place - 1], judged[place - 1])
+        since = Passes(passed[-1] - before.passed, judged[-1] - before.judged)
+        if since.passed * before.judged < before.passed * since.judged:
+            found.append(Fall(place, before, since, fisher_lower(PassCounts(*before, *since))))
+    if not found:
+        return None
+    best = min(found, key=lambda one: one.p)
+    return best._replace(p=min(1.0, best.p * (len(series) - 1)))
+
+
+# How sure pass rates, means and their differences are; what it means to try several times.
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """``67%``, with at least `digits` digits; never 100% or 0% of what is only nearly so."""
+    everything_or_nothing = min(abs(share), abs(1 - share)) < 1e-9
+    for more in range(digits, max(digits, 1) + 1):
+        shown = f"{share:.{more}%}"
+        if everything_or_nothing or float(shown[:-1]) not in (0, 100):
+            return shown
+    return "> 99.9%" if share > 0.5 else "< 0.1%"
+
+
+def wilson(passed: int, trials: int, confidence: float = 0.95) -> Interval:
+    """The score interval of a proportion: the rates that `passed` of `trials` does not rule out.
+
+    Raises ValueError unless 0 <= passed <= trials and trials > 0.
+    """
+    if not 0 <= passed <= trials or trials == 0:
+        raise ValueError(f"{passed} of {trials} is no proportion")
+    z2 = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
+    rate = passed / trials
+    middle = rate + z2 / (2 * trials)
+    half = sqrt(z2 * (rate * (1 - rate) / trials + z2 / (4 * trials**2)))
+    scale = 1 + z2 / trials
+    # At the ends the formula gives 0 and 1, but for rounding.
+    low = 0.0 if passed == 0 else (middle - half) / scale
+    high = 1.0 if passed == trials else (middle + half) / scale
+    return Interval(low, high)
+
+
+def at_each_k(passed: int, trials: int) -> Iterator[tuple[int, float, float]]:
+    """k, pass@k and pass^k for each k up to `trials`: the chance that one of k passes, that all do.
+
+    Unbiased, which 1 - (1 - c/n)^k and (c/n)^k are not.
+    """
+    ways = failures_only = passes_only = 1
+    for k in range(1, trials + 1):
+        # Each from the one before, in whole numbers: those of a thousand trials are very large.
+        ways = ways * (trials - k + 1) // k
+        failures_only = failures_only * (trials - passed - k + 1) // k
+        passes_only = passes_only * (passed - k + 1) // k
+        yield k, 1 - failures_only / ways, passes_only / ways
+
+
+# Student's t distribution: how much wider an interval must be because there are few values.
+
+_NORMAL_FROM = 400
+"""Degrees of freedom from which the normal quantile is right to 1 % up to a confidence of 0.999."""
+
+
+def _t_between(t: float, degrees: int) -> float:
+    """The chance that |T| <= t, for at least one degree of freedom: a sum in θ = math.atan(t/√ν).
+
+    Source: M. Abramowitz and I. A. Stegun (1964), Handbook of mathematical functions,
+    26.7.3 (odd ν) and 26.7.4 (even ν).
+    """
+    angle = math.atan(t / sqrt(degrees))
+    odd = degrees % 2
+    term = math.cos(angle) if odd else 1.0
+    total = term if degrees > 1 else 0.0
+    for step in range(2 + odd, degrees - 1, 2):
+        term *= math.cos(angle) ** 2 * (step - 1) / step
+        total += term
+    return 2 / math.pi * (angle + math.sin(angle) * total) if odd else math.sin(angle) * total
+
+
+def t_quantile(confidence: float, degrees: int) -> float:
+    """The t with P(|T| <= t) = confidence: 2.262 for 0.95 and 9 degrees of freedom."""
+    if degrees >= _NORMAL_FROM:
+        return NormalDist().inv_cdf((1 + confidence) / 2)
+    low, high = 0.0, 1.0
+    while _t_between(high, degrees) < confidence:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        if _t_between(middle, degrees) < confidence:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """Of the mean of values like these, by Student's t; None where they are all the same."""
+    if len(set(values)) < 2:
+        return None
+    n = len(values)
+    half = t_quantile(confidence, n - 1) * stdev(values) / sqrt(n)
+    return Interval(fmean(values) - half, fmean(values) + half)
+
+
+# Over cases that ran several times: differences of pass rates, and the pass rate of all trials.
+
+
+def mean_difference(cases: Sequence[PassCounts]) -> Interval:
+    """The 95 % interval of the mean over cases, at least one, of their pass rates' differences.
+
+    By Newcombe's limits of each case; what it leaves open is chance within the trials.
+    """
+    mean, below, above = 0.0, 0.0, 0.0
+    for passed_a, trials_a, passed_b, trials_b in cases:
+        before, after = wilson(passed_a, trials_a), wilson(passed_b, trials_b)
+        a, b = passed_a / trials_a, passed_b / trials_b
+        mean += b - a
+        below += (b - after.low) ** 2 + (before.high - a) ** 2
+        above += (after.high - b) ** 2 + (a - before.low) ** 2
+    n = len(cases)
+    return Interval(max(-1.0, (mean - sqrt(below)) / n), min(1.0, (mean + sqrt(above)) / n))
+
+
+def interval_over_cases(cases: Sequence[tuple[int, int]]) -> Interval | None:
+    """Of the pass rate of all trials, at 95 %; `cases`: passes and verdicts of each, at least one.
+
+    With one verdict for each case it is Wilson's; with more, widened by how the cases differ.
+    """
+    if not cases:
+        return None
+    passed, trials = (sum(numbers) for numbers in zip(*cases, strict=True))
+    within = wilson(passed, trials)
+    if trials == len(cases):
+        return within
+    low, high = widened(within, [own / of for own, of in cases])
+    return Interval(max(0.0, low), min(1.0, high))
+
+
+def widened(within: Interval, values: Sequence[float]) -> Interval:
+    """Each end the outer one of `within` and of the interval of the mean of `values`."""
+    between = interval_of_mean(values) or within
+    return Interval(min(within.low, between.low), max(within.high, between.high))
+
+
+# The sequential test of `--until-decided`: one may look after every trial and stop whenever one
+# likes; the error rates hold all the same. With s passes and f failures, the mixture's integral
+# comes down to a short sum of positive terms:
+#
+#     1/(f+1) · Σ (j = 0 … s)  s(s-1)…(s-j+1) / ((f+2)(f+3)…(f+1+j)) · ((1-θ)/θ)^j
+
+ERROR_RATE = 0.05
+"""The chance of a wrong `above`, and that of a wrong `below`, which are promised."""
+DEFAULT_PASS_RATE = 0.8
+"""What a case is compared with where neither `--pass-rate` nor the suite's gates say it."""
+
+Side = Literal["above", "below", "undecided"]
+_AT_THE_EXTREME = 0.5
+_LARGEST_EXPONENT = 700.0
+
+
+def decide(outcomes: Iterable[bool], threshold: float) -> tuple[Side, int]:
+    """The test's verdict over `outcomes` (True: a pass), in the order of the trials; how many of
+    them it took: a decided case stays decided. ValueError unless 0 < `threshold` < 1.
+    """
+    passes = failures = 0
+    for passed in outcomes:
+        passes, failures = passes + passed, failures + (not passed)
+        side = side_of(passes, failures, threshold)
+        if side != "undecided":
+            return side, passes + failures
+    return "undecided", passes + failures
+
+
+def side_of(passes: int, failures: int, threshold: float) -> Side:
+    """What so many outcomes say by themselves, if no fewer of them had said it before."""
+    if not 0 < threshold < 1:
+        raise ValueError(f"the threshold must be between 0 and 1, not {threshold}")
+    if evidence_above(passes, failures, threshold) >= 1 / ERROR_RATE:
+        return "above"
+    if evidence_above(failures, passes, 1 - threshold) >= 1 / ERROR_RATE:
+        return "below"
+    return "undecided"
+
+
+def evidence_above(passes: int, failures: int, threshold: float) -> float:
+    """The mixture's likelihood against that of a pass rate of `threshold`; 1 without outcomes."""
+    odds = (1 - threshold) / threshold
+    term = total = 1.0
+    for j in range(passes):
+        term *= (passes - j) / (failures + 2 + j) * odds
+        total += term
+    uniform = total / (failures + 1)
+    extreme = 0.0 if failures else math.exp(min(-passes * math.log(threshold), _LARGEST_EXPONENT))
+    return _AT_THE_EXTREME * extreme + (1 - _AT_THE_EXTREME) * uniform
+
+
+def pass_rate_threshold(given: float | None, gate: float | None) -> float:
+    """The threshold of a suite's cases: `--pass-rate`, else the suite's gate, else a default.
+
+    A gate of 0 or 1 is no threshold: no rate is below the one, or above the other.
+    """
+    if given is not None:
+        return given
+    return gate if gate is not None and 0 < gate < 1 else DEFAULT_PASS_RATE

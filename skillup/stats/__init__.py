@@ -1,1 +1,0 @@
-"""The arithmetic of comparing runs, in pure functions; sources are in `docs/statistics.md`."""
