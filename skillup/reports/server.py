@@ -22,10 +22,9 @@ from urllib.parse import parse_qs, quote, unquote, unquote_to_bytes
 
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
-from skillup.reports.html.build import page_html
-from skillup.reports.html.comparison import history_data, sides_of
+from skillup.reports.html.build import history_data, page_html, sides_of
 from skillup.reports.html.detail import WIDE
-from skillup.reports.html.run_data import PAGE_VERSION, RunData
+from skillup.reports.html.run_data import PAGE_VERSION, RunData, file_stamp
 from skillup.store import RunDirectory
 from skillup.store.files import no_mask, to_json
 from skillup.store.places import JOURNAL_FILE, RESULT_FILE, RUN_FILE, directory_of_job, writer_of
@@ -85,21 +84,12 @@ def _listed(info: Mapping[str, Any], summary: Mapping[str, Any], **known: Any) -
     }
 
 
-def _stamp(path: str, *, size: bool = True) -> tuple[int, ...] | None:
-    """Differs when the file is written or replaced."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - every second, for thousands of files
-    except OSError:
-        return None
-    return (status.st_ino, status.st_size if size else 0, status.st_mtime_ns)
-
-
 def _run_stamp(run: Path) -> object:
     """Differs when a trial starts or ends, and when the run is opened, ends or is replaced.
 
     Of a run that was killed no file says so, but that nobody writes it.
     """
-    files = [_stamp(f"{run}/{name}") for name in (RUN_FILE, JOURNAL_FILE, RESULT_FILE)]
+    files = [file_stamp(f"{run}/{name}") for name in (RUN_FILE, JOURNAL_FILE, RESULT_FILE)]
     return files, writer_of(run)
 
 
@@ -127,9 +117,11 @@ class _OpenRun:
 
     def _turns(self, data: RunData) -> object:
         """Differs when one of the running trials begins or ends a turn, or is judged."""
-        places = [f"{self._path}/trials/{directory_of_job(job)}" for job in data.running_jobs()]
+        jobs = (row["job"] for row in data.rows if row["status"] == "RUNNING")
+        places = [f"{self._path}/trials/{directory_of_job(job)}" for job in jobs]
         files = [f"{place}/{name}" for place in places for name in (CHECKPOINT_FILE, GRADE_FILE)]
-        return [*map(_stamp, files), *(_stamp(f"{place}/raw", size=False) for place in places)]
+        raw = (file_stamp(f"{place}/raw", size=False) for place in places)
+        return [*map(file_stamp, files), *raw]
 
 
 class Served:
@@ -180,7 +172,7 @@ class Served:
             data, sides = self._run(run_id).fresh(), None
             if against is not None and against != run_id:
                 other = self._run(against).fresh()
-                sides = sides_of(other, data, shift=len(data.jobs), index=self._index)
+                sides = sides_of(other, data, shift=len(data.rows), index=self._index)
             history = None if data.running else history_data(data.path, self._index)
             return data.index("view", history, sides)
 
@@ -188,7 +180,7 @@ class Served:
         """One trial; those of `against` come after the run's own. As :meth:`index`."""
         with self._lock:
             data = self._run(run_id).fresh()
-            shift = len(data.jobs)
+            shift = len(data.rows)
             if n <= shift or against is None:
                 return data.detail(n, WIDE)
             return self._run(against).fresh().detail(n - shift, WIDE, shift=shift)

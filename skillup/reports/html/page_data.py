@@ -49,6 +49,11 @@ class RowSimulator(TypedDict):
     models: list[str]
 
 
+class OfRun(TypedDict):
+    run_id: str
+    started_at: str
+
+
 class OfCase(TypedDict):
     suite: str
     case_id: str
@@ -83,9 +88,7 @@ class PageEngine(TypedDict):
     version: str | None
 
 
-class PageRunHead(TypedDict):
-    run_id: str
-    started_at: str
+class PageRunHead(OfRun):
     finished: bool
     running: bool
     stopped: Stop | None
@@ -95,18 +98,14 @@ class PageRunHead(TypedDict):
     skillup_version: str | None
 
 
-class RunMark(TypedDict):
-    run_id: str
-    started_at: str
+class RunMark(OfRun):
     passed: int
     judged: int
     error: int
     score: float | None
 
 
-class PageFailingSince(TypedDict):
-    run_id: str
-    started_at: str
+class PageFailingSince(OfRun):
     runs: int
 
 
@@ -137,9 +136,7 @@ class SideRow(OfCase):
     how_sure: str
 
 
-class SideRun(TypedDict):
-    run_id: str
-    started_at: str
+class SideRun(OfRun):
     path: str
 
 
@@ -149,7 +146,6 @@ class Sides(TypedDict):
     summary: list[str]
     rows: list[SideRow]
     notes: list[str]
-    details_of_a: bool
 
 
 class PageIndex(TypedDict):

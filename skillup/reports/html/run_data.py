@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
+import re
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from typing import Any, Literal, cast
 from pydantic import ValidationError
 
 from skillup.errors import RunDirectoryError, UsageError
+from skillup.history.runs import CaseKey, planned_key
 from skillup.reports.html.detail import PageLimits, detail_of
 from skillup.reports.html.page_data import (
     Decided,
@@ -22,16 +24,11 @@ from skillup.reports.html.page_data import (
     PageIndex,
     PageRow,
     PageRunHead,
+    RowTurn,
     Sides,
+    Status,
 )
-from skillup.reports.html.run_files import (
-    Fork,
-    PlannedJob,
-    RawFiles,
-    planned_jobs,
-    progress_of,
-    turn_under_way,
-)
+from skillup.reports.html.run_files import Fork, RawFiles, progress_of
 from skillup.reports.result import summarize
 from skillup.reports.sheets import deciding
 from skillup.reports.view_model import row_of, total_tokens
@@ -42,13 +39,23 @@ from skillup.store.places import RESULT_FILE, writer_of
 from skillup.store.trials import GRADE_FILE, RECORD_FILE
 
 PAGE_VERSION = "skillup.page/1"
+_TURN = re.compile(r"turn-(\d{1,6})\b")
+_UNJUDGED: RowTurn = {"status": "completed", "ok": None, "unjudged": True}
+_COPIED = {
+    "suite", "case_id", "title", "tags", "engine", "variant", "trial", "status", "reason",
+    "duration_ms", "cost_usd",
+}  # fmt: skip
+_UNKNOWN = dict.fromkeys(
+    ("score", "end", "duration_ms", "cost_usd", "tokens", "error_kind", "branch_of", "simulator")
+)
+Stamp = tuple[int, ...] | None
 
 
 @dataclass(slots=True)
 class _Ended:
     """What was read of a trial that is over: neither its record nor its grade changes."""
 
-    stamp: tuple[int, ...]
+    stamp: tuple[Stamp, Stamp]
     row: PageRow
     light: Grade  # Without turns and checks: for the sums
     version: str | None
@@ -71,14 +78,15 @@ class RunData:
         self.progress = progress_of(self._directory.events())
         self.result = _object(self.path / RESULT_FILE)
         self.result.pop("cases", None)
-        self.running = not self.progress.ended and self.is_still_running()
-        self.jobs = planned_jobs(self.info)
-        self._by_n = {job.n: job for job in self.jobs}
+        # One that was killed leaves no word.
+        self.running = not self.progress.ended and writer_of(self.path) is not None
         self._saved = frozenset(() if self.running else self.not_needed())
         self._raw = RawFiles(self.path, self.progress.forks, self._base)
-        self.rows = [self._row(job) for job in self.jobs]
+        self.rows = [self._row(planned) for planned in planned_rows(self.info)]
         mark_flaky(self.rows)
-        self._trees = ForkTrees(self.progress.forks, self.rows)
+        self._trees: dict[str, list[PageRow]] = defaultdict(list)
+        for row in self.rows:
+            self._trees[_root(row["job"], self.progress.forks)].append(row)
 
     @property
     def run_id(self) -> str:
@@ -90,45 +98,53 @@ class RunData:
 
     def detail(self, n: int, limits: PageLimits, *, shift: int = 0) -> dict[str, Any]:
         """The trial `n`; called `n + shift` in it; one that is not over, as far as it is known."""
-        job = self._by_n.get(n)
-        if job is None:
-            raise UsageError(f"the run has no trial {n}", hint=f"it has {len(self.jobs)}")
+        if not 1 <= n <= len(self.rows):
+            raise UsageError(f"the run has no trial {n}", hint=f"it has {len(self.rows)}")
         row = self.rows[n - 1]
-        raw, read = self._raw, self._directory.blobs.read_state
+        job, raw, read = row["job"], self._raw, self._directory.blobs.read_state
         try:
             if (self._place(job) / RECORD_FILE).is_file():
+                record, grade = self._directory.read_record(job), self._directory.read_grade(job)
+                family = self._family(row, shift)
                 return detail_of(
-                    n + shift,
-                    job.id,
-                    self._directory.read_record(job.id),
-                    self._directory.read_grade(job.id),
-                    limits=limits,
-                    raw=raw,
-                    family=self._trees.of(job.id, shift),
-                    read=read,
+                    n + shift, job, record, grade, limits=limits, raw=raw, family=family, read=read
                 )
-            checkpoint = self._directory.read_checkpoint(job.id)
+            checkpoint = self._directory.read_checkpoint(job)
             if row["status"] != "RUNNING" or checkpoint is None:
-                named = {"job": row["job"], "case_id": row["case_id"]}
-                return {"n": n + shift, **named, "waiting": row["reason"]}
+                named = {"n": n + shift, "job": job, "case_id": row["case_id"]}
+                return {**named, "waiting": row["reason"]}
             record = checkpoint.record  # as far as it is known, without checks
-            shown = detail_of(n + shift, job.id, record, None, limits=limits, raw=raw, read=read)
+            shown = detail_of(n + shift, job, record, None, limits=limits, raw=raw, read=read)
             return {**shown, "live": row["reason"]}
         except RunDirectoryError as error:
             problem = error.message
         except Exception as defect:  # noqa: BLE001 - one conversation must not cost all others
             problem = f"it cannot be shown: {type(defect).__name__}: {defect}; please report it"
-        return {"n": n + shift, "job": job.id, "problem": problem}
+        return {"n": n + shift, "job": job, "problem": problem}
 
-    def is_still_running(self) -> bool:
-        """Whether the process that writes it is there: one that was killed leaves no word."""
-        return writer_of(self.path) is not None
+    def _family(self, row: PageRow, shift: int) -> dict[str, Any] | None:
+        """``{of, tree}``; None: the trial shares no turns. `shift` is added to each `n`.
 
-    def running_jobs(self) -> list[str]:
-        return [row["job"] for row in self.rows if row["status"] == "RUNNING"]
+        `tree`: its trials, each with the one in whose name the turns before its fork ran.
+        """
+        forks = self.progress.forks
+        members = self._trees[_root(row["job"], forks)]
+        numbers = {member["job"]: member["n"] + shift for member in members}
+        tree = []
+        for member in members:
+            fork = forks.get(member["job"])
+            tree.append(
+                {
+                    **{name: member[name] for name in ("job", "case_id", "trial", "status")},
+                    "n": member["n"] + shift,
+                    "forks_at": fork.after_turn + 1 if fork is not None else 1,
+                    "parent_n": numbers.get(fork.parent) if fork is not None else None,
+                }
+            )
+        return {"of": row["branch_of"] or row["case_id"], "tree": tree} if len(tree) > 1 else None
 
     def recorded(self) -> list[int]:
-        return [job.n for job in self.jobs if (self._place(job) / RECORD_FILE).is_file()]
+        return [r["n"] for r in self.rows if (self._place(r["job"]) / RECORD_FILE).is_file()]
 
     def head(self) -> PageRunHead:
         profiles, suites = self.info.get("profiles"), self.info.get("suites")
@@ -174,7 +190,7 @@ class RunData:
             words = []
         not_needed = self.not_needed()
         needless = frozenset(not_needed)
-        saved = Counter(job.key for job in self.jobs if job.id in needless)
+        saved = Counter(case_of(row) for row in self.rows if row["job"] in needless)
         waiting = ("NOT_RUN", "RUNNING", "WAITING")
         decided = [  # of a run that is running, so far; else it is in the analysis
             {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
@@ -202,7 +218,7 @@ class RunData:
         summary = self.result.get("summary")
         if isinstance(summary, dict) and not self.running:
             return summary
-        grades = [self._ended[job.id].light for job in self.jobs if job.id in self._ended]
+        grades = [known.light for known in self._ended.values()]
         try:
             first, last = (
                 datetime.fromisoformat(time or "")
@@ -220,35 +236,44 @@ class RunData:
         jobs = self.result.get("not_needed")
         return [str(job) for job in jobs] if isinstance(jobs, list) else []
 
-    def _place(self, job: PlannedJob) -> Path:
-        if job.id not in self._places:  # which takes most of looking again at thousands
-            self._places[job.id] = self._directory.trial_directory(job.id)
-        return self._places[job.id]
+    def _place(self, job: str) -> Path:
+        if job not in self._places:  # which takes most of looking again at thousands
+            self._places[job] = self._directory.trial_directory(job)
+        return self._places[job]
 
-    def _row(self, job: PlannedJob) -> PageRow:
+    def _row(self, planned: PageRow) -> PageRow:
+        job = planned["job"]
         directory = self._place(job)
-        stamp = _stamp(f"{directory}/{GRADE_FILE}", f"{directory}/{RECORD_FILE}")
-        known = self._ended.get(job.id)
-        if stamp is not None and (known is None or known.stamp != stamp):
-            known = self._read_ended(job, directory, stamp)
-        if known is not None and stamp is not None:
+        stamp = file_stamp(f"{directory}/{GRADE_FILE}"), file_stamp(f"{directory}/{RECORD_FILE}")
+        known = self._ended.get(job)
+        if None not in stamp and (known is None or known.stamp != stamp):
+            known = self._read_ended(planned, directory, stamp)
+        if known is not None and None not in stamp:
             return known.row.copy()
-        self._ended.pop(job.id, None)
+        self._ended.pop(job, None)
         has_record = (directory / RECORD_FILE).is_file()
-        if self.running and has_record:
-            return running_row(job, None, "being judged")
-        if self.running and job.id in self.progress.started:
-            return running_row(job, turn_under_way(directory / "raw"), "being prepared")
-        if job.id in self._saved or (self.running and job.key in self.progress.decided):
-            return plain_row(job, "NOT_NEEDED", "its case was decided without it")
-        if has_record:
-            return plain_row(job, "NOT_RUN", "run, but not judged: `skillup judge RUN`")
-        if self.running:
-            return plain_row(job, "WAITING", "not started yet")
-        return plain_row(job, "NOT_RUN", "not run")
+        status: Status = "NOT_RUN"
+        if self.running and (has_record or job in self.progress.started):
+            streams = (_TURN.match(entry.name) for entry in (directory / "raw").glob("turn-*"))
+            turn = max((int(match[1]) for match in streams if match), default=0)
+            status, reason = "RUNNING", "being prepared"
+            if has_record:
+                reason = "being judged"
+            elif turn:
+                reason = f"turn {turn} is running"
+                planned["turns"] = [_UNJUDGED] * (turn - 1)
+        elif job in self._saved or (self.running and case_of(planned) in self.progress.decided):
+            status, reason = "NOT_NEEDED", "its case was decided without it"
+        elif has_record:
+            reason = "run, but not judged: `skillup judge RUN`"
+        elif self.running:
+            status, reason = "WAITING", "not started yet"
+        else:
+            reason = "not run"
+        return {**planned, "status": status, "reason": reason}
 
     def _read_ended(
-        self, job: PlannedJob, directory: Path, stamp: tuple[int, ...]
+        self, planned: PageRow, directory: Path, stamp: tuple[Stamp, Stamp]
     ) -> _Ended | None:
         try:
             grade = Grade.model_validate_json(read_regular(directory / GRADE_FILE))
@@ -257,24 +282,22 @@ class RunData:
         record = _object(directory / RECORD_FILE)
         engine, branch_of = record.get("engine"), record.get("branch_of")
         version = engine.get("version") if isinstance(engine, dict) else None
-        self._ended[job.id] = known = _Ended(
+        self._ended[planned["job"]] = known = _Ended(
             stamp,
-            graded_row(job, grade, branch_of if isinstance(branch_of, str) else None),
+            graded_row(planned, grade, branch_of if isinstance(branch_of, str) else None),
             grade.model_copy(update={"turns": [], "assertions": []}),
             version if isinstance(version, str) else None,
         )
         return known
 
 
-def _stamp(*paths: str) -> tuple[int, ...] | None:
-    found: list[int] = []
-    for path in paths:
-        try:
-            status = os.stat(path)  # noqa: PTH116 - thousands of times
-        except OSError:
-            return None
-        found += [status.st_ino, status.st_size, status.st_mtime_ns]
-    return tuple(found)
+def file_stamp(path: str, *, size: bool = True) -> Stamp:
+    """Differs when the file is written or replaced; None: it is not there."""
+    try:
+        status = os.stat(path)  # noqa: PTH116 - every second, for thousands of files
+    except OSError:
+        return None
+    return (status.st_ino, status.st_size if size else 0, status.st_mtime_ns)
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -296,40 +319,28 @@ def _shown(analysis: Any) -> Any:
 
 # A line of the page's table for each trial, whether it ran or not.
 
-_UNKNOWN = dict.fromkeys(
-    ("score", "end", "duration_ms", "cost_usd", "tokens", "error_kind", "branch_of", "simulator")
-)
+
+def planned_rows(info: Mapping[str, Any]) -> list[PageRow]:
+    """Those of `info` (`run.json`), before they run; what is missing there is left out."""
+    suites = info.get("suites") or {}
+    rows = []
+    for n, job in enumerate(info.get("jobs") or (), start=1):
+        key, trial = planned_key(job, suites)
+        about = suites.get(key.suite, {})  # Its suite is empty where `run.json` does not say
+        tags = (about.get("tags") or {}).get(key.case_id) or ()
+        row = {"n": n, "job": job, **key._asdict(), "trial": trial, "status": "NOT_RUN"}
+        row |= {"title": (about.get("titles") or {}).get(key.case_id), "tags": list(tags)}
+        row |= {"reason": "not run", "turns": [], "flaky": False, **_UNKNOWN}
+        rows.append(cast("PageRow", row))
+    return rows
 
 
-def plain_row(planned: PlannedJob, status: str, reason: str, **more: Any) -> PageRow:
-    """A trial without a grade: NOT_RUN, NOT_NEEDED, RUNNING or WAITING."""
-    row = {
-        "n": planned.n,
-        "job": planned.id,
-        **planned.key._asdict(),
-        "title": planned.title,
-        "tags": list(planned.tags),
-        "trial": planned.trial,
-        "status": status,
-        "reason": reason,
-        "turns": [],
-        "flaky": False,
-        **_UNKNOWN,
-        **more,
-    }
-    return cast("PageRow", row)
+def case_of(row: PageRow) -> CaseKey:
+    return CaseKey(row["suite"], row["case_id"], row["engine"], row["variant"])
 
 
-def running_row(planned: PlannedJob, turn: int | None, doing: str) -> PageRow:
-    """A trial that is at `turn`, or at none, and then `doing` something else."""
-    done = [{"status": "completed", "ok": None, "unjudged": True} for _ in range((turn or 1) - 1)]
-    reason = doing if turn is None else f"turn {turn} is running"
-    return plain_row(planned, "RUNNING", reason, turns=done)
-
-
-def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> PageRow:
+def graded_row(planned: PageRow, grade: Grade, branch_of: str | None) -> PageRow:
     row, user = row_of(grade), grade.simulator
-    copied = ("suite", "case_id", "title", "tags", "engine", "variant", "trial", "duration_ms")
     turns = []
     for turn in grade.turns:
         checks = turn.deciding_checks()
@@ -342,26 +353,22 @@ def graded_row(planned: PlannedJob, grade: Grade, branch_of: str | None) -> Page
         skips = grade.status == "SKIP" and turn.post_condition_passed is False
         status = "skipped" if skips and turn.status == "completed" else turn.status
         turns.append({"status": status, "ok": ok})
-    return plain_row(
-        planned,
-        grade.status,
-        grade.reason,
-        **{name: getattr(grade, name) for name in copied},
-        score=row.score,
-        turns=turns,
-        end=_end(grade),
-        cost_usd=grade.cost_usd,
-        tokens=row.tokens,
-        error_kind=grade.error.get("kind") if grade.error else None,
-        branch_of=branch_of if branch_of != grade.case_id else None,
-        simulator=user
+    shown = {
+        **planned,
+        **grade.model_dump(include=_COPIED),
+        "score": row.score,
+        "turns": turns,
+        "end": _end(grade),
+        "tokens": row.tokens,
+        "error_kind": grade.error.get("kind") if grade.error else None,
+        "branch_of": branch_of if branch_of != grade.case_id else None,
+        "simulator": user
         and {
-            "messages": user.messages,
-            "cost_usd": user.cost_usd,
+            **user.model_dump(include={"messages", "cost_usd", "models"}),
             "tokens": total_tokens(user.usage),
-            "models": user.models,
         },
-    )
+    }
+    return cast("PageRow", shown)
 
 
 def _end(grade: Grade) -> bool | None:
@@ -380,60 +387,19 @@ def _end(grade: Grade) -> bool | None:
 
 def mark_flaky(rows: Sequence[PageRow]) -> None:
     """Note in each row whether some trials of its case, with the skill, passed and some failed."""
-    seen: dict[tuple[str, ...], set[str]] = {}
-    keys = [(row["suite"], row["case_id"], row["engine"], row["variant"]) for row in rows]
-    for row, key in zip(rows, keys, strict=True):
-        seen.setdefault(key, set()).add(row["status"])
-    for row, key in zip(rows, keys, strict=True):
+    statuses: dict[CaseKey, set[str]] = defaultdict(set)
+    for row in rows:
+        statuses[case_of(row)].add(row["status"])
+    for row in rows:
         counted = row["variant"] != BASELINE and row["status"] != "NOT_NEEDED"
-        row["flaky"] = counted and {"PASS", "FAIL"} <= seen[key]
+        row["flaky"] = counted and {"PASS", "FAIL"} <= statuses[case_of(row)]
 
 
-# Trials that share turns, as trees: which turns they share, and where each goes its own way.
-
-
-class ForkTrees:
-    def __init__(self, forks: Mapping[str, Fork], rows: Sequence[PageRow]) -> None:
-        # A journal that somebody has edited may go round.
-        self._forks = {job: fork for job, fork in forks.items() if _root(job, forks) is not None}
-        self._rows = {row["job"]: row for row in rows}
-        self._members: dict[str | None, list[PageRow]] = {}
-        for row in rows:
-            self._members.setdefault(_root(row["job"], self._forks), []).append(row)
-
-    def of(self, job: str, shift: int = 0) -> dict[str, Any] | None:
-        """``{of, tree}``; None: the trial shares no turns. `shift` is added to each `n`.
-
-        `tree`: its trials, each with the one in whose name the turns before its fork ran.
-        """
-        members = self._members.get(_root(job, self._forks), [])
-        if len(members) < 2:
-            return None
-        tree = []
-        for row in members:
-            fork = self._forks.get(row["job"])
-            parent = self._rows.get(fork.parent) if fork is not None else None
-            tree.append(
-                {
-                    "job": row["job"],
-                    "case_id": row["case_id"],
-                    "trial": row["trial"],
-                    "status": row["status"],
-                    "n": row["n"] + shift,
-                    "forks_at": fork.after_turn + 1 if fork is not None else 1,
-                    "parent_n": parent["n"] + shift if parent is not None else None,
-                }
-            )
-        own = self._rows[job]
-        return {"of": own["branch_of"] or own["case_id"], "tree": tree}
-
-
-def _root(job: str, forks: Mapping[str, Fork]) -> str | None:
-    """The trial that a chain of forks comes from; None: it goes round."""
-    seen = {job}
-    while job in forks:
-        job = forks[job].parent
-        if job in seen:
-            return None
-        seen.add(job)
-    return job
+def _root(job: str, forks: Mapping[str, Fork]) -> str:
+    """The trial that a chain of forks comes from; of one that goes round, itself."""
+    chain = [job]
+    while (fork := forks.get(chain[-1])) is not None:
+        if fork.parent in chain:
+            return job
+        chain.append(fork.parent)
+    return chain[-1]

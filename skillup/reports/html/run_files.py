@@ -1,4 +1,4 @@
-"""What the files of a run say: its plan, its journal, raw files as links, pictures of turns."""
+"""What the files of a run say: its journal, raw files as links, pictures of turns."""
 
 from __future__ import annotations
 
@@ -16,38 +16,12 @@ from urllib.parse import quote
 import imagesize  # type: ignore[import-untyped]
 
 from skillup.frozen import frozen
-from skillup.history.runs import CaseKey, planned_key
+from skillup.history.runs import CaseKey
 from skillup.schema.record import FileState, TurnRecord
 from skillup.store.files import read_regular
 from skillup.store.places import directory_of_job
 
 _DECISION = ("verdict", "threshold", "error_rate", "trials")
-_TURN = re.compile(r"turn-(\d{1,6})\b")
-
-
-@frozen
-class PlannedJob:
-    n: int  # Its place in the plan, from 1: what the page calls it
-    id: str
-    key: CaseKey  # Its suite is empty where `run.json` does not say
-    trial: int
-    title: str | None = None
-    tags: tuple[str, ...] = ()
-
-
-def planned_jobs(info: Mapping[str, Any]) -> list[PlannedJob]:
-    """The jobs of `info` (`run.json`); what is missing there is left out."""
-    suites = info.get("suites") or {}
-
-    def of_case(key: CaseKey, field: str) -> Any:
-        return (suites.get(key.suite, {}).get(field) or {}).get(key.case_id)
-
-    found = []
-    for n, job in enumerate(info.get("jobs") or (), start=1):
-        key, trial = planned_key(job, suites)
-        tags = tuple(of_case(key, "tags") or ())
-        found.append(PlannedJob(n, job, key, trial, of_case(key, "titles"), tags))
-    return found
 
 
 @frozen
@@ -95,12 +69,6 @@ def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
             if isinstance(parent, str) and isinstance(after, int) and parent != job:
                 found.forks[job] = Fork(parent, after)
     return found
-
-
-def turn_under_way(raw: Path) -> int | None:
-    """The turn that a running trial is at, by the raw streams that there are; None: none yet."""
-    names = (entry.name for entry in raw.glob("turn-*"))
-    return max((int(match[1]) for name in names if (match := _TURN.match(name))), default=None)
 
 
 # The files of a trial, as links: streams by turn, the rest by trial.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -12,8 +12,8 @@ from skillup.errors import RunDirectoryError, UsageError
 from skillup.reports.html.build import html_report
 from skillup.reports.html.detail import ORDINARY
 from skillup.reports.html.page_data import PageRow
-from skillup.reports.html.run_data import ForkTrees, RunData, graded_row, mark_flaky
-from skillup.reports.html.run_files import Fork, planned_jobs, progress_of, turn_under_way
+from skillup.reports.html.run_data import RunData, graded_row, mark_flaky, planned_rows
+from skillup.reports.html.run_files import Fork, progress_of
 from skillup.reports.result import build_result
 from skillup.schema.grade import (
     Analysis,
@@ -29,7 +29,6 @@ from skillup.store import RunDirectory
 from tests.support.graded import a_turn
 from tests.support.large_runs import write_large_run
 from tests.support.stored import a_checkpoint, a_grade, a_record
-from tests.support.trees import make_tree
 
 JOBS = ["a/e/with_skill/1", "b/e/with_skill/1", "c/e/with_skill/1"]
 INFO = {"run_id": "r", "jobs": JOBS, "suites": {"s": {"cases": {"a": "a", "b": "b", "c": "c"}}}}
@@ -48,14 +47,14 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         assert {status for status, _ in _statuses(data)} == {"WAITING"}
         place = run.begin_trial(JOBS[0])
         run.begin_trial(JOBS[1])
-        (place.raw / "turn-02.stdout.jsonl").touch()
+        for name in ("turn-01.stdout.jsonl", "turn-02-follow-up-1.stderr.txt", "x"):
+            (place.raw / name).touch()
         data.read()
         assert _statuses(data) == [
             ("RUNNING", "turn 2 is running"),
             ("RUNNING", "being prepared"),
             ("WAITING", "not started yet"),
         ]
-        assert data.running_jobs() == JOBS[:2]
         assert [row["title"] for row in data.rows] == ["Asks", None, None]
         assert [row["tags"] for row in data.rows] == [["slow"], [], []]
         unjudged = {"status": "completed", "ok": None, "unjudged": True}
@@ -128,11 +127,11 @@ def test_what_is_no_run_or_of_a_newer_version_is_named(tmp_path: Path) -> None:
 
 # The rows of trials that have ended.
 
-(JOB,) = planned_jobs({"jobs": ["a/e/with_skill/1"]})
+(ROW,) = planned_rows({"jobs": ["a/e/with_skill/1"]})
 
 
 def _row(**more: Any) -> PageRow:
-    return graded_row(JOB, a_grade("a").model_copy(update=more), None)
+    return graded_row(ROW, a_grade("a").model_copy(update=more), None)
 
 
 def test_a_gate_that_skips_the_rest_is_no_failure_of_its_turn() -> None:
@@ -157,8 +156,8 @@ def test_checks_that_a_gate_kept_from_being_evaluated_did_not_fail_at_the_end() 
 
 
 def test_the_trunk_is_no_branch_of_itself_and_without_the_skill_nothing_is_flaky() -> None:
-    assert graded_row(JOB, a_grade("a"), "a")["branch_of"] is None
-    assert graded_row(JOB, a_grade("a/b"), "a")["branch_of"] == "a"
+    assert graded_row(ROW, a_grade("a"), "a")["branch_of"] is None
+    assert graded_row(ROW, a_grade("a/b"), "a")["branch_of"] == "a"
     for variant, flaky in (("with_skill", True), ("without_skill", False)):
         rows = [_row(variant=variant, status=status, trial=n) for n, status in
                 enumerate(("PASS", "FAIL"), 1)]  # fmt: skip
@@ -285,21 +284,18 @@ def test_forks_are_those_of_the_last_attempt_and_odd_events_are_passed_over() ->
     assert progress_of([fork, retry, {**fork, "after_turn": 1}]).forks == {"b": Fork("a", 1)}
 
 
-def test_the_turn_under_way_is_the_newest_with_a_stream(tmp_path: Path) -> None:
-    assert turn_under_way(tmp_path / "nowhere") is None
-    make_tree(tmp_path, {"turn-01.stdout.jsonl": "", "turn-02-follow-up-1.stderr.txt": "", "x": ""})
-    assert turn_under_way(tmp_path) == 2
-
-
-def test_forks_of_forks_are_one_tree() -> None:
-    forks = {"b": Fork("a", 1), "c": Fork("b", 3), "x": Fork("y", 1), "y": Fork("x", 1)}
-    about = {"trial": 1, "status": "PASS", "branch_of": None}
-    rows = [{"job": job, "n": n, "case_id": job, **about} for n, job in enumerate("abcdxy", 1)]
-    trees = ForkTrees(forks, cast("list[PageRow]", rows))
-    found = trees.of("c")
-    assert found is not None
-    nodes = [(node["n"], node["parent_n"], node["forks_at"]) for node in found["tree"]]
-    assert nodes == [(1, None, 1), (2, 1, 2), (3, 2, 4)]
-    assert trees.of("a") == {**found, "of": "a"}
-    assert trees.of("d") is None
-    assert trees.of("x") is None, "a journal that goes round has no tree"
+def test_forks_of_forks_are_one_tree(tmp_path: Path) -> None:
+    jobs = {name: f"{name}/e/with_skill/1" for name in "abcdxy"}
+    forks = (("b", "a", 1), ("c", "b", 3), ("x", "y", 1), ("y", "x", 1))
+    with RunDirectory.create(tmp_path / "r", {"run_id": "r", "jobs": [*jobs.values()]}) as run:
+        for name, job in jobs.items():
+            run.write_record(job, a_record(name))
+        for job, parent, turn in forks:
+            run.journal("trial_forked", job=jobs[job], parent=jobs[parent], after_turn=turn)
+    data = RunData(tmp_path / "r")
+    a, _, c, d, x, _ = (data.detail(n, ORDINARY, shift=10)["family"] for n in range(1, 7))
+    nodes = [(node["n"], node["parent_n"], node["forks_at"]) for node in c["tree"]]
+    assert nodes == [(11, None, 1), (12, 11, 2), (13, 12, 4)]
+    assert (a["of"], a["tree"]) == ("a", c["tree"])
+    assert d is None
+    assert x is None, "a journal that goes round has no tree"

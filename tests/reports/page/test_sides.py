@@ -11,8 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from skillup.history.comparison import Change
-from skillup.reports.html.build import html_report
-from skillup.reports.html.comparison import _CHANGES, sides_of
+from skillup.reports.html.build import _CHANGES, html_report, sides_of
 from skillup.reports.html.run_data import RunData
 from skillup.reports.result import build_result
 from skillup.schema.grade import Grade

@@ -297,7 +297,6 @@ export interface Sides {
   summary: Array<string>;
   rows: Array<SideRow>;
   notes: Array<string>;
-  details_of_a: boolean;
 }
 
 export interface Simulated {

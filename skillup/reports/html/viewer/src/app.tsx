@@ -189,12 +189,8 @@ async function load(route: state.Route): Promise<Array<Trial | null>> {
     return found.map(ranOnly);
   }
   if (route.page === "pair") {
-    const sides = page.index?.sides;
-    const row = sides?.rows[route.n ?? -1];
-    const found = await Promise.all([
-      sides?.details_of_a ? read(row?.a?.n) : null,
-      read(row?.b?.n),
-    ]);
+    const row = page.index?.sides?.rows[route.n ?? -1];
+    const found = await Promise.all([read(row?.a?.n), read(row?.b?.n)]);
     return found.map((detail) => (detail?.turns ? detail : null));
   }
   return [];

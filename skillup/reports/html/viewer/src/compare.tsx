@@ -47,7 +47,7 @@ export function SidesView({ sides }: { sides: Sides }) {
   const [changed, same] = [false, true].map((alike) =>
     numbered.filter(({ row }) => (row.change === "same") === alike),
   ) as [Numbered[], Numbered[]];
-  const table = (rows: Numbered[]) => <SidesTable rows={rows} hasA={sides.details_of_a} />;
+  const table = (rows: Numbered[]) => <SidesTable rows={rows} />;
   return (
     <section class="sides" aria-labelledby="sides-title">
       <h2 id="sides-title">Two runs side by side</h2>
@@ -72,7 +72,7 @@ export function SidesView({ sides }: { sides: Sides }) {
 
 type Numbered = { row: SideRow; at: number };
 
-const SidesTable = ({ rows, hasA }: { rows: Numbered[]; hasA: boolean }) => (
+const SidesTable = ({ rows }: { rows: Numbered[] }) => (
   <div class="scroll" tabIndex={0} role="region" aria-label="Cases in both runs">
     <table class="cases-table sides-table">
       <caption class="visually-hidden">How each case fared in both runs</caption>
@@ -85,16 +85,16 @@ const SidesTable = ({ rows, hasA }: { rows: Numbered[]; hasA: boolean }) => (
       </thead>
       <tbody>
         {rows.map(({ row, at }) => (
-          <SideLine key={at} row={row} at={at} hasA={hasA} />
+          <SideLine key={at} row={row} at={at} />
         ))}
       </tbody>
     </table>
   </div>
 );
 
-function SideLine({ row, at, hasA }: { row: SideRow; at: number; hasA: boolean }) {
+function SideLine({ row, at }: Numbered) {
   const [sign, word, status] = CHANGE[row.change] || ["·", row.change, "NOT_RUN"];
-  const opens = known(row.b?.n) || (hasA && known(row.a?.n));
+  const opens = known(row.b?.n) || known(row.a?.n);
   return (
     <tr data-change={row.change}>
       <td>
