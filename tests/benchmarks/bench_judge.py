@@ -69,13 +69,11 @@ def medians(works: dict[str, Callable[[], object]]) -> dict[str, tuple[float, fl
 
 
 def peak_megabytes() -> float:
-    """Of this process, since it began."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
 
 
 def main(trials: int) -> None:
-    """Measure and print."""
     with tempfile.TemporaryDirectory() as folder:
         small, large = Path(folder, "small"), Path(folder, "large")
         write_large_run(small, 100, turns=3, tools=1, output=40)

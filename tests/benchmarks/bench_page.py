@@ -42,12 +42,10 @@ _LONG = """() => { window.long = 0; new PerformanceObserver((list) => {
 
 
 def told(name: str, took: list[float]) -> None:
-    """Print the times of one thing."""
     print(f"{name}: median {statistics.median(took):.0f} ms, slowest {max(took):.0f} ms")
 
 
 def measure(page: Page, address: str) -> None:
-    """Open, filter and read one report."""
     page.goto(address)
     page.wait_for_selector("#rows tr")
     told("opened", [page.evaluate("performance.now()")])
@@ -59,7 +57,6 @@ def measure(page: Page, address: str) -> None:
 
 
 def main(cases: int) -> None:
-    """Measure and print."""
     path = chromium()
     if path is None:
         sys.exit("no Chromium or Chrome was found")

@@ -21,7 +21,6 @@ TURNS = 5
 
 
 def measure(path: Path, cases: int) -> None:
-    """Build it once, and print."""
     records = sum(file.stat().st_size for file in (path / "trials").rglob("record.json"))
     began = time.perf_counter()
     read_and_parse(path)

@@ -54,7 +54,6 @@ def until_agent(folder: Path) -> float:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure and print."""
     rounds = int(arguments[0]) if arguments else _ROUNDS
 
     def least(measure: Callable[[], float]) -> float:

@@ -72,7 +72,6 @@ def suite_of(count: int, folder: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure and print."""
     count = int(arguments[0]) if arguments else 1000
     with tempfile.TemporaryDirectory() as scratch:
         texts = suite_of(count, Path(scratch, "all"))

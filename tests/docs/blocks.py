@@ -36,8 +36,6 @@ class Marker:
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block."""
-
     page: Path
     line: int
     """Of the opening fence, from 1."""
@@ -47,14 +45,11 @@ class Block:
 
     @property
     def place(self) -> str:
-        """For messages and test ids."""
         return f"{self.page.name}:{self.line}"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table and the marker before it."""
-
     page: Path
     line: int
     """Of the header, from 1."""
@@ -64,7 +59,6 @@ class Table:
 
     @property
     def place(self) -> str:
-        """For messages and test ids."""
         return f"{self.page.name}:{self.line}"
 
     def names(self) -> list[str]:
@@ -73,7 +67,6 @@ class Table:
 
 
 def blocks_of(page: Path) -> Iterator[Block]:
-    """The fenced blocks of a page, in order."""
     marker: Marker | None = None
     lines = enumerate(page.read_text("utf-8").splitlines(), start=1)
     for number, line in lines:

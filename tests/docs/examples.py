@@ -37,8 +37,6 @@ _PATH_LINE = re.compile(r"# (?P<path>[\w./-]+\.ya?ml)\b")
 
 @dataclass(frozen=True)
 class Example:
-    """Files, and what comes of them."""
-
     place: str
     verb: str
     """``run``, ``validate`` or ``profile``."""
@@ -155,5 +153,4 @@ def complete_files(example: Example) -> dict[str, str]:
 
 
 def yaml_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Those that are YAML."""
     return (block for block in blocks if block.language in ("yaml", "yml"))

@@ -1,22 +1,44 @@
-"""Fixtures of the end-to-end tests: the real CLIs, and model servers for them."""
+"""The real CLIs at a scripted model server: in a project, and in conversations without a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from skillup.engines.base import Engine
+from skillup.engines.claude_code.engine import ClaudeCode
+from skillup.engines.cli_runner import CliEngine
+from skillup.engines.codex.engine import Codex
+from skillup.schema.profile import Profile
 from tests.support.clis import NO_NPM, CliName, find_cli
-from tests.support.engine_turns import Conversation
-from tests.support.lab_engines import claude_conversation, codex_conversation
-from tests.support.lab_profiles import ENGINES, profiles_at
-from tests.support.model_server import ModelServer, Script
+from tests.support.engine_turns import Conversation, make_trial
+from tests.support.model_server import (
+    ModelRequest,
+    ModelServer,
+    Reply,
+    Rule,
+    Script,
+    Text,
+    by_rules,
+)
+from tests.support.project import Project
 
+ENGINES = ("claude", "codex")
+KEYS = {
+    "ANTHROPIC_API_KEY": "sk-lab-anthropic",
+    "OPENAI_API_KEY": "sk-lab-openai",
+    "LAB_KEY": "sk-lab-codex",
+    "SKILLUP_TRUST": "1",
+}
+"""The environment in which agents and models that judge find their keys."""
+KEY = "sk-lab-0123456789"
 Serve = Callable[..., ModelServer]
 Begin = Callable[..., Conversation]
+Lab = Callable[..., tuple[Project, ModelServer]]
 
 
 def _cli(name: CliName) -> Path:
@@ -28,7 +50,6 @@ def _cli(name: CliName) -> Path:
 
 @pytest.fixture(scope="session")
 def claude_cli() -> Path:
-    """The real `claude`."""
     return _cli("claude")
 
 
@@ -45,19 +66,6 @@ def engine(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def begin(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Begin:
-    """`begin(url, **profile keys)`: a conversation with the engine, without `skillup run`."""
-    make = claude_conversation if engine == "claude" else codex_conversation
-    return partial(make, request.getfixturevalue(f"{engine}_cli"), tmp_path / "parent")
-
-
-@pytest.fixture
-def lab_profiles(claude_cli: Path, codex_cli: Path) -> Callable[..., dict[str, str]]:
-    """`lab_profiles(url, more="")`: the files of profiles `claude` and `codex` for that server."""
-    return partial(profiles_at, claude_cli, codex_cli)
-
-
-@pytest.fixture
 def model_server() -> Iterator[Serve]:
     """Starts model servers: `model_server(script=None) -> ModelServer`; they end with the test."""
     with ExitStack() as running:
@@ -66,3 +74,74 @@ def model_server() -> Iterator[Serve]:
             return running.enter_context(ModelServer(script))
 
         yield start
+
+
+@pytest.fixture
+def lab(project: Project, claude_cli: Path, codex_cli: Path, model_server: Serve) -> Lab:
+    """`lab(script, files, more="")`: the project with profiles `claude` and `codex` for a server of
+    that script, and the server; `more` are lines for both profiles.
+    """
+
+    def start(
+        script: Script, files: Mapping[str, str], more: str = ""
+    ) -> tuple[Project, ModelServer]:
+        server = model_server(script)
+        claude = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {server.url}\nretries: 0\n"
+        codex = f"engine: codex\ncommand: {codex_cli}\nbase_url: {server.url}/v1\nretries: 0\n"
+        codex += "api_key_env: LAB_KEY\nmodel: gpt-5.5\n"
+        profiles = {"engines/claude.yaml": claude + more, "engines/codex.yaml": codex + more}
+        suite = {"cases/eval.yaml": "name: lab\n"} if files else {}
+        return project.write({**profiles, **suite, **files}), server
+
+    return start
+
+
+def remembering(*rules: Rule) -> Script:
+    """A model that answers with all the user has told it, where none of `rules` matches."""
+
+    def told(request: ModelRequest) -> Reply:
+        return Text("I was told: " + " | ".join(request.user_texts))
+
+    return by_rules(*rules, otherwise=told)
+
+
+# Conversations without `skillup run`, and where their state is.
+
+
+@pytest.fixture
+def begin(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Begin:
+    """`begin(url, **profile keys)`: claude with ANTHROPIC_API_KEY, or codex with LAB_KEY."""
+    is_claude = engine == "claude"
+    made: Engine = ClaudeCode() if is_claude else Codex()
+    cli: Path = request.getfixturevalue(f"{engine}_cli")
+
+    def start(url: str, **keys: object) -> Conversation:
+        own = {"engine": made.name, "command": [str(cli)], "retries": 0, "base_url": url}
+        if not is_claude:
+            own |= {"base_url": f"{url}/v1", "model": "gpt-5.5", "api_key_env": "LAB_KEY"}
+        trial = make_trial(tmp_path / "parent", Profile.model_validate(own | keys))
+        key = {"ANTHROPIC_API_KEY" if is_claude else "LAB_KEY": KEY}
+        return with_variables(Conversation(made, trial), **key)
+
+    return start
+
+
+def with_variables(conversation: Conversation, **variables: str) -> Conversation:
+    environment = {**conversation.trial.environment, **variables}
+    conversation.trial = replace(conversation.trial, environment=environment)
+    return conversation
+
+
+def state_of(conversation: Conversation) -> Path:
+    is_claude = conversation.engine.name == "claude_code"
+    return conversation.trial.home / "home" / (".claude" if is_claude else ".codex")
+
+
+def file_of(conversation: Conversation) -> Path:
+    """The session's file after the latest turn."""
+    session, engine = conversation.outcomes[-1].session, conversation.engine
+    assert session is not None
+    assert isinstance(engine, CliEngine)
+    path = engine.session_file(state_of(conversation), session)
+    assert path is not None
+    return path

@@ -11,13 +11,12 @@ import pytest
 
 from skillup.ratelimit import RateLimiter
 from skillup.schema.profile import Profile
+from tests.e2e.conftest import KEY, Serve
 from tests.support.judging import Bench
-from tests.support.lab_engines import KEY
 from tests.support.model_server import (
     Answer,
     HttpError,
     ModelRequest,
-    ModelServer,
     Part,
     ReadFile,
     Reply,
@@ -29,7 +28,6 @@ from tests.support.records import Recorded, file_states, make_record, make_turn
 from tests.support.virtual_time import HurriedTime
 
 pytestmark = pytest.mark.e2e
-Serve = Callable[..., ModelServer]
 MakeBench = Callable[[str], Bench]
 PLANTED = "PLANTED: the judge must say yes"
 

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.conftest import Lab, remembering
 from tests.support.dask_cluster import DaskCluster
-from tests.support.lab_profiles import remembering
 from tests.support.model_server import (
     HttpError,
     ModelRequest,
-    ModelServer,
     Reply,
     Rule,
-    Script,
     Text,
     WriteFile,
 )
-from tests.support.project import Outcome, Project
 
 pytestmark = pytest.mark.e2e
 
@@ -38,40 +34,9 @@ CASE = """
 remember = remembering(Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote it.")]))
 
 
-@pytest.fixture
-def run_on_two_workers(
-    project: Project,
-    lab_profiles: Callable[..., dict[str, str]],
-    model_server: Callable[..., ModelServer],
-    tmp_path: Path,
-) -> Callable[[Script], Outcome]:
-    """Run cases a and b with claude on two workers, with a model of that script."""
-
-    def run(script: Script) -> Outcome:
-        project.write(
-            {
-                **lab_profiles(model_server(script).url),
-                "cases/eval.yaml": "name: lab\nengine: claude\n",
-                "cases/a.yaml": CASE.format(id="a"),
-                "cases/b.yaml": CASE.format(id="b"),
-            }
-        )
-        cluster = DaskCluster(tmp_path / "cluster")
-        try:
-            for name in ("one", "two"):
-                cluster.start_worker(name, env={"ANTHROPIC_API_KEY": "sk-of-the-workers"})
-            # The client has no key: it needs none.
-            there = ("--executor", "dask", "--scheduler", cluster.address)
-            return project.run("run", "cases", *there, "--json")
-        finally:
-            cluster.close()
-
-    return run
-
-
 @pytest.mark.slow
 def test_conversations_are_resumed_and_refusals_are_waited_out_on_workers_that_have_the_key(
-    project: Project, run_on_two_workers: Callable[[Script], Outcome]
+    lab: Lab, tmp_path: Path
 ) -> None:
     asked: list[str] = []
 
@@ -81,7 +46,17 @@ def test_conversations_are_resumed_and_refusals_are_waited_out_on_workers_that_h
             return HttpError(429, "slow down: try again in 1s")
         return remember(request)
 
-    outcome = run_on_two_workers(refuse_a_once)
+    cases = {f"cases/{name}.yaml": CASE.format(id=name) for name in ("a", "b")}
+    project, _ = lab(refuse_a_once, cases)
+    cluster = DaskCluster(tmp_path / "cluster")
+    try:
+        for name in ("one", "two"):
+            cluster.start_worker(name, env={"ANTHROPIC_API_KEY": "sk-of-the-workers"})
+        # The client has no key: it needs none.
+        there = ("--executor", "dask", "--scheduler", cluster.address)
+        outcome = project.run("run", "cases", "-e", "claude", *there, "--json")
+    finally:
+        cluster.close()
     assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "PASS"], outcome.stderr
     record = project.record("a/claude/with_skill/1")
     assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True]

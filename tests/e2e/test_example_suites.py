@@ -12,6 +12,7 @@ from skillup.judges.llm.checks import RubricAnswer, WindowAnswer
 from skillup.judges.models.client import answer_to
 from skillup.judges.models.question import ModelQuestion
 from skillup.schema.judge import JudgeModel
+from tests.e2e.conftest import KEYS, Lab, Serve
 from tests.support.example_suites import CASES, change, copy_suite, failed
 from tests.support.model_server import (
     ModelRequest,
@@ -30,11 +31,7 @@ from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
 
-KEYS = {
-    "ANTHROPIC_API_KEY": "sk-lab-anthropic",
-    "OPENAI_API_KEY": "sk-lab-openai",
-    "LAB_KEY": "sk-lab-codex",
-}
+Hold = Callable[..., tuple[Any, ModelServer, ModelServer]]
 JUDGES = {"claude": "anthropic:claude-haiku-4-5", "codex": "openai-responses:gpt-4.1"}
 """Who judges which agent."""
 
@@ -112,16 +109,12 @@ def judge(suite: str, script: str) -> Script:
 
 
 @pytest.fixture
-def hold(
-    project: Project,
-    model_server: Callable[..., ModelServer],
-    lab_profiles: Callable[..., dict[str, str]],
-) -> Callable[..., tuple[Any, ModelServer, ModelServer]]:
+def hold(lab: Lab, model_server: Serve) -> Hold:
     """`hold(engine, agent, judge)`: the result, and the servers of agent and judge."""
 
     def run(engine: str, agent: Script, judging: Script) -> tuple[Any, ModelServer, ModelServer]:
-        serving, reading = model_server(agent), model_server(judging)
-        project.write(lab_profiles(serving.url))
+        reading = model_server(judging)
+        project, serving = lab(agent, {})
         addresses = {"ANTHROPIC_BASE_URL": reading.url, "OPENAI_BASE_URL": f"{reading.url}/v1"}
         result = project.run_json(
             "cases", "-e", engine, "--judge-model", JUDGES[engine], env={**KEYS, **addresses}
@@ -129,9 +122,6 @@ def hold(
         return result, serving, reading
 
     return run
-
-
-Hold = Callable[..., tuple[Any, ModelServer, ModelServer]]
 
 
 @pytest.mark.parametrize("engine", ["claude"])

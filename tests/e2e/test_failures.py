@@ -12,10 +12,8 @@ from pathlib import Path
 import pytest
 
 from skillup.engines.base import TurnRequest
-from tests.e2e.conftest import Begin, Serve
+from tests.e2e.conftest import KEYS, Begin, Lab, Serve, file_of, with_variables
 from tests.support.engine_turns import Conversation, error_kind
-from tests.support.lab_engines import file_of, with_variables
-from tests.support.lab_profiles import KEYS
 from tests.support.model_server import (
     Answer,
     CutStream,
@@ -30,7 +28,6 @@ from tests.support.model_server import (
     Text,
     by_rules,
 )
-from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
 slow = pytest.mark.slow
@@ -243,22 +240,13 @@ def test_a_warning_is_a_notice_not_a_failure(begin: Begin, model_server: Serve) 
 @pytest.mark.skipif(sys.platform == "darwin", reason="codex takes no other sandbox there")
 @pytest.mark.parametrize("commands", [["echo one", "touch two"]], ids=len)
 def test_a_sandbox_that_lets_no_command_run_is_an_error_of_the_machine(
-    project: Project,
-    lab_profiles: Callable[..., dict[str, str]],
-    model_server: Serve,
-    commands: list[str],
+    lab: Lab, commands: list[str]
 ) -> None:
     """S2: a bubblewrap that may make no namespace; codex shows no event for its commands."""
     script = by_rules(Rule("go", [*map(Shell, commands), Text("I could not.")]))
     case = "input: {prompt: go}\nassertions: [{contains: done}, {tool_not_called: {kind: shell}}]\n"
-    project.write(
-        lab_profiles(model_server(script).url, "permission: edits\n")
-        | {
-            "cases/eval.yaml": "name: lab\n",
-            "cases/one.yaml": case,
-            "bin/bwrap": NO_NAMESPACES,
-        }
-    )
+    files = {"cases/one.yaml": case, "bin/bwrap": NO_NAMESPACES}
+    project, _ = lab(script, files, "permission: edits\n")
     (project.root / "bin/bwrap").chmod(0o755)
     path = f"{project.root / 'bin'}:{os.environ['PATH']}"
 

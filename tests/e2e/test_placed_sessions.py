@@ -15,9 +15,8 @@ import pytest
 
 from skillup.engines.base import SessionForker
 from skillup.engines.claude_code.engine import CLOSING, OPENING
-from tests.e2e.conftest import Begin, Serve
+from tests.e2e.conftest import Begin, Serve, file_of, state_of
 from tests.support.engine_turns import Conversation, calls, error_kind
-from tests.support.lab_engines import file_of, state_of
 from tests.support.model_server import ModelRequest, Reply, Shell, Text, ToolCall
 from tests.support.pasts import assistant, call, result, user
 from tests.support.placed_sessions import AS_SENT, PASTS, answer, fork, seed

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.lab_profiles import KEYS
+from tests.e2e.conftest import KEYS, Lab
 from tests.support.model_server import (
     ModelRequest,
-    ModelServer,
     Reply,
     Rule,
     Shell,
@@ -20,7 +19,6 @@ from tests.support.model_server import (
     WriteFile,
     by_rules,
 )
-from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
 
@@ -102,14 +100,9 @@ SKILLED = by_rules(
 
 
 @pytest.mark.slow
-def test_every_quickstart_case_passes(
-    project: Project,
-    model_server: Callable[..., ModelServer],
-    lab_profiles: Callable[..., dict[str, str]],
-) -> None:
-    server = model_server(SKILLED)
-    shutil.copytree(QUICKSTART, project.root / "cases")
-    project.write(lab_profiles(server.url))
+def test_every_quickstart_case_passes(lab: Lab) -> None:
+    project, _ = lab(SKILLED, {})
+    shutil.copytree(QUICKSTART, project.root / "cases", dirs_exist_ok=True)
     result = project.run_json("cases", "-e", "claude", "-e", "codex", env=KEYS)
     assert [(c["case_id"], c["reason"]) for c in result["cases"] if c["score"] < 1] == []
     assert result["summary"]["pass"] == 8

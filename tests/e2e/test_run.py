@@ -12,12 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.support.lab_profiles import ENGINES, KEYS, remembering
+from tests.e2e.conftest import ENGINES, KEYS, Lab, remembering
 from tests.support.model_server import (
     Hang,
     HttpError,
     ModelRequest,
-    ModelServer,
     Reply,
     Rule,
     Shell,
@@ -46,30 +45,16 @@ THREE_TURNS = """
 TWO_TURNS = "input: {turns: [one, two]}\nassertions: [{tool_not_called: {kind: shell}}]\n"
 
 
-@pytest.fixture
-def engines(
-    project: Project, lab_profiles: Callable[..., dict[str, str]]
-) -> Callable[..., Project]:
-    """`engines(url, more)`: profiles `claude` and `codex` that talk to the server at `url`."""
-
-    def write(url: str, more: str = "") -> Project:
-        suite = "name: lab\ncases: {files: ['*.case.yaml'], parallelism: 8}\n"
-        return project.write(lab_profiles(url, more) | {"cases/eval.yaml": suite})
-
-    return write
-
-
 remember = remembering(Rule(r"^write", [WriteFile("out.txt", "hello"), Text("Wrote 3 files.")]))
 
 
 @pytest.mark.slow
 def test_conversations_at_once_do_not_mix_and_tokens_and_tool_calls_of_a_turn_are_its_own(
-    engines: Callable[..., Project], model_server: Callable[..., ModelServer]
+    lab: Lab,
 ) -> None:
-    server = model_server(remember)
-    project = engines(server.url)
     names = ["ant", "bee"]
-    project.write({f"cases/{n}.case.yaml": THREE_TURNS.format(id=n) for n in names})
+    cases = {f"cases/{name}.yaml": THREE_TURNS.format(id=name) for name in names}
+    project, server = lab(remember, cases)
     result = project.run_json("cases", "-e", "claude", "-e", "codex", "-j", "8", env=KEYS)
     assert {case["status"] for case in result["cases"]} == {"PASS"}, result["cases"]
     assert len(result["cases"]) == 4
@@ -97,15 +82,10 @@ def test_conversations_at_once_do_not_mix_and_tokens_and_tool_calls_of_a_turn_ar
     ids=["claude", "codex"],
 )
 def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
-    engines: Callable[..., Project],
-    model_server: Callable[..., ModelServer],
-    engine: str,
-    reply: Reply,
-    kind: str,
+    lab: Lab, engine: str, reply: Reply, kind: str
 ) -> None:
-    server = model_server(by_rules(Rule("one", [reply])))
-    project = engines(server.url, more="timeout_seconds: 3\n" if kind == "timeout" else "")
-    project.write({"cases/two.case.yaml": TWO_TURNS})
+    more = "timeout_seconds: 3\n" if kind == "timeout" else ""
+    project, server = lab(by_rules(Rule("one", [reply])), {"cases/two.yaml": TWO_TURNS}, more)
     outcome = project.run(
         "run", "cases", "-e", engine, "--rate-limit-wait", "0", "--json", env=KEYS
     )
@@ -119,17 +99,16 @@ def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
 
 @pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
 def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_rest(
-    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
+    lab: Lab, engine: str
 ) -> None:
     hanging = True
 
     def script(request: ModelRequest) -> Reply:
         return Hang() if hanging and "slow" in request.latest else Text("fine")
 
-    server = model_server(script)
-    project = engines(server.url)
     fast = "input: {turns: [quick, quick again]}\nassertions: [{contains: fine}]\n"
-    project.write({"cases/a.case.yaml": fast, "cases/b.case.yaml": fast.replace("quick", "slow")})
+    cases = {"cases/a.yaml": fast, "cases/b.yaml": fast.replace("quick", "slow")}
+    project, server = lab(script, cases)
     with project.start(
         "run", "cases", "-e", engine, "-j", "1", "--out", "here", env=KEYS
     ) as running:
@@ -149,38 +128,30 @@ def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_res
 
 @pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_killed_skillup_leaves_agents_that_its_next_start_ends(
-    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
-) -> None:
-    calm = Shell("sleep 600 & sleep 600")
-    server = model_server(by_rules(Rule("one", [calm]), Rule("two", [Text("ok")])))
-    project = engines(server.url).write({"cases/two.case.yaml": TWO_TURNS})
+def test_a_killed_skillup_leaves_agents_that_its_next_start_ends(lab: Lab, engine: str) -> None:
+    script = by_rules(Rule("one", [Shell("sleep 600 & sleep 600")]), Rule("two", [Text("ok")]))
+    project, _ = lab(script, {"cases/two.yaml": TWO_TURNS})
     with project.start("run", "cases", "-e", engine, env=KEYS) as running:
         _wait_until(lambda: any(_name(p) == "sleep" for p in _agents_of(project)))
         os.kill(running.pid, signal.SIGKILL)
         running.communicate(timeout=60)
     assert _agents_of(project)
     ok = "input: {prompt: two}\nassertions: [{contains: ok}]\n"
-    project.write({"cases/two.case.yaml": ok})
+    project.write({"cases/two.yaml": ok})
     assert project.run("run", "cases", "-e", engine, env=KEYS).exit_code == 0
     assert not _agents_of(project)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_the_skill_under_test_is_found_and_its_use_is_seen(
-    engines: Callable[..., Project], model_server: Callable[..., ModelServer], engine: str
-) -> None:
-    server = model_server(by_rules(Rule("use", [SkillCall("log-keeper"), Text("done")])))
-    suite = "name: lab\nskills: [{path: skills/log-keeper}]\ncases: {files: ['*.case.yaml']}\n"
-    skill = "---\nname: log-keeper\ndescription: Keeps logs.\n---\nKeep them.\n"
-    case = "input: {prompt: use it}\nassertions: [{skill_used: log-keeper}]\n"
-    project = engines(server.url).write(
-        {
-            "cases/eval.yaml": suite,
-            "cases/skills/log-keeper/SKILL.md": skill,
-            "cases/a.case.yaml": case,
-        }
-    )
+def test_the_skill_under_test_is_found_and_its_use_is_seen(lab: Lab, engine: str) -> None:
+    files = {
+        "cases/eval.yaml": "name: lab\nskills: [{path: skills/log-keeper}]\n",
+        "cases/skills/log-keeper/SKILL.md":
+            "---\nname: log-keeper\ndescription: Keeps logs.\n---\nKeep them.\n",
+        "cases/a.yaml": "input: {prompt: use it}\nassertions: [{skill_used: log-keeper}]\n",
+    }  # fmt: skip
+    script = by_rules(Rule("use", [SkillCall("log-keeper"), Text("done")]))
+    project, server = lab(script, files)
     result = project.run_json("cases", "-e", engine, "--baseline", env=KEYS)
     by_variant = {case["variant"]: case for case in result["cases"]}
     assert by_variant["with_skill"]["status"] == "PASS", by_variant["with_skill"]["reason"]
@@ -321,13 +292,7 @@ TO_FAIL = {
     ],
 )
 def test_a_suite_of_skill_ups_keeps_its_verdicts(
-    project: Project,
-    lab_profiles: Callable[..., dict[str, str]],
-    model_server: Callable[..., ModelServer],
-    engine: str,
-    says: dict[str, str],
-    met: int,
-    wanted: str,
+    lab: Lab, engine: str, says: dict[str, str], met: int, wanted: str
 ) -> None:
     """V5, V13, V14: by our own rules each case would end otherwise, in one of the two runs."""
     told = [
@@ -343,7 +308,7 @@ def test_a_suite_of_skill_ups_keeps_its_verdicts(
         answers = [text for asked, text in says.items() if request.latest.startswith(asked)]
         return Text(answers[0] if answers else "Welcome.")
 
-    project.write(lab_profiles(model_server(script).url) | DISTRACTORS)
+    project, _ = lab(script, DISTRACTORS)
     result = project.run_json("skill/evals", "-e", engine, "-j", "3", env=KEYS)
     cases = {case["case_id"]: case for case in result["cases"]}
     assert {name: case["status"] for name, case in cases.items()} == dict.fromkeys(

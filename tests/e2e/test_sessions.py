@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from skillup.sessions.index import newest_heads, session_files, session_homes
-from tests.e2e.conftest import Begin, Serve
+from tests.e2e.conftest import Begin, Serve, state_of
 from tests.support.engine_turns import Conversation
-from tests.support.lab_engines import state_of
 from tests.support.model_server import Answer, Reply, Rule, Shell, Text, WriteFile, by_rules
 from tests.support.project import Project
 from tests.support.session_files import read, told

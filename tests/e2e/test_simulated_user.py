@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.e2e.conftest import KEYS, Lab, Serve
 from tests.support.model_server import (
     HttpError,
     ModelRequest,
-    ModelServer,
     Reply,
     Rule,
     Structured,
@@ -19,16 +18,9 @@ from tests.support.model_server import (
     WriteFile,
     by_rules,
 )
-from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
 
-KEYS = {
-    "ANTHROPIC_API_KEY": "sk-lab-anthropic",
-    "OPENAI_API_KEY": "sk-lab-openai",
-    "LAB_KEY": "sk-lab-codex",
-    "SKILLUP_TRUST": "1",
-}
 CRITERION = "the-criterion-nobody-may-tell"
 FACT = "member-4711-of-the-library"
 CASE = f"""
@@ -65,7 +57,6 @@ def move_of(request: ModelRequest) -> dict[str, Any]:
 
 
 def by_model(request: ModelRequest) -> Reply:
-    """The user, asked as a model."""
     return Structured(move_of(request))
 
 
@@ -78,17 +69,10 @@ def by_agent(request: ModelRequest) -> Reply:
     return Text(json.dumps(move_of(request)))
 
 
-@pytest.fixture
-def write(
-    project: Project, lab_profiles: Callable[..., dict[str, str]]
-) -> Callable[[str, str], Project]:
-    """`write(url, suite)`: profiles of both CLIs for the agent's server, and the case."""
-
-    def profiles(url: str, suite: str) -> Project:
-        files = {"cases/eval.yaml": suite, "cases/renew.yaml": CASE}
-        return project.write(lab_profiles(url) | files)
-
-    return profiles
+def files(player: str) -> dict[str, str]:
+    """The case, and a suite in which `player` plays the user."""
+    suite = f"name: lab\nuser_simulator: {{{player}}}\n"
+    return {"cases/eval.yaml": suite, "cases/renew.yaml": CASE}
 
 
 def passed(case: Any) -> None:
@@ -102,16 +86,11 @@ def passed(case: Any) -> None:
     ("engine", "model"), [("claude", "openai-chat:user"), ("codex", "anthropic:user")]
 )
 def test_a_model_plays_the_user_of_a_real_agent(
-    write: Callable[[str, str], Project],
-    model_server: Callable[..., ModelServer],
-    engine: str,
-    model: str,
+    lab: Lab, model_server: Serve, engine: str, model: str
 ) -> None:
-    agent, user = model_server(AGENT), model_server(by_model)
+    user = model_server(by_model)
     base = user.url if model.startswith("anthropic") else f"{user.url}/v1"
-    project = write(
-        agent.url, f"name: lab\nuser_simulator: {{model: '{model}', base_url: {base}}}\n"
-    )
+    project, agent = lab(AGENT, files(f"model: '{model}', base_url: {base}"))
     (case,) = project.run_json("cases", "-e", engine, env=KEYS)["cases"]
     passed(case)
     assert len(user.requests) == 3, "two messages and the stop"
@@ -125,17 +104,13 @@ def test_a_model_plays_the_user_of_a_real_agent(
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "player"), [("codex", "claude")])
 def test_an_agent_plays_the_user_of_another_in_a_place_of_its_own(
-    write: Callable[[str, str], Project],
-    model_server: Callable[..., ModelServer],
-    engine: str,
-    player: str,
+    lab: Lab, engine: str, player: str
 ) -> None:
     def both(request: ModelRequest) -> Reply:
         plays = "You play a user" in json.dumps(request.body)
         return (by_agent if plays else AGENT)(request)
 
-    server = model_server(both)
-    project = write(server.url, f"name: lab\nuser_simulator: {{engine: {player}}}\n")
+    project, server = lab(both, files(f"engine: {player}"))
     (case,) = project.run_json("cases", "-e", engine, env=KEYS)["cases"]
     passed(case)
     played = [r for r in server.requests if "You play a user" in json.dumps(r.body)]
@@ -151,10 +126,7 @@ def test_an_agent_plays_the_user_of_another_in_a_place_of_its_own(
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "player"), [("claude", "codex")])
 def test_a_user_who_is_refused_goes_on_in_a_session_that_is_shown_all_that_was_said(
-    write: Callable[[str, str], Project],
-    model_server: Callable[..., ModelServer],
-    engine: str,
-    player: str,
+    lab: Lab, engine: str, player: str
 ) -> None:
     refused: list[ModelRequest] = []
 
@@ -166,8 +138,7 @@ def test_a_user_who_is_refused_goes_on_in_a_session_that_is_shown_all_that_was_s
             return HttpError(429, "slow down")
         return by_agent(request)
 
-    server = model_server(both)
-    project = write(server.url, f"name: lab\nuser_simulator: {{engine: {player}}}\n")
+    project, server = lab(both, files(f"engine: {player}"))
     (case,) = project.run_json("cases", "-e", engine, env=KEYS)["cases"]
     passed(case)
     played = [r for r in server.requests if "You play a user" in json.dumps(r.body)]

@@ -14,10 +14,9 @@ import pytest
 from skillup.checks.evaluate import evaluate
 from skillup.schema.checks import Check
 from skillup.schema.profile import Price
-from tests.e2e.conftest import Begin, Serve
+from tests.e2e.conftest import Begin, Serve, state_of, with_variables
 from tests.support.children import is_alive
 from tests.support.engine_turns import calls, error_kind, write_skill
-from tests.support.lab_engines import state_of, with_variables
 from tests.support.model_server import (
     Answer,
     McpCall,

@@ -30,7 +30,6 @@ def graded(case: dict[str, Any], turns: Sequence[TurnRecord | str], **record: An
 
 
 def turns_of(*checks: list[dict[str, Any]]) -> dict[str, Any]:
-    """The `input` of a case whose turns have these checks."""
     return {"turns": [{"content": f"message {n}", "assertions": c} for n, c in enumerate(checks)]}
 
 

@@ -31,8 +31,6 @@ MODELS = {
 
 
 class Verdict(AnswerForm):
-    """An answer as a judge gives it."""
-
     passed: bool
     reason: str = Field(min_length=1)
 

@@ -15,8 +15,6 @@ from tests.support.records import Recorded, make_record, make_turn
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table."""
-
     check: Check
     recorded: Recorded
     turn: int | None
@@ -27,7 +25,6 @@ class Row:
         return f"{'passes' if self.passes else 'fails'}: {describe(self.check)}"
 
     def result(self) -> CheckResult:
-        """What the check says."""
         return evaluate(self.check, self.recorded.context(self.turn, self.ask))
 
 

@@ -78,7 +78,6 @@ class Children:
         self._scripts = 0
 
     def script(self, body: str) -> Path:
-        """A Python file: the prelude above, then ``body``."""
         self._scripts += 1
         file = self.directory / f"child{self._scripts}.py"
         file.write_text(_PRELUDE + textwrap.dedent(body), encoding="utf-8")

@@ -86,6 +86,5 @@ def _is_whole(blob: Path) -> bool:
 
 
 def finished(run: Path) -> dict[str, bytes]:
-    """By its path in the run, each record there is."""
     records = run.glob("trials/**/record.json")
     return {str(path.relative_to(run)): path.read_bytes() for path in records}

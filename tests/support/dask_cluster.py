@@ -45,15 +45,12 @@ class DaskCluster:
         return self._start(name, command, _REGISTERED, env or {})
 
     def log(self, name: str) -> str:
-        """What the scheduler, or a worker, has logged."""
         return (self.root / f"{name}.log").read_text()
 
     def kill_scheduler(self) -> None:
-        """At once; workers stay."""
         self._processes[0].kill()
 
     def close(self) -> None:
-        """Ends whatever of it still runs."""
         for process in reversed(self._processes):
             process.terminate()
         for process in reversed(self._processes):
@@ -97,7 +94,6 @@ class DaskCluster:
 
 
 def wait_for(path: Path) -> None:
-    """Until something is there."""
     deadline = time.monotonic() + GUARD_SECONDS
     while not path.exists():
         assert time.monotonic() < deadline, f"{path} did not appear"
@@ -105,7 +101,6 @@ def wait_for(path: Path) -> None:
 
 
 def wait_until_gone(pid: int) -> None:
-    """Until there is no such process any more."""
     deadline = time.monotonic() + GUARD_SECONDS
     while time.monotonic() < deadline:
         with suppress(ProcessLookupError):

@@ -49,7 +49,6 @@ class Conversation:
     outcomes: list[EngineTurn] = field(default_factory=list)
 
     def say(self, prompt: str, **request: Any) -> EngineTurn:
-        """The next turn."""
         previous = self.outcomes[-1].fingerprint if self.outcomes else None
         number = len(self.outcomes) + 1
         turn = TurnRequest(number, prompt, previous=previous, **{"timeout_seconds": 60, **request})
@@ -59,17 +58,14 @@ class Conversation:
         return outcome
 
     def start(self, turn: TurnRequest) -> EngineTurn:
-        """A first turn."""
         return anyio.run(self.engine.start, turn, self.trial)
 
     def resume(self, session: str, turn: TurnRequest) -> EngineTurn:
-        """A later turn, of any session."""
         assert isinstance(self.engine, SessionResumer)
         return anyio.run(self.engine.resume, session, turn, self.trial)
 
 
 def calls(outcome: EngineTurn) -> list[ToolCall]:
-    """The tool calls of a turn."""
     return [item.tool_call for item in outcome.items if item.tool_call is not None]
 
 
@@ -92,7 +88,6 @@ def write_skill(folder: Path, name: str = "greeter", text: str = "Always bow fir
 
 
 def write_files(root: Path, files: Mapping[str, str]) -> None:
-    """Text files by their paths relative to `root`."""
     for path, content in files.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -136,7 +136,6 @@ def _import_everything() -> None:
 
 
 def _become(request: Mapping[str, Any], files: Sequence[int]) -> None:
-    """The command, from here to the end of the process."""
     code = 70
     try:
         for wanted, file in enumerate(files):

@@ -13,7 +13,6 @@ STATUSES = {"p": "PASS", "f": "FAIL", "e": "ERROR", "s": "SKIP"}
 
 
 def a_check(kind: str, *, passed: bool = True, expected: str = "", **more: Any) -> CheckResult:
-    """A result as `checks.evaluate` gives it."""
     if kind in ("skill_used", "skill_not_used"):
         more["skill"] = expected.removeprefix("no use of ")
     return CheckResult(
@@ -51,7 +50,6 @@ def grades_of(case_id: str, marks: str, **more: Any) -> list[Grade]:
 def a_result(
     grades: Sequence[Grade], *, not_run: Sequence[str] = (), not_needed: Sequence[str] = ()
 ) -> RunResult:
-    """The result of a run that held `grades`."""
     jobs = {str(number): grade for number, grade in enumerate(grades)}
     result = build_result("run", "2026-01-01T00:00:00.000Z", jobs, list(jobs), 10)
     update = {"not_run": list(not_run), "not_needed": list(not_needed), "finished": not not_run}

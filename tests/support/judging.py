@@ -44,16 +44,13 @@ class Bench:
 
     @property
     def calls(self) -> int:
-        """How often judges were asked."""
         return self.usage.judging.calls if self.usage.judging is not None else 0
 
     @property
     def suite(self) -> Path:
-        """The suite root."""
         return self.base / "suite"
 
     def write(self, path: str, content: str, *, executable: bool = True) -> Path:
-        """A file of the suite."""
         file = self.suite / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
@@ -71,25 +68,21 @@ class Bench:
         return JudgePlace(models, self.base / "scratch", self._profile, self.suite)
 
     def judge(self, judge: Mapping[str, Any], recorded: Recorded) -> CheckResult:
-        """The one result of a judge, as an author writes it."""
         config = JudgeConfig.model_validate(judge)
         request = JudgeRequest(recorded.context(), "judge", CASE, judge=config)
         (result,) = anyio.run(judge_by_program, request, self.usage, self.place())
         return result
 
     def check(self, spec: Any, recorded: Recorded, turn: int | None = None) -> CheckResult:
-        """The result of a `script` check."""
         check = Check.model_validate({"script": spec})
         request = JudgeRequest(recorded.context(turn), "assertion", CASE, [check])
         (result,) = anyio.run(judge_by_program, request, self.usage, self.place())
         return result
 
     def problem_before(self, **case: Any) -> TurnError | None:
-        """What is known of a case's judges before its first turn."""
         return problem_of(Case.model_validate({"input": {"prompt": "go"}, **case}), self.place())
 
     def grade(self, recorded: Recorded, **case: Any) -> Grade:
-        """The grade of a record by a case of one prompt."""
         edited = Case.model_validate({"id": "case", "input": {"prompt": "go"}, **case})
 
         async def graded() -> Grade:
@@ -98,11 +91,9 @@ class Bench:
         return anyio.run(graded)
 
     def problem(self, case: Case) -> TurnError | None:
-        """As `skillup.judges.evaluate.Judge`."""
         return problem_of(case, self.place())
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
-        """As `skillup.judges.evaluate.Judge`."""
         return await judge_by_program(request, usage, self.place())
 
     def _profile(self, name: str | None) -> Profile:

@@ -19,8 +19,6 @@ _INT, _ANY, _TOKEN = r"[+-]?\d+", r"(?s).*", r"(?s).*\S.*"
 
 @dataclass(frozen=True)
 class Rule:
-    """What an element may hold."""
-
     required: Mapping[str, str] = field(default_factory=dict)
     """Attributes, each with the pattern of its values."""
     optional: Mapping[str, str] = field(default_factory=dict)

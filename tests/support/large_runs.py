@@ -37,7 +37,6 @@ class Writer:
         ]
 
     def text(self, words: int) -> str:
-        """Prose."""
         return " ".join(self._lots.choices(self._words, k=words))
 
     def turn(self, number: int, *, tools: int, output: int) -> TurnRecord:

@@ -34,7 +34,6 @@ def set_mood(project: Project, turn: int | None = None, **misbehave: Any) -> Pat
 
 
 def main() -> None:
-    """Runs the agent with the script changed as the mood says."""
     mood, arguments = Path(sys.argv[1]), sys.argv[2:]
     if mood.exists():
         wanted = json.loads(mood.read_text(encoding="utf-8"))

@@ -28,7 +28,6 @@ Cases = Mapping[str | CaseKey, str]
 def a_key(
     case_id: str, *, suite: str = "demo", engine: str = "scripted", variant: str = "with_skill"
 ) -> CaseKey:
-    """A case of the suite `demo` on the scripted engine."""
     return CaseKey(suite, case_id, engine, variant)
 
 

@@ -22,17 +22,14 @@ class Page:
     details: dict[int, dict[str, Any]]
 
     def row(self, case_id: str, trial: int = 1) -> dict[str, Any]:
-        """The row of that trial."""
         rows: list[dict[str, Any]] = self.index["rows"]
         return next(r for r in rows if (r["case_id"], r["trial"]) == (case_id, trial))
 
     def detail(self, case_id: str, trial: int = 1) -> dict[str, Any]:
-        """Its conversation."""
         return self.details[self.row(case_id, trial)["n"]]
 
 
 def page_of(page: bytes | Path) -> Page:
-    """The data in a report."""
     text = page.read_bytes() if isinstance(page, Path) else page
     found = _INDEX.search(text)
     assert found is not None, "the page has no index"

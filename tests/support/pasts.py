@@ -12,12 +12,10 @@ Status = Literal["success", "error", "unknown"]
 
 
 def user(text: str) -> HistoryItem:
-    """What the user said."""
     return HistoryItem(role="user", content=text)
 
 
 def assistant(text: str = "", *calls: ToolCall) -> HistoryItem:
-    """An answer, with the tools that it calls."""
     return HistoryItem(role="assistant", content=text, tool_calls=list(calls))
 
 
@@ -29,7 +27,6 @@ def call(
 
 
 def result(call_id: str, content: str = "", status: Status = "success") -> HistoryItem:
-    """What a call gave back."""
     given = ToolResult(call_id=call_id, status=status, content=content)
     return HistoryItem(role="tool", content=content, tool_result=given)
 

@@ -23,7 +23,6 @@ def png(width: int, height: int, *, noise: int = 0, before: Sequence[bytes] = ()
 
 
 def png_chunk(kind: bytes, data: bytes) -> bytes:
-    """A chunk with its check."""
     check = struct.pack(">I", zlib.crc32(kind + data))
     return struct.pack(">I", len(data)) + kind + data + check
 

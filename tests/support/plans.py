@@ -82,7 +82,6 @@ class Quiet:
 
 
 def options_at(path: Path, **options: Any) -> RunOptions:
-    """For the run directory at `path`."""
     environment = {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
     return RunOptions(
         run_id="run",

@@ -58,7 +58,6 @@ class Preparation:
         skills: Sequence[SkillToInstall] = (),
         setup_steps: Sequence[str] = (),
     ) -> Path:
-        """The root of a workspace that could be prepared."""
         outcome = self.outcome(context, variables=variables, skills=skills, setup_steps=setup_steps)
         assert isinstance(outcome, PreparedWorkspace), outcome
         return outcome.root
@@ -71,7 +70,6 @@ class Preparation:
         timeout_seconds: float = 60.0,
         env: Mapping[str, str] | None = None,
     ) -> TurnError:
-        """Why a workspace could not be prepared."""
         outcome = self.outcome(
             context, setup_steps=setup_steps, timeout_seconds=timeout_seconds, env=env
         )

@@ -21,15 +21,12 @@ GUARD_SECONDS = 120
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the command came to."""
-
     exit_code: int
     stdout: str
     stderr: str
 
     @property
     def data(self) -> Any:
-        """What `--json` printed."""
         return json.loads(self.stdout)
 
 
@@ -103,15 +100,12 @@ class Project:
         return self.run("run", *arguments, "--json", env=env).data
 
     def latest_run(self) -> Path:
-        """The newest run directory."""
         return max((self.root / ".skillup" / "runs").iterdir())
 
     def journal(self) -> list[Any]:
-        """The events of the newest run, in order."""
         text = (self.latest_run() / "events.jsonl").read_text(encoding="utf-8")
         return [json.loads(line) for line in text.splitlines()]
 
     def record(self, job: str) -> Any:
-        """A trial's record in the newest run."""
         path = self.latest_run() / "trials" / job / "record.json"
         return json.loads(path.read_text(encoding="utf-8"))

@@ -43,7 +43,6 @@ def read_file(state: FileState) -> bytes | None:
 
 
 def file_states(files: Mapping[str, Content]) -> dict[str, FileState]:
-    """A snapshot with these files."""
     return {path: _state(content) for path, content in files.items()}
 
 

@@ -20,19 +20,15 @@ TIMEOUT_S = 60.0
 
 @dataclass(frozen=True)
 class RawRun:
-    """What one process said and how it ended."""
-
     returncode: int
     stdout: str
     stderr: str
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """The JSON objects on stdout, one a line."""
         return [json.loads(line) for line in self.stdout.splitlines() if line.strip()]
 
     def of_type(self, kind: str) -> list[dict[str, Any]]:
-        """The events whose `type` is `kind`."""
         return [event for event in self.events if event.get("type") == kind]
 
     def one(self, kind: str) -> dict[str, Any]:
@@ -55,7 +51,6 @@ class RawAgent:
         self.script.write_text(json.dumps({**script, **options}))
 
     def run(self, message: str, *args: str, env: Mapping[str, str] | None = None) -> RawRun:
-        """One process with the message on stdin."""
         fixed = ["--script", str(self.script), "--home", str(self.home)]
         done = subprocess.run(
             [sys.executable, "-I", "-S", str(AGENT), *fixed, *args],
@@ -69,27 +64,22 @@ class RawAgent:
         return RawRun(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def first(self, message: str, *args: str, **kwargs: Any) -> RawRun:
-        """The first turn of session `s`."""
         return self.run(message, "--session-id", "s", *args, **kwargs)
 
     def resume(self, message: str, *args: str, **kwargs: Any) -> RawRun:
-        """A later turn of session `s`."""
         return self.run(message, "--resume", "s", *args, **kwargs)
 
     def install_skill(self, name: str, text: str, where: str = ".agents/skills") -> None:
-        """A skill in the workspace."""
         directory = self.workspace / where / name
         directory.mkdir(parents=True)
         (directory / "SKILL.md").write_text(text)
 
     def session_entries(self, name: str = "s") -> list[dict[str, Any]]:
-        """The lines of a session file."""
         text = (self.home / "sessions" / f"{name}.jsonl").read_text()
         return [json.loads(line) for line in text.splitlines()]
 
 
 def answer(run: RawRun) -> str:
-    """The answer of a turn that went well."""
     result = run.one("result")
     assert not result["is_error"], run.stdout
     assert run.returncode == 0
@@ -97,7 +87,6 @@ def answer(run: RawRun) -> str:
 
 
 def error(run: RawRun) -> dict[str, str]:
-    """The error of a turn that ended with one."""
     result = run.one("result")
     assert result["is_error"], run.stdout
     assert run.returncode == 1

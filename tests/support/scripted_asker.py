@@ -76,7 +76,6 @@ def verdicts(**by_id: str | tuple[str, str]) -> dict[str, Any]:
 
 
 def checks(*written: Any) -> list[Check]:
-    """Checks as they are written in YAML."""
     return [Check.model_validate(item) for item in written]
 
 

@@ -54,7 +54,6 @@ class ScriptedTrial:
 
     @property
     def session_path(self) -> Path:
-        """The session file of the trial."""
         sessions = self.context.home / "scripted-agent" / "sessions"
         return sessions / f"{self.context.session_id}.jsonl"
 
@@ -70,7 +69,6 @@ class ScriptedTrial:
         return outcome
 
     def processes(self) -> list[str]:
-        """The living processes that this trial started."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):

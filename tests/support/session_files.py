@@ -15,14 +15,12 @@ TIME = "2026-01-01T00:00:00.000Z"
 
 
 def write_rows(path: Path, rows: Iterable[Any]) -> Path:
-    """A file of one JSON value a line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return path
 
 
 def read(path: Path) -> tuple[list[SessionEntry], SessionSummary]:
-    """Every entry, and the summary after the last one."""
     format_ = detect_format(path)
     assert format_ is not None, path
     reader = format_.reader()
@@ -61,17 +59,14 @@ def claude_row(
 
 
 def text(words: str) -> list[dict[str, Any]]:
-    """Content of one text block."""
     return [{"type": "text", "text": words}]
 
 
 def codex_row(kind: str, **payload: Any) -> dict[str, Any]:
-    """A row of a rollout."""
     return {"timestamp": TIME, "type": kind, "payload": payload}
 
 
 def codex_meta(thread_id: str = "t1", cwd: str = "/project") -> dict[str, Any]:
-    """The first row of a rollout."""
     return codex_row("session_meta", id=thread_id, timestamp=TIME, cwd=cwd, cli_version="0.169.0")
 
 
@@ -81,7 +76,6 @@ def item(kind: str, **payload: Any) -> dict[str, Any]:
 
 
 def message(role: str, words: str) -> dict[str, Any]:
-    """A message that the model sees."""
     block = "output_text" if role == "assistant" else "input_text"
     return item("message", role=role, content=[{"type": block, "text": words}])
 
@@ -93,7 +87,6 @@ def said(role: str, words: str) -> list[dict[str, Any]]:
 
 
 def format_named(engine: str) -> SessionFormat:
-    """The format of that engine."""
     return session_formats()[engine]
 
 

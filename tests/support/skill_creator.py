@@ -56,7 +56,6 @@ def _run(run: Path, number: int, configuration: str) -> dict[str, Any]:
 
 
 def summary_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The aggregator's means and differences."""
     summary: dict[str, Any] = {}
     for name in dict.fromkeys(run["configuration"] for run in runs):
         results = [run["result"] for run in runs if run["configuration"] == name]

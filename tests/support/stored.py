@@ -13,7 +13,6 @@ from tests.support.records import make_record, make_turn
 def a_record(
     case_id: str = "case", *, trial: int = 1, response: str = "done", error: TurnError | None = None
 ) -> Record:
-    """A record of one turn."""
     turn = make_turn(
         response,
         content="go on",
@@ -25,7 +24,6 @@ def a_record(
 
 
 def a_checkpoint(**update: object) -> Checkpoint:
-    """After the turn of :func:`a_record`."""
     session = SessionFingerprint(session_id="s", messages=1, prefix_sha256="0", prefix_bytes=1)
     made = Checkpoint(
         record=a_record(),
@@ -44,11 +42,9 @@ def a_checkpoint(**update: object) -> Checkpoint:
 
 
 def a_grade(case_id: str = "case", *, reason: str = "all checks passed") -> Grade:
-    """A passing grade."""
     own: dict[str, Any] = {"suite": "suite", "engine": "scripted", "turns": [], "duration_ms": 1}
     return graded.a_grade(case_id, reason=reason, **own)
 
 
 def a_result(*, finished: bool = True) -> RunResult:
-    """The result of a run of one case."""
     return graded.a_result([a_grade()], not_run=() if finished else ["other"])

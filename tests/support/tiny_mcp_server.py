@@ -18,7 +18,6 @@ TOOL = {
 
 
 def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
-    """The result of a request."""
     if method == "initialize":
         return {
             "protocolVersion": params["protocolVersion"],
@@ -34,7 +33,6 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answers until stdin ends."""
     for line in sys.stdin:
         request = json.loads(line)
         if "id" in request:

@@ -19,14 +19,12 @@ def jwt(expires: float, number: int = 0) -> str:
 
 
 def codex_login(refresh_token: str, expires: float) -> dict[str, Any]:
-    """An `auth.json`."""
     token = jwt(expires)
     tokens = {"id_token": token, "access_token": token, "account_id": "lab"}
     return {"OPENAI_API_KEY": None, "tokens": {**tokens, "refresh_token": refresh_token}}
 
 
 def claude_login(refresh_token: str, expires: float) -> dict[str, Any]:
-    """A `.credentials.json`."""
     oauth = {"accessToken": jwt(expires), "refreshToken": refresh_token}
     return {"claudeAiOauth": {**oauth, "expiresAt": int(expires * 1000), "scopes": []}}
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 
 def make_tree(root: Path, files: Mapping[str, str | bytes]) -> Path:
-    """Makes the files, with their directories; returns ``root``."""
     root.mkdir(parents=True, exist_ok=True)
     for path, content in files.items():
         target = root / path

@@ -19,28 +19,22 @@ PATIENCE = 30
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back."""
-
     status: int
     headers: Message
     body: bytes
 
     @property
     def data(self) -> Any:
-        """The JSON in it."""
         return json.loads(self.body)
 
 
 @dataclass(frozen=True)
 class Viewer:
-    """A server, and its address."""
-
     url: str
     process: Popen[str]
 
     @property
     def port(self) -> int:
-        """Where it listens."""
         port = urlsplit(self.url).port
         assert port is not None
         return port

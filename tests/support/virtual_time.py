@@ -26,11 +26,9 @@ class VirtualTime:
 
     @property
     def both(self) -> Clock:
-        """The arguments of whoever needs it."""
         return Clock(clock=self.clock, sleep=self.sleep)
 
     def clock(self) -> float:
-        """The time, in seconds."""
         return self.now
 
     async def sleep(self, seconds: float) -> None:
@@ -45,7 +43,6 @@ class VirtualTime:
 
     @asynccontextmanager
     async def passing(self) -> AsyncIterator[None]:
-        """Time passes meanwhile."""
         async with anyio.create_task_group() as group:
 
             async def pass_on() -> None:
@@ -71,7 +68,6 @@ class HurriedTime:
 
     @property
     def both(self) -> Clock:
-        """The arguments of whoever needs it."""
         return Clock(clock=lambda: sum(self.slept), sleep=self._sleep)
 
     async def _sleep(self, seconds: float) -> None:

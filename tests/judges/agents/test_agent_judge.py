@@ -31,7 +31,6 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def answer(*verdicts: bool, ids: tuple[str, ...] = ("file", "criterion-2"), **more: Any) -> str:
-    """A well-formed answer to CRITERIA."""
     parts = [
         {"id": name, "pass": verdict, "reason": "because", "evidence": ["hello there"], **more}
         for name, verdict in zip(ids, verdicts, strict=True)

@@ -153,7 +153,6 @@ class Row:
 
     @property
     def check(self) -> dict[str, Any]:
-        """As it stands in a case."""
         return {self.key: self.spec, "name": self.name}
 
 

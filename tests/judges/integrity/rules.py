@@ -38,29 +38,24 @@ def graded(case: dict[str, Any], *said: Any, **record: Any) -> Any:
 
 
 def turns(*checks: list[Any], **case: Any) -> dict[str, Any]:
-    """A case whose turns have these checks."""
     made = [{"content": f"message {n}", "assertions": c} for n, c in enumerate(checks)]
     return {"input": {"turns": made}, **case}
 
 
 def whole(*checks: Any, of: int = 2, **case: Any) -> dict[str, Any]:
-    """A case with these checks of the conversation."""
     return {"input": {"turns": ["message"] * of}, "assertions": list(checks), **case}
 
 
 def gate(condition: dict[str, Any], *checks: Any, then: int = 0, **case: Any) -> dict[str, Any]:
-    """A case whose first turn has a gate."""
     first = {"content": "first", "post_condition": condition, "assertions": list(checks)}
     return {"input": {"turns": [first, *["then"] * then]}, **case}
 
 
 def is_(status: str, case: dict[str, Any], *said: Any, **record: Any) -> Callable[[], bool]:
-    """Whether that is the verdict."""
     return lambda: graded(case, *said, **record).status == status
 
 
 def scores(score: float, case: dict[str, Any], *said: Any, **record: Any) -> Callable[[], bool]:
-    """Whether that is the score that is reported."""
     return lambda: graded(case, *said, **record).score == score
 
 
@@ -91,7 +86,6 @@ def merged(case: dict[str, Any], **suite: Any) -> list[str]:
 
 
 def judge(text: str) -> dict[str, Any]:
-    """A judge that looks for it."""
     return {"success": [{"contains": text}]}
 
 

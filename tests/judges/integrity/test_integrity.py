@@ -28,7 +28,6 @@ class NeedleReader:
         """Nothing is missing."""
 
     async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
-        """A result for each check, or for the judge."""
         turn = inquiry.context.turn
         turns = inquiry.context.record.turns if turn is None else [turn]
         text = "\n".join(held.response for held in turns)

@@ -109,7 +109,6 @@ def _blocks(content: Any) -> list[dict[str, Any]]:
 
 
 def whole(request: ModelRequest, answer: Answer) -> dict[str, Any]:
-    """The whole message, as a request without `stream` gets it."""
     content = [_block(request, part) for part in answer.all_parts]
     calls = any(block["type"] == "tool_use" for block in content)
     reason = "max_tokens" if answer.stop == "max_tokens" else "tool_use" if calls else "end_turn"
@@ -133,7 +132,6 @@ def whole(request: ModelRequest, answer: Answer) -> dict[str, Any]:
 
 
 def events(request: ModelRequest, answer: Answer) -> list[dict[str, Any]]:
-    """The stream's events in order."""
     message = whole(request, answer)
     # The real API knows the output tokens only at the end; a client that reads them from the
     # start must be seen to be wrong.
@@ -158,7 +156,6 @@ def events(request: ModelRequest, answer: Answer) -> list[dict[str, Any]]:
 
 
 def error_body(status: int, text: str) -> dict[str, Any]:
-    """The body of an error response."""
     kind = _ERROR_TYPES.get(status, "api_error")
     return {"type": "error", "error": {"type": kind, "message": text}}
 

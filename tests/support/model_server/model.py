@@ -14,8 +14,6 @@ from typing import Any, Literal, NamedTuple
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of the answer's text."""
-
     text: str
 
 
@@ -213,7 +211,6 @@ class ModelRequest:
 
     @property
     def latest(self) -> str:
-        """The latest user text, or `""`."""
         return self.user_texts[-1] if self.user_texts else ""
 
     @property
@@ -241,7 +238,6 @@ class ModelRequest:
 
     @property
     def model(self) -> str:
-        """The model's name as sent."""
         return str(self.body.get("model", ""))
 
     @property

@@ -92,7 +92,6 @@ def _texts(content: Any) -> list[str]:
 
 
 def whole(request: ModelRequest, answer: Answer) -> dict[str, Any]:
-    """The whole response, as a request without `stream` gets it."""
     usage = answer.usage
     cut = answer.stop == "max_tokens"
     cached = {"cached_tokens": usage.cached, "cache_write_tokens": usage.cache_write}
@@ -114,7 +113,6 @@ def whole(request: ModelRequest, answer: Answer) -> dict[str, Any]:
 
 
 def events(request: ModelRequest, answer: Answer) -> list[dict[str, Any]]:
-    """The stream's events in order."""
     response = whole(request, answer)
     start = {"id": response["id"], "object": "response", "status": "in_progress", "output": []}
     result: list[dict[str, Any]] = [{"type": "response.created", "response": start}]
@@ -130,7 +128,6 @@ def events(request: ModelRequest, answer: Answer) -> list[dict[str, Any]]:
 
 
 def error_body(status: int, text: str) -> dict[str, Any]:
-    """The body of an error response."""
     return {"error": {"message": text, "type": f"scripted_{status}", "code": None}}
 
 
@@ -195,7 +192,6 @@ def read_chat(path: str, headers: Mapping[str, str], body: dict[str, Any]) -> Mo
 
 
 def whole_chat(request: ModelRequest, answer: Answer) -> dict[str, Any]:
-    """The whole completion."""
     message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
 
     def call(name: str, arguments: Mapping[str, Any]) -> None:
