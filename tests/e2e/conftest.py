@@ -1,11 +1,22 @@
-"""The real CLIs at a scripted model server: in a project, and in conversations without a run."""
+"""The real CLIs at a scripted model server: in a project, and in conversations without a run.
+
+Each is, in order: the variable SKILLUP_TEST_CLAUDE or SKILLUP_TEST_CODEX, PATH, and `.cache/clis/`
+of the repository, filled on first use by npm with the versions below. One lock file keeps the
+workers of pytest-xdist from installing at the same time.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -14,7 +25,6 @@ from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.codex.engine import Codex
 from skillup.schema.profile import Profile
-from tests.support.clis import NO_NPM, CliName, find_cli
 from tests.support.engine_turns import Conversation, make_trial
 from tests.support.model_server import (
     ModelRequest,
@@ -26,6 +36,16 @@ from tests.support.model_server import (
     by_rules,
 )
 from tests.support.project import Project
+
+CliName = Literal["claude", "codex"]
+
+# The versions whose behaviour the adapters were written against.
+PACKAGES = {"claude": "@anthropic-ai/claude-code@2.1.197", "codex": "@openai/codex@0.169.0"}
+CACHE = Path(__file__).parents[2] / ".cache" / "clis"
+NO_NPM = "npm not found: end-to-end tests with the real claude and codex were not run"
+
+_INSTALL_TIMEOUT_S = 900
+_VERSION_TIMEOUT_S = 60
 
 ENGINES = ("claude", "codex")
 KEYS = {
@@ -41,22 +61,15 @@ Begin = Callable[..., Conversation]
 Lab = Callable[..., tuple[Project, ModelServer]]
 
 
-def _cli(name: CliName) -> Path:
-    path = find_cli(name)
-    if path is None:
-        pytest.skip(NO_NPM)
-    return path
-
-
 @pytest.fixture(scope="session")
 def claude_cli() -> Path:
-    return _cli("claude")
+    return find_cli("claude")
 
 
 @pytest.fixture(scope="session")
 def codex_cli() -> Path:
     """The real `codex`: npm's node wrapper, unless another one was given."""
-    return _cli("codex")
+    return find_cli("codex")
 
 
 @pytest.fixture(params=ENGINES)
@@ -145,3 +158,64 @@ def file_of(conversation: Conversation) -> Path:
     path = engine.session_file(state_of(conversation), session)
     assert path is not None
     return path
+
+
+# Where the CLIs are.
+
+
+class CliUnusableError(RuntimeError):
+    """A CLI is there, or npm is, and yet it cannot be used: a failure, not a reason to skip."""
+
+
+def find_cli(name: CliName) -> Path:
+    """The command that starts a CLI, proven to run `--version`; skips if it is not here nor npm.
+
+    Raises CliUnusableError if the command does not run, or npm could not install it.
+    """
+    command = os.environ.get(f"SKILLUP_TEST_{name.upper()}") or shutil.which(name)
+    if command is None:
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip(NO_NPM)
+        CACHE.parent.mkdir(parents=True, exist_ok=True)
+        with CACHE.with_name(f"{CACHE.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
+            command = str(_installed(name, npm))
+    problem = _problem(_VERSION_TIMEOUT_S, command, "--version")
+    if problem:
+        raise CliUnusableError(f"{command} --version does not work: {problem}")
+    return Path(command).absolute()
+
+
+def _installed(name: CliName, npm: str) -> Path:
+    """The command in the cache, after npm has put both CLIs there if need be."""
+    marker, commands = CACHE / "installed.json", CACHE / "node_modules" / ".bin"
+    complete = marker.exists() and json.loads(marker.read_text()) == PACKAGES
+    if complete and (commands / name).exists():
+        return commands / name
+    marker.unlink(missing_ok=True)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    quiet = ["--no-audit", "--no-fund", "--no-save", "--prefix", str(CACHE)]
+    problem = _problem(_INSTALL_TIMEOUT_S, npm, "install", *quiet, *PACKAGES.values())
+    # Claude's own postinstall step, where npm was not allowed to: without it the command is a
+    # placeholder; codex needs no such step.
+    script = CACHE / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
+    broken = _problem(_VERSION_TIMEOUT_S, str(commands / "claude"), "--version")
+    if not problem and broken and script.exists():
+        problem = _problem(_INSTALL_TIMEOUT_S, "node", str(script))
+    if problem:
+        raise CliUnusableError(f"npm could not install {' and '.join(PACKAGES)}: {problem}")
+    marker.write_text(json.dumps(PACKAGES))
+    return commands / name
+
+
+def _problem(timeout_s: float, *argv: str) -> str | None:
+    """What went wrong when the command was run; None if nothing did."""
+    try:
+        done = subprocess.run(
+            argv, capture_output=True, stdin=subprocess.DEVNULL, text=True, timeout=timeout_s
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    output = f"{done.stdout}\n{done.stderr}".strip()[-2000:]
+    return f"exit code {done.returncode}: {output}" if done.returncode else None

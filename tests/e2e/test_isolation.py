@@ -9,71 +9,20 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from skillup.engines.base import Engine, EngineTurn
-from skillup.engines.claude_code.engine import ClaudeCode
-from skillup.engines.codex.engine import Codex
-from skillup.schema.profile import Profile
-from tests.support.engine_turns import (
-    Conversation,
-    error_kind,
-    make_trial,
-    write_files,
-    write_skill,
-)
+from skillup.engines.base import EngineTurn
+from tests.e2e.conftest import KEY, Begin, Serve, with_variables
+from tests.support.engine_turns import Conversation, error_kind, write_files, write_skill
 from tests.support.model_server import ModelServer
 
 pytestmark = pytest.mark.e2e
 
-Serve = Callable[..., ModelServer]
-
 DECOY = "DECOY"
 OWN_INSTRUCTIONS = "OWN-INSTRUCTIONS"
-
-
-@dataclass(frozen=True)
-class Bench:
-    """One CLI between a user's home full of decoys and a workspace with a skill of its own."""
-
-    engine: Engine
-    command: Path
-    base: Path
-    url: str
-    files_of_the_workspace: dict[str, str]
-
-    def say(self, isolation: str = "clean") -> tuple[Conversation, EngineTurn]:
-        is_claude = self.engine.name == "claude_code"
-        profile = Profile.model_validate(
-            {
-                "engine": self.engine.name,
-                "command": [str(self.command)],
-                "base_url": self.url if is_claude else f"{self.url}/v1",
-                "model": None if is_claude else "gpt-5.5",
-                "api_key_env": "LAB_KEY",
-                "isolation": isolation,
-                "retries": 0,
-            }
-        )
-        trial = make_trial(self.base / "above", profile)
-        user_home = self.base / "above" / "user-home"
-        environment = {
-            **trial.environment,
-            "LAB_KEY": "sk-lab-0123456789",
-            "HOME": str(user_home),
-            "DECOY_VARIABLE": f"{DECOY}-variable",
-        }
-        (folder,) = self.engine.skill_directories()
-        if not (trial.workspace / folder).exists():
-            write_skill(trial.workspace / folder)
-            write_files(trial.workspace, self.files_of_the_workspace)
-        conversation = Conversation(self.engine, replace(trial, environment=environment))
-        outcome = conversation.say("hello")
-        assert error_kind(outcome) is None
-        return conversation, outcome
+Say = Callable[..., tuple[Conversation, EngineTurn]]
 
 
 def decoys_of_claude(home: Path, marker: Path) -> None:
@@ -137,47 +86,60 @@ def leaks(server: ModelServer) -> list[str]:
     return found
 
 
-@pytest.fixture(params=["claude", "codex"])
-def bench(
-    request: pytest.FixtureRequest, tmp_path: Path, model_server: Serve
-) -> tuple[Bench, ModelServer]:
-    home, server = tmp_path / "above" / "user-home", model_server()
-    cli: Path = request.getfixturevalue(f"{request.param}_cli")
-    if request.param == "claude":
-        decoys_of_claude(home, tmp_path / "hook-ran")
-        files = {"CLAUDE.md": OWN_INSTRUCTIONS}
-        made = Bench(ClaudeCode(), cli, tmp_path, server.url, files)
+@pytest.fixture
+def server(model_server: Serve) -> ModelServer:
+    return model_server()
+
+
+@pytest.fixture
+def say(begin: Begin, server: ModelServer, engine: str, tmp_path: Path) -> Say:
+    """`say(isolation="clean")`: a turn in a workspace with a skill, below and beside decoys."""
+
+    def greet(isolation: str = "clean") -> tuple[Conversation, EngineTurn]:
+        conversation = begin(server.url, isolation=isolation, api_key_env="LAB_KEY")
+        with_variables(conversation, LAB_KEY=KEY, DECOY_VARIABLE=f"{DECOY}-variable")
+        workspace = conversation.trial.workspace
+        (folder,) = conversation.engine.skill_directories()
+        write_skill(workspace / folder)
+        name = "CLAUDE.md" if engine == "claude" else "AGENTS.md"
+        write_files(workspace, {name: OWN_INSTRUCTIONS})
+        outcome = conversation.say("hello")
+        assert error_kind(outcome) is None
+        return conversation, outcome
+
+    above = tmp_path / "parent"
+    if engine == "claude":
+        decoys_of_claude(above / "user-home", tmp_path / "hook-ran")
     else:
-        decoys_of_codex(home)
-        files = {"AGENTS.md": OWN_INSTRUCTIONS}
-        made = Bench(Codex(), cli, tmp_path, server.url, files)
-    decoys_above(tmp_path / "above")
-    return made, server
+        decoys_of_codex(above / "user-home")
+    decoys_above(above)
+    return greet
 
 
-def test_nothing_of_the_users_reaches_a_clean_trial(bench: tuple[Bench, ModelServer]) -> None:
+def test_nothing_of_the_users_reaches_a_clean_trial(
+    say: Say, server: ModelServer, tmp_path: Path
+) -> None:
     """Nor does the memory of an earlier turn."""
-    made, server = bench
-
-    conversation, outcome = made.say()
+    conversation, outcome = say()
     for project in (conversation.trial.home / "home").glob(".claude/projects/*"):
         write_files(project, {"memory/MEMORY.md": f"{DECOY}-memory"})
     conversation.say("again")
 
     assert leaks(server) == []
-    assert not (made.base / "hook-ran").exists()
+    assert not (tmp_path / "hook-ran").exists()
     assert "Says hello politely (greeter)" in server.requests[0].raw_text
     assert OWN_INSTRUCTIONS in server.requests[0].raw_text
     assert not any("DECOY" in notice.upper() for notice in outcome.notices)
 
 
-def test_a_shared_trial_has_the_users_own(bench: tuple[Bench, ModelServer]) -> None:
-    made, server = bench
-    is_claude = made.engine.name == "claude_code"
+def test_a_shared_trial_has_the_users_own(
+    say: Say, server: ModelServer, engine: str, tmp_path: Path
+) -> None:
+    is_claude = engine == "claude"
 
-    conversation, _ = made.say("shared")
+    conversation, _ = say("shared")
 
-    assert (made.base / "hook-ran").exists() is is_claude
+    assert (tmp_path / "hook-ran").exists() is is_claude
     found = " ".join(leaks(server)).upper()
     names = ("instructions", "skill", "above") if is_claude else ("instructions", "one", "two")
     assert [name for name in names if f"{DECOY}-{name}".upper() not in found] == []
