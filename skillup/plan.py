@@ -78,13 +78,9 @@ def make_plan(
 ) -> Plan:
     """The jobs for `suites`; `profiles` says, by suite file, which engines run its cases.
 
-    A case that others depend on comes first; the dependency is on the same profile, variant and
-    trial (the last one of a case with fewer), and only on what is selected, too. Ids that several
-    suites use have the suite's name before them. To depend on a case with branches is to depend on
-    all of its paths.
-
-    Raises UsageError if `trials_from_turn` is a turn that one of the cases has not, or if none of
-    them has several trials; and if there would be more than :data:`MOST_JOBS`.
+    A job depends on the same profile, variant and trial (or the last) of what is selected, too, of
+    the cases that its case depends on; of one with branches, on all paths. Raises UsageError for a
+    `trials_from_turn` that does not fit, and for more than :data:`MOST_JOBS` jobs.
     """
     selected = [[c for c in suite.cases if selection.takes_loaded(c)] for suite in suites]
     # Counted before any job is made: to make millions takes minutes, and all memory.
@@ -175,10 +171,7 @@ def _related(job: Job, fork_at: int) -> Job:
 
 
 def _labels(suites: Sequence[LoadedSuite]) -> list[dict[str, str]]:
-    """For each suite, by case id, what the case is called in the run.
-
-    Different cases differ in more than upper and lower case: their results are in folders.
-    """
+    """For each suite, by case id, what the case is called in the run; its results' folder, too."""
     uses = Counter(loaded.case.id.casefold() for suite in suites for loaded in suite.cases)
     labels: list[dict[str, str]] = []
     taken: set[str] = set()
@@ -196,10 +189,7 @@ def _labels(suites: Sequence[LoadedSuite]) -> list[dict[str, str]]:
 
 
 def is_named(case_id: str, family: str, globs: Iterable[str]) -> bool:
-    """Whether any of the globs takes the case, or the path `case_id` of the case `family`.
-
-    A case's id takes all of its paths; with a slash at its end, only the path of just that id.
-    """
+    """Whether any of the globs takes the path `case_id` of `family`; ``ID/``: of just that id."""
     return any(
         fnmatch.fnmatchcase(case_id, glob[:-1])
         if glob.endswith("/")
@@ -209,10 +199,7 @@ def is_named(case_id: str, family: str, globs: Iterable[str]) -> bool:
 
 
 def _ordered(cases: Iterable[LoadedCase]) -> list[LoadedCase]:
-    """The cases as they come, but each after those it depends on (there are no circles).
-
-    The paths of a case stay together.
-    """
+    """The cases as they come, but each after those it depends on; a case's paths together."""
     families: dict[str, list[LoadedCase]] = {}
     owners: dict[str, str] = {}
     for loaded in cases:

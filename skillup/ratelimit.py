@@ -1,8 +1,7 @@
 """One rate limiter for all who ask the same provider: a refusal holds every one of them back.
 
-After a refusal nobody asks for a while (exponential backoff with full jitter: a time drawn between
-0 and a bound that doubles with every refusal; M. Brooker, "Exponential Backoff And Jitter", AWS
-Architecture Blog, 2015). Then requests are let through one at a time, until one is answered.
+Exponential backoff with full jitter (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture
+Blog, 2015); then requests are let through one at a time, until one is answered.
 """
 
 from __future__ import annotations
@@ -43,12 +42,10 @@ class RateLimiter:
         sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
         lots: random.Random | None = None,
     ) -> None:
-        """`wait_seconds`: so long is waited in all while nothing is accepted; 0: a refusal is an
-        error. What requests themselves take until they are refused does not count.
+        """`wait_seconds`: how long in all, while nothing is accepted; 0: refusals are errors.
 
-        `end` is called with the reason why an agents' provider is worth asking no more: nothing was
-        accepted for so long, or its allowance is used up. Without it that is an error of the
-        request, as it always is of a model's provider.
+        `end` is called with the reason why an agents' provider is worth asking no more. Without it
+        that is an error of the request, as it always is of a model's provider.
         """
         self.wait_seconds = wait_seconds
         self._end = end
@@ -61,10 +58,7 @@ class RateLimiter:
         return Throttle(self._provider(("model", base_url, key), None))
 
     def of_agent(self, profile: Profile, show: Callable[[str], None] = lambda _: None) -> Throttle:
-        """For the messages to one agent, whose CLI uses the account of `profile`.
-
-        `show` is for the live display.
-        """
+        """For the messages to one agent; `show` is for the live display."""
         account = ("agent", profile.engine, profile.base_url, profile.api_key_env)
         return Throttle(self._provider(account, self._end), show)
 
@@ -99,10 +93,7 @@ class Throttle:
         return waited
 
     def refused(self, error: TurnError) -> str | None:
-        """The request was refused; None: it may be made again, once it is `ready`.
-
-        A text says why not. How long the provider wants to be left alone is read from the error.
-        """
+        """The request was refused; None: it may be made again, once it is `ready`; else why not."""
         provider = self._provider
         if self._row == 0:
             self._first_refused_at = provider.clock()

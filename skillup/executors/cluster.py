@@ -1,12 +1,8 @@
 """Trials as Dask tasks: the client submits them and takes in what comes back; workers run them.
 
-Order, dependencies, budgets and early stopping are those of any run (:class:`Run`): as many trials
-are submitted at once as the workers have threads. Which worker runs them is Dask's choice, as is
-another one if that is lost. There each task has a process of its own: in the worker's, other
-people's tasks start processes, too, which skillup's care for its own must not touch.
-
-The files of a plan travel to the workers, and those of a run back. Each has the path there that it
-has here, below a directory that takes the place of `/`.
+At a worker each task has a process of its own: in the worker's, other people's tasks start
+processes, too, which skillup's care for its own must not touch. Files have the paths there that
+they have here, below a directory that takes the place of `/`.
 """
 
 from __future__ import annotations
@@ -28,7 +24,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import anyio
 import anyio.to_thread
 
 from skillup import __version__
@@ -52,7 +47,7 @@ from skillup.store.files import disk_errors
 from skillup.store.places import directory_of_job
 from skillup.store.scratch import end_what_was_left, remove_tree
 from skillup.store.trials import GRADE_FILE, RECORD_FILE
-from skillup.trial import record_without_turns
+from skillup.trial.run import record_without_turns
 
 _SECONDS = 5  # to connect, and to say that it is over
 _WITHOUT_WORKERS_SECONDS = 60.0
@@ -217,8 +212,8 @@ def pack(
 ) -> bytes:
     """The files that `plan` needs to be made and run elsewhere, as a compressed archive.
 
-    `paths` were given and mean `suites`; `roots` are the workspaces it looks for `engines/` in.
-    Raises SkillupError for a file that cannot be read, or that has a secret.
+    `paths` mean `suites`; `engines/` are in `roots`. Raises SkillupError for what cannot be read,
+    or has a secret.
     """
     # A dataset lies among anything at all; a suite has its folder to itself.
     folders = [suite_root(suite) for suite in suites if suite.suffix not in DATASET_ENDINGS]
@@ -321,7 +316,7 @@ def store_run(
 ) -> dict[str, bytes]:
     """Put blobs, answers, streams and artifacts of :func:`read_run` into the run; its JSON files.
 
-    Secrets that only the client knows are masked, in names that agents gave to files, too.
+    Secrets that only the client knows are masked, in names of files, too.
     """
     answers = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
     renamed: dict[bytes, bytes] = {}
@@ -353,8 +348,7 @@ def store_run(
 def run_trials(request: dict[str, Any], files: bytes) -> dict[str, bytes]:
     """Run ``request["jobs"]``, which are one trial or share turns: the files of their run.
 
-    Each time `files` are laid out anew: an agent may have changed what it was judged by (S8).
-    Dask has them run once more if this raises something.
+    `files` are laid out anew: an agent may have changed what it was judged by (S8).
     """
     from distributed import get_worker
 

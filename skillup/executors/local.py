@@ -1,7 +1,4 @@
-"""Trials on this machine: a whole plan, or one trial at a time.
-
-The trials of one family: what they share runs once, then each goes on from its own fork.
-"""
+"""Trials on this machine: a whole plan, or one at a time; families share their first turns."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from functools import partial
 from itertools import takewhile
 from typing import Any, cast
 
-import anyio
 import anyio.to_thread
 
 from skillup.engines.base import SessionForker, SessionResumer
@@ -24,17 +20,13 @@ from skillup.process.tree import process_register
 from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store.scratch import remove_tree
-from skillup.trial import TrialEvent, TrialRequest, record_without_turns, run_trial
-from skillup.trial.request import TrialResult
-from skillup.trial.run import SharedPrefix, run_shared_prefix
+from skillup.trial.request import TrialEvent, TrialRequest, TrialResult
+from skillup.trial.run import SharedPrefix, record_without_turns, run_shared_prefix, run_trial
 from skillup.trial.setup import OpenTrial, resume_trial
 
 
 async def run_locally(run: Run) -> None:
-    """Run every job of the plan that is not finished yet.
-
-    Cancelling ends the processes of running trials and leaves what has finished.
-    """
+    """Run every job of the plan that is not finished yet."""
     with process_register(run.options.register_dir, own_process=run.options.own_process):
         await run.check_engines()
         await run.take_over_finished()
@@ -56,10 +48,9 @@ class Stepwise:
         await self._run.take_over_finished()
 
     async def run(self, job: Job) -> Grade | None:
-        """The trial's grade; it runs unless it has, after those that it depends on.
+        """The trial's grade; it runs unless it has, after those it depends on. None: not run.
 
-        None: the run has stopped. Raises SkillupError where the run's directory fails, or the
-        observer. Cancelling leaves the trial unfinished.
+        Raises SkillupError where the run's directory fails, or the observer.
         """
         async with self._one:
             with anyio.CancelScope() as scope:
@@ -121,10 +112,7 @@ def node_of(jobs: Sequence[Job]) -> PrefixNode:
 
 
 async def run_family(run: Run, jobs: Sequence[Job], attempt: Attempt | None = None) -> None:
-    """Run and conclude `jobs`, all of one family, none of which waits for anything any more.
-
-    Each takes a place of the run's limiter while it runs, and so do turns that several share.
-    """
+    """Run and conclude `jobs`, all of one family, none of which waits for anything any more."""
     attempt = attempt or Attempt()
     alone: list[Job] = []
     together: list[Job] = []
@@ -273,9 +261,8 @@ async def run_attempts(
 ) -> None:
     """Run a trial by itself, as often as it has to be, from `attempt` on.
 
-    It begins with its `fork` of shared turns, if there is one (a Record says why not), or where an
-    earlier start of the run left it. If the run ends in its midst (a quota, Ctrl-C) it has no
-    record, and its scratch stays, without logins, if it has a checkpoint.
+    It begins with its `fork` of shared turns (a Record: why there is none), or its checkpoint. If
+    the run ends in its midst it has no record; with a checkpoint its scratch stays, less logins.
     """
     problem = run.problem(job)
     opened = fork if isinstance(fork, OpenTrial) else None

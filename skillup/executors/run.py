@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-import anyio
 import anyio.to_thread
 
 from skillup.engines.base import Availability, Engine
@@ -28,8 +27,9 @@ from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
 from skillup.store.scratch import user_directory
-from skillup.trial import TrialEvent, TrialRequest, record_without_turns
 from skillup.trial.artifacts import keep_references, reference_paths
+from skillup.trial.request import TrialEvent, TrialRequest
+from skillup.trial.run import record_without_turns
 from skillup.workspace.disk import refuse_without_room
 
 if TYPE_CHECKING:
@@ -90,10 +90,7 @@ class RunObserver(Protocol):
 
 
 class SafeObserver:
-    """Passes on what happens to `observer`, until that fails once; `end` then ends the run.
-
-    Afterwards :meth:`raise_failure` is to be called.
-    """
+    """Passes on what happens to `observer`, until that fails once; `end` then ends the run."""
 
     def __init__(self, observer: RunObserver, end: Callable[[], None]) -> None:
         self._observer, self._end = observer, end
@@ -186,7 +183,7 @@ class Run:
     def _keep_references(self) -> None:
         """What trials are judged by, before any agent could change it.
 
-        Raises UsageError if it is not what an earlier start of the run has found.
+        Raises UsageError if an earlier start of the run found something else.
         """
         info, blobs = self.directory.run_info(), self.directory.blobs
         self.references = info.get("references") or {}
@@ -230,10 +227,7 @@ class Run:
                 group.start_soon(judge, job, name=job.id)
 
     async def run_all(self, backend: Backend) -> None:
-        """Run what has no grade, families together, in the scheduler's order, until it is enough.
-
-        Raises SkillupError if the observer fails: the trials that run then are ended.
-        """
+        """Run what has no grade, until it is enough. Raises SkillupError if the observer fails."""
         jobs = [job for job in self.plan.jobs if job.id not in self.grades]
         order = {job.id: place for place, job in enumerate(self.plan.jobs)}
         places = self.scheduler.places
@@ -372,8 +366,7 @@ class Run:
     ) -> None:
         """Record first, then judge; then let others know. A grade that is `known` stands.
 
-        With `judged` it is not judged here. Where a quota that is used up kept judges from it there
-        is no grade until the run goes on.
+        With `judged` it is not judged here. Without a quota for judges there is no grade yet.
         """
         if new:
             with anyio.CancelScope(shield=True):  # the record is not lost meanwhile

@@ -19,10 +19,8 @@ class Scheduler:
     """Lets units begin: of the engine with the fewest running trials, of its cases the one with the
     fewest, of those the first trial before the second, and then in the order of the plan.
 
-    So an engine that is slow, or waits for its provider, does not take all places, and a budget
-    that is spent early leaves every case with some of its trials instead of some cases with all.
-    A case with the skill and the same without it are two here. No place is left empty for any of
-    that. Of a unit, the first trial that is still to be run counts.
+    So a slow engine does not take all places, and a budget that is spent early leaves every case
+    with some of its trials. A case without the skill is one of its own here.
     """
 
     def __init__(
@@ -34,8 +32,7 @@ class Scheduler:
     ) -> None:
         """`order` has the place in the plan by job id; what is not in `units` is done already.
 
-        `has_room` is asked, with how many trials run, before one more begins beside them. If it
-        says no, the next one waits until one of those has ended; the only one never waits.
+        `has_room` says whether one more may begin beside so many; the only one never waits.
         """
         self.places = places
         self._order, self._has_room = order, has_room

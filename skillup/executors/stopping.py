@@ -1,7 +1,4 @@
-"""When a run starts no more trials: its budgets, its time, too many bad trials, no quota left.
-
-And, of `--until-decided`: which cases are decided, and which of their trials are needed no more.
-"""
+"""When a run starts no more trials: budgets, time, too many bad ones, no quota, all decided."""
 
 from __future__ import annotations
 
@@ -43,21 +40,16 @@ class Budget:
             self.of_trials += sum(known)
 
     def is_reached(self, running: int = 0) -> bool:
-        """Whether it is spent, or would be by `running` trials that use an average each.
-
-        Ten times 0.1 is a hair less than 1.0, and yet all of it.
-        """
+        """Whether it is spent, or would be by `running` trials that use an average each."""
         if self.limit is None:
             return False
         average = self.of_trials / self.trials if self.trials else 0.0
+        # Ten times 0.1 is a hair less than 1.0, and yet all of it.
         return self.total + running * average >= self.limit * (1 - 1e-9)
 
 
 class StopPolicy:
-    """Counts what finished trials used, also in earlier starts; says when it is enough, and why.
-
-    What is shared by trials counts once; time counts from this start.
-    """
+    """Counts what finished trials used, also in earlier starts; says when it is enough, and why."""
 
     def __init__(
         self,
@@ -119,10 +111,7 @@ class StopPolicy:
         self._check_budgets()
 
     def has_room(self, running: int) -> bool:
-        """Whether budgets leave something for one trial beside `running` ones of average use.
-
-        True if it is enough anyway: then there is nothing to wait for.
-        """
+        """Whether budgets leave something for one trial beside `running` ones, or it is enough."""
         reached = self._cost.is_reached(running) or self._tokens.is_reached(running)
         return self.reason is not None or not reached
 
@@ -151,10 +140,7 @@ class StopPolicy:
 def _used(
     record: Record, judging: Judging | None
 ) -> Iterator[tuple[str, float | None, int | None]]:
-    """Who used how many USD and tokens (None: not reported): agent, simulated user and judges.
-
-    Turns that another record counts are left out.
-    """
+    """Who used how many USD and tokens (None: not reported), but turns that others count."""
     own = [turn for turn in record.turns if turn.counted_by is None]
     engine = f"the engine {record.engine.profile}"
     for step in (step for turn in own for step in turn.executed()):
@@ -200,10 +186,7 @@ class CaseTest:
     _next: int = 0
 
     def count(self, trial: int, passed: bool | None) -> None:
-        """A trial has ended; None: without a verdict.
-
-        Looked at in the order of the trials: one that fails may take longer than one that passes.
-        """
+        """A trial has ended; None: without a verdict. Counted in order: failing may take longer."""
         self._ended[trial] = passed
         while self.side == "undecided" and self._next < len(self.trials):
             number = self.trials[self._next]
@@ -254,10 +237,7 @@ class EarlyStopping:
         yield from self._tests.values()
 
     def count(self, job: Job, grade: Grade) -> CaseTest | None:
-        """A trial has ended; its case's test, if that has just been decided.
-
-        An error, and a skip, say nothing of the pass rate.
-        """
+        """A trial has ended; its case's test, if that has just been decided."""
         test = self._by_job[job.id]
         before = test.side
         test.count(job.trial, {"PASS": True, "FAIL": False}.get(grade.status))

@@ -1,9 +1,4 @@
-"""The run directory: an append-only journal, atomic files, and resuming after any crash.
-
-Everything that other layers need is :class:`RunDirectory` and :func:`default_run_path`.
-"""
-
-from __future__ import annotations
+"""The run directory: an append-only journal, atomic files, and resuming after any crash."""
 
 from skillup.store.files import Mask
 from skillup.store.places import default_run_path, new_run_id

@@ -1,8 +1,7 @@
 """Files that are the old one or the new one whenever the machine stops; the journal; JSON.
 
-The journal of a run is one JSON object a line, only ever appended to. It tells people and tools
-what happened when. Whether a trial has finished, its record says; that the record is the run's
-own, its SHA-256 in the journal.
+The journal is one JSON object a line, only appended to. Whether a trial has finished, its record
+says; that the record is the run's own, its SHA-256 in the journal.
 """
 
 from __future__ import annotations
@@ -56,10 +55,9 @@ def disk_errors(doing: str, path: Path) -> Iterator[None]:
 
 
 def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replaces ``path`` by a file that holds ``data``; its directory must exist.
+    """Replaces ``path`` by a file that holds ``data``; RunDirectoryError: it is as it was.
 
-    Without ``durable`` a crash of the machine, not of skillup, may leave an empty file. Raises
-    RunDirectoryError if writing fails; ``path`` is then as it was. Several may write it at once.
+    Without ``durable`` a crash of the machine, not of skillup, may leave an empty file.
     """
     # In the same directory, because a rename across file systems is a copy.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_TEMPORARY_ENDING}")
@@ -157,9 +155,8 @@ def no_mask(text: str) -> str:
 def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | None) -> bytes:
     """``value`` as JSON text with a final newline: UTF-8, masked, and valid whatever agents wrote.
 
-    Every text in it, keys too, is masked before it is quoted: so a secret with a quotation mark is
-    found, and one that looks like a number cannot break the syntax. Lone surrogates become U+FFFD,
-    NaN and infinities null. What a terminal would obey is written as JSON's escapes.
+    Texts and keys are masked before they are quoted: so a secret with a quotation mark is found.
+    Lone surrogates become U+FFFD, NaN and infinities null; what a terminal would obey is escaped.
     """
     if isinstance(value, BaseModel):
         # Not model_dump_json: it refuses lone surrogates.
@@ -199,14 +196,11 @@ class Journal:
             self._torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
 
     def append(self, event: str, *, durable: bool = False, **fields: Any) -> None:
-        """Adds ``{"time": now, "event": event, **fields}``; ``durable`` waits for the disk.
-
-        After a line that could not be written, or was cut short, the next has one of its own.
-        """
+        """Adds ``{"time": now, "event": event, **fields}``; ``durable`` waits for the disk."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         line = to_json({"time": now, "event": event, **fields}, self._mask, indent=None)
         with self._lock, disk_errors("append to", self._path):
-            if self._torn:
+            if self._torn:  # one that was cut short is a line of its own
                 line = b"\n" + line
             self._torn = True
             while line:

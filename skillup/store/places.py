@@ -36,9 +36,8 @@ def beginning_of_id(started: datetime) -> str:
 
 
 def default_run_path(workspace_root: Path, run_id: str) -> Path:
-    """``<root>/.skillup/runs/<run id>``, which is not made.
+    """``<root>/.skillup/runs/<run id>``, which is not made, but ``.skillup`` with a ``.gitignore``.
 
-    Makes ``.skillup`` with a ``.gitignore`` in it, so that runs are not committed by accident.
     Raises RunDirectoryError if that cannot be written.
     """
     _home(workspace_root)
@@ -81,10 +80,7 @@ _RESERVED = ("raw", "files")
 
 
 def directory_of_job(job_id: str) -> str:
-    """The relative directory of a job: every part of the id percent-encoded, also a leading dot.
-
-    Different ids have different directories (only a file system that ignores case can disagree).
-    """
+    """The relative directory of a job: the id's parts percent-encoded, also a leading dot."""
     names = []
     for part in job_id.split("/"):
         name = quote(part, safe="", errors="surrogatepass").replace("~", "%7E") or _EMPTY
@@ -129,10 +125,7 @@ def is_run(path: Path) -> bool:
 
 
 def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
-    """The names of the run directories in `folder`, the newest last; empty if there is none.
-
-    `counts` says what is one. One whose start is unknown comes before all others.
-    """
+    """The names of the runs in `folder`, by `counts`; the newest last, unknown starts first."""
 
     def began(path: Path) -> str:
         if _TIME_AS_NAME.match(path.name):
@@ -151,11 +144,7 @@ def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
 
 
 def writer_of(run: Path) -> int | None:
-    """The process that has locked the run directory; None if there is none on this machine.
-
-    The file keeps the number of its last owner; a process of that number that began after the lock
-    was taken is another one.
-    """
+    """The process that has locked the run directory; None if there is none on this machine."""
     import psutil
 
     path = run / LOCK_FILE
@@ -165,16 +154,14 @@ def writer_of(run: Path) -> int | None:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return None
+        # One that began after the lock was taken is another one.
         return pid if process.create_time() <= taken + _CLOCKS_DIFFER_BY else None
     except (OSError, ValueError, psutil.Error):
         return None
 
 
 def check_free(path: Path, beside: Collection[str] = ()) -> None:
-    """Raises RunDirectoryError if anything is there but `beside` and what a killed `create` leaves.
-
-    In the next moment there may be something.
-    """
+    """Raises RunDirectoryError if more is there than `beside` and what a killed `create` leaves."""
     with disk_errors("read", path):
         names = {entry.name for entry in path.iterdir()} if path.exists() else set()
     if RUN_FILE in names:
@@ -188,8 +175,7 @@ def check_free(path: Path, beside: Collection[str] = ()) -> None:
 def take_lock(path: Path) -> int:
     """An exclusive lock on a file, until the descriptor is closed or the process has ended.
 
-    The file stays; to remove it would let two processes lock two files of the same name. Raises
-    RunDirectoryError, naming its owner, if another one has it.
+    The file stays, else two could lock it. Raises RunDirectoryError, naming its owner.
     """
     with disk_errors("lock", path):
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

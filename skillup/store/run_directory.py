@@ -123,10 +123,7 @@ class RunDirectory:
         mask: Mask = no_mask,
         beside: Collection[str] = (),
     ) -> Self:
-        """Makes the directory and its ``run.json``, for writing.
-
-        Raises RunDirectoryError as :func:`check_free`, or if another process writes there.
-        """
+        """Makes the directory and its ``run.json``, for writing. Raises RunDirectoryError."""
         path = path.absolute()
         check_free(path, beside)
         make_directory(path)
@@ -144,8 +141,8 @@ class RunDirectory:
     def open(cls, path: Path, *, writable: bool = False, mask: Mask = no_mask) -> Self:
         """Opens an existing run; ``writable`` to resume it or to grade it anew.
 
-        Raises RunDirectoryError if there is no run, or if another process writes it; for writing
-        also if its journal is gone, which alone knows the records that are the run's own.
+        Raises RunDirectoryError if there is none, if another process writes it, or its journal,
+        which alone knows the run's own records, is gone.
         """
         path = path.absolute()
         if not (path / RUN_FILE).is_file():
@@ -232,8 +229,7 @@ class RunDirectory:
     def begin_trial(self, job_id: str) -> TrialPlace:
         """Makes the trial's directories, empty, and journals ``trial_started``.
 
-        What an earlier, unfinished attempt left in ``raw`` and ``files`` is set aside
-        (``raw.attempt-1``); its scratch is removed.
+        An unfinished attempt's ``raw`` and ``files`` are set aside (``raw.attempt-1``).
         """
         directory = self._made_directory(job_id)
         self._scratch.remove(job_id)
@@ -262,10 +258,7 @@ class RunDirectory:
         return self._scratch.remove(job_id)
 
     def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
-        """Stores ``checkpoint.json``, the trial as far as its last whole turn, for a resumed run.
-
-        Not at all if a variable of it has a secret: what is masked could not be sent any more.
-        """
+        """Stores ``checkpoint.json``, but with no secret variable: masked, it could not be sent."""
         path = self._made_directory(job_id) / trials.CHECKPOINT_FILE
         if any(self._mask(value) != value for value in checkpoint.variables.values()):
             _remove(path)
@@ -277,10 +270,9 @@ class RunDirectory:
         return trials.load_checkpoint(self.trial_directory(job_id) / trials.CHECKPOINT_FILE)
 
     def write_record(self, job_id: str, record: Record) -> None:
-        """Stores a finished trial for good, then journals ``trial_finished``.
+        """Stores a finished trial, on the disk when this returns, and journals ``trial_finished``.
 
-        When this returns, record and blobs are on the disk. Raises RunDirectoryError if the trial
-        has a record: records are never changed.
+        Raises RunDirectoryError if the trial has a record: records are never changed.
         """
         path = self._made_directory(job_id) / trials.RECORD_FILE
         if self.finished_record(job_id) is not None:
@@ -295,10 +287,7 @@ class RunDirectory:
         _remove(path.with_name(trials.CHECKPOINT_FILE))
 
     def write_attempt(self, job_id: str, record: Record) -> None:
-        """Keeps the record of an attempt that is retried, as ``attempt-<n>.json``.
-
-        What an earlier start has kept under that name becomes ``attempt-<n>.json.earlier-1``.
-        """
+        """Keeps the record of an attempt that is retried, as ``attempt-<n>.json``."""
         self._place_record(self._free_attempt(self._made_directory(job_id), record), record)
         error = record.first_error()
         self.journal(
@@ -319,10 +308,7 @@ class RunDirectory:
         return path
 
     def take_back(self, job_id: str) -> None:
-        """A finished trial is to be run again: its record becomes an attempt, its grade goes.
-
-        Whenever this is killed, the trial is finished as before, or unfinished with its attempt.
-        """
+        """A finished trial is to be run again: its record becomes an attempt, its grade goes."""
         self._set_result_aside()
         directory, kept = self.trial_directory(job_id), self.read_record(job_id)
         # The grade before the record: it must never stand beside the one that comes next. A
@@ -367,10 +353,7 @@ class RunDirectory:
         self.journal(event, durable=durable, job=job_id, sha256=digest)
 
     def written(self, job_id: str, event: str = "trial_recorded") -> Collection[str] | None:
-        """The SHA-256 of the records that this run has written for the job; `trial_graded`: grades.
-
-        None: nobody knows, for the journal is gone.
-        """
+        """SHA-256 of the job's records (`trial_graded`: grades); None: the journal is gone."""
         if self._journal is None:
             journal = self.path / JOURNAL_FILE
             size = journal.stat().st_size if journal.exists() else None
@@ -403,8 +386,7 @@ class RunDirectory:
     def finished_record(self, job_id: str) -> Record | None:
         """That of one trial; None: it is not finished.
 
-        If the run is open for writing, a damaged record is set aside as
-        ``record.json.damaged-<n>``, so that the trial can be run again.
+        Open for writing, a damaged one is set aside as ``record.json.damaged-<n>``, to run again.
         """
         path = self.trial_directory(job_id) / trials.RECORD_FILE
         if not path.exists():

@@ -78,11 +78,10 @@ def directories_with_records(trials: Path) -> Iterator[tuple[str, Path]]:
 
 
 def load_record(path: Path, written: Collection[str] | None = None) -> Record:
-    """The record in the file.
+    """The record in the file; `written`: SHA-256 of the contents it may have, None: any.
 
-    `written` are the SHA-256 of the contents it may have; None: any. Raises ChangedRecordError,
-    DamagedRecordError (also if its turns are not numbered from 1 in order), ForeignRecordError, or
-    RunDirectoryError if it cannot be read.
+    Raises ChangedRecordError, DamagedRecordError (also for turns that are not numbered from 1 in
+    order), ForeignRecordError, or RunDirectoryError.
     """
     with disk_errors("read", path):
         data = read_regular(path)
@@ -108,10 +107,7 @@ def load_record(path: Path, written: Collection[str] | None = None) -> Record:
 
 
 def load_grade(path: Path, written: Collection[str] | None = None) -> Grade | None:
-    """The grade in the file; None if there is none or a damaged one: it can be derived again.
-
-    None, too, if it is none of those `written`, as in :func:`load_record`.
-    """
+    """The grade in the file; None if there is none that is whole and, if known, `written`."""
     try:
         data = read_regular(path)
         grade = Grade.model_validate_json(data)

@@ -31,7 +31,6 @@ from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.record import (
     Checkpoint,
     ErrorKind,
-    Record,
     SimulatedEnd,
     TurnError,
     TurnRecord,
@@ -54,10 +53,7 @@ class LiveConversation:
     """The conversation of one trial, as far as it has been run."""
 
     def __init__(self, trial: OpenTrial, clock: float | None = None) -> None:
-        """The trial began, or goes on, at `clock` (monotonic); default: now.
-
-        None of the turns that are done ended the conversation.
-        """
+        """The trial began, or goes on, at `clock` (monotonic); default: now."""
         self.request = trial.request
         self.case = trial.request.job.loaded.case
         self.session = trial.session
@@ -70,7 +66,8 @@ class LiveConversation:
         self.waited = 0.0
         """So many seconds it waited for its provider; they are no time of the trial's."""
         self._system = system_of(self.case.input, trial.record.initial_variables)
-        self._stop: str | None = None
+        self.stop: str | None = None
+        """Why what would come next is not sent."""
         now = time.monotonic()
         self.began = (now if clock is None else clock) - trial.earlier_ms / 1000
         self._opened = now - trial.used_seconds
@@ -79,11 +76,6 @@ class LiveConversation:
         led = self.case.user_simulator is not None and lead_of(self.case) is not None
         counts_messages = led and self.case.turn_limit is None
         self._max_steps = None if counts_messages else self.case.max_turns
-
-    @property
-    def ended(self) -> bool:
-        """Something has ended it: what would come next is not sent."""
-        return self._stop is not None
 
     def judging(self) -> Judging | None:
         """What judges have used so far, in all parts of the conversation."""
@@ -95,25 +87,21 @@ class LiveConversation:
         return max(0.0, time.monotonic() - self._opened - self.waited)
 
     async def run(self, turns: Sequence[Turn], *, until: int | None = None) -> None:
-        """What is left of `turns`, all of the case's, up to turn `until` (default: the last).
-
-        Where something ends the conversation, the turns after it are `skipped`.
-        """
+        """What is left of the case's `turns`, up to turn `until`; after an end they are skipped."""
         for number, turn in enumerate(turns[:until], start=1):
             if number <= len(self.turns):
                 continue
-            if self._stop is not None:
-                self.turns.append(not_sent(number, turn.content or turn.respond or "", self._stop))
+            if self.stop is not None:
+                self.turns.append(not_sent(number, turn.content or turn.respond or "", self.stop))
                 continue
             await self.run_next(turn, of=len(turns))
-            if number < len(turns) and not self.ended:
+            if number < len(turns) and self.stop is None:
                 await self._write_checkpoint()
 
     async def _write_checkpoint(self) -> None:
         """Store what another process needs to go on after the turn; nothing if not all is known.
 
-        What a simulated user would say next is not known to anybody else, and shared turns belong
-        to several trials: there is no checkpoint of those.
+        Nobody else knows what a simulated user says next; shared turns belong to several trials.
         """
         request, job, session = self.request, self.request.job, self.session
         clean = job.profile.isolation == "clean" and not job.family
@@ -124,7 +112,7 @@ class LiveConversation:
             return
         elapsed = max(0.0, time.monotonic() - self.began - self.waited)
         checkpoint = Checkpoint(
-            record=self._so_far().model_copy(update={"judging": self.judging()}),
+            record=self.record.model_copy(update={"turns": self.turns, "judging": self.judging()}),
             variables=dict(self.variables),
             messages=session.messages,
             session=session.fingerprint,
@@ -143,15 +131,14 @@ class LiveConversation:
         await anyio.to_thread.run_sync(request.checkpoint, checkpoint)
 
     async def run_led(self, lead: Lead, opening: Sequence[Turn]) -> None:
-        """A conversation that a simulated user leads, until its user ends it or something else.
+        """A conversation that a simulated user leads, with `opening` messages before the user's.
 
-        `opening` are messages that stand before the user's own. How the user ended it is in
-        `simulated_end`; an error of theirs is a turn's.
+        How the user ended it is in `simulated_end`; an error of theirs is a turn's.
         """
         for turn in opening:
-            if not self.ended:
+            if self.stop is None:
                 await self.run_next(turn, of=lead.max_turns)
-        while not self.ended:
+        while self.stop is None:
             left = lead.max_turns - len(self.turns)
             if left <= 0 and not lead.must_end:
                 reason = f"{lead.max_turns} turns were run, the most that `max_turns` allows"
@@ -176,23 +163,19 @@ class LiveConversation:
     async def run_next(
         self, turn: Turn, *, of: int, message: SimulatorMessage | None = None
     ) -> None:
-        """The next turn, one `of` so many at most; nothing may have ended the conversation.
-
-        `message` is what is sent, if the simulated user has written it already.
-        """
+        """The next turn, one `of` so many at most; `message`: what the simulated user wrote."""
         number = len(self.turns) + 1
-        content: str | TurnRecord
+        result: str | TurnRecord
         if message is None and turn.respond is not None:
             instruction = templates.escape(turn.respond) if turn.literal else turn.respond
             message = await self._write(instruction=instruction)
         if message is None:
-            content = self._filled_in(turn.content or "", literal=turn.literal)
+            result = self._filled_in(turn.content or "", literal=turn.literal)
         elif message.error is not None or message.text is None:
-            content = unwritten(number, message, turn.respond or "")
+            result = unwritten(number, message, turn.respond or "")
         else:
-            content = message.text
+            result = message.text
         self._notify("turn_started", number, of, message.text or "" if message is not None else "")
-        result = content
         if isinstance(result, str):
             result = await self._run_turn(turn, result, message)
         self.turns.append(result)
@@ -205,9 +188,9 @@ class LiveConversation:
             tokens=total_cost(one.usage.tokens() for one in messages if one.usage is not None),
             cost_usd=total_cost(one.cost_usd for one in messages),
         )
-        self._stop = _why_stop(result)
-        if self._stop is None and self.case.on_turn_failure == "stop":
-            self._stop = await self._stop_for_assertions(result, turn)
+        self.stop = _why_stop(result)
+        if self.stop is None and self.case.on_turn_failure == "stop":
+            self.stop = await self._stop_for_assertions(result, turn)
 
     async def _write(self, **how: Any) -> SimulatorMessage:
         """The next message of the simulated user's."""
@@ -262,8 +245,8 @@ class LiveConversation:
     ) -> tuple[TurnRecord, bool]:
         """`answer` with the follow-ups that its failing checks ask for; whether it passes now.
 
-        The first whose own checks pass ends it; so does an error, which becomes the turn's. `sent`
-        is the turn's first answer and its follow-ups so far, which this adds to.
+        The first whose own checks pass ends it; so does an error, which becomes the turn's. This
+        adds to `sent`: the turn's first answer, then its follow-ups.
         """
         within = sent[0].model_copy(update={"follow_ups": list(sent[1:])})
         results = await self._evaluate(
@@ -299,10 +282,9 @@ class LiveConversation:
     async def _send(
         self, turn: Turn, text: str, stem: str, source: str = "follow_up"
     ) -> TurnRecord:
-        """Send one message, if there is time left for it; again, where the provider refused it.
+        """Send one message, if there is time left; again, in the same session, if it was refused.
 
-        Before each time, the session is what it was before the message. What refused messages used
-        is in the turn's usage and cost; their time does not count, nor does that of waiting.
+        Refused messages count in the turn's usage and cost; their time, and waiting, does not.
         """
         throttle, session = self.request.throttle, self.session
         if throttle is None:
@@ -380,10 +362,7 @@ class LiveConversation:
         return answer.model_copy(update=update)
 
     async def _capture(self, result: TurnRecord, turn: Turn) -> TurnRecord:
-        """Take the captures out of the last answer; else those of the first answer stand.
-
-        A miss in both makes the turn an error.
-        """
+        """Take the captures out of the last answer; else those of the first stand; else: error."""
         if not turn.capture:
             return result
         answer = result.last_answer()
@@ -400,10 +379,7 @@ class LiveConversation:
         return _with_error(result, error).model_copy(update={"captures": found.values})
 
     async def _stop_for_assertions(self, result: TurnRecord, turn: Turn) -> str | None:
-        """Why the conversation ends here (`on_turn_failure: stop`); None: it goes on.
-
-        Without a `pass_threshold` every check must pass.
-        """
+        """Why the conversation ends here (`on_turn_failure: stop`); None: it goes on."""
         outcome = await self._evaluate(
             None, lambda context: evaluate_turn(turn.checks(), result, context)
         )
@@ -434,15 +410,13 @@ class LiveConversation:
 
         `within` is the turn that `about` is part of: a follow-up is judged in the light of it.
         """
-        record = self._so_far(*([within] if within is not None else []))
+        turns = self.turns if within is None else [*self.turns, within]
+        record = self.record.model_copy(update={"turns": turns})
         context = CheckContext(record, about, self.session.blobs.read_state)
         judge = self.request.judge
         if judge is None:
             return await anyio.to_thread.run_sync(work, context, abandon_on_cancel=True)
         return await judge.evaluate(lambda ask: work(replace(context, ask=ask)))
-
-    def _so_far(self, *more: TurnRecord) -> Record:
-        return self.record.model_copy(update={"turns": [*self.turns, *more]})
 
     def _notify(self, kind: Any, number: int, turns: int, text: str = "", **more: Any) -> None:
         self.request.notify(TrialEvent(self.request.job.id, kind, number, turns, text, **more))
@@ -471,10 +445,7 @@ def _with_refusals(sent: TurnRecord, refused: Sequence[TurnRecord], waited: floa
 
 
 def _first_error(results: Sequence[CheckResult], what: str) -> TurnError | None:
-    """Of the first check that could not be evaluated; `what` has a place for its name.
-
-    To go on as if it had passed, or failed, would make a verdict of a judge's trouble.
-    """
+    """Of the first check that could not be evaluated; `what` has a place for its name."""
     broken = next((result for result in results if result.error is not None), None)
     if broken is None:
         return None

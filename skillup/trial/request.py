@@ -66,11 +66,7 @@ class SimulatedUserEngine(Protocol):
     """Plays the user of one trial."""
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
-        """The user's next message. What goes wrong is in the answer, never raised.
-
-        It is an error of the kind `judge`, or one of `THE_RUNS_END`.
-        """
-        ...
+        """The user's next message, or an error: of kind `judge`, or one of `THE_RUNS_END`."""
 
 
 class LiveJudge(Protocol):
@@ -78,11 +74,9 @@ class LiveJudge(Protocol):
 
     async def evaluate(self, work: Callable[[Ask], T]) -> T:
         """The value of `work`, a pure function, once what it asks has been answered."""
-        ...
 
     def judging(self) -> Judging | None:
         """What that has used so far; None: nobody was asked."""
-        ...
 
 
 @frozen

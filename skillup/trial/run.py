@@ -33,8 +33,7 @@ from skillup.workspace.disk import copy_workspace, refuse_without_room
 async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> TrialResult:
     """Run the whole conversation of one job, or what is left of one that was `resumed` or forked.
 
-    Never raises for what goes wrong within it. Raises RunDirectoryError if the run's own directory
-    fails, and FullDiskError: then what came of it says nothing of the agent.
+    Raises only RunDirectoryError and FullDiskError, which say nothing of the agent.
     """
     clock = time.monotonic()
     record = resumed.record if resumed is not None else new_record(request)
@@ -120,8 +119,7 @@ _INHERITED = (
 class SharedPrefix:
     """A conversation as far as it is shared; nothing more is sent in it.
 
-    Its turns are counted by one of the records that have them; in the others they are `counted_by`
-    the `owner`, that record's job.
+    One record's job counts its turns; in the others they are `counted_by` that `owner`.
     """
 
     record: Record
@@ -134,7 +132,7 @@ class SharedPrefix:
     def ended(self) -> bool:
         """Something has ended the conversation: there is nothing to fork."""
         live = self.conversation
-        return live is None or self.record.error is not None or live.ended
+        return live is None or self.record.error is not None or live.stop is not None
 
     def _turns(self, owner: str | None) -> list[TurnRecord]:
         turns = self.conversation.turns if self.conversation is not None else []

@@ -28,13 +28,7 @@ from skillup.engines.base import (
 )
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
-from skillup.schema.record import (
-    SessionFingerprint,
-    TranscriptItem,
-    TurnError,
-    TurnRecord,
-    utc_now,
-)
+from skillup.schema.record import SessionFingerprint, TranscriptItem, TurnError, TurnRecord, utc_now
 from skillup.trial.request import TrialEvent
 from skillup.workspace.disk import list_tree, refuse_full_disk
 from skillup.workspace.snapshot import BlobStore, Snapshot, diff_snapshots, take_snapshot
@@ -193,10 +187,7 @@ def workspace_signature(root: Path) -> str | None:
 
 
 def session_files(home: Path) -> dict[str, int]:
-    """The agent's session files below its home: path, relative to `home` -> size in bytes.
-
-    All CLIs keep a session as lines of JSON that are only ever appended to.
-    """
+    """Sizes in bytes, by path below `home`, of session files: lines of JSON, only appended to."""
     return {
         path.relative_to(home).as_posix(): path.stat().st_size
         for path in home.rglob("*.jsonl")
@@ -207,9 +198,9 @@ def session_files(home: Path) -> dict[str, int]:
 def rewind_sessions(
     home: Path, files: Mapping[str, int], session: SessionFingerprint | None
 ) -> str | None:
-    """Cut the session files back to what :func:`session_files` said; why not, if that cannot be.
+    """Cut the session files back to `files`; why not, if `session` is not what it was then.
 
-    Whether `session` then holds exactly the bytes that it held is checked. Raises OSError.
+    Raises OSError.
     """
     for path, size in session_files(home).items():
         if path not in files:
@@ -263,10 +254,7 @@ class AgentWatcher:
 async def call_engine(
     call: Callable[[], Awaitable[T]], what: str, path: Path | None = None
 ) -> T | TurnError:
-    """What `call` yields. A defect is an error of the trial: the run goes on, but for SkillupError.
-
-    `what` could not be done where the system refuses; `path` is named if the error names none.
-    """
+    """What `call` yields; a defect is an error of the trial. Raises SkillupError."""
     try:
         return await call()
     except SkillupError:

@@ -1,8 +1,4 @@
-"""What comes before a conversation: is it possible, the workspace, the past in the session.
-
-One that another process began goes on from its checkpoint only if all is as it was after the last
-turn of that: else it would be another conversation.
-"""
+"""What comes before a conversation: is it possible, the workspace, the past in the session."""
 
 from __future__ import annotations
 
@@ -17,12 +13,7 @@ from typing import Any, Literal
 
 import anyio.to_thread
 
-from skillup.engines.base import (
-    CreatedSession,
-    HistorySeeder,
-    SessionResumer,
-    TrialContext,
-)
+from skillup.engines.base import CreatedSession, HistorySeeder, SessionResumer, TrialContext
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import unsupported_in_case, unsupported_in_suite

@@ -90,10 +90,7 @@ async def next_message(
 
 
 def unwritten(number: int, message: SimulatorMessage, content: str = "") -> TurnRecord:
-    """The turn whose message was not written, because of the error in `message`.
-
-    `content` is the case's instruction for it, if there is one.
-    """
+    """The turn whose message was not written; `content`: the case's instruction for it, if any."""
     error = message.error or TurnError(kind="judge", message="the simulated user wrote nothing")
     turn = not_sent(number, content, error.message, error=error)
     return turn.model_copy(update={"source": "simulator", "simulator": message.info})

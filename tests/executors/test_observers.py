@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from skillup.errors import SkillupError
-from skillup.executors import Run, Stepwise
+from skillup.executors.local import Stepwise
+from skillup.executors.run import Run
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
 from tests.support.plans import Quiet, a_plan, options_at, run_plan

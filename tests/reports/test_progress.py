@@ -15,7 +15,7 @@ from skillup.reports.terminal.run import LiveReporter, RunProgress
 from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
-from skillup.trial import TrialEvent
+from skillup.trial.request import TrialEvent
 from tests.support.graded import a_grade, a_turn
 from tests.support.plans import jobs_of
 

@@ -14,14 +14,15 @@ from typing import Any
 import anyio
 
 from skillup.engines.base import Engine
-from skillup.executors import Run, RunObserver, RunOptions, run_locally
+from skillup.executors.local import run_locally
+from skillup.executors.run import Run, RunObserver, RunOptions
 from skillup.load.suites import load_paths
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
 from skillup.store import RunDirectory
-from skillup.trial import TrialRequest
+from skillup.trial.request import TrialRequest
 from skillup.workspace.snapshot import BlobStore
 from tests.support.trees import make_tree
 

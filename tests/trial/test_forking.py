@@ -9,8 +9,7 @@ import pytest
 from skillup.engines.base import CreatedSession, TrialContext
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.schema.record import TurnError
-from skillup.trial import run_trial
-from skillup.trial.run import run_shared_prefix
+from skillup.trial.run import run_shared_prefix, run_trial
 from skillup.trial.setup import OpenTrial
 from tests.support.plans import jobs_of, request_of
 

@@ -16,8 +16,8 @@ from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.ratelimit import Throttle
 from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, TurnError
-from skillup.trial import run_trial
 from skillup.trial.request import Interruption, TrialResult
+from skillup.trial.run import run_trial
 from skillup.trial.session import rewind_sessions, session_files, workspace_signature
 from tests.support.plans import jobs_of, request_of
 

@@ -21,7 +21,7 @@ from skillup.reports.text import count, listed, one_line, plain, seconds
 from skillup.reports.view_model import STYLE, error_data
 from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.record import Record, ToolCall, TranscriptItem, TurnError, TurnRecord
-from skillup.trial import TrialEvent
+from skillup.trial.request import TrialEvent
 
 _MESSAGE_LINES = 200
 _RESULT_LINES = 20

@@ -20,8 +20,8 @@ from skillup.reports.terminal.conversation import ConversationStream
 from skillup.reports.terminal.layout import Part, make_console, make_table, print_table
 from skillup.reports.text import count, one_line, plain, shown_id
 from skillup.schema.suite import lead_of
-from skillup.trial import TrialEvent
 from skillup.trial.history import turns_of
+from skillup.trial.request import TrialEvent
 
 # Problems of files.
 

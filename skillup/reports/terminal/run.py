@@ -34,7 +34,7 @@ from skillup.reports.view_model import (
 )
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
-from skillup.trial import TrialEvent
+from skillup.trial.request import TrialEvent
 
 Amount = TypeVar("Amount", int, float)
 _HEARTBEAT_SECONDS = 60.0
