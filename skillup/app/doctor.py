@@ -26,7 +26,7 @@ from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile, profile_files
 from skillup.process.tree import new_marker
-from skillup.reports.terminal.layout import Part, make_console, make_table, print_table
+from skillup.reports.terminal.layout import Part, make_console, print_table
 from skillup.reports.text import one_line, plain
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
@@ -168,7 +168,7 @@ def print_findings(findings: Sequence[DoctorFinding]) -> None:
     ]
     console = make_console(sys.stdout)
     heads = ("", "engine", "version", "login", "probe", "command")
-    print_table(console, make_table(heads, rows, align="llllll"))
+    print_table(console, rows, heads, align="llllll")
     for finding in findings:
         problem = finding.available.problem
         lines = [(problem.message, "")] if problem is not None else []

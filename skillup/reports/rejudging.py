@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
-from rich.console import Console, RenderableType
-from rich.padding import Padding
+from rich.console import Console
 from rich.text import Text
 
 from skillup import __version__
@@ -25,9 +24,16 @@ from skillup.judges.rejudge import (
     kappa_of,
 )
 from skillup.reports.result import summarize
-from skillup.reports.terminal.layout import Part, make_table, make_text
+from skillup.reports.terminal.layout import Part, make_text, print_line, print_table
 from skillup.reports.text import count, money, one_line, tokens
-from skillup.reports.view_model import STYLE, baseline_words, count_parts, row_of, total_tokens
+from skillup.reports.view_model import (
+    STYLE,
+    baseline_words,
+    count_parts,
+    grouped,
+    row_of,
+    total_tokens,
+)
 from skillup.schema.grade import Analysis, CheckResult, Grade, Judging, Summary
 from skillup.stats import wilson
 
@@ -55,7 +61,6 @@ class RejudgeCounts:
         return len(self.grades)
 
     def summary(self) -> Summary:
-        """What judging took is told apart."""
         return summarize(self.grades).model_copy(update={"judging": None})
 
     def add(self, grade: Grade, change: GradeChange | None) -> None:
@@ -123,8 +128,10 @@ def _dump(model: BaseModel | None) -> dict[str, Any] | None:
 # Judging again, on a terminal.
 
 
-def grade_line(label: str, grade: Grade, change: GradeChange | None) -> Text:
-    """``FAIL   case  3/4 checks  0.75  why``; a status that is new with what it was."""
+def judged_lines(label: str, grade: Grade, change: GradeChange | None) -> Iterator[Text]:
+    """``FAIL   case  3/4 checks  0.75  why``, and below it what changed since an older grade; or,
+    where there is none to compare with, what failed.
+    """
     row = row_of(grade)
     line = Text()
     if change is not None and change.is_flip:
@@ -136,37 +143,33 @@ def grade_line(label: str, grade: Grade, change: GradeChange | None) -> Text:
         before = grade.score if change is None else change.before.score
         was = "" if before == grade.score else f"{before:.2f} → "
         line.append(f"  {was}{grade.score:.2f}", style="dim")
-    return line.append("" if grade.status == "PASS" else f"  {one_line(grade.reason, 300)}")
-
-
-def flip_lines(change: GradeChange) -> Iterator[Text]:
-    """A line for each check that changed, and under it what was found, before and after."""
+    yield line.append("" if grade.status == "PASS" else f"  {one_line(grade.reason, 300)}")
+    if change is None:
+        for failure in row.failures:
+            if failure.check is not None:
+                where = failure.where.removesuffix(": ") or "conversation"
+                what = (f"{_verdict(failure.check):<7}", "red")
+                yield from _check_lines(what, where, failure.check, {"": failure.check})
+        return
     for flip in change.flips:
-        before, after = flip.before, flip.after
-        style = "yellow" if after is None else "green" if after.passed else "red"
-        if before is not None and after is not None:
-            what = f"{_verdict(before)} → {_verdict(after)}"
-        else:
-            what = f"{'new' if before is None else 'gone'}: {_verdict(flip.check)}"
-        yield _check_line((f"{what:<14}", style), flip.where, flip.check)
-        for word, result in (("before", before), ("after", after)):
-            if result is not None:
-                yield Text(f"      {word:<7} {_evidence(result)}", style="dim")
+        old, new = flip.before, flip.after
+        style = "yellow" if new is None else "green" if new.passed else "red"
+        words = f"{'new' if old is None else 'gone'}: {_verdict(flip.check)}"
+        if old is not None and new is not None:
+            words = f"{_verdict(old)} → {_verdict(new)}"
+        sides = {"before  ": old, "after   ": new}
+        yield from _check_lines((f"{words:<14}", style), flip.where, flip.check, sides)
 
 
-def failure_lines(grade: Grade) -> Iterator[Text]:
-    for failure in row_of(grade).failures:
-        check = failure.check
-        if check is not None:
-            where = failure.where.removesuffix(": ") or "conversation"
-            yield _check_line((f"{_verdict(check):<7}", "red"), where, check)
-            yield Text(f"      {_evidence(check)}", style="dim")
-
-
-def _check_line(what: Part, where: str, check: CheckResult) -> Text:
-    """With its role, if that is a special one."""
+def _check_lines(
+    what: Part, where: str, check: CheckResult, found: Mapping[str, CheckResult | None]
+) -> Iterator[Text]:
+    """The check, with its role if that is a special one, and what was found."""
     role = "" if check.role in ("assertion", "judge") else f"[{check.role}] "
-    return make_text("  ", what, (f"{where}: ", "dim"), one_line(role + check.name, _NAME))
+    yield make_text("  ", what, (f"{where}: ", "dim"), one_line(role + check.name, _NAME))
+    for word, result in found.items():
+        if result is not None:
+            yield Text(f"      {word}{_evidence(result)}", style="dim")
 
 
 def _verdict(check: CheckResult) -> str:
@@ -293,22 +296,20 @@ def print_panel(data: Data, console: Console, *, quiet: bool = False) -> None:
 
     Unless `quiet`, with every disagreement and both reasons.
     """
-    console.print(Text(count(data["trials"], "trial"), style="bold"))
+    print_line(console, count(data["trials"], "trial"), style="bold")
     heads = ["judge", "items", "pass", "fail", "error", "calls", "stored", "tokens", "cost"]
-    rows: list[list[Part]] = []
+    rows = []
     for judge in data["judges"]:
         counts = judge["items"], judge["passed"], judge["failed"], len(judge["errors"])
         name = one_line(judge["name"], _JUDGE)
         rows.append([name, *map(str, counts), *took_words(judge["judging"])])
-    _print(console, make_table(heads, rows))
+    print_table(console, rows, heads, indent=2)
     for judge in data["judges"]:
-        by_reason: dict[str, list[Data]] = {}
-        for error in judge["errors"]:
-            by_reason.setdefault(error["reason"], []).append(error)
-        for reason, items in by_reason.items():
-            head = f"{one_line(judge['name'], _JUDGE)} failed on {count(len(items), 'item')}: "
-            _print(console, make_text((head, "bold magenta"), one_line(reason, _REASON)))
-            _print(console, _item_line(items[0]), 6)
+        for errors in grouped(judge["errors"], lambda error: error["reason"]):
+            head = f"  {one_line(judge['name'], _JUDGE)} failed on {count(len(errors), 'item')}: "
+            reason = one_line(errors[0]["reason"], _REASON)
+            print_line(console, (head, "bold magenta"), reason)
+            print_line(console, "      ", _item_line(errors[0]))
     for pair in data["pairs"]:
         first, second = (one_line(pair[side], _JUDGE) for side in ("first", "second"))
         rows = []
@@ -316,19 +317,13 @@ def print_panel(data: Data, console: Console, *, quiet: bool = False) -> None:
             share = _share(found["agreement"])
             rows.append([name, str(found["items"]), str(found["agreed"]), share, _kappa(found)])
         console.print()
-        console.print(Text(f"{first} and {second}", style="bold"))
-        _print(console, make_table(["", "both judged", "agreed", "", "kappa"], rows))
+        print_line(console, f"{first} and {second}", style="bold")
+        print_table(console, rows, ["", "both judged", "agreed", "", "kappa"], indent=2)
         for one in pair["disagreements"] if not quiet else ():
-            console.print()
-            _print(console, _item_line(one))
-            _print_verdicts(console, [(first, one["first"]), (second, one["second"])])
+            _print_item(console, one, [(first, one["first"]), (second, one["second"])])
     for judge in data["judges"]:
         if judge["labels"] is not None:
             _print_labels(one_line(judge["name"], 120), judge["labels"], console, quiet)
-
-
-def _print(console: Console, what: RenderableType, columns: int = 2) -> None:
-    console.print(Padding(what, (0, 0, 0, columns), expand=False))
 
 
 def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None:
@@ -338,14 +333,14 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
         between = "" if limits is None else " ({:.0f}-{:.0f} %)".format(*(100 * x for x in limits))
         shown.append(f"{what} {_share(score[what])}{between}")
     console.print()
-    console.print(Text(f"{name} and people's labels", style="bold"))
-    _print(console, Text("   ".join([*shown, f"kappa {_kappa(score)}"])))
+    print_line(console, f"{name} and people's labels", style="bold")
+    print_line(console, "  " + "   ".join([*shown, f"kappa {_kappa(score)}"]))
     cells = {name: str(number) for name, number in score["confusion"].items()}
     rows = [
         ["judge: pass", cells["true_pass"], cells["false_pass"]],
         ["judge: fail", cells["false_fail"], cells["true_fail"]],
     ]
-    _print(console, make_table(["", "people: pass", "people: fail"], rows))
+    print_table(console, rows, ["", "people: pass", "people: fail"], indent=2)
     left_out = []
     if score["unanswered"]:
         left_out = [f"{len(score['unanswered'])} left out: labelled, and the judge failed on it"]
@@ -356,13 +351,10 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
     if more > 0:
         left_out.append(f"and {more} more labels left out")
     for line in left_out:
-        _print(console, Text(line, style="yellow"))
+        print_line(console, f"  {line}", style="yellow")
     for wrong in score["wrong"] if not quiet else ():
-        console.print()
-        item = _item_line(wrong)
-        item.append(f"  labelled {wrong['label']} in line {wrong['line']}", style="dim")
-        _print(console, item)
-        _print_verdicts(console, [("", wrong)])
+        label = f"  labelled {wrong['label']} in line {wrong['line']}"
+        _print_item(console, wrong, [("", wrong)], label)
 
 
 def _item_line(item: Data) -> Text:
@@ -372,15 +364,19 @@ def _item_line(item: Data) -> Text:
     return make_text((turn, "dim"), one_line(item["check"], _ITEM), (job, "dim"))
 
 
-def _print_verdicts(console: Console, sides: Iterable[tuple[str, Data]]) -> None:
-    """A row for each judge: verdict, name, reason; long reasons are folded in their column."""
+def _print_item(
+    console: Console, item: Data, verdicts: Iterable[tuple[str, Data]], label: str = ""
+) -> None:
+    """What was judged; a row for each judge: verdict, name, and the reason, folded."""
+    console.print()
+    print_line(console, "  ", _item_line(item), (label, "dim"))
     rows: list[Sequence[Part]] = []
-    for name, verdict in sides:
+    for name, verdict in verdicts:
         why = Text(one_line(verdict["reason"], _REASON))
         if verdict["quote"].strip():
             why.append(f"\n“{one_line(verdict['quote'], _REASON)}”", style="dim")
         rows.append([_WORDS[verdict["passed"]], name, why])
-    _print(console, make_table(["", "", ""], rows, align="nnl"), 4)
+    print_table(console, rows, align="nnl", indent=4)
 
 
 def _share(value: float | None) -> str:

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import NamedTuple, Self
 
 from skillup import stats
-from skillup.history.runs import WITH_SKILL
+from skillup.history.runs import WITH_SKILL, CaseKey
 from skillup.reports.text import (
     count,
     listed,
@@ -89,10 +89,10 @@ def percent(share: float | None) -> Cell:
     return NONE if share is None else Cell(stats.percent(share))
 
 
-class _Names:
-    """The names of a run's cases, engines and variants, as far as there are several."""
+class CaseNames:
+    """The names of cases, with suite, engine and variant as far as there are several."""
 
-    def __init__(self, cases: Sequence[CaseReliability]) -> None:
+    def __init__(self, cases: Sequence[CaseKey | CaseReliability]) -> None:
         self.several_suites = len({case.suite for case in cases}) > 1
         self._several_engines = len({case.engine for case in cases}) > 1
 
@@ -104,7 +104,7 @@ class _Names:
         """``demo: asks``, or just the case."""
         return (f"{one_line(suite)}: " if self.several_suites else "") + shown_id(case_id)
 
-    def row(self, case: CaseReliability) -> str:
+    def row(self, case: CaseKey | CaseReliability) -> str:
         variant = "" if case.variant == WITH_SKILL else " (without skill)"
         return self.engine(self.case(case.suite, case.case_id), case.engine) + variant
 
@@ -113,7 +113,7 @@ def sheets_of(analysis: Analysis | None) -> list[Sheet]:
     """What several trials, a baseline, triggering checks or several engines came to; else none."""
     if analysis is None:
         return []
-    names = _Names(analysis.cases)
+    names = CaseNames(analysis.cases)
     level = f"{100 * analysis.confidence:g} %"
     found = [
         *_trials(analysis.cases, names, level),
@@ -181,7 +181,7 @@ def deciding(cases: Iterable[CaseReliability]) -> Iterator[str]:
         yield _BIASED
 
 
-def _trials(cases: Sequence[CaseReliability], names: _Names, level: str) -> Iterator[Sheet]:
+def _trials(cases: Sequence[CaseReliability], names: CaseNames, level: str) -> Iterator[Sheet]:
     repeated = [case for case in cases if _planned(case) > 1]
     if not repeated:
         return
@@ -219,7 +219,7 @@ def _trials(cases: Sequence[CaseReliability], names: _Names, level: str) -> Iter
 # Whether skills were used when they should be.
 
 
-def _triggering(found: Sequence[Triggering], names: _Names) -> Sheet:
+def _triggering(found: Sequence[Triggering], names: CaseNames) -> Sheet:
     """A row for each skill; one that was observed once has nothing to be counted."""
     sheet = Sheet(
         "Triggering: skills used where that was expected, and left alone where it was not",
@@ -255,7 +255,7 @@ def _triggering(found: Sequence[Triggering], names: _Names) -> Sheet:
 # What the skill adds, and what it costs.
 
 
-def _uplift(found: Sequence[Uplift], names: _Names, level: str) -> Iterator[Sheet]:
+def _uplift(found: Sequence[Uplift], names: CaseNames, level: str) -> Iterator[Sheet]:
     """Pass rates of each suite and its cases; then what trials took, with and without."""
     heads = ["pass rate", "with", "without", "points", level, "p"]
     rates = Sheet("With and without the skill", heads)
@@ -335,7 +335,7 @@ _TOTALS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 )
 
 
-def _engines(analysis: Analysis, names: _Names) -> Iterator[Sheet]:
+def _engines(analysis: Analysis, names: CaseNames) -> Iterator[Sheet]:
     for suite, variant in dict.fromkeys((case.suite, case.variant) for case in analysis.cases):
         cases = [c for c in analysis.cases if (c.suite, c.variant) == (suite, variant)]
         if len({case.engine for case in cases}) > 1:

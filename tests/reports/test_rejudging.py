@@ -14,9 +14,7 @@ from skillup.judges.rejudge import JudgeColumn, Label, against_labels, compare, 
 from skillup.reports.rejudging import (
     RejudgeCounts,
     counts_line,
-    failure_lines,
-    flip_lines,
-    grade_line,
+    judged_lines,
     judgement_json,
     panel_data,
     print_panel,
@@ -41,7 +39,9 @@ def test_a_flip_shows_both_findings_and_a_new_or_gone_check_the_one_there_is() -
     before = grade(check("contains 'x'", found="found", excerpt="an x here"), check("a"))
     now = check("contains 'x'", passed=False, found="not found", excerpt="nothing")
     change = compare(before, grade(now, check("b", passed=False, found="no"), status="FAIL"))
-    assert [line.plain for line in flip_lines(change)] == [
+    first, *rest = (line.plain for line in judged_lines("case", change.after, change))
+    assert first.startswith("PASS → FAIL  case")
+    assert rest == [
         "  pass → fail   conversation: contains 'x'",
         "      before  found  “an x here”",
         "      after   not found  “nothing”",
@@ -50,14 +50,13 @@ def test_a_flip_shows_both_findings_and_a_new_or_gone_check_the_one_there_is() -
         "  gone: pass    conversation: a",
         "      before  ",
     ]
-    assert grade_line("case", change.after, change).plain.startswith("PASS → FAIL  case")
 
 
 def test_hostile_text_does_not_reach_the_terminal() -> None:
     before = grade(check(EVIL, found=EVIL, excerpt=EVIL))
     after = grade(check(EVIL, passed=False, found=EVIL, excerpt=EVIL, error=EVIL))
     change = compare(before, after)
-    lines = [*flip_lines(change), *failure_lines(after), grade_line(EVIL, after, change)]
+    lines = [*judged_lines(EVIL, after, change), *judged_lines(EVIL, after, None)]
     assert all(line.plain.isprintable() for line in lines)
 
     columns = [column(EVIL, True, EVIL), column("b", False, EVIL), column("c", None, EVIL)]

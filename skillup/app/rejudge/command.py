@@ -28,9 +28,7 @@ from skillup.reports.rejudging import (
     JUDGEMENT_VERSION,
     RejudgeCounts,
     counts_line,
-    failure_lines,
-    flip_lines,
-    grade_line,
+    judged_lines,
     judgement_json,
     panel_data,
     print_panel,
@@ -102,9 +100,7 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
         case, *rest = job_id.rsplit("/", 3)
         parts = [part for part, differs in zip(rest, different, strict=False) if differs]
         label = " ".join(map(shown_id, [case, *parts]))
-        print_line(console, grade_line(label, grade, change))
-        # With nothing to compare with, what failed is what one wants to see.
-        for line in failure_lines(grade) if change is None else flip_lines(change):
+        for line in judged_lines(label, grade, change):
             print_line(console, line)
     if counts.total:
         compared = source.kind not in ("session", "input")

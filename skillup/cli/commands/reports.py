@@ -212,8 +212,7 @@ def compare(
         run_before,
     )
     from skillup.load.discover import workspace_root
-    from skillup.reports.comparison import comparison_json
-    from skillup.reports.terminal.history import print_comparison
+    from skillup.reports.past_runs import comparison_json, print_comparison
     from skillup.reports.terminal.layout import make_console
     from skillup.store.places import runs_folder
 
@@ -259,8 +258,7 @@ def trends(
     from skillup.history import index as runs
     from skillup.history.series import SeriesFilter, histories
     from skillup.load.discover import workspace_root
-    from skillup.reports.comparison import trends_json
-    from skillup.reports.terminal.history import print_trends
+    from skillup.reports.past_runs import print_trends, trends_json
     from skillup.reports.terminal.layout import make_console
     from skillup.reports.text import count, listed_ids, plain
     from skillup.store.places import runs_folder

@@ -21,12 +21,12 @@ from skillup.history.comparison import CaseChange, Change, gates_by_suite
 from skillup.history.index import all_runs, compare_with_index, index_url
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, workspace_of
 from skillup.history.series import CaseHistory, SeriesFilter, histories
-from skillup.reports.comparison import changed_cases, how_sure, news, statements
 from skillup.reports.html import page_data
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
 from skillup.reports.html.page_data import PageRow, SideRow
 from skillup.reports.html.run_data import RunData, case_of
 from skillup.reports.html.run_files import shown_bytes
+from skillup.reports.past_runs import changed_cases, how_sure, news, statements
 from skillup.store.files import Mask, no_mask, to_json
 
 # Made of viewer/src by viewer/build.mjs.

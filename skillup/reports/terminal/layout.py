@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console
@@ -43,48 +43,42 @@ def make_text(*parts: Part, style: str = "") -> Text:
     return made
 
 
-def make_table(
-    heads: Sequence[str],
-    rows: Iterable[Sequence[Part]] = (),
+def print_table(
+    console: Console,
+    rows: Sequence[Sequence[Part]],
+    heads: Sequence[str] = (),
     *,
     align: str = "",
     style: str = "dim",
-) -> Table:
-    """A table without lines; heads that all are empty are not shown.
+    indent: int = 0,
+) -> None:
+    """A table without lines, each row only as long as what stands in it.
 
     `align` has a letter for each column: `l` at the left and folded, `n` not folded, `r` at the
-    right. By default names stand at the left and all others are numbers.
+    right. By default the first is names, and below heads all others are numbers; without heads
+    the last is folded.
     """
+    if not rows and not heads:
+        return
+    columns = len(heads or rows[0])
+    usual = "l" + ("r" * (columns - 1) if heads else "n" * (columns - 2) + "l")
     table = Table(
         box=None, pad_edge=False, header_style=style, padding=(0, 2, 0, 0), show_header=any(heads)
     )
-    for head, place in zip(heads, align or "l" + "r" * (len(heads) - 1), strict=True):
+    for head, place in zip(heads or [""] * columns, align or usual, strict=True):
         justify, no_wrap = "right" if place == "r" else "left", place != "l"
         table.add_column(Text(plain(head)), overflow="fold", justify=justify, no_wrap=no_wrap)  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*map(make_text, row))
-    return table
-
-
-def print_table(console: Console, table: Table, *, indent: int = 0) -> None:
-    """The table, each line only as long as what stands in it."""
     width = console.width if console.is_terminal else _LOG_TABLE_WIDTH
     options = console.options.update(width=width)
     for line in console.render_lines(Padding(table, (0, 0, 0, indent)), options, pad=False):
         while line and not line[-1].text.strip():
             line.pop()
         if line:
-            text, style, control = line[-1]
-            line[-1] = Segment(text.rstrip(), style, control)
+            text, own, control = line[-1]
+            line[-1] = Segment(text.rstrip(), own, control)
         console.print(Segments([*line, Segment.line()]), end="", soft_wrap=True)
-
-
-def print_aligned(console: Console, rows: Sequence[Sequence[Part]]) -> None:
-    """Rows whose cells stand below each other; names and the last cell are folded at words."""
-    if rows:
-        columns = len(rows[0])
-        align = "l" + "n" * (columns - 2) + "l"
-        print_table(console, make_table([""] * columns, rows, align=align), indent=2)
 
 
 def print_line(console: Console, *parts: Part, style: str = "") -> None:
@@ -97,7 +91,6 @@ def print_sheet(console: Console, sheet: Sheet) -> None:
     if sheet.title:
         print_line(console, sheet.title, style="bold")
     if sheet.rows:
-        rows = [[(cell.text, cell.style) for cell in row] for row in sheet.rows]
-        print_table(console, make_table(sheet.heads, rows, align=sheet.align))
+        print_table(console, sheet.rows, sheet.heads, align=sheet.align)
     for line in sheet.lines:
-        print_line(console, (line.text, line.style))
+        print_line(console, line)

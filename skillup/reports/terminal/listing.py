@@ -17,7 +17,7 @@ from skillup.errors import Problem
 from skillup.frozen import frozen
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.reports.terminal.conversation import ConversationStream
-from skillup.reports.terminal.layout import Part, make_console, make_table, print_table
+from skillup.reports.terminal.layout import Part, make_console, print_table
 from skillup.reports.text import count, one_line, plain, shown_id
 from skillup.schema.suite import lead_of
 from skillup.trial.history import turns_of
@@ -98,7 +98,7 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
             name = (one_line(suite.name), "cyan")
             rows.append([name, shown_id(loaded.case.id), turns, (tags, "dim"), title])
     heads = ["suite", "case", "turns", "tags", "title"]
-    print_table(make_console(sys.stdout), make_table(heads, rows, align="nnrll", style="bold"))
+    print_table(make_console(sys.stdout), rows, heads, align="nnrll", style="bold")
 
 
 # `skillup session list`: sessions at a glance.
@@ -152,7 +152,7 @@ def print_sessions(rows: Sequence[ListedSession], *, more: bool) -> None:
             ]
         )
     heads = ["session", "engine", "last change", "turns", "project", "first words"]
-    print_table(console, make_table(heads, cells, align="nnnrll", style="bold"))
+    print_table(console, cells, heads, align="nnnrll", style="bold")
     if more:
         console.print("there may be more: --limit shows them", style="dim")
 

@@ -1,4 +1,4 @@
-"""Two runs beside each other: one sentence, the numbers with their meaning, and all of it as JSON.
+"""Two runs beside each other, and cases over many runs: as text, and all of it as JSON.
 
 Cases are those that the totals are over; cost and what was not run are of all of B.
 """
@@ -11,15 +11,20 @@ from dataclasses import asdict
 from statistics import fmean
 from typing import Any
 
-from skillup.history.comparison import CaseChange, Comparison, GateResult, Means
-from skillup.history.runs import CaseTally, RunOutcomes, together
+from rich.console import Console
+from rich.text import Text
+
+from skillup.history.comparison import CaseChange, Change, Comparison, GateResult, Means
+from skillup.history.runs import CaseTally, RunOutcomes, State, together
 from skillup.history.series import CaseHistory, SuiteHistory
+from skillup.reports.sheets import CaseNames
+from skillup.reports.terminal.layout import Part, print_line, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
 from skillup.stats import Interval, percent
 
 COMPARISON_VERSION = "skillup.comparison/1"
 TRENDS_VERSION = "skillup.history/1"
-LEAST_CHANGE = 0.005  # Of a case's score; less is shown as none
+_LEAST_CHANGE = 0.005  # Of a case's score; less is shown as none
 _MAX_NAMED = 5
 
 
@@ -124,7 +129,7 @@ def statements(comparison: Comparison) -> Iterator[str]:
         yield f"{text}{tested}"
     else:
         yield f"pass rate: the same in all of {cases}"
-    if scores is not None and abs(scores.b - scores.a) >= LEAST_CHANGE / 10:
+    if scores is not None and abs(scores.b - scores.a) >= _LEAST_CHANGE / 10:
         within = ""
         if scores.interval is not None:
             low, high = scores.interval
@@ -146,6 +151,198 @@ def how_sure(case: CaseChange) -> str:
         return ""
     p = f"p {p_value(case.p)}"
     return f"surely ({p})" if case.sure else f"{p}: may be chance"
+
+
+# `skillup compare`, for people.
+
+_SECTIONS: tuple[tuple[Change, str, str], ...] = (
+    ("newly_failing", "newly failing", "red"),
+    ("newly_passing", "newly passing", "green"),
+    ("unsure", "differ, perhaps by chance", "yellow"),
+    ("still_failing", "still failing", "red"),
+    ("not_run", "not run in one of them: no verdict to compare", "magenta"),
+    ("skipped", "skipped in one of them", "yellow"),
+    ("only_in_a", "only in A", "default"),
+    ("only_in_b", "only in B", "default"),
+)
+_WHOLE = ("newly_failing", "newly_passing", "unsure")
+_MOST_ROWS = 40
+"""Of the others: a run that was stopped would bury what changed below all that it did not run. And
+of a suite's cases over runs: of more, those that passed every time are only counted."""
+_WORDS = {"error": "error", "not_started": "not run", "skip": "skipped", "absent": "–"}
+
+
+def print_comparison(comparison: Comparison, gates: Sequence[GateResult], console: Console) -> None:
+    print_line(console, in_a_sentence(comparison), style="bold")
+    edited = changed_cases([case_id for _, case_id in comparison.edited])
+    if edited:
+        print_line(console, edited)
+    console.print()
+    for name, run in (("A", comparison.a), ("B", comparison.b)):
+        suites = one_line(", ".join(sorted({trial.key.suite for trial in run.trials})), 60)
+        ended = "" if run.finished else ", not finished"
+        trials = count(len(run.trials), "trial")
+        print_line(console, f"{name}  {run.run_id}  {_minute(run)}  {trials}{ended}  {suites}")
+    for change, title, style in _SECTIONS:
+        cases = comparison.of(change)
+        if change == "still_failing":  # without the skill that is no news, though true each night
+            cases = [case for case in cases if case in comparison.counted]
+        _print_section(comparison, title, f"bold {style}", cases, console)
+    moved = [
+        case
+        for case in (*comparison.of("still_passing"), *comparison.of("still_failing"))
+        if abs((case.b.score or 0) - (case.a.score or 0)) >= _LEAST_CHANGE
+    ]
+    _print_section(comparison, "another score, the same verdict", "bold", moved, console)
+    console.print()
+    for line in (*statements(comparison), *comparison.notes):
+        print_line(console, line)
+    if gates:
+        several = len({gate.suite for gate in gates}) > 1
+        console.print()
+        rows: list[list[Part]] = []
+        for gate in gates:
+            limit = f"{gate.gate} {gate.limit:g}" + (f" ({gate.suite})" if several else "")
+            verdict = ("passed", "green") if gate.passed else ("FAILED", "bold red")
+            rows.append(["gate", limit, verdict, gate.finding])
+        print_table(console, rows, indent=2)
+
+
+def _print_section(
+    comparison: Comparison, title: str, style: str, cases: Sequence[CaseChange], console: Console
+) -> None:
+    if not cases:
+        return
+    console.print()
+    print_line(console, f"{title} ({len(cases)})", style=style)
+    names = CaseNames([case.key for case in comparison.cases])
+    most = len(cases) if cases[0].change in _WHOLE else _MOST_ROWS
+    rows: list[list[Part]] = []
+    for case in sorted(cases, key=lambda case: not (case.a.judged or case.b.judged))[:most]:
+        earlier = comparison.earlier.get(case.key)
+        has_reason = case.change != "only_in_a" and case.b.state not in ("pass", "absent")
+        same = case.change.startswith("still_") and case.a.score != case.b.score
+        notes = [
+            f"no verdict in A: compared with {earlier}" if earlier is not None else "",
+            f"score {case.a.score:.2f} → {case.b.score:.2f}" if same else "",
+            how_sure(case),
+            one_line(case.b.reason, 120) if has_reason else "",
+        ]
+        verdicts = f"{_short(case.a)} → {_short(case.b)}"
+        rows.append([names.row(case.key), verdicts, "; ".join(filter(None, notes))])
+    print_table(console, rows, indent=2)
+    if len(rows) < len(cases):
+        more = f"  … and {len(cases) - len(rows)} more; --json has all"
+        print_line(console, more, style="dim")
+
+
+def _short(own: CaseTally) -> str:
+    """`2/3`, or why there is no verdict; errors among verdicts count, too."""
+    if not own.judged:
+        return _WORDS[own.state]
+    return f"{own.passed}/{own.judged}" + (f" +{own.not_run} not run" if own.not_run else "")
+
+
+def _minute(run: RunOutcomes) -> str:
+    return run.started_at[:16].replace("T", " ")
+
+
+# Many runs: a line of marks for each case.
+
+_MARKS: dict[State, tuple[str, str, str]] = {
+    "pass": ("✓", "green", "passed"),
+    "mixed": ("~", "yellow", "passed in part"),
+    "fail": ("✗", "red", "failed"),
+    "error": ("E", "magenta", "error: not run"),
+    "not_started": ("?", "magenta", "not run"),
+    "skip": ("-", "dim", "skipped"),
+    "absent": ("·", "dim", "not in that run"),
+}
+"""The mark, its style, and what it means."""
+
+
+def print_trends(
+    suites: Sequence[SuiteHistory], console: Console, *, everything: bool = False
+) -> None:
+    """Every suite with its cases; the newest run is the rightmost mark.
+
+    The line of all cases is over those that are not shown, too.
+    """
+    seen: set[State] = set()
+    for suite in suites:
+        first, last = suite.runs[0], suite.runs[-1]
+        days = f"{first.started_at[:10]} to {last.started_at[:10]}"
+        about = f"  {count(len(suite.runs), 'run')}, {days}  newest: {last.run_id}"
+        print_line(console, (suite.suite, "bold cyan"), about)
+        cases, names = suite.cases, CaseNames([case.key for case in suite.cases])
+        if len(cases) > _MOST_ROWS and not everything:
+            steady = {"pass", "absent"}
+            cases = tuple(c for c in cases if not {own.state for own in c.tallies} <= steady)
+        _print_cases(suite, cases, names, console)
+        for case in cases:
+            if since := _since(case):
+                print_line(console, f"{names.row(case.key)}: {since}")
+        rest = len(suite.cases) - len(cases)
+        if rest:
+            more = f"… and {rest} more that always passed; --all shows them"
+            print_line(console, more, style="dim")
+        console.print()
+        seen.update(tally.state for case in cases for tally in case.tallies)
+        seen.update(suite.states() if len(suite.cases) > 1 else ())
+    legend = [f"{mark} {text}" for state, (mark, _, text) in _MARKS.items() if state in seen]
+    print_line(console, "   ".join(legend), style="dim")
+
+
+def _print_cases(
+    suite: SuiteHistory, cases: Sequence[CaseHistory], names: CaseNames, console: Console
+) -> None:
+    """All cases together, then `cases`; columns that say something of any of them."""
+    rows = [
+        (names.row(case.key), [own.state for own in case.tallies], case.total, case.interval)
+        for case in cases
+    ]
+    if len(suite.cases) > 1:
+        rows.insert(0, ("(all)", suite.states(), suite.total, suite.interval))
+    shown: list[dict[str, Part]] = []
+    for name, states, total, interval in rows:
+        duration = total.duration_ms
+        shown.append(
+            {
+                "": name,
+                "runs": Text.assemble(*(_MARKS[state][:2] for state in states)),
+                "passed": f"{total.passed}/{total.judged}" if total.judged else "–",
+                "rate": "–" if total.rate is None else percent(total.rate),
+                "95 %": "–" if interval is None else "–".join(map(percent, interval)),
+                "not run": str(total.not_run or "–"),
+                "score": "–" if total.score is None else f"{total.score:.2f}",
+                "time": "–" if duration is None else seconds(round(duration)),
+                "cost": money(total.cost_usd),
+            }
+        )
+    empty = {n for n in ("not run", "cost") if all(row[n] == "–" for row in shown)}
+    heads = [name for name in shown[0] if name not in empty] if shown else []
+    cells = [[row[name] for name in heads] for row in shown]
+    print_table(console, cells, heads, align="ll" + "r" * (len(heads) - 2))
+
+
+def _since(case: CaseHistory) -> str:
+    """``failing since RUN (time); last passed in RUN (time)``, or where the pass rate fell."""
+    failing = case.failing
+    if case.fell is not None:
+        fall = case.fell.fall
+        before, since = (f"{one.passed}/{one.judged}" for one in (fall.before, fall.since))
+        where = f"fell at {_run(case.fell.first)}"
+        return f"{where}: {before} before, {since} since (p {p_value(fall.p)})"
+    if failing is None:
+        return ""
+    runs = f", {failing.runs} runs" if failing.runs > 1 else ""
+    passed = failing.last_pass
+    last = f"last passed in {_run(passed)}" if passed else "never passed before"
+    return f"{failing.word} since {_run(failing.first)}{runs}; {last}"
+
+
+def _run(run: RunOutcomes) -> str:
+    return f"{run.run_id} ({_minute(run)})"
 
 
 # As JSON: `skillup compare --json` and `skillup trends --json`. What is not known is null.
