@@ -21,7 +21,7 @@ from skillup.errors import UsageError
 from skillup.frozen import frozen
 from skillup.importers.write import slug, unique_name
 from skillup.reports.benchmark import CONFIGURATIONS, GRADED, benchmark, runs_of
-from skillup.reports.view_model import total_tokens
+from skillup.reports.result import total_tokens
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.store import RunDirectory

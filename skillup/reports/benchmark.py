@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skillup.reports.view_model import total_tokens
+from skillup.reports.result import total_tokens
 from skillup.schema.grade import Grade, RunResult
 
 CONFIGURATIONS = ("with_skill", "without_skill")

@@ -15,8 +15,8 @@ from typing import Any
 import junitparser as junit
 from junitparser.junitparser import Attr, IntAttr
 
+from skillup.reports.result import Row, grouped, view_of
 from skillup.reports.text import plain
-from skillup.reports.view_model import Row, grouped, view_of
 from skillup.schema.grade import BASELINE, Grade, RunResult
 
 # What XML 1.0 cannot hold, however it is written: https://www.w3.org/TR/xml/#charsets

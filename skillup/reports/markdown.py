@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from skillup.checks.context import in_words
-from skillup.reports.sheets import Cell, Sheet, percent, sheets_of, trial_sheet
-from skillup.reports.text import money, one_line, plain, seconds, tokens
-from skillup.reports.view_model import (
+from skillup.reports.result import (
     FailedCheck,
     RunView,
     baseline_words,
@@ -17,6 +15,8 @@ from skillup.reports.view_model import (
     total_tokens,
     view_of,
 )
+from skillup.reports.sheets import Cell, Sheet, percent, sheets_of, trial_sheet
+from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.schema.grade import RunResult
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")

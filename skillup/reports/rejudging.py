@@ -23,17 +23,17 @@ from skillup.judges.rejudge import (
     is_read,
     kappa_of,
 )
-from skillup.reports.result import summarize
-from skillup.reports.terminal.layout import Part, make_text, print_line, print_table
-from skillup.reports.text import count, money, one_line, tokens
-from skillup.reports.view_model import (
+from skillup.reports.result import (
     STYLE,
     baseline_words,
     count_parts,
     grouped,
     row_of,
+    summarize,
     total_tokens,
 )
+from skillup.reports.terminal.layout import Part, make_text, print_line, print_table
+from skillup.reports.text import count, money, one_line, tokens
 from skillup.schema.grade import Analysis, CheckResult, Grade, Judging, Summary
 from skillup.stats import wilson
 

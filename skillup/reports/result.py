@@ -1,12 +1,32 @@
-"""`result.json`: every grade, and the counts over them."""
+"""A run's result: `result.json` with its counts, and what every report shows of it.
+
+Terminal, Markdown, JUnit, benchmark and the page only lay this out. Texts are as they were
+recorded: each renderer makes them harmless in its own form.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
-from skillup.schema.grade import BASELINE, Counts, Grade, RunResult, Stop, Summary
-from skillup.schema.record import Usage, joined
+from skillup.frozen import frozen
+from skillup.reports.text import count, listed, money, one_line, shown_id, were
+from skillup.schema.grade import (
+    BASELINE,
+    CheckResult,
+    Counts,
+    Grade,
+    RunResult,
+    Stop,
+    Summary,
+)
+from skillup.schema.record import TurnError, Usage, joined
+
+T = TypeVar("T")
+MAX_NAMED = 6
+STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yellow"}
+"""Of a status, on a terminal."""
 
 
 def build_result(
@@ -76,3 +96,252 @@ def _counts(grades: Sequence[Grade]) -> Counts:
         skip=counts["SKIP"],
         pass_rate=round(counts["PASS"] / judged, 6) if judged else None,
     )
+
+
+# A row for each trial.
+
+
+@frozen
+class FailedCheck:
+    """A check that failed, or what ended a turn."""
+
+    where: str  # ``turn 2: ``; empty for the whole conversation
+    name: str  # The check; the kind of an error; a turn's status
+    found: str
+    check: CheckResult | None = None
+
+
+@frozen
+class Row:
+    grade: Grade
+    checks: Sequence[CheckResult]  # Those that decide
+    failures: Sequence[FailedCheck]
+    score: float | None  # None: there is no verdict
+    tokens: int | None
+    turns_done: int
+
+    @property
+    def passed_checks(self) -> int:
+        return sum(check.passed for check in self.checks)
+
+    @property
+    def is_bad(self) -> bool:
+        """An error or a failure; a baseline that fails shows what it is there to show."""
+        status = self.grade.status
+        return status == "ERROR" or (status == "FAIL" and self.grade.variant != BASELINE)
+
+    @property
+    def case(self) -> tuple[str, str, str, str]:
+        """What its repetitions have in common."""
+        return self.grade.suite, self.grade.case_id, self.grade.engine, self.grade.variant
+
+    @property
+    def attempt(self) -> str:
+        """``attempt 2``; empty for a trial that was not retried."""
+        return f"attempt {self.grade.attempt}" if self.grade.attempt > 1 else ""
+
+
+def row_of(grade: Grade) -> Row:
+    checks: list[CheckResult] = []
+    failures: list[FailedCheck] = []
+
+    def add(own: Sequence[CheckResult], where: str) -> None:
+        checks.extend(own)
+        failures.extend(
+            FailedCheck(where, check.name, check.error or check.found, check)
+            for check in own
+            if not check.passed and check.evaluated
+        )
+
+    for turn in grade.turns:
+        where = f"turn {turn.turn_number}: "
+        if turn.error is not None:  # some messages begin with the turn, too
+            message = str(turn.error["message"]).removeprefix(where)
+            failures.append(FailedCheck(where, str(turn.error["kind"]), message))
+        elif turn.status != "completed":
+            failures.append(FailedCheck(where, turn.status, turn.reason))
+        add(turn.deciding_checks(), where)
+    add(grade.assertions, "")
+    return Row(
+        grade,
+        checks,
+        failures,
+        grade.score if grade.status in ("PASS", "FAIL") else None,
+        total_tokens(grade.usage),
+        sum(turn.status == "completed" for turn in grade.turns),
+    )
+
+
+def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
+    """Input and output; None if neither is known."""
+    counts = [(usage or {}).get(name) for name in ("input_tokens", "output_tokens")]
+    known = [count for count in counts if isinstance(count, int)]
+    return sum(known) if known else None
+
+
+# What tells trials from each other, and which of them have the same to say.
+
+
+@frozen
+class Labels:
+    """Names of a run's trials, with engine, variant and trial only where there are several."""
+
+    engine: bool
+    variant: bool
+    trial: bool
+
+    @classmethod
+    def of(cls, trials: Sequence[tuple[str, str, int]]) -> Labels:
+        engines, variants = ({trial[place] for trial in trials} for place in (0, 1))
+        return cls(len(engines) > 1, len(variants) > 1, any(trial[2] > 1 for trial in trials))
+
+    def label(self, case: str, engine: str, variant: str, trial: int | None = None) -> str:
+        """``asks codex without #2``."""
+        parts = [one_line(engine)] * self.engine
+        parts += [one_line(variant).removesuffix("_skill")] * self.variant
+        parts += [f"#{trial}"] * (self.trial and trial is not None)
+        return " ".join([shown_id(case), *parts])
+
+    def of_row(self, row: Row) -> str:
+        grade = row.grade
+        return self.label(grade.case_id, grade.engine, grade.variant, grade.trial)
+
+
+def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
+    """Those with the same key together, in the order of the first of each."""
+    groups: dict[Hashable, list[T]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return list(groups.values())
+
+
+@frozen
+class RunView:
+    result: RunResult
+    rows: Sequence[Row]
+    labels: Labels
+
+    def names(self, rows: Iterable[Row]) -> str:
+        """``asks #2, please (3 of 5)``: trials by their cases."""
+        of_case = Counter(row.case for row in self.rows)
+        names = []
+        for some in grouped(rows, lambda row: row.case):
+            case = some[0].case
+            several = f"{self.labels.label(*case[1:])} ({len(some)} of {of_case[case]})"
+            names.append(several if len(some) > 1 else self.labels.of_row(some[0]))
+        return listed(names[:MAX_NAMED], len(names))
+
+    def notes(self) -> Iterator[tuple[str, str]]:
+        """What a reader of the table should know, each with its style on a terminal."""
+        judging = self.result.summary.judging
+        if judging is not None and judging.calls:
+            cached = f" ({judging.cached_calls} from the cache)" if judging.cached_calls else ""
+            cost = f", {money(judging.cost_usd)}" if judging.cost_usd is not None else ""
+            yield f"judges: {count(judging.calls, 'call')}{cached}{cost}", "dim"
+        retried = self.retried()
+        if retried is not None:
+            yield retried, "yellow"
+        for warning in dict.fromkeys(text for row in self.rows for text in row.grade.warnings):
+            yield warning, "yellow"
+
+    def retried(self) -> str | None:
+        """``1 trial was retried: asks (attempt 2)``; None: there is none."""
+        again = [f"{self.labels.of_row(row)} ({row.attempt})" for row in self.rows if row.attempt]
+        trials = f"{count(len(again), 'trial')} {were(len(again))} retried"
+        return f"{trials}: {listed(again[:MAX_NAMED], len(again))}" if again else None
+
+
+def view_of(result: RunResult) -> RunView:
+    rows = [row_of(grade) for grade in result.cases]
+    labels = Labels.of([(g.engine, g.variant, g.trial) for g in result.cases])
+    return RunView(result, rows, labels)
+
+
+def count_parts(summary: Summary | Counts, **more: int) -> list[tuple[str, str]]:
+    """``[("7 passed", "green"), ("1 error", …), …]``: what is none is left out, but for passes.
+
+    `more`: counts of trials without a grade, by word (``not_run=3``).
+    """
+    errors = "error" if summary.error == 1 else "errors"
+    counts = (
+        (summary.fail, "failed", STYLE["FAIL"]),
+        (summary.error, errors, STYLE["ERROR"]),
+        (summary.skip, "skipped", STYLE["SKIP"]),
+        *((count, word.replace("_", " "), "yellow") for word, count in more.items()),
+    )
+    passed = (f"{summary.passed} passed", STYLE["PASS"] if summary.passed else "dim")
+    return [passed, *((f"{count} {word}", style) for count, word, style in counts if count)]
+
+
+def baseline_words(baseline: Counts | None) -> str | None:
+    """``without the skill: 27 passed, 21 failed``; None if there is no baseline."""
+    if baseline is None:
+        return None
+    return "without the skill: " + ", ".join(text for text, _ in count_parts(baseline))
+
+
+def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
+    """Of a run that was stopped early; nothing of any other."""
+    if result.not_run:
+        why = f"stopped: {result.stopped.message}; " if result.stopped is not None else ""
+        missing = len(result.not_run)
+        planned = len(result.cases) + missing + len(result.not_needed)
+        of = f"{missing} of {count(planned, 'trial')} {were(missing)} not run"
+        if missing == planned:
+            of = "no trial was run"
+        # ``case-a ×3, case-b``: with engine and variant where the run has several of them.
+        jobs = [job.rsplit("/", maxsplit=3)[:3] for job in result.not_run]
+        ran = [(grade.engine, grade.variant, 1) for grade in result.cases]
+        labels = Labels.of([*ran, *((engine, variant, 1) for _, engine, variant in jobs)])
+        counts = Counter(labels.label(case, engine, variant) for case, engine, variant in jobs)
+        names = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]
+        yield f"{why}{of}: {listed(names[:MAX_NAMED], len(names))}"
+        yield f"go on with: {go_on}"
+
+
+# What to do about an error, by its kind: the words of `docs/errors.md`, which a test compares.
+
+ADVICE: Mapping[str, str] = {
+    "engine_not_found": "install the CLI, or set `command:` in the profile; `skillup doctor` shows "
+    "what is found",
+    "engine_not_usable": "the message says which",
+    "auth": "set the key's variable (`api_key_env`), or log in with the CLI; `skillup doctor` "
+    "shows how a login would happen",
+    "rate_limit": "fewer trials at once (`-j`), a longer `--rate-limit-wait`, or `retry_policy`",
+    "quota": "when there is allowance again, `skillup run --resume RUN`",
+    "overloaded": "`retry_policy`, or later",
+    "model_error": "read in the evidence what it refuses; `skillup doctor --probe` asks it two "
+    "small questions",
+    "network": "check `base_url` and the network",
+    "timeout": "raise `timeout_seconds`, or look in the transcript for what it waited for",
+    "crash": "read the end of its stderr in the evidence, and what it printed in the raw stream; "
+    "`skillup doctor --probe` shows whether the CLI can hold a conversation at all; if it can, "
+    "run the case again",
+    "protocol": "usually a CLI version that skillup does not know",
+    "output_limit": "look at `raw/` for what it printed",
+    "session_lost": "something else wrote to the session file, or the CLI compacted it",
+    "session_mismatch": "the answer is not believed; run again",
+    "no_resume": "another engine; without a simulated user also `on_no_resume: single_shot`",
+    "capture": "fix the pattern, give a `default`, or make it a check",
+    "template": "the message lists the names that have one",
+    "max_turns": "raise `max_turns`",
+    "budget": "raise it, or leave it out of `args`",
+    "setup": "mend what the message names; the evidence has the command's output",
+    "unsupported": "`skillup validate` names it with its line",
+    "cancelled": "`skillup run --resume RUN`",
+    "judge": "the message names the check, or who plays the user",
+    "internal": "please report it with the evidence",
+}
+
+
+def error_data(error: TurnError | Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """``{kind, message, evidence, advice}``, of a record's error or of a grade's."""
+    if error is None:
+        return None
+    data = error.model_dump() if isinstance(error, TurnError) else dict(error)
+    return {
+        "kind": data.get("kind"),
+        "message": str(data.get("message") or ""),
+        "evidence": data.get("evidence") or "",
+        "advice": ADVICE.get(str(data.get("kind")), ""),
+    }

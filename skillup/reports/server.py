@@ -40,7 +40,6 @@ _MOST_AT_ONCE = 200
 _LOOK_EVERY = 0.5
 _SAY_EVERY = 10.0  # Seconds, so that a connection whose other end has gone is noticed
 _LARGEST_SHOWN = 50_000_000  # Bytes of a file
-_BINARY_WITHIN = 8192
 _RUN = re.compile(r"api/runs/(?P<run>[^/]+)/(?P<rest>.+)", re.DOTALL)
 _HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
@@ -85,9 +84,8 @@ def _listed(info: Mapping[str, Any], summary: Mapping[str, Any], **known: Any) -
 
 
 def _run_stamp(run: Path) -> object:
-    """Differs when a trial starts or ends, and when the run is opened, ends or is replaced.
-
-    Of a run that was killed no file says so, but that nobody writes it.
+    """Differs when a trial starts or ends, and when the run is opened, ends, is replaced or killed
+    (of which no file says anything, but that nobody writes it).
     """
     files = [file_stamp(f"{run}/{name}") for name in (RUN_FILE, JOURNAL_FILE, RESULT_FILE)]
     return files, writer_of(run)
@@ -125,7 +123,7 @@ class _OpenRun:
 
 
 class Served:
-    """The runs of one folder. All methods may be called from several threads, one at a time."""
+    """The runs of one folder. All methods may be called from several threads."""
 
     def __init__(self, folder: Path, only: str | None = None, index: str | None = None) -> None:
         """`only`: the one run of the folder to serve. `index`: of past runs, as ``--index``."""
@@ -164,10 +162,7 @@ class Served:
         return {"folder": str(self.folder), "runs": runs}
 
     def index(self, run_id: str, against: str | None = None) -> Json:
-        """The page's index of a run, beside another one if that is named.
-
-        Raises NotServedError, and RunDirectoryError for a run that cannot be read.
-        """
+        """The page's index. Raises NotServedError; RunDirectoryError for a run that is damaged."""
         with self._lock:
             data, sides = self._run(run_id).fresh(), None
             if against is not None and against != run_id:
@@ -228,7 +223,7 @@ class Guard:
     token: str
 
     def refusal(self, headers: Message) -> str | None:
-        """Why a request with these headers is not answered; None: it may be."""
+        """Why a request is not answered; None: it may be."""
         hosts, origins, sites = (
             [value.strip().lower() for value in headers.get_all(name) or ()]
             for name in ("Host", "Origin", "Sec-Fetch-Site")
@@ -241,21 +236,18 @@ class Guard:
         return None
 
     def inner_path(self, target: str) -> str | None:
-        """What comes after the secret in the path of a request; None: the secret is not there.
-
-        ``/SECRET/api/runs?x=1`` → ``api/runs``.
-        """
+        """``/SECRET/api/runs?x=1`` → ``api/runs``; None: the secret is not there."""
         path = target.partition("?")[0].partition("#")[0]
         first, slash, rest = path[1:].partition("/")
         known = hmac.compare_digest(first.encode(), self.token.encode())
         return rest if path.startswith("/") and slash and known else None
 
 
-def open_inside(root: Path, encoded: str) -> tuple[BinaryIO, str]:
-    """The regular file `encoded` (a path as it stands in a URL) below `root`: file, name.
+def open_inside(root: Path, encoded: str) -> BinaryIO:
+    """The regular file `encoded` (a path as it stands in a URL, decoded once) below `root`.
 
-    It is decoded once. Links are followed only where they lead to what is below `root`. Raises
-    NotServedError for everything else: directories, pipes, ways out, odd names.
+    Raises NotServedError for everything else: directories, pipes, ways out (also by links), odd
+    names.
     """
     parts = [os.fsdecode(unquote_to_bytes(part)) for part in encoded.split("/")]
     for part in parts:
@@ -273,13 +265,7 @@ def open_inside(root: Path, encoded: str) -> tuple[BinaryIO, str]:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise NotServedError
-    return os.fdopen(descriptor, "rb"), parts[-1]
-
-
-def disposition(name: str, attachment: bool) -> str:
-    """The Content-Disposition for a file of this name, whatever is in the name."""
-    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", name)
-    return f'{"attachment" if attachment else "inline"}; filename="{plain}"'
+    return os.fdopen(descriptor, "rb")
 
 
 # What is answered to which path.
@@ -290,17 +276,13 @@ class Answer:
     status: int
     kind: str
     body: bytes
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 Stamp = Callable[[], object]  # Gives something else whenever there is a change to tell of
 
 
 def _answer_to(served: Served, first: str | None, path: str, query: str) -> Answer | Stamp:
-    """The answer for the `path` after the secret, such as ``api/runs``. It never raises.
-
-    `first`: the run to show at once; None: the list.
-    """
+    """It never raises. `first`: the run to show at once; None: the list."""
     try:
         return _found(served, first, path, parse_qs(query))
     except NotServedError:
@@ -334,31 +316,25 @@ def _found(
         served.stamp(run)
         return lambda: served.stamp(run)
     if rest.startswith("files/"):
-        return _file(*open_inside(served.path(run), rest.removeprefix("files/")))
+        with open_inside(served.path(run), rest.removeprefix("files/")) as file:
+            data = file.read(_LARGEST_SHOWN + 1)
+        if len(data) > _LARGEST_SHOWN:
+            return _error(413, "it is too large to be shown: open it in the run's directory")
+        # As plain text, whatever its name says it is.
+        return Answer(200, "text/plain; charset=utf-8", data)
     trial = re.fullmatch(r"trials/([0-9]{1,9})\.json", rest)
     if trial is None:
         raise NotServedError
     return _json(served.detail(run, int(trial[1]), against))
 
 
-def _json(value: Json, status: int = 200, *headers: tuple[str, str]) -> Answer:
+def _json(value: Json, status: int = 200) -> Answer:
     body = to_json(value, no_mask, indent=None)
-    return Answer(status, "application/json; charset=utf-8", body, headers)
+    return Answer(status, "application/json; charset=utf-8", body)
 
 
-def _error(status: int, message: str, hint: str | None = None, *headers: tuple[str, str]) -> Answer:
-    return _json({"error": message, "hint": hint}, status, *headers)
-
-
-def _file(file: BinaryIO, name: str) -> Answer:
-    """A raw file: always as plain text, whatever its name says it is."""
-    with file:
-        data = file.read(_LARGEST_SHOWN + 1)
-    if len(data) > _LARGEST_SHOWN:
-        return _error(413, f"{name} is too large to be shown: open it in the run's directory")
-    binary = b"\0" in data[:_BINARY_WITHIN]
-    kind = "application/octet-stream" if binary else "text/plain; charset=utf-8"
-    return Answer(200, kind, data, (("Content-Disposition", disposition(name, binary)),))
+def _error(status: int, message: str, hint: str | None = None) -> Answer:
+    return _json({"error": message, "hint": hint}, status)
 
 
 class ViewServer(ThreadingHTTPServer):
@@ -370,10 +346,7 @@ class ViewServer(ThreadingHTTPServer):
     request_queue_size = 128  # the library's 5 makes a browser with a few tabs wait seconds
 
     def __init__(self, served: Served, port: int | None, first: str | None = None) -> None:
-        """`port`: 0 for any that is free; None: the usual one, or any if that is in use.
-
-        Raises UsageError if the port cannot be had.
-        """
+        """`port`: None: the usual one, or any. Raises UsageError for one that cannot be had."""
         self.served, self.first = served, first
         self.stopping = threading.Event()
         self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
@@ -456,9 +429,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Answer, *headers: tuple[str, str]) -> None:
         length = ("Content-Length", str(len(answer.body)))
-        self._head(answer.status, answer.kind, length, *answer.headers)
+        self._head(answer.status, answer.kind, length, *headers)
         self.wfile.write(answer.body)
 
     def _tell_changes(self, stamp: Stamp) -> None:
@@ -481,8 +454,7 @@ class _Handler(BaseHTTPRequestHandler):
         if getattr(self, "command", None) is None:
             self.command, self.request_version = "GET", "HTTP/1.0"
         if code == 501:
-            allow = ("Allow", "GET")
-            self._send(_error(405, "this server is for reading only", None, allow))
+            self._send(_error(405, "this server is for reading only"), ("Allow", "GET"))
         else:
             self._send(_error(400, "this is no request that can be read"))
 

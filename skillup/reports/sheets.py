@@ -9,6 +9,7 @@ from typing import NamedTuple, Self
 
 from skillup import stats
 from skillup.history.runs import WITH_SKILL, CaseKey
+from skillup.reports.result import STYLE, Row, RunView
 from skillup.reports.text import (
     count,
     listed,
@@ -21,7 +22,6 @@ from skillup.reports.text import (
     tokens,
     were,
 )
-from skillup.reports.view_model import STYLE, Row, RunView
 from skillup.schema.grade import (
     Analysis,
     CaseReliability,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from skillup.reports.result import stop_lines
 from skillup.reports.sheets import deciding
 from skillup.reports.text import plain
-from skillup.reports.view_model import stop_lines
 from skillup.schema.grade import CaseReliability, Decision, Rate, RunResult, Stop
 from tests.support.project import GUARD_SECONDS, Project
 from tests.support.stored import a_result

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from skillup.checks.context import original_span, plain
 from skillup.frozen import frozen
 from skillup.reports.html.run_files import RawFiles, Read, add_images
-from skillup.reports.view_model import error_data
+from skillup.reports.result import error_data
 from skillup.schema import templates
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, EvidenceSpan, Grade

@@ -29,9 +29,8 @@ from skillup.reports.html.page_data import (
     Status,
 )
 from skillup.reports.html.run_files import Fork, RawFiles, progress_of
-from skillup.reports.result import summarize
+from skillup.reports.result import row_of, summarize, total_tokens
 from skillup.reports.sheets import deciding
-from skillup.reports.view_model import row_of, total_tokens
 from skillup.schema.grade import BASELINE, Analysis, Grade, Summary
 from skillup.store import RunDirectory
 from skillup.store.files import read_regular

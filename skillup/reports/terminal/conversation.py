@@ -1,7 +1,6 @@
 """Conversations on a terminal, block by block: those of `run -v`, and one that `show` prints.
 
-A block (a message, a call, what a tool returned) is printed at once, so that trials which run at
-the same time never mix within one. All text is an agent's or a user's: made plain.
+A block is printed at once, so that trials which run at the same time never mix within one.
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from skillup.checks.context import in_words
 from skillup.frozen import frozen
+from skillup.reports.result import STYLE, error_data
 from skillup.reports.terminal.layout import make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds
-from skillup.reports.view_model import STYLE, error_data
-from skillup.schema.grade import CheckResult, Grade
+from skillup.schema.grade import CheckResult, Grade, TurnGrade
 from skillup.schema.record import Record, ToolCall, TranscriptItem, TurnError, TurnRecord
 from skillup.trial.request import TrialEvent
 
@@ -35,7 +33,7 @@ _WRITERS = {
     "follow_up": "user, follow-up",
     "again": "user, sent again",
 }
-Line = tuple[str, str]  # A line's text, and its style
+Line = str | tuple[str, str]  # A line's text; a tuple has its style, too
 RawFiles = Callable[[int, int], Sequence[Path]]
 """The raw streams of a turn, or of its follow-up (from 1; 0: the turn's own message)."""
 
@@ -68,7 +66,7 @@ class ConversationStream:
             turn = self._turns.get(job)
             where = "  ".join(filter(None, (label, f"turn {turn}" if turn else "")))
             lines = text_lines(self._mask(text), None if self._full else most)
-            self.block(where, head, [(line, _BODY) for line in lines], style)
+            self.block(where, head, lines, style)
 
     def end(self, job: str, label: str, grade: Grade) -> None:
         for turn in grade.turns:
@@ -80,9 +78,8 @@ class ConversationStream:
     def checks(
         self, label: str, head: str, checks: Iterable[CheckResult], *, details: bool = False
     ) -> None:
-        """A block of checks, if there are any; with `details`, what those that failed expected.
-
-        In full, with details, also what judges said of those that passed.
+        """If there are any; with `details`, what those that failed expected (in full, also what
+        judges said of those that passed).
         """
         full = details and self._full
         lines = [line for check in checks for line in _check(check, details, full)]
@@ -90,10 +87,11 @@ class ConversationStream:
             self.block(label, head, lines, "dim")
 
     def block(self, where: str, head: str, lines: Sequence[Line], style: str) -> None:
-        parts = [make_text(self._mask("  ".join(filter(None, (where, head)))))]
-        for line, line_style in lines:
-            parts.append(Text("    " + self._mask(line), style=line_style))
-        print_line(self._console, Text("\n", style=style).join(parts))
+        shown = make_text(self._mask("  ".join(filter(None, (where, head)))), style=style)
+        for line in lines:
+            text, own = (line, _BODY) if isinstance(line, str) else line
+            shown.append(f"\n    {self._mask(text)}", own)
+        print_line(self._console, shown)
 
     def _item(self, job: str, item: TranscriptItem) -> tuple[str, str, int, str]:
         who = f"sub-agent {one_line(item.agent, 40)}" if item.agent else "agent"
@@ -184,15 +182,12 @@ class ShownTrial:
     """Attempts that met an error and were retried, and the files that hold them."""
 
 
-class TrialPrinter:
+class TrialPrinter(ConversationStream):
     def __init__(self, trial: ShownTrial, console: Console, *, full: bool = False) -> None:
         """Unless `full`, results are cut to 20 lines and messages to 200."""
+        super().__init__(console, full=full)
         self._trial = trial
-        self._stream = ConversationStream(console, full=full)
-        self._console = console
         self._errors: set[tuple[str, str]] = set()
-        grades = trial.grade.turns if trial.grade is not None else []
-        self._grades = {turn.turn_number: turn for turn in grades}
 
     def print(self) -> None:
         record, grade = self._trial.record, self._trial.grade
@@ -204,25 +199,26 @@ class TrialPrinter:
             self._line(f"    it is in {path}, its raw streams in raw.attempt-* beside it", "dim")
         system = (record.case.get("input") or {}).get("system")
         if isinstance(system, str):
-            self._block("system prompt", system, "bold")
+            self._text("system prompt", system, "bold")
         for item in record.history:
             who = {"user": "user", "assistant": "agent", "tool": "a tool gave"}[item.role]
             text = item.tool_result.content if item.tool_result is not None else item.content
-            self._block(f"history  {who}", text, "bold" if item.role == "user" else "cyan")
+            self._text(f"history  {who}", text, "bold" if item.role == "user" else "cyan")
             for call in item.tool_calls:
                 name = one_line(call.name or call.kind, 60)
-                self._block(f"history  agent calls {name}", arguments_text(call) or "-", "blue")
+                self._text(f"history  agent calls {name}", arguments_text(call) or "-", "blue")
+        grades = {turn.turn_number: turn for turn in grade.turns} if grade is not None else {}
         for turn in record.turns:
-            self._turn(turn)
+            self._turn(turn, grades.get(turn.turn_number))
         if grade is not None:
-            self._stream.checks("", "checks of the conversation", grade.assertions, details=True)
+            self.checks("", "checks of the conversation", grade.assertions, details=True)
         if record.simulated_end is not None:
             end = record.simulated_end
-            self._block(f"the simulated user ended it: {end.stop}", end.reason or "-", "dim")
+            self._text(f"the simulated user ended it: {end.stop}", end.reason or "-", "dim")
         self._error("", record.error, self._trial.raw(1, 0))
         self._error("", grade.error if grade is not None else None, ())
         for note in record.notes:
-            self._block("note", note, "yellow")
+            self._text("note", note, "yellow")
         self._line(f"all of it: {self._trial.directory}", "dim")
 
     def _head(self) -> None:
@@ -244,13 +240,12 @@ class TrialPrinter:
         if record.skipped and (grade is None or record.skipped not in grade.reason):
             self._line(f"  {one_line(record.skipped, 1000)}", "yellow")
 
-    def _turn(self, turn: TurnRecord) -> None:
+    def _turn(self, turn: TurnRecord, grade: TurnGrade | None) -> None:
         number, where = turn.turn_number, f"turn {turn.turn_number}"
         if turn.status == "skipped":
             why = turn.reason.removeprefix("not sent: ") or turn.content
-            self._block(f"{where}  not sent", why, "yellow")
+            self._text(f"{where}  not sent", why, "yellow")
             return
-        grade = self._grades.get(number)
         levels = [("checks", grade.checks)] if grade is not None else []
         if grade is not None:
             levels += [(f"checks of the {level.label}", level.checks) for level in grade.follow_ups]
@@ -258,22 +253,22 @@ class TrialPrinter:
             self._message(number, message)
             self._error(where, message.error, self._trial.raw(number, place))
             for head, checks in levels[place : place + 1]:
-                self._stream.checks(where, head, checks, details=True)
+                self.checks(where, head, checks, details=True)
         if turn.status == "failed":
-            self._block(f"{where}  failed", turn.reason, "red")
+            self._text(f"{where}  failed", turn.reason, "red")
         self._error(where, grade.error if grade is not None else None, ())
 
     def _message(self, number: int, message: TurnRecord) -> None:
         job, where = self._trial.job, f"turn {number}"
         self._console.print()
         sent = TrialEvent(job, "message_sent", number, text=message.content, source=message.source)
-        self._stream.add(sent, "")
+        self.add(sent, "")
         for item in message.transcript:
-            self._stream.add(TrialEvent(job, "item", number, item=item), "")
+            self.add(TrialEvent(job, "item", number, item=item), "")
         if not any(i.type == "message" and not i.agent for i in message.transcript):
-            self._block(f"{where}  agent", message.response, "cyan")
+            self._text(f"{where}  agent", message.response, "cyan")
         for note in message.notes:
-            self._block(f"{where}  note", note, "yellow")
+            self._text(f"{where}  note", note, "yellow")
         changes = message.changes
         if changes is not None:
             lists = {"new": changes.added, "changed": changes.modified, "gone": changes.deleted}
@@ -282,7 +277,7 @@ class TrialPrinter:
                 for word, paths in lists.items()
                 if paths
             ]
-            self._block(f"{where}  files", "\n".join(lines), "dim")
+            self._text(f"{where}  files", "\n".join(lines), "dim")
 
     def _error(
         self, where: str, error: TurnError | Mapping[str, Any] | None, raw: Sequence[Path]
@@ -296,14 +291,13 @@ class TrialPrinter:
         evidence = text_lines(data["evidence"], _RESULT_LINES)
         lines += [(line, "not bold dim") for line in evidence]
         if data["advice"]:
-            lines.append((f"what to do: {data['advice']}", _BODY))
-        lines += [(f"raw: {plain(str(path))}", _BODY) for path in raw]
-        self._stream.block(where, f"error: {data['kind']}", lines, "bold magenta")
+            lines.append(f"what to do: {data['advice']}")
+        lines += [f"raw: {plain(str(path))}" for path in raw]
+        self.block(where, f"error: {data['kind']}", lines, "bold magenta")
 
-    def _block(self, head: str, text: str | None, style: str) -> None:
+    def _text(self, head: str, text: str | None, style: str) -> None:
         if text:
-            lines = [(line, _BODY) for line in text_lines(text, None)]
-            self._stream.block("", head, lines, style)
+            self.block("", head, text_lines(text, None), style)
 
     def _line(self, text: str, style: str) -> None:
         print_line(self._console, text, style=style)

@@ -18,10 +18,7 @@ from rich.text import Text
 
 from skillup.plan import Job, Plan
 from skillup.reports.formats import FORMATS, HTML
-from skillup.reports.terminal.conversation import ConversationStream
-from skillup.reports.terminal.layout import make_text, print_sheet
-from skillup.reports.text import count, money, one_line, plain, seconds, tokens
-from skillup.reports.view_model import (
+from skillup.reports.result import (
     STYLE,
     Labels,
     Row,
@@ -32,6 +29,9 @@ from skillup.reports.view_model import (
     stop_lines,
     view_of,
 )
+from skillup.reports.terminal.conversation import ConversationStream
+from skillup.reports.terminal.layout import make_text, print_sheet
+from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
 from skillup.trial.request import TrialEvent

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import typing
 
-from skillup.reports.view_model import ADVICE, error_data
+from skillup.reports.result import ADVICE, error_data
 from skillup.schema.record import ErrorKind, TurnError
 from tests.docs.blocks import PAGES, tables_of
 

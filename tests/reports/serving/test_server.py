@@ -27,7 +27,6 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     (runs / "notes").mkdir()
     (runs / "a/link").symlink_to("/etc/passwd")
     (runs / "a/page.html").write_text("<script>alert(1)</script>")
-    (runs / "a/blob").write_bytes(b"\0\1\2")
     (project.root / ".skillup/secret").write_text("s")
     with viewing(project) as found:
         yield found
@@ -101,14 +100,12 @@ def test_no_path_leads_out_of_the_run(viewer: Viewer) -> None:
 
 
 def test_raw_files_are_never_anything_but_text(viewer: Viewer) -> None:
-    page, blob = viewer.get("api/runs/a/files/page.html"), viewer.get("api/runs/a/files/blob")
+    page = viewer.get("api/runs/a/files/page.html")
 
     assert page.body == b"<script>alert(1)</script>"
     assert page.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert page.headers["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in page.headers["Content-Security-Policy"]
-    assert page.headers["Content-Disposition"].startswith("inline")
-    assert blob.headers["Content-Disposition"].startswith("attachment")
 
 
 @pytest.mark.parametrize("path", ["", "api/runs", "api/runs/a/files/run.json", "nothing"])
