@@ -10,9 +10,8 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +28,13 @@ from skillup.engines.environment import (
     trial_environment,
 )
 from skillup.engines.events import (
+    ADVICE,
     EventParser,
     Failure,
     KindsByText,
     kind_of_text,
+    parse_retry_after,
     shortened,
-    turn_error,
 )
 from skillup.engines.session_files import (
     SessionFormat,
@@ -129,10 +129,6 @@ class CliEngine(ABC):
         """The whole environment of the process."""
         return trial_environment(trial, self.spec.home, {})
 
-    def turn_variables(self, turn: TurnRequest, trial: TrialContext) -> dict[str, str]:
-        """More variables, of this turn alone."""
-        return {}
-
     def engine_home(self, trial: TrialContext) -> Path:
         """Where this trial's sessions are; it is made."""
         env = self.environment(trial, self.login(trial))
@@ -152,10 +148,10 @@ class CliEngine(ABC):
         return result
 
     async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        return await run_turn(self, turn, trial, None)
+        return await CliTurn(self, turn, trial, None).run()
 
     async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        return await run_turn(self, turn, trial, session)
+        return await CliTurn(self, turn, trial, session).run()
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
         own = self.key_variables(profile, environment)
@@ -168,9 +164,8 @@ class CliEngine(ABC):
         # HOME stays the user's: version managers look their programs up below it.
         env = {**clean_variables(environment), "HOME": environment.get("HOME", str(Path.home()))}
         here, command = Path.cwd(), self.command(profile)
-        if not is_there(command[0], env, here):
-            problem = self.error("engine_not_found", f"there is no program `{command[0]}`")
-            return Availability(False, command, login=login, problem=problem)
+        if missing := self.missing(command[0], env, here):
+            return Availability(False, command, login=login, problem=missing)
         output = await run_quiet(
             (*command, "--version"), cwd=here, env=env, timeout_seconds=_VERSION_SECONDS
         )
@@ -197,9 +192,25 @@ class CliEngine(ABC):
         return (self.spec.skill_directory,)
 
     def error(self, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
-        """An error in the words of this CLI. `what` is one clause."""
-        spec = self.spec
-        return turn_error(spec.name, kind, what, evidence, login=spec.login, install=spec.install)
+        """With the advice that its kind has for this CLI. `what` is one clause."""
+        advice = ADVICE.get(kind, "").format(login=self.spec.login, install=self.spec.install)
+        line = " ".join(what.split())
+        message = f"{self.spec.name}: {line if len(line) <= 300 else line[:299] + '…'}"
+        return TurnError(
+            kind=kind,
+            message=f"{message}; {advice}" if advice else message,
+            evidence=shortened(evidence),
+            retry_after_seconds=parse_retry_after(what),
+        )
+
+    def missing(self, program: str, env: Mapping[str, str], cwd: Path) -> TurnError | None:
+        """The error if there is no such program, on the PATH or as a path relative to `cwd`."""
+        there = (
+            (cwd / program).exists()
+            if "/" in program
+            else shutil.which(program, path=env.get("PATH"))
+        )
+        return None if there else self.error("engine_not_found", f"there is no program `{program}`")
 
     def lost(self, session_id: str | None, loss: str, answer: str = "") -> TurnError:
         what = f"the {self.spec.session_word} {session_id} no longer holds its earlier turns"
@@ -219,226 +230,203 @@ class CliEngine(ABC):
         )
 
 
-async def run_turn(
-    engine: CliEngine, turn: TurnRequest, trial: TrialContext, resumed: str | None
-) -> EngineTurn:
-    """Run a turn of the session `resumed`, or the first one of a new session."""
-    login = engine.login(trial)
-    refusal = engine.refusal(trial, login)
-    if refusal is not None:
-        return EngineTurn(None, error=refusal)
-    env = engine.environment(trial, login) | engine.turn_variables(turn, trial)
-    home = engine.engine_home(trial)
-    # Long sessions take long to read: other trials' time limits must not wait for that.
-    if resumed and turn.previous is not None:
-        error = await anyio.to_thread.run_sync(_changed, engine, home, resumed, turn.previous)
-        if error is not None:
-            return EngineTurn(resumed, session_verified=False, error=error)
-    known = () if resumed else await anyio.to_thread.run_sync(engine.session_files, home)
-    parser = engine.parser(trial)
-    by_file = login.variable is None and engine.uses_login_file(trial.profile)
-    async with renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file) as renewed:
-        argv = (*engine.command(trial.profile), *engine.arguments(turn, trial, resumed, login))
-        result = await _run_process(engine, argv, env, renewed, parser, turn, trial)
-    expected = resumed or (trial.session_id if engine.spec.takes_ids else None)
-    check = partial(_checked, engine, result, turn, trial, parser, home, expected, known)
-    return await anyio.to_thread.run_sync(check)
+class CliTurn:
+    """A turn of the session `resumed`, or the first one of a new session."""
 
+    def __init__(
+        self, engine: CliEngine, turn: TurnRequest, trial: TrialContext, resumed: str | None
+    ) -> None:
+        self.engine, self.turn, self.trial, self.resumed = engine, turn, trial, resumed
+        self.parser = engine.parser(trial)
 
-def _changed(
-    engine: CliEngine, home: Path, session_id: str, previous: SessionFingerprint
-) -> TurnError | None:
-    """What happened to the session's file since the turn before; None: nothing."""
-    file = engine.session_file(home, session_id)
-    loss = loss_of(file, previous)
-    if loss is not None:
-        return engine.lost(session_id, loss)
-    before = previous.prefix_bytes
-    added = file.stat().st_size - before if file is not None else 0
-    if not added:
-        return None
-    what = f"something else wrote to the {engine.spec.session_word} {session_id} between two turns"
-    sizes = f"{file}: it held {before} bytes after the turn before"
-    return engine.error("session_mismatch", what, f"{sizes}; {added} were added")
+    async def run(self) -> EngineTurn:
+        engine, trial, turn = self.engine, self.trial, self.turn
+        login = engine.login(trial)
+        if refusal := engine.refusal(trial, login):
+            return EngineTurn(None, error=refusal)
+        env = engine.environment(trial, login)
+        self.home = engine.engine_home(trial)
+        # Long sessions take long to read: other trials' time limits must not wait for that.
+        if self.resumed and (error := await anyio.to_thread.run_sync(self._changed)):
+            return EngineTurn(self.resumed, session_verified=False, error=error)
+        known: Collection[Path] = ()
+        if not self.resumed:
+            known = await anyio.to_thread.run_sync(engine.session_files, self.home)
+        by_file = login.variable is None and engine.uses_login_file(trial.profile)
+        shared = renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file)
+        async with shared as renewed:
+            arguments = engine.arguments(turn, trial, self.resumed, login)
+            argv = (*engine.command(trial.profile), *arguments)
+            result = await self._process(argv, env, renewed)
+        return await anyio.to_thread.run_sync(self._checked, result, known)
 
-
-def _checked(
-    engine: CliEngine,
-    result: EngineTurn,
-    turn: TurnRequest,
-    trial: TrialContext,
-    parser: EventParser,
-    home: Path,
-    expected: str | None,
-    known: Collection[Path],
-) -> EngineTurn:
-    """The turn, compared with what its session's file held before and holds now."""
-    previous, error = turn.previous, result.error
-    answered, word = parser.session_id, engine.spec.session_word
-    if error is None and answered is None:
-        error = engine.error("protocol", f"it did not say which {word} the answer is from")
-    elif error is None and expected not in (None, answered):
-        what = f"the answer is from the {word} {answered}, not from {expected}"
-        error = engine.error("session_mismatch", what)
-    session_id = expected or answered
-    file = engine.session_file(home, session_id) if session_id else None
-    now = engine.fingerprint(file, session_id) if session_id else None
-    if error is None and expected is None and (file is None or file in known):
-        what = f"the {word} {answered} left no new session file"
-        error = engine.error("session_mismatch", what)
-    verified: bool | None = None
-    lost = False
-    if previous is not None:
+    def _changed(self) -> TurnError | None:
+        """What happened to the session's file since the turn before; None: nothing."""
+        engine, session_id, previous = self.engine, self.resumed or "", self.turn.previous
+        if previous is None:
+            return None
+        file = engine.session_file(self.home, session_id)
         loss = loss_of(file, previous)
-        lost = loss is not None
-        if loss is None and error is None:
-            loss = missing_message(now, previous)
-        verified = loss is None and answered in (None, expected)
-        # That explains what the agent does not know any more.
-        if loss is not None and (error is None or error.kind == "model_error"):
-            error = engine.lost(session_id, loss, parser.response)
-    if error is None and now is None and session_id:  # a next turn has nothing to build on
-        now = SessionFingerprint(
-            session_id=session_id, messages=0, prefix_sha256=_OF_NOTHING, prefix_bytes=0
+        if loss is not None:
+            return engine.lost(session_id, loss)
+        before = previous.prefix_bytes
+        added = file.stat().st_size - before if file is not None else 0
+        if not added:
+            return None
+        what = f"something else wrote to the {engine.spec.session_word} {session_id} between"
+        sizes = f"{file}: it held {before} bytes after the turn before; {added} were added"
+        return engine.error("session_mismatch", f"{what} two turns", sizes)
+
+    def _checked(self, result: EngineTurn, known: Collection[Path]) -> EngineTurn:
+        """The turn, compared with what its session's file held before and holds now."""
+        engine, trial, parser = self.engine, self.trial, self.parser
+        expected = self.resumed or (trial.session_id if engine.spec.takes_ids else None)
+        previous, error = self.turn.previous, result.error
+        answered, word = parser.session_id, engine.spec.session_word
+        if error is None and answered is None:
+            error = engine.error("protocol", f"it did not say which {word} the answer is from")
+        elif error is None and expected not in (None, answered):
+            what = f"the answer is from the {word} {answered}, not from {expected}"
+            error = engine.error("session_mismatch", what)
+        session_id = expected or answered
+        file = engine.session_file(self.home, session_id) if session_id else None
+        now = engine.fingerprint(file, session_id) if session_id else None
+        if error is None and expected is None and (file is None or file in known):
+            what = f"the {word} {answered} left no new session file"
+            error = engine.error("session_mismatch", what)
+        verified: bool | None = None
+        lost = False
+        if previous is not None:
+            loss = loss_of(file, previous)
+            lost = loss is not None
+            if loss is None and error is None:
+                loss = missing_message(now, previous)
+            verified = loss is None and answered in (None, expected)
+            # That explains what the agent does not know any more.
+            if loss is not None and (error is None or error.kind == "model_error"):
+                error = engine.lost(session_id, loss, parser.response)
+        if error is None and now is None and session_id:  # a next turn has nothing to build on
+            now = SessionFingerprint(
+                session_id=session_id, messages=0, prefix_sha256=_OF_NOTHING, prefix_bytes=0
+            )
+        result = replace(
+            result,
+            session=answered if answered and answered in (None, session_id) else None,
+            fingerprint=now,
+            session_verified=verified,
+            error=error,
         )
-    result = replace(
-        result,
-        session=answered if answered and answered in (None, session_id) else None,
-        fingerprint=now,
-        session_verified=verified,
-        error=error,
-    )
-    result = engine.finish(result, turn, trial, None if lost else file)
-    cost = cost_usd(trial.profile, result.model, result.usage)
-    response = parser.response if result.error is None else ""
-    return replace(result, response=response, cost_usd=result.cost_usd if cost is None else cost)
+        result = engine.finish(result, self.turn, trial, None if lost else file)
+        cost = cost_usd(trial.profile, result.model, result.usage)
+        response = parser.response if result.error is None else ""
+        cost = result.cost_usd if cost is None else cost
+        return replace(result, response=response, cost_usd=cost)
 
+    async def _process(
+        self, argv: tuple[str, ...], env: Mapping[str, str], renewed: Callable[[Secrets], None]
+    ) -> EngineTurn:
+        """Feeds the process's lines to the parser; raw copies of both streams go to ``raw_dir``."""
+        engine, turn, trial, parser = self.engine, self.turn, self.trial, self.parser
+        if not (trial.workspace.is_dir() and trial.workspace.resolve() == trial.workspace):
+            # Through a link, an agent would work somewhere else.
+            what = f"the workspace {trial.workspace} is gone or was replaced"
+            gone = engine.error("setup", f"{what}; the agent was not called")
+            return EngineTurn(None, error=gone)
+        if missing := engine.missing(argv[0], env, trial.workspace):
+            return EngineTurn(None, error=missing)
+        variables = {**trial.environment, **trial.extra_env}
+        secrets = trial.secrets.also_of(variables, (trial.profile.api_key_env,))
+        if tokens := login_secrets(engine.login_file(env)):
+            secrets = secrets.also(tokens)
+        trial.raw_dir.mkdir(parents=True, exist_ok=True)
+        stem = turn.stem or f"turn-{turn.number:02d}"
+        last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
 
-async def _run_process(
-    engine: CliEngine,
-    argv: tuple[str, ...],
-    env: Mapping[str, str],
-    renewed: Callable[[Secrets], None],
-    parser: EventParser,
-    turn: TurnRequest,
-    trial: TrialContext,
-) -> EngineTurn:
-    """Feeds the process's lines to `parser`; raw copies of both streams go to ``raw_dir``."""
-    if not (trial.workspace.is_dir() and trial.workspace.resolve() == trial.workspace):
-        # Through a link, an agent would work somewhere else.
-        what = f"the workspace {trial.workspace} is gone or was replaced; the agent was not called"
-        return EngineTurn(None, error=engine.error("setup", what))
-    if not is_there(argv[0], env, trial.workspace):
-        missing = engine.error("engine_not_found", f"there is no program `{argv[0]}`")
-        return EngineTurn(None, error=missing)
-    secrets = trial.secrets.also_of(
-        {**trial.environment, **trial.extra_env}, (trial.profile.api_key_env,)
-    )
-    if tokens := login_secrets(engine.login_file(env)):
-        secrets = secrets.also(tokens)
-    trial.raw_dir.mkdir(parents=True, exist_ok=True)
-    stem = turn.stem or f"turn-{turn.number:02d}"
-    last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
+        def take(line: bytes) -> None:
+            last_lines.append(line[:_LINE_CHARACTERS])
+            parser.feed(line)
 
-    def take(line: bytes) -> None:
-        last_lines.append(line[:_LINE_CHARACTERS])
-        parser.feed(line)
+        def redact(line: bytes) -> bytes:
+            renewed(secrets)  # there may be new ones
+            return secrets.mask_bytes(line)
 
-    def redact(line: bytes) -> bytes:
-        renewed(secrets)  # there may be new ones
-        return secrets.mask_bytes(line)
+        request = ProcessRequest(
+            argv=argv,
+            cwd=trial.workspace,
+            env=env,
+            stdin=engine.standard_input(turn),
+            timeout_seconds=turn.timeout_seconds,
+            stdout_path=trial.raw_dir / f"{stem}.stdout.jsonl",
+            stderr_path=trial.raw_dir / f"{stem}.stderr.txt",
+            marker=trial.marker,
+            has_answered=lambda: parser.closed,
+            redact=redact if secrets else None,
+        )
+        outcome = await run_process(request, take)
+        error, failure = None, self._failure(outcome)
+        if failure is not None:
+            evidence = [failure.text] if len(failure.text) > 300 else []
+            evidence += parser.notices[-3:]
+            if outcome.stderr_tail.strip():
+                evidence.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
+            if lines := b"\n".join(last_lines).decode(errors="replace"):
+                evidence.append(f"last lines of stdout:\n{lines}")
+            shown = secrets.mask("\n".join(evidence))
+            error = engine.error(failure.kind, secrets.mask(failure.text), shown)
+        notices = [*parser.notices]
+        notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
+        if outcome.ended_by == "answered":
+            what = f"{engine.spec.name} did not end by itself after its answer, and was ended"
+            notices.append(what)
+        process = ProcessInfo(
+            argv=[secrets.mask(argument) for argument in argv],
+            exit_code=outcome.exit_code,
+            signal=outcome.signal,
+            ended_by=outcome.ended_by,
+            leftover_processes=len(outcome.leftover),
+        )
+        return EngineTurn(
+            session=None,
+            items=parser.items,
+            usage=parser.usage,
+            cost_usd=parser.cost_usd,
+            model=parser.model,
+            version=parser.version,
+            process=process,
+            unknown_events=parser.unknown_events,
+            unread_lines=parser.unread_lines,
+            notices=notices,
+            error=error,
+        )
 
-    request = ProcessRequest(
-        argv=argv,
-        cwd=trial.workspace,
-        env=env,
-        stdin=engine.standard_input(turn),
-        timeout_seconds=turn.timeout_seconds,
-        stdout_path=trial.raw_dir / f"{stem}.stdout.jsonl",
-        stderr_path=trial.raw_dir / f"{stem}.stderr.txt",
-        marker=trial.marker,
-        has_answered=lambda: parser.closed,
-        redact=redact if secrets else None,
-    )
-    outcome = await run_process(request, take)
-    failure, error = _failure(engine, outcome, parser, turn), None
-    if failure is not None:
-        evidence = secrets.mask(_evidence(failure, outcome, last_lines, parser))
-        error = engine.error(failure.kind, secrets.mask(failure.text), evidence)
-    notices = [*parser.notices]
-    notices += [f"process {p.pid} ({p.name}) could not be ended" for p in outcome.survivors]
-    if outcome.ended_by == "answered":
-        notices.append(f"{engine.spec.name} did not end by itself after its answer, and was ended")
-    process = ProcessInfo(
-        argv=[secrets.mask(argument) for argument in argv],
-        exit_code=outcome.exit_code,
-        signal=outcome.signal,
-        ended_by=outcome.ended_by,
-        leftover_processes=len(outcome.leftover),
-    )
-    return EngineTurn(
-        session=None,
-        items=parser.items,
-        usage=parser.usage,
-        cost_usd=parser.cost_usd,
-        model=parser.model,
-        version=parser.version,
-        process=process,
-        unknown_events=parser.unknown_events,
-        unread_lines=parser.unread_lines,
-        notices=notices,
-        error=error,
-    )
-
-
-def _failure(
-    engine: CliEngine, outcome: ProcessOutcome, parser: EventParser, turn: TurnRequest
-) -> Failure | None:
-    """The first thing that went wrong, in the order of what explains the rest."""
-    code, lines = outcome.exit_code, outcome.stderr_tail.strip().splitlines()
-    last_line = lines[-1].strip() if lines else ""
-    if outcome.ended_by == "not_started":
-        return Failure("engine_not_usable", outcome.start_error or "it did not start")
-    if outcome.ended_by == "timeout":
-        limit = turn.limit or f"{turn.timeout_seconds:g} s"
-        return Failure("timeout", f"no answer within {limit}; it was ended")
-    if outcome.ended_by == "output_limit":
-        return Failure("output_limit", "it wrote more output than is allowed, and was ended")
-    if parser.failure is not None:
-        return parser.failure
-    if parser.finished and (outcome.ended_by == "answered" or code == 0):
-        return None
-    if outcome.signal is not None:
-        return Failure("crash", f"it was killed by signal {outcome.signal}")
-    explained = [line.strip() for line in lines if kind_of_text(line, engine.spec.stderr)]
-    if explained and (kind := kind_of_text(explained[-1], engine.spec.stderr)):
-        return Failure(kind, explained[-1])
-    if code == 0:
-        what = "it ended with exit code 0 but without the event that ends a turn"
-        return Failure("protocol", what)
-    if code in (126, 127) and not parser.items:
-        return Failure("engine_not_usable", f"it did not start: {last_line}")
-    what = f"it ended with exit code {code}" + " after its answer" * parser.finished
-    return Failure("crash", f"{what}: {last_line}" if last_line else what)
-
-
-def _evidence(
-    failure: Failure, outcome: ProcessOutcome, last_lines: Iterable[bytes], parser: EventParser
-) -> str:
-    parts = [failure.text] if len(failure.text) > 300 else []
-    parts += parser.notices[-3:]
-    if outcome.stderr_tail.strip():
-        parts.append(f"stderr: {shortened(outcome.stderr_tail, 1500)}")
-    if lines := b"\n".join(last_lines).decode(errors="replace"):
-        parts.append(f"last lines of stdout:\n{lines}")
-    return "\n".join(parts)
-
-
-def is_there(program: str, env: Mapping[str, str], cwd: Path) -> bool:
-    """Whether the program exists, on the PATH or as a path relative to `cwd`."""
-    if "/" in program:
-        return (cwd / program).exists()
-    return shutil.which(program, path=env.get("PATH")) is not None
+    def _failure(self, outcome: ProcessOutcome) -> Failure | None:
+        """The first thing that went wrong, in the order of what explains the rest."""
+        parser, turn, meanings = self.parser, self.turn, self.engine.spec.stderr
+        code, lines = outcome.exit_code, outcome.stderr_tail.strip().splitlines()
+        last_line = lines[-1].strip() if lines else ""
+        if outcome.ended_by == "not_started":
+            return Failure("engine_not_usable", outcome.start_error or "it did not start")
+        if outcome.ended_by == "timeout":
+            limit = turn.limit or f"{turn.timeout_seconds:g} s"
+            return Failure("timeout", f"no answer within {limit}; it was ended")
+        if outcome.ended_by == "output_limit":
+            return Failure("output_limit", "it wrote more output than is allowed, and was ended")
+        if parser.failure is not None:
+            return parser.failure
+        if parser.finished and (outcome.ended_by == "answered" or code == 0):
+            return None
+        if outcome.signal is not None:
+            return Failure("crash", f"it was killed by signal {outcome.signal}")
+        for line in reversed(lines):
+            if kind := kind_of_text(line, meanings):
+                return Failure(kind, line.strip())
+        if code == 0:
+            what = "it ended with exit code 0 but without the event that ends a turn"
+            return Failure("protocol", what)
+        if code in (126, 127) and not parser.items:
+            return Failure("engine_not_usable", f"it did not start: {last_line}")
+        what = f"it ended with exit code {code}" + " after its answer" * parser.finished
+        return Failure("crash", f"{what}: {last_line}" if last_line else what)
 
 
 def cost_usd(profile: Profile, model: str | None, usage: Usage | None) -> float | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from skillup.engines.base import ItemWatcher, Progress
 from skillup.frozen import frozen
 from skillup.schema.checks import ToolKind
-from skillup.schema.record import ErrorKind, ToolCall, ToolResult, TranscriptItem, TurnError, Usage
+from skillup.schema.record import ErrorKind, ToolCall, ToolResult, TranscriptItem, Usage
 
 _UNITS = {"ms": 0.001, "s": 1, "sec": 1, "m": 60, "min": 60, "h": 3600, "hour": 3600, "day": 86400}
 _DURATION = re.compile(r"(?i)(\d{1,9}(?:\.\d{1,9})?)\s*+(ms|sec|s|min|m|hour|h|day)[a-z]*")
@@ -22,7 +22,7 @@ _TRY_AGAIN = re.compile(
 )
 _HEADER = re.compile(r"retry[-_]after[\"']?\s*[:=]\s*[\"']?(\d+(?:\.\d+)?)\b", re.IGNORECASE)
 
-_ADVICE: dict[ErrorKind, str] = {
+ADVICE: dict[ErrorKind, str] = {
     "auth": "{login}",
     "rate_limit": "wait, or run fewer trials at once (-j)",
     "quota": "waiting for minutes is no use; once there is allowance, resume the run",
@@ -73,24 +73,6 @@ def kind_of_text(text: str, kinds: KindsByText) -> ErrorKind | None:
 def kind_of_status(status: int) -> ErrorKind:
     """The kind of an HTTP status of the model's server."""
     return _STATUS.get(status, "model_error")
-
-
-def turn_error(
-    cli: str, kind: ErrorKind, what: str, evidence: str = "", *, login: str = "", install: str = ""
-) -> TurnError:
-    """The error with the advice that its kind has for this CLI. `what` is one clause.
-
-    `login` and `install` say how to log in, and how to get the CLI.
-    """
-    advice = _ADVICE.get(kind, "").format(login=login, install=install)
-    line = " ".join(what.split())
-    message = f"{cli}: {line if len(line) <= 300 else line[:299] + '…'}"
-    return TurnError(
-        kind=kind,
-        message=f"{message}; {advice}" if advice else message,
-        evidence=shortened(evidence),
-        retry_after_seconds=parse_retry_after(what),
-    )
 
 
 def parse_retry_after(message: str) -> float | None:

@@ -12,9 +12,10 @@ import pytest
 
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import SessionResumer
+from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.cli_runner import cost_usd
 from skillup.engines.environment import EngineHome, login_secrets, trial_environment
-from skillup.engines.events import parse_retry_after, turn_error
+from skillup.engines.events import parse_retry_after
 from skillup.engines.registry import get_engine, remove_logins
 from skillup.errors import UsageError
 from skillup.schema.profile import Price, Profile
@@ -118,8 +119,9 @@ def test_only_the_engines_own_error_says_how_long_to_wait() -> None:
     """F4: `Retry-After: 86400` in a tool's output, before a 429, is no wish of the provider's."""
     printed = "last lines of stdout:\nHTTP/1.1 429\nRetry-After: 86400\n"
     long = "429: slow down. " * 40 + "Please try again in 7s."
-    assert turn_error("claude", "rate_limit", "429: no", printed).retry_after_seconds is None
-    assert turn_error("claude", "rate_limit", long, printed).retry_after_seconds == 7
+    error = ClaudeCode().error
+    assert error("rate_limit", "429: no", printed).retry_after_seconds is None
+    assert error("rate_limit", long, printed).retry_after_seconds == 7
 
 
 def test_the_registry_and_what_each_adapter_says_agree() -> None:

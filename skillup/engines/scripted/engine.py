@@ -14,7 +14,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from skillup.engines.base import Availability, TrialContext, TurnRequest
-from skillup.engines.cli_runner import CliSpec, is_there
+from skillup.engines.cli_runner import CliSpec
 from skillup.engines.created_sessions import SessionContent, UnwritableError, WritingCliEngine
 from skillup.engines.environment import Login
 from skillup.engines.events import EventParser, Failure, Status, as_dict, as_text
@@ -108,6 +108,8 @@ class ScriptedEngine(WritingCliEngine):
             "model": profile.model,
             "system": turn.system,
             "max_turns": turn.max_steps or profile.max_turns,
+            "seed": trial.seed,
+            "attempt": trial.attempt + turn.sending - 1,  # a retried message may fare better
         }
         replies = trial.script.model_dump(mode="json") if trial.script else {}
         script = home / "script.json"
@@ -140,13 +142,6 @@ class ScriptedEngine(WritingCliEngine):
         fix = "agent answers; add one, or choose another engine with --engine"
         return TurnError(kind="engine_not_usable", message=f"{what} {fix}")
 
-    def turn_variables(self, turn: TurnRequest, trial: TrialContext) -> dict[str, str]:
-        """What decides its chances; a retried message may fare better."""
-        return {
-            "SKILLUP_SCRIPTED_SEED": str(trial.seed),
-            "SKILLUP_SCRIPTED_ATTEMPT": str(trial.attempt + turn.sending - 1),
-        }
-
     def error(self, kind: ErrorKind, what: str, evidence: str = "") -> TurnError:
         """What its model does wrong is the script's."""
         if kind != "model_error":
@@ -156,9 +151,8 @@ class ScriptedEngine(WritingCliEngine):
 
     async def check(self, profile: Profile, environment: Mapping[str, str]) -> Availability:
         command = self.command(profile)
-        if not is_there(command[0], environment, Path.cwd()):
-            problem = self.error("engine_not_found", f"there is no program `{command[0]}`")
-            return Availability(False, command, problem=problem)
+        if missing := self.missing(command[0], environment, Path.cwd()):
+            return Availability(False, command, problem=missing)
         version = None if profile.command else VERSION
         return Availability(True, command, version, login="none needed")
 

@@ -9,8 +9,8 @@ the standard library and little inside it, because an evaluation starts it dozen
 
 The working directory is the workspace. FILE is a JSON dump of
 :class:`skillup.schema.scripted.Script`; beside ``replies`` it may have ``permission``, ``model``,
-``system`` (added instructions) and ``max_turns`` (the most steps in this turn). The variables
-``SKILLUP_SCRIPTED_SEED`` and ``SKILLUP_SCRIPTED_ATTEMPT`` decide what is drawn by lot.
+``system`` (added instructions), ``max_turns`` (the most steps in this turn), and what decides the
+chances: ``seed`` and ``attempt`` (of the trial, from 1).
 
 **Events**, one JSON object a line on stdout, ``type`` first::
 

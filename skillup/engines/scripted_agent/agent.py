@@ -14,7 +14,6 @@ from skillup.engines.scripted_agent import VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # typing takes longer to import than a turn takes
-    from collections.abc import Collection
     from typing import Any
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -96,65 +95,15 @@ class AgentSession:
         elif entry["type"] == "remember":
             self.remembered.update(entry["values"])
 
-
-def attempt() -> int:
-    """Which attempt of its trial this is, from 1."""
-    value = os.environ.get("SKILLUP_SCRIPTED_ATTEMPT", "1")
-    return int(value) if value.isdecimal() else 1
-
-
-def drawn(probability: float, turn: int, what: str) -> bool:
-    """Chance that can be repeated: the same seed, attempt and turn always draw the same."""
-    if probability >= 1:
-        return True
-    import hashlib
-
-    seed = os.environ.get("SKILLUP_SCRIPTED_SEED", "0")
-    digest = hashlib.sha256(f"{seed}/{attempt()}/{turn}/{what}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64 < probability
-
-
-def choose_reply(
-    replies: list[dict[str, Any]], message: str, turn: int, skills: Collection[str]
-) -> tuple[dict[str, Any], re.Match[str] | None] | None:
-    """The first reply that applies, and what its `when` found; None if none applies."""
-    for index, reply in enumerate(replies):
-        if reply.get("turn") not in (None, turn) or reply.get("needs_skill") not in (None, *skills):
-            continue
-        pattern = reply.get("when")
-        match = re.search(pattern, message, re.IGNORECASE) if pattern else None
-        if (match or not pattern) and drawn(reply.get("probability", 1.0), turn, f"reply {index}"):
-            return reply, match
-    return None
-
-
-def placeholders(
-    session: AgentSession, match: re.Match[str] | None, simple: dict[str, str]
-) -> dict[str, str]:
-    """The values of a turn's placeholders when it begins, by what stands in the braces."""
-    values = dict(simple)
-    if match is not None:
-        values |= {f"match.{name}": text or "" for name, text in match.groupdict().items()}
-        values |= {f"match.{n}": match[n] or "" for n in range(match.re.groups + 1)}
-    values |= {f"remember.{name}": text for name, text in session.remembered.items()}
-    for where, exchanges in (("turns", session.exchanges), ("history", session.history)):
-        for number, (user, answer) in enumerate(exchanges, start=1):
-            values[f"{where}.{number}.user"] = user
-            if answer is not None:
-                values[f"{where}.{number}.answer"] = answer
-    return values
-
-
-def filled(text: str, values: dict[str, str]) -> str:
-    """Raises AgentError `script` if a placeholder in `text` has no value."""
-
-    def value(found: re.Match[str]) -> str:
-        if found[1] not in values:
-            why = "no such turn, group, output or memory in this session"
-            raise AgentError("script", f"{found[0]} has no value: {why}")
-        return values[found[1]]
-
-    return _FORMS.sub(value, text)
+    def placeholders(self) -> dict[str, str]:
+        """By what stands in the braces, as the session is now."""
+        values = {f"remember.{name}": text for name, text in self.remembered.items()}
+        for where, exchanges in (("turns", self.exchanges), ("history", self.history)):
+            for number, (user, answer) in enumerate(exchanges, start=1):
+                values[f"{where}.{number}.user"] = user
+                if answer is not None:
+                    values[f"{where}.{number}.answer"] = answer
+        return values
 
 
 _REFUSED_UNDER = {"write_file": ("read_only",), "shell": ("read_only", "edits")}
@@ -168,7 +117,7 @@ _MESSAGES = {
 }
 
 
-def main(argv: list[str] | None = None) -> int:
+def main() -> int:
     """Runs one turn; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="scripted-agent",
@@ -182,7 +131,7 @@ def main(argv: list[str] | None = None) -> int:
     session = parser.add_mutually_exclusive_group(required=True)
     session.add_argument("--session-id", metavar="ID", help="start a session of this name")
     session.add_argument("--resume", metavar="ID", help="go on with this session")
-    turn = AgentTurn(parser.parse_args(argv))
+    turn = AgentTurn(parser.parse_args())
     try:
         turn.run(sys.stdin.buffer.read().decode("utf-8", "replace"))
     except AgentError as error:
@@ -217,10 +166,9 @@ class AgentTurn:
         except (OSError, ValueError, KeyError, TypeError) as error:
             sys.stderr.write(f"scripted-agent: {options.script} is not a script: {error!r}\n")
             sys.exit(2)
+        self._script = script
         self._permission: str = script.get("permission", "full")
-        self._model: str = script.get("model", "scripted")
-        self._system: str = script.get("system", "")
-        self._limit: int | None = script.get("max_turns")
+        self._attempt: int = script.get("attempt", 1)
 
     def run(self, message: str) -> None:
         """Raises AgentError if the turn ends without an answer."""
@@ -228,11 +176,10 @@ class AgentTurn:
         session = AgentSession(options.home, self.session_id)
         session = session.load() if options.resume else session.create()
         number = len(session.exchanges) + 1
-        choice = choose_reply(self._replies, message, number, self.skills)
-        faults = (choice[0].get("misbehave") if choice else None) or {}
-        if faults.get("times") is not None and attempt() > faults["times"]:
-            faults = {}
-        if not drawn(faults.get("probability", 1.0), number, "fault"):
+        reply, match = self._reply(message, number)
+        faults = reply.get("misbehave") or {}
+        is_over = faults.get("times") is not None and self._attempt > faults["times"]
+        if is_over or not self._drawn(faults.get("probability", 1.0), number, "fault"):
             faults = {}
         if faults.get("forget"):
             session = AgentSession(options.home, session.id).create("w")
@@ -246,31 +193,66 @@ class AgentTurn:
             "session_started",
             session_id=session.id,
             agent_version=VERSION,
-            model=self._model,
+            model=self._script.get("model", "scripted"),
             permission=self._permission,
             turn=number,
             skills=list(self.skills),
         )
-        if choice is None:
+        if not reply:
             shown = message if len(message) <= 200 else message[:200] + "…"
             raise AgentError(
                 "script", f'no reply of the script applies to turn {number}: "{shown}"'
             )
-        reply, match = choice
-        simple = {"user": message, "system": self._system, "skills": ", ".join(self.skills)}
-        self.values = placeholders(session, match, {**simple, "turn": str(number)})
+        self.values = {"user": message, "turn": str(number), "skills": ", ".join(self.skills)}
+        self.values |= {"system": self._script.get("system", ""), **session.placeholders()}
+        if match is not None:
+            named = {f"match.{name}": text or "" for name, text in match.groupdict().items()}
+            self.values |= {f"match.{n}": match[n] or "" for n in range(match.re.groups + 1)}
+            self.values |= named
         session.add("user", turn=number, text=message)
         self._fail_at_start(faults)
         for step in reply.get("steps", ()):
             self._step(step)
         _fail_before_answer(faults)
-        answer = filled(reply.get("say", ""), self.values)
+        answer = self._filled(reply.get("say", ""))
         self._count()
         if answer:
             self.event("message", text=answer)
         session.add("answer", turn=len(session.exchanges), text=answer)
         self.event("usage", **reply.get("usage", {}), requests=self._requests)
         self.result(answer, None)
+
+    def _reply(self, message: str, turn: int) -> tuple[dict[str, Any], re.Match[str] | None]:
+        """The first reply that applies, and what its `when` found; an empty one if none does."""
+        for index, reply in enumerate(self._replies):
+            skill, pattern = reply.get("needs_skill"), reply.get("when")
+            if reply.get("turn") in (None, turn) and skill in (None, *self.skills):
+                match = re.search(pattern, message, re.IGNORECASE) if pattern else None
+                chance = reply.get("probability", 1.0)
+                if (match or not pattern) and self._drawn(chance, turn, f"reply {index}"):
+                    return reply, match
+        return {}, None
+
+    def _drawn(self, probability: float, turn: int, what: str) -> bool:
+        """Chance that can be repeated: the same seed, attempt and turn always draw the same."""
+        if probability >= 1:
+            return True
+        import hashlib
+
+        lot = f"{self._script.get('seed', 0)}/{self._attempt}/{turn}/{what}"
+        digest = hashlib.sha256(lot.encode()).digest()
+        return int.from_bytes(digest[:8], "big") / 2**64 < probability
+
+    def _filled(self, text: str) -> str:
+        """Raises AgentError `script` if a placeholder in `text` has no value."""
+
+        def value(found: re.Match[str]) -> str:
+            if found[1] not in self.values:
+                why = "no such turn, group, output or memory in this session"
+                raise AgentError("script", f"{found[0]} has no value: {why}")
+            return self.values[found[1]]
+
+        return _FORMS.sub(value, text)
 
     def event(self, kind: str, **fields: Any) -> None:
         """One line. Escaped to ASCII, so that neither locale nor lone surrogates can break it."""
@@ -287,14 +269,13 @@ class AgentTurn:
         self.event("result", **fields, is_error=error is not None, error=error)
 
     def _count(self) -> None:
-        if self._limit is not None and self._requests >= self._limit:
-            raise AgentError("max_turns", f"the limit of {self._limit} steps was reached")
+        limit = self._script.get("max_turns")
+        if limit is not None and self._requests >= limit:
+            raise AgentError("max_turns", f"the limit of {limit} steps was reached")
         self._requests += 1
 
     def _step(self, step: dict[str, Any]) -> None:
-        def fill(text: str) -> str:
-            return filled(text, self.values)
-
+        fill = self._filled
         if step.get("say"):
             self.event("message", text=fill(step["say"]))
         elif step.get("run"):
