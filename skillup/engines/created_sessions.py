@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,11 @@ import anyio.to_thread
 from skillup.engines.base import CreatedSession, TrialContext
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.environment import write_private
-from skillup.engines.session_files import Rewriting
+from skillup.engines.session_files import Rewriting, json_line, rows_of
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
 from skillup.workspace.disk import refuse_full_disk
 
-SessionContent = tuple[Path, Iterable[bytes], Sequence[str]]
-"""A session's file, its lines, and notices."""
-
+Row = dict[str, Any]
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
 _LONGEST_NAME = 64
@@ -65,6 +64,11 @@ def with_own_ids(history: Sequence[HistoryItem]) -> list[HistoryItem]:
     return made
 
 
+def iso_time(time: datetime) -> str:
+    """As both CLIs write UTC."""
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
 class UnwritableError(Exception):
     """A session cannot be written: of this kind, and why."""
 
@@ -74,7 +78,10 @@ class UnwritableError(Exception):
 
 
 class WritingCliEngine(CliEngine):
-    """A CLI whose session files skillup can write, too: seeded with a history, or forked."""
+    """A CLI whose session files skillup can write, too: seeded with a history, or forked.
+
+    What is open here may raise UnwritableError.
+    """
 
     signed: re.Pattern[bytes] | None = None
     """In lines of a session that the model's API refuses if a letter is changed."""
@@ -82,17 +89,17 @@ class WritingCliEngine(CliEngine):
     """In the engine's home: with a folder for each session, of the name of its id."""
 
     @abstractmethod
-    def history_lines(
-        self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
-    ) -> SessionContent:
-        """A session that holds `history`. Raises UnwritableError."""
+    def new_file(self, trial: TrialContext, engine_home: Path) -> Path:
+        """Where a session that is written for `trial` belongs."""
 
     @abstractmethod
-    def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
-        """Where `trial` has its copy of the session `session_id`, whose file is `source`.
+    def history_rows(
+        self, history: Sequence[HistoryItem], trial: TrialContext
+    ) -> tuple[list[Row], Sequence[str]]:
+        """The lines of a session that holds `history`, in order, and notices."""
 
-        Raises UnwritableError.
-        """
+    def check_forkable(self, session_id: str, first: dict[str, Any]) -> None:
+        """Refuses to copy a session that `first` begins, if a copy would not be all of it."""
 
     def seeding_problem(self, version: str | None) -> str | None:
         spec = self.spec
@@ -114,8 +121,9 @@ class WritingCliEngine(CliEngine):
 
         def write() -> CreatedSession:
             home = self.engine_home(trial)
-            file, lines, notices = self.history_lines(with_own_ids(history), trial, home)
-            _write_whole(file, lines)
+            file = self.new_file(trial, home)
+            rows, notices = self.history_rows(with_own_ids(history), trial)
+            _write_whole(file, map(json_line, rows))
             taken = self.fingerprint(file, trial.session_id)
             seeded = taken and taken.model_copy(update={"seeded": True})
             return CreatedSession(trial.session_id, seeded, tuple(notices))
@@ -128,7 +136,8 @@ class WritingCliEngine(CliEngine):
             source = self.session_file(source_home, session)
             if source is None:
                 raise UnwritableError("session_lost", f"it has no file in {source_home}")
-            file = self.fork_file(source, session, child)
+            self.check_forkable(session, next(rows_of(source), {}))
+            file = self.new_file(child, home)
             paths = {
                 source.parent: file.parent,
                 source_home: home,

@@ -12,11 +12,11 @@ import anyio
 import pytest
 
 from skillup.checks.tools import PORTABLE_ARGUMENTS, argument
+from skillup.engines.base import TrialContext
 from skillup.engines.claude_code.engine import (
     CLOSING,
     OPENING,
     ClaudeCode,
-    history_session,
     is_user_message,
     own_call,
     project_folder,
@@ -37,9 +37,18 @@ CHILD = "5d6a3c4e-0000-4000-8000-000000000002"
 WORKSPACE = Path("/tmp/work space")
 
 
+def rows_and_notices(
+    history: Sequence[HistoryItem], workspace: Path = WORKSPACE
+) -> tuple[list[dict[str, Any]], Sequence[str]]:
+    no, nowhere = dict[str, str](), Path()
+    profile = Profile(engine="claude_code")
+    paths = (workspace, nowhere, nowhere)
+    trial = TrialContext(profile, *paths, no, no, "marker", SESSION, version="2.1.197")
+    return ClaudeCode().history_rows(with_own_ids(history), trial)
+
+
 def written(history: Sequence[HistoryItem], workspace: Path = WORKSPACE) -> list[bytes]:
-    rows, _ = history_session(with_own_ids(history), SESSION, workspace, "2.1.197")
-    return [json_line(row) for row in rows]
+    return [json_line(row) for row in rows_and_notices(history, workspace)[0]]
 
 
 def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
@@ -143,7 +152,7 @@ def test_results_and_their_ids_are_such_as_the_api_takes() -> None:
 def test_the_ends_are_such_that_claude_adds_nothing(
     history: Sequence[HistoryItem], first: str, last: str
 ) -> None:
-    rows, notices = history_session(history, SESSION, WORKSPACE, "2.1.197")
+    rows, notices = rows_and_notices(history)
     messages = [row["message"] for row in rows]
     assert (messages[0]["content"], messages[-1]["content"][0]["text"]) == (first, last)
     assert len(notices) == (first == OPENING) + (last == CLOSING)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from skillup.engines.codex.engine import (
     broken_sandbox,
     own_call,
     read_part,
-    rollout_rows,
     with_refused,
 )
 from skillup.engines.codex.events import CodexTranscript
@@ -27,7 +25,6 @@ from skillup.engines.events import Transcript
 from skillup.engines.session_files import json_line, loss_of, missing_message
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Profile
-from skillup.schema.record import HistoryItem
 from tests.support.engine_turns import make_trial
 from tests.support.pasts import assistant, call, result, user
 from tests.support.session_files import codex_row, done, event, item, write_rows
@@ -35,7 +32,6 @@ from tests.support.trees import tree_of
 
 CODEX = Codex()
 THREAD = "01a1fdc3-5a8b-7963-93be-65f4ca65f5d9"
-NOW = "2026-01-02T03:04:05.678Z"
 HISTORY = [user("one"), assistant("ONE")]
 
 
@@ -170,17 +166,12 @@ def test_commands_that_no_sandbox_could_be_made_for_are_the_machines_failure(
     assert broken_sandbox([*items, *ran.items]) is None
 
 
-def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
-    past = with_own_ids(history)
-    rows = rollout_rows(past, thread_id=THREAD, timestamp=NOW, cwd="/w", version="0.169.0")
-    return [json.loads(json_line(row)) for row in rows]
-
-
-def test_a_history_is_read_as_it_was_given() -> None:
+def test_a_history_is_read_as_it_was_given(trial: TrialContext) -> None:
     calls = [call(id_, "shell", command=f"echo {id_}") for id_ in "ab"]
     results = [result("b", "no", "error"), result("a", "yes"), assistant("", calls[0])]
     past = [user("one"), assistant("I look", *calls), *results, result("a", "?", "unknown")]
-    rows = rows_of([*past, assistant("ONE"), *HISTORY])
+    past = with_own_ids([*past, assistant("ONE"), *HISTORY])
+    rows = [json.loads(json_line(row)) for row in CODEX.history_rows(past, trial)[0]]
     reader = CodexTranscript()
     for row in rows:
         reader.feed(row)
@@ -197,9 +188,8 @@ def test_a_history_is_read_as_it_was_given() -> None:
         ("call_3", "unknown", "?"),
     ]
     assert (reader.summary.turns, reader.summary.unknown_lines) == (2, 0)
-    assert reader.summary.session_id == THREAD
+    assert reader.summary.session_id == trial.session_id
     assert [row["ordinal"] for row in rows] == list(range(len(rows)))
-    assert {row["timestamp"] for row in rows} == {NOW}
     assert sum(map(CODEX.is_user_message, rows)) == 2
     assert rows[0]["type"] == "session_meta"
     assert all(row["type"] != "turn_context" for row in rows)
@@ -244,22 +234,15 @@ def first_row(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        (first_row(), None),
         ({}, "does not begin"),
         (first_row(id="another"), "does not begin"),
         (first_row(history_mode="tree"), "unknown form 'tree'"),
         (first_row(forked_from_id="x"), "in another file"),
     ],
 )
-def test_what_is_no_thread_on_its_own_cannot_be_forked(
-    trial: TrialContext, tmp_path: Path, row: dict[str, Any], problem: str | None
-) -> None:
-    path = write(tmp_path, row)
-    if problem is None:
-        assert trial.session_id in CODEX.fork_file(path, THREAD, trial).name
-    else:
-        with pytest.raises(UnwritableError, match=problem):
-            CODEX.fork_file(path, THREAD, trial)
+def test_what_is_no_thread_on_its_own_cannot_be_forked(row: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UnwritableError, match=problem):
+        CODEX.check_forkable(THREAD, row)
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,16 @@ from rich.console import Console
 from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.codex.engine import Codex, read_part
 from skillup.engines.created_sessions import UnwritableError, WritingCliEngine
-from skillup.engines.session_files import loss_of, missing_message
+from skillup.engines.session_files import loss_of, missing_message, rows_of
 from skillup.errors import UsageError
 from skillup.judges import grade_record
 from skillup.load.suites import load_paths
 from skillup.reports.terminal.listing import foot_lines, head_lines, print_entries, session_json
 from skillup.schema.case import Case
-from skillup.schema.profile import Profile
 from skillup.sessions.case import case_of_session, suite_text
 from skillup.sessions.index import detect_format, read_head
 from skillup.sessions.record import read_session, record_of_session
 from tests.support.damaged import damaged_lines
-from tests.support.engine_turns import make_trial
 from tests.support.session_files import (
     claude_row,
     codex_meta,
@@ -137,13 +135,6 @@ def shown(path: Path) -> bool:
     return True
 
 
-def forked(engine: WritingCliEngine, path: Path, base: Path) -> None:
-    """Copied into another trial, as a branch of a conversation would be."""
-    child = make_trial(base / "other", Profile(engine=engine.name))
-    with suppress(UnwritableError):
-        engine.fork_file(path, ID, child)
-
-
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("format_", FILES)
 def test_a_damaged_session_is_read_or_refused_and_is_not_the_one_that_was(
@@ -172,7 +163,8 @@ def test_a_damaged_session_is_read_or_refused_and_is_not_the_one_that_was(
             lines = damaged_lines(lines, luck) if lines else lines
         path.write_bytes(b"".join(lines))
         made += shown(path)
-        forked(engine, path, tmp_path)
+        with suppress(UnwritableError):
+            engine.check_forkable(ID, next(rows_of(path), {}))
         now = engine.fingerprint(path, ID)
         kept = path.read_bytes().startswith(whole)
         assert (loss_of(path, before) is None) == kept

@@ -19,16 +19,17 @@ from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
 from skillup.engines.claude_code.events import BY_TEXT, ClaudeEvents, ClaudeTranscript
 from skillup.engines.cli_runner import CliSpec
 from skillup.engines.created_sessions import (
-    SessionContent,
+    Row,
     UnwritableError,
     WritingCliEngine,
     api_name,
+    iso_time,
     mcp_name,
     own_arguments,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, words
-from skillup.engines.session_files import SessionFormat, VersionRange, json_line
+from skillup.engines.session_files import SessionFormat, VersionRange
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall
@@ -200,17 +201,50 @@ class ClaudeCode(WritingCliEngine):
         env = {**profile.env, "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"}
         return profile.model_copy(update={"args": args, "env": env})
 
-    def history_lines(
-        self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
-    ) -> SessionContent:
-        workspace, session_id = trial.workspace, trial.session_id
-        rows, notices = history_session(history, session_id, workspace, trial.version or "")
-        file = project_folder(engine_home, workspace) / f"{session_id}.jsonl"
-        return file, map(json_line, rows), notices
+    def new_file(self, trial: TrialContext, engine_home: Path) -> Path:
+        return project_folder(engine_home, trial.workspace) / f"{trial.session_id}.jsonl"
 
-    def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
-        folder = project_folder(self.engine_home(trial), trial.workspace)
-        return folder / f"{trial.session_id}.jsonl"
+    def history_rows(
+        self, history: Sequence[HistoryItem], trial: TrialContext
+    ) -> tuple[list[Row], Sequence[str]]:
+        """Also what claude needs at the two ends.
+
+        Conversations begin with the user, and end with an answer: to one that ends with a tool's
+        result claude would add words of its own, the user's too.
+        """
+        base = UUID(trial.session_id)
+        messages = [
+            message
+            for number, item in enumerate(history, start=1)
+            for message in _messages(item, f"msg_{uuid5(base, f'answer {number}').hex}")
+        ]
+        notices: list[str] = []
+        if not messages:
+            raise UnwritableError("setup", "it holds no message to begin with")
+        if not is_user_message({"type": messages[0]["role"], "message": messages[0]}):
+            messages.insert(0, {"role": "user", "content": OPENING})
+            notices.append(f"before the history, which does not begin with the user: {OPENING}")
+        if messages[-1]["role"] == "user":
+            messages.append(_answer({"type": "text", "text": CLOSING}, f"msg_{base.hex}"))
+            notices.append(f"behind the history, which does not end with an answer: {CLOSING}")
+        # A second apart, the last one now.
+        now, parent = datetime.now(UTC), None
+        rows: list[Row] = []
+        for number, message in enumerate(messages):
+            time = now - timedelta(seconds=len(messages) - 1 - number)
+            row = {
+                "parentUuid": parent,
+                "uuid": str(uuid5(base, f"line {number}")),
+                "timestamp": iso_time(time),
+                "cwd": str(trial.workspace),
+                "sessionId": trial.session_id,
+                "version": trial.version or "",
+                "type": message["role"],
+                "message": message,
+            }
+            rows.append(row)
+            parent = row["uuid"]
+        return rows, notices
 
 
 def _must_be_literal(turn: TurnRequest) -> bool:
@@ -272,49 +306,6 @@ def project_folder(engine_home: Path, workspace: Path) -> Path:
 MODEL = "seeded-history"
 OPENING = "(The conversation begins with the assistant.)"
 CLOSING = "(The history ends here, before an answer.)"
-
-
-def history_session(
-    history: Sequence[HistoryItem], session_id: str, workspace: Path, version: str
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """The rows of a session that holds `history`, and what claude needs at its two ends.
-
-    Conversations begin with the user, and end with an answer: to one that ends with a tool's result
-    claude would add words of its own, the user's too. Raises UnwritableError.
-    """
-    base = UUID(session_id)
-    messages = [
-        message
-        for number, item in enumerate(history, start=1)
-        for message in _messages(item, f"msg_{uuid5(base, f'answer {number}').hex}")
-    ]
-    notices: list[str] = []
-    if not messages:
-        raise UnwritableError("setup", "it holds no message to begin with")
-    if not is_user_message({"type": messages[0]["role"], "message": messages[0]}):
-        messages.insert(0, {"role": "user", "content": OPENING})
-        notices.append(f"before the history, which does not begin with the user: {OPENING}")
-    if messages[-1]["role"] == "user":
-        messages.append(_answer({"type": "text", "text": CLOSING}, f"msg_{base.hex}"))
-        notices.append(f"behind the history, which does not end with an answer: {CLOSING}")
-    # A second apart, the last one now.
-    now, parent = datetime.now(UTC), None
-    rows: list[dict[str, Any]] = []
-    for number, message in enumerate(messages):
-        time = now - timedelta(seconds=len(messages) - 1 - number)
-        row = {
-            "parentUuid": parent,
-            "uuid": str(uuid5(base, f"line {number}")),
-            "timestamp": time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            "cwd": str(workspace),
-            "sessionId": session_id,
-            "version": version,
-            "type": message["role"],
-            "message": message,
-        }
-        rows.append(row)
-        parent = row["uuid"]
-    return rows, notices
 
 
 def _messages(item: HistoryItem, answer_id: str) -> Iterator[dict[str, Any]]:

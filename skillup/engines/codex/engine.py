@@ -27,16 +27,17 @@ from skillup.engines.codex.events import (
     total_of,
 )
 from skillup.engines.created_sessions import (
-    SessionContent,
+    Row,
     UnwritableError,
     WritingCliEngine,
     api_name,
+    iso_time,
     mcp_name,
     own_arguments,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, as_text, content_text, words
-from skillup.engines.session_files import SessionFormat, VersionRange, json_line, rows_of
+from skillup.engines.session_files import SessionFormat, VersionRange, rows_of
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage
 
@@ -223,23 +224,37 @@ class Codex(WritingCliEngine):
         file.write_text(json.dumps(schema), "utf-8")
         return profile.model_copy(update={"args": [*profile.args, "--output-schema", str(file)]})
 
-    def history_lines(
-        self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
-    ) -> SessionContent:
+    def new_file(self, trial: TrialContext, engine_home: Path) -> Path:
         now = datetime.now(UTC)
-        rows = rollout_rows(
-            history,
-            thread_id=trial.session_id,
-            timestamp=now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-            cwd=str(trial.workspace),
-            version=trial.version or "",
-            provider=PROVIDER if trial.profile.base_url else None,
-        )
         name = f"rollout-{now:%Y-%m-%dT%H-%M-%S}-{trial.session_id}.jsonl"
-        return engine_home / f"sessions/{now:%Y/%m/%d}" / name, map(json_line, rows), ()
+        return engine_home / f"sessions/{now:%Y/%m/%d}" / name
 
-    def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
-        first = next(rows_of(source), {})
+    def history_rows(
+        self, history: Sequence[HistoryItem], trial: TrialContext
+    ) -> tuple[list[Row], Sequence[str]]:
+        """Nothing names a model: with one, the first turn of another would begin with a compaction.
+
+        The provider is the one that every turn will use: Codex resumes a thread with no other.
+        """
+        timestamp = iso_time(datetime.now(UTC))
+        meta: Row = {
+            "id": trial.session_id,
+            "timestamp": timestamp,
+            "cwd": str(trial.workspace),
+            "originator": "skillup",
+            "cli_version": trial.version or "",
+            "source": "exec",
+            "history_mode": "paginated",
+        }
+        if trial.profile.base_url:
+            meta["model_provider"] = PROVIDER
+        payloads = [("session_meta", meta), *_payloads(history, trial.session_id)]
+        return [
+            {"timestamp": timestamp, "ordinal": ordinal, "type": kind, "payload": payload}
+            for ordinal, (kind, payload) in enumerate(payloads)
+        ], ()
+
+    def check_forkable(self, session_id: str, first: dict[str, Any]) -> None:
         meta, problem = as_dict(first.get("payload")), ""
         if first.get("type") != "session_meta" or meta.get("id") != session_id:
             problem = "its file does not begin with what Codex writes there"
@@ -249,12 +264,7 @@ class Codex(WritingCliEngine):
             problem = "it is itself a fork that Codex made, whose beginning is in another file"
         if problem:
             raise UnwritableError("unsupported", problem)
-        name = source.name.replace(session_id, trial.session_id)
-        day = name.removeprefix("rollout-")[:10].replace("-", "/")
-        return self.engine_home(trial) / "sessions" / day / name
 
-
-Row = dict[str, Any]
 
 # Calls that end in an event of the stream, unless codex refuses them.
 _WATCHED_CALLS = frozenset({"exec_command", "shell", "shell_command", "local_shell", "apply_patch"})
@@ -381,37 +391,6 @@ def own_call(call: ToolCall) -> tuple[str, str, dict[str, Any]]:
             given["cmd"] = shlex.join(map(as_text, command))
         return "", _SHELL_TOOL, given
     return "", api_name(name or kind), given
-
-
-def rollout_rows(
-    history: Sequence[HistoryItem],
-    *,
-    thread_id: str,
-    timestamp: str,
-    cwd: str,
-    version: str,
-    provider: str | None = None,
-) -> Iterator[Row]:
-    """The rows of a rollout that holds `history`, in order.
-
-    `timestamp` is ISO 8601, UTC; `version` the CLI's; `provider` the name of the model provider
-    that every turn will use: Codex refuses to resume a thread with another one. Nothing names a
-    model: with one, the first turn of another model would begin with a compaction.
-    """
-    meta: Row = {
-        "id": thread_id,
-        "timestamp": timestamp,
-        "cwd": cwd,
-        "originator": "skillup",
-        "cli_version": version,
-        "source": "exec",
-        "history_mode": "paginated",
-    }
-    if provider is not None:
-        meta["model_provider"] = provider
-    payloads = [("session_meta", meta), *_payloads(history, thread_id)]
-    for ordinal, (kind, payload) in enumerate(payloads):
-        yield {"timestamp": timestamp, "ordinal": ordinal, "type": kind, "payload": payload}
 
 
 def _payloads(history: Sequence[HistoryItem], thread_id: str) -> Iterator[tuple[str, Row]]:

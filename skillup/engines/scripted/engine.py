@@ -7,7 +7,7 @@ script comes from the case; there is no model, no network and no key.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,12 +15,12 @@ from pydantic import ValidationError
 
 from skillup.engines.base import Availability, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec
-from skillup.engines.created_sessions import SessionContent, UnwritableError, WritingCliEngine
+from skillup.engines.created_sessions import Row, UnwritableError, WritingCliEngine
 from skillup.engines.environment import Login
 from skillup.engines.events import EventParser, Failure, Status, as_dict, as_text
 from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent import __file__ as _agent_package
-from skillup.engines.session_files import VersionRange, json_line, rows_of
+from skillup.engines.session_files import VersionRange, json_line
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError, Usage
@@ -156,23 +156,20 @@ class ScriptedEngine(WritingCliEngine):
         version = None if profile.command else VERSION
         return Availability(True, command, version, login="none needed")
 
-    def history_lines(
-        self, history: Sequence[HistoryItem], trial: TrialContext, engine_home: Path
-    ) -> SessionContent:
-        file = engine_home / "sessions" / f"{trial.session_id}.jsonl"
-        return file, map(json_line, _history_rows(history, trial)), ()
+    def new_file(self, trial: TrialContext, engine_home: Path) -> Path:
+        return engine_home / "sessions" / f"{trial.session_id}.jsonl"
 
-    def fork_file(self, source: Path, session_id: str, trial: TrialContext) -> Path:
-        if next(rows_of(source), {}).get("agent_version") != VERSION:
+    def history_rows(
+        self, history: Sequence[HistoryItem], trial: TrialContext
+    ) -> tuple[list[Row], Sequence[str]]:
+        """The agent knows what was said; of the tools that were used, nothing reads."""
+        header = {"type": "session", "session_id": trial.session_id, "agent_version": VERSION}
+        kinds = {"user": "user", "assistant": "answer"}
+        said = [item for item in history if item.role in kinds and item.content]
+        rows: list[Row] = [{**header, "workspace": str(trial.workspace)}]
+        rows += [{"type": kinds[i.role], "seeded": True, "text": i.content} for i in said]
+        return rows, ()
+
+    def check_forkable(self, session_id: str, first: dict[str, Any]) -> None:
+        if first.get("agent_version") != VERSION:
             raise UnwritableError("session_lost", f"its file is none of the agent {VERSION}")
-        return self.engine_home(trial) / "sessions" / f"{trial.session_id}.jsonl"
-
-
-def _history_rows(history: Sequence[HistoryItem], trial: TrialContext) -> Iterator[dict[str, Any]]:
-    """The agent knows what was said; of the tools that were used, nothing reads."""
-    header = {"type": "session", "session_id": trial.session_id, "agent_version": VERSION}
-    yield {**header, "workspace": str(trial.workspace)}
-    kinds = {"user": "user", "assistant": "answer"}
-    for item in history:
-        if item.role in kinds and item.content:
-            yield {"type": kinds[item.role], "seeded": True, "text": item.content}
