@@ -25,8 +25,7 @@ class Selection:
 
     case_globs: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    trials: int | None = None
-    """Outranks what the cases say."""
+    trials: int | None = None  # Outranks what the cases say
     variants: tuple[Variant, ...] = ("with_skill",)
     variables: Mapping[str, str] = field(default_factory=dict)
     trials_from_turn: int | None = None
@@ -47,17 +46,14 @@ class Selection:
 class Job:
     """One trial to run."""
 
-    id: str
-    """``CASE/PROFILE/VARIANT/N``: unique in the run, and its directory there."""
+    id: str  # ``CASE/PROFILE/VARIANT/N``: unique in the run, and its directory there
     suite: LoadedSuite
     loaded: LoadedCase
     profile: Profile
     variant: Variant
     trial: int
-    depends_on: tuple[str, ...]
-    """Ids of jobs that must have passed before."""
-    family: str = ""
-    """Jobs of one family may share turns; empty: it shares none."""
+    depends_on: tuple[str, ...]  # Ids of jobs that must have passed before
+    family: str = ""  # Jobs of one family may share turns; empty: it shares none
     steps: tuple[object, ...] = ()
     """For each turn, what names it within the family: two jobs share those that they begin with."""
 
@@ -67,8 +63,7 @@ class Plan:
     """All jobs, each after those it depends on."""
 
     jobs: tuple[Job, ...]
-    left_out: tuple[str, ...] = ()
-    """Cases that the selection did not take."""
+    left_out: tuple[str, ...] = ()  # Cases that the selection did not take
     whole: tuple[Job, ...] = ()
     """All jobs of the run that this is a part (`--shard`) of; empty: these are all."""
 

@@ -65,9 +65,7 @@ class RateLimiter:
     def _provider(
         self, account: tuple[str | None, ...], end: Callable[[str], None] | None
     ) -> _Provider:
-        if account not in self._providers:
-            self._providers[account] = _Provider(self, end)
-        return self._providers[account]
+        return self._providers.setdefault(account, _Provider(self, end))
 
 
 class Throttle:
@@ -118,14 +116,12 @@ class _Provider:
         self.slow_downs = 0
         """How many there were. A request that was sent before the latest tells nothing new."""
         self.accepted_at = -math.inf
-        self.closed = False
-        """The run ends, and nobody is to ask any more."""
+        self.closed = False  # The run ends, and nobody is to ask any more
         self._wait_seconds, self._end = limiter.wait_seconds, end
         self._changed = anyio.Event()
         # In order: else one that is always refused would keep the others back.
         self._turn = anyio.Lock()
-        self._waited = 0.0
-        """In slow-downs since something was accepted."""
+        self._waited = 0.0  # In slow-downs since something was accepted
         self._doubled = 0
         self._next_at: float | None = None
         self._interval = 0.0

@@ -37,7 +37,7 @@ from skillup.schema.judge import JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.record import SimulatorInfo, TurnError, Usage, total_cost, total_usage
 from skillup.schema.suite import UserSimulator, needs_simulator, playing_model
-from skillup.trial.request import THE_RUNS_END, SimulatedUserEngine, SimulatorMessage, SimulatorPart
+from skillup.trial.request import THE_RUNS_END, SimulatedUser, SimulatorMessage, SimulatorPart
 
 USER = "user"
 """The folder of a trial's user, in its scratch and beside its raw streams; and their stem."""
@@ -93,7 +93,7 @@ class SimulatorFactory:
             return str(nobody)
         return None
 
-    def player(self, job: Job, place: SimulatorPlace) -> SimulatedUserEngine | None:
+    def player(self, job: Job, place: SimulatorPlace) -> SimulatedUser | None:
         """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody."""
         root, suite = job.suite.root, job.suite.suite.user_simulator
         try:
@@ -101,12 +101,12 @@ class SimulatorFactory:
         except CannotAskError:
             return None  # `problem` says why
         if isinstance(who, JudgeModel):
-            return ModelUser(self.models.asker(root), who, job.trial - 1)
+            return ModelUser(self.models.asker(root), who, job.trial - 1).speak
         if who is None or suite is None:
             return None
         seconds = suite.timeout_seconds or who.timeout_seconds
         context = partial(self.context, who, suite, place)
-        return EngineUser(get_engine(who.engine), context, self.models.rate_limiter, seconds)
+        return EngineUser(get_engine(who.engine), context, self.models.rate_limiter, seconds).speak
 
     def _who(
         self, case: Case, suite: UserSimulator | None, root: Path

@@ -24,8 +24,8 @@ from skillup.app.planning import (
 from skillup.checks.registry import JUDGED
 from skillup.errors import RunDirectoryError, SkillupError
 from skillup.executors.local import Stepwise, run_locally
-from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
 from skillup.executors.run import Run, RunObserver, RunOptions
+from skillup.executors.scheduler import RetryErrors, take_back, trials_to_retry
 from skillup.executors.stopping import StopPolicy
 from skillup.load.discover import find_suites, workspace_root
 from skillup.load.model import all_checks
@@ -123,7 +123,10 @@ class RunSession:
             time_limit=request.time_limit,
         )
         wait = request.rate_limit_wait
-        rate_limiter = RateLimiter(WAIT_SECONDS if wait is None else wait, stopping.end_for_quota)
+        rate_limiter = RateLimiter(
+            WAIT_SECONDS if wait is None else wait,
+            lambda why: stopping.stop(Stop(kind="quota", message=why)),
+        )
         simulators = None
         cases = {id(job.loaded.case): job.loaded.case for job in self.plan.jobs}.values()
         played = any(map(needs_simulator, cases))
@@ -272,7 +275,7 @@ def _early_stopping(
 
     deciding = EarlyStopping(plan.jobs, info)
     most = request.trials or 0
-    for threshold in sorted({test.threshold for test in deciding.tests()}):
+    for threshold in sorted({test.threshold for test in deciding.tests.values()}):
         for side, best in (("above", (most, 0)), ("below", (0, most))):
             if side_of(*best, threshold) != side:
                 warn(f"with {most} trials no case can be surely {side} {threshold:g}")

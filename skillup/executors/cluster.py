@@ -31,8 +31,8 @@ from skillup.engines.base import Availability
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.executors.local import set_aside_unused
-from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
+from skillup.executors.scheduler import with_note
 from skillup.frozen import frozen
 from skillup.judges.models.client import AnswerFolder, StoredAnswer
 from skillup.load.discover import DATASET_ENDINGS, suite_root

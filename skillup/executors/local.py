@@ -12,15 +12,15 @@ import anyio.to_thread
 
 from skillup.engines.base import SessionForker, SessionResumer
 from skillup.engines.registry import remove_logins
-from skillup.executors.retries import Attempt, retry_of, with_note
 from skillup.executors.run import Run, RunObserver, SafeObserver, case_of
+from skillup.executors.scheduler import Attempt, retry_of, with_note
 from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.process.tree import process_register
 from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store.scratch import remove_tree
-from skillup.trial.request import TrialEvent, TrialRequest, TrialResult
+from skillup.trial.request import TrialRequest, TrialResult
 from skillup.trial.run import SharedPrefix, record_without_turns, run_shared_prefix, run_trial
 from skillup.trial.setup import OpenTrial, resume_trial
 
@@ -93,8 +93,7 @@ class PrefixNode:
 
     jobs: tuple[Job, ...]
     count: int
-    children: tuple[PrefixNode, ...]
-    """Where they part; none if it is one job."""
+    children: tuple[PrefixNode, ...]  # Where they part; none if it is one job
 
 
 def node_of(jobs: Sequence[Job]) -> PrefixNode:
@@ -226,9 +225,10 @@ class _SharedAttempt:
         if retry is None:
             await self.run.conclude(job, with_note(outcome.record, self.attempt.note))
             return None
-        self.run.give_up(job, outcome.record, retry.reason)
-        why = f"ended in the shared turns ({retry.reason}): they ran again"
-        return replace(retry.attempt, note=f"attempt {self.attempt.number} {why}")
+        reason, attempt = retry
+        self.run.give_up(job, outcome.record, reason)
+        why = f"ended in the shared turns ({reason}): they ran again"
+        return replace(attempt, note=f"attempt {self.attempt.number} {why}")
 
     def _leave(self, node: PrefixNode) -> None:
         for job in node.jobs:
@@ -236,16 +236,11 @@ class _SharedAttempt:
 
     def _shared_request(self, node: PrefixNode) -> TrialRequest:
         """For turns that run in the first job's name, in a scratch of their own."""
-        job, many = node.jobs[0], len(node.jobs)
-        own = self._requests[job.id]
-        self.run.observer.trial_started(job, self.attempt.number)
-
-        def notify(event: TrialEvent) -> None:
-            own.notify(replace(event, shared_by=many))
-
+        own = self._requests[node.jobs[0].id]
+        self.run.observer.trial_started(node.jobs[0], self.attempt.number)
         scratch = own.scratch / f"shared-{node.count}"
         scratch.mkdir(mode=0o700)
-        return replace(own, scratch=scratch, judge=self.run.turn_judge(), notify=notify)
+        return replace(own, scratch=scratch, judge=self.run.turn_judge())
 
 
 def _owner(node: PrefixNode, job: Job) -> str | None:
@@ -301,8 +296,8 @@ async def run_attempts(
         if retry is None:
             await run.conclude(job, record)
             return
-        run.give_up(job, record, retry.reason)
-        attempt = retry.attempt
+        reason, attempt = retry
+        run.give_up(job, record, reason)
         if fork is not None:
             note = "runs by itself: turns that other records share ran once more"
             attempt = replace(attempt, note=f"attempt {attempt.number} {note}")

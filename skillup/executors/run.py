@@ -16,8 +16,7 @@ import anyio.to_thread
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError, UsageError
-from skillup.executors.retries import Attempt
-from skillup.executors.scheduler import Scheduler, Unit, units_of
+from skillup.executors.scheduler import Attempt, Scheduler, Unit, units_of
 from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.frozen import frozen
 from skillup.plan import Job, Plan
@@ -45,11 +44,9 @@ class RunOptions:
     """How a plan is run."""
 
     run_id: str
-    environment: Mapping[str, str]
-    """The user's own environment."""
+    environment: Mapping[str, str]  # The user's own environment
     secrets: Secrets
-    parallel: int = 4
-    """Trials at once."""
+    parallel: int = 4  # Trials at once
     stopping: StopPolicy = field(default_factory=StopPolicy)
     """When no more trials are started; afterwards, why none were."""
     deciding: EarlyStopping | None = None
@@ -61,16 +58,13 @@ class RunOptions:
     """Of what scripted engines draw; each trial draws its own. 0: the same in every run."""
     register_dir: Path = field(default_factory=partial(user_directory, "processes"))
     """Where this process is known as a live owner of the agents it starts."""
-    own_process: bool = False
-    """Nobody else starts processes in this one; see `process_register`."""
+    own_process: bool = False  # Nobody else starts processes in this one; see `process_register`
     reader: Judge | None = None
     """Answers what only a judge can evaluate; None: such checks are errors."""
     simulators: SimulatorFactory | None = None
     """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
-    judge_again: Collection[str] = ()
-    """Finished jobs whose grade does not stand (`--retry-errors`)."""
-    keep_scratch: bool = False
-    """Leave workspaces and homes in place after their trial."""
+    judge_again: Collection[str] = ()  # Finished jobs whose grade does not stand (`--retry-errors`)
+    keep_scratch: bool = False  # Leave workspaces and homes in place after their trial
 
 
 class RunObserver(Protocol):
@@ -141,8 +135,7 @@ class Run:
         self.observer, self.grades = observer, grades
         self.engines: dict[str, tuple[Engine, Availability]] = {}
         self.stopping, self.deciding = options.stopping, options.deciding
-        self.limiter = anyio.CapacityLimiter(options.parallel)
-        """Of trials that run on this machine."""
+        self.limiter = anyio.CapacityLimiter(options.parallel)  # Of trials that run on this machine
         self.references: dict[str, dict[str, str | None]] = {}
         """By case and path, the SHA-256 of files that judging needs; as `run.json` has them."""
         self._unplayable: dict[str, TurnError] = {}
@@ -378,7 +371,14 @@ class Run:
         if known is None and graded is not None and graded.status == "ERROR":
             # Where judges had no room it is graded when the run goes on; the record is kept.
             refuse_without_room(Path(tempfile.gettempdir()))
-        if graded is None or (known is None and self._was_refused(record, graded)):
+        stop = self.stopping.reason
+        # Whether the grade is only what came of the quota that ended the run.
+        refused = (
+            (known is None and graded is not None and record.first_error() is None)
+            and (stop is not None and stop.kind == "quota")
+            and (graded.error or {}).get("kind") == "judge"
+        )
+        if graded is None or refused:
             self.directory.journal("trial_left", job=job.id)
             if new:
                 text = "run, but not judged: --resume has it judged"
@@ -396,16 +396,8 @@ class Run:
         if new:
             self.observer.trial_finished(job, record, graded)
 
-    def _was_refused(self, record: Record, graded: Grade) -> bool:
-        """Whether `graded` is only what came of the quota that ended the run."""
-        stop = self.stopping.reason
-        refused = graded.error is not None and graded.error.get("kind") == "judge"
-        whole = record.first_error() is None
-        return stop is not None and stop.kind == "quota" and refused and whole
-
     async def _grade(self, record: Record) -> Grade:
-        # Not needed before the first agent has ended.
-        from skillup.judges import grade, grade_record
+        from skillup.judges import grade, grade_record  # not needed before an agent has ended
 
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:

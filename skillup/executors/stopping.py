@@ -23,10 +23,8 @@ class Budget:
     unit: str
     limit: float | None
     total: float = 0.0
-    trials: int = 0
-    """Finished trials that reported what they used."""
-    of_trials: float = 0.0
-    """What those used, without attempts that were given up."""
+    trials: int = 0  # Finished trials that reported what they used
+    of_trials: float = 0.0  # What those used, without attempts that were given up
     unreported: dict[str, None] = field(default_factory=dict)
     """Who used something and did not say how much, each once."""
 
@@ -61,12 +59,11 @@ class StopPolicy:
         time_limit: float | None = None,
     ) -> None:
         """Limits of None: none. `warn` is called, once each, for those that cannot be counted."""
-        self.warnings: list[str] = []
-        """About the whole run."""
+        self.warnings: list[str] = []  # About the whole run
         self._warn, self._max_fail, self._time_limit = warn, max_fail, time_limit
         self._started, self._bad = time.monotonic(), 0
-        self._cost = Budget("--max-cost-usd", "cost", max_cost_usd)
-        self._tokens = Budget("--max-tokens", "tokens", max_tokens)
+        self.cost = Budget("--max-cost-usd", "cost", max_cost_usd)
+        self.tokens = Budget("--max-tokens", "tokens", max_tokens)
         self._reason: Stop | None = None
         self._check_budgets()
 
@@ -78,22 +75,9 @@ class StopPolicy:
             self.stop(Stop(kind="time_limit", message=f"the time limit of {limit:g} s is up"))
         return self._reason
 
-    def note(self, warning: str) -> None:
-        """Have the result warn of something, once."""
-        if warning not in self.warnings:
-            self.warnings.append(warning)
-
-    def spent(self) -> tuple[float, int]:
-        """USD and tokens, as far as they were reported."""
-        return self._cost.total, round(self._tokens.total)
-
     def stop(self, reason: Stop) -> None:
         """Start no more trials; the first reason stands."""
         self._reason = self._reason or reason
-
-    def end_for_quota(self, why: str) -> None:
-        """Start no more trials: their provider accepts nothing more."""
-        self.stop(Stop(kind="quota", message=why))
 
     def count(self, record: Record, grade: Grade | None) -> None:
         """A trial has finished; without a grade: an attempt that is given up."""
@@ -106,24 +90,24 @@ class StopPolicy:
                 self.stop(Stop(kind="max_fail", message=f"{many} failed or met an error"))
         used = list(_used(record, grade.judging if grade is not None else record.judging))
         finished = grade is not None
-        self._cost.add([(who, usd) for who, usd, _ in used], finished=finished)
-        self._tokens.add([(who, n) for who, _, n in used], finished=finished)
+        self.cost.add([(who, usd) for who, usd, _ in used], finished=finished)
+        self.tokens.add([(who, n) for who, _, n in used], finished=finished)
         self._check_budgets()
 
     def has_room(self, running: int) -> bool:
         """Whether budgets leave something for one trial beside `running` ones, or it is enough."""
-        reached = self._cost.is_reached(running) or self._tokens.is_reached(running)
+        reached = self.cost.is_reached(running) or self.tokens.is_reached(running)
         return self.reason is not None or not reached
 
     def _check_budgets(self) -> None:
-        for budget in (self._cost, self._tokens):
+        for budget in (self.cost, self.tokens):
             if budget.limit is None:
                 continue
             unit, option = budget.unit, budget.option
             for who in budget.unreported:
                 text = f"{who} reports no {unit}, so {option} cannot count what it uses"
                 if text not in self.warnings:
-                    self.note(text)
+                    self.warnings.append(text)
                     self._warn(text)
             if budget.is_reached():
                 if unit == "cost":
@@ -174,11 +158,9 @@ def _usd(amount: float) -> str:
 class CaseTest:
     """The test of one case, on one engine, in one variant."""
 
-    names: tuple[str, str, str, str]
-    """Of suite, case, engine and variant."""
+    names: tuple[str, str, str, str]  # Of suite, case, engine and variant
     threshold: float
-    trials: list[int] = field(default_factory=list)
-    """Those that are planned, in order."""
+    trials: list[int] = field(default_factory=list)  # Those that are planned, in order
     side: Side = "undecided"
     passes: int = 0
     failures: int = 0
@@ -219,22 +201,18 @@ class EarlyStopping:
 
     def __init__(self, jobs: Iterable[Job], run_info: Mapping[str, Any]) -> None:
         """`run_info` is what `run.json` says: suites may have been edited since the run began."""
-        self._tests: dict[tuple[str, str, str, str], CaseTest] = {}
+        self.tests: dict[tuple[str, str, str, str], CaseTest] = {}  # In the order of the plan
         self._by_job: dict[str, CaseTest] = {}
         self._dependents: dict[str, list[str]] = {}
         for job in jobs:
             threshold = threshold_of(job.suite.name, run_info)
             names = (job.suite.name, job.loaded.case.id, job.profile.name, job.variant)
             key = (str(job.suite.path), *names[1:])
-            test = self._tests.setdefault(key, CaseTest(names, threshold))
+            test = self.tests.setdefault(key, CaseTest(names, threshold))
             test.trials.append(job.trial)
             self._by_job[job.id] = test
             for needed in job.depends_on:
                 self._dependents.setdefault(needed, []).append(job.id)
-
-    def tests(self) -> Iterator[CaseTest]:
-        """Every case's, in the order of the plan."""
-        yield from self._tests.values()
 
     def count(self, job: Job, grade: Grade) -> CaseTest | None:
         """A trial has ended; its case's test, if that has just been decided."""

@@ -58,16 +58,14 @@ class LiveConversation:
         self.case = trial.request.job.loaded.case
         self.session = trial.session
         self.variables = trial.variables
-        self.record = trial.record
-        """The trial's, without turns: what checks see beside the turn."""
+        self.record = trial.record  # The trial's, without turns: what checks see beside the turn
         self.turns: list[TurnRecord] = list(trial.done)
         self.simulated_end: SimulatedEnd | None = None
         self.interruption: Interruption | None = None
         self.waited = 0.0
         """So many seconds it waited for its provider; they are no time of the trial's."""
         self._system = system_of(self.case.input, trial.record.initial_variables)
-        self.stop: str | None = None
-        """Why what would come next is not sent."""
+        self.stop: str | None = None  # Why what would come next is not sent
         now = time.monotonic()
         self.began = (now if clock is None else clock) - trial.earlier_ms / 1000
         self._opened = now - trial.used_seconds

@@ -29,8 +29,7 @@ class Past:
     unanswered: tuple[str, ...] = ()
     """User messages at the end that nobody answered: they go before the first live one."""
     variables: dict[str, str] = field(default_factory=dict)
-    miss: str | None = None
-    """A capture that found nothing."""
+    miss: str | None = None  # A capture that found nothing
     notes: tuple[str, ...] = ()
 
 

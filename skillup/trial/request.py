@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
@@ -62,11 +62,8 @@ class SimulatorMessage:
     notes: tuple[str, ...] = ()
 
 
-class SimulatedUserEngine(Protocol):
-    """Plays the user of one trial."""
-
-    async def speak(self, part: SimulatorPart) -> SimulatorMessage:
-        """The user's next message, or an error: of kind `judge`, or one of `THE_RUNS_END`."""
+SimulatedUser = Callable[[SimulatorPart], Awaitable[SimulatorMessage]]
+"""Says the user's next message, or an error: of kind `judge`, or one of `THE_RUNS_END`."""
 
 
 class LiveJudge(Protocol):
@@ -95,8 +92,6 @@ class TrialEvent:
     tokens: int | None = None
     """Of `turn_ended`: input and output of all its messages; None: not reported."""
     cost_usd: float | None = None
-    shared_by: int = 1
-    """How many trials it happens in: above 1, in a turn that runs once for all of them."""
 
 
 @frozen
@@ -107,8 +102,7 @@ class TrialRequest:
     job: Job
     engine: Engine
     raw_dir: Path
-    artifacts_dir: Path
-    """Where the files that `collect_artifacts` names are copied to."""
+    artifacts_dir: Path  # Where the files that `collect_artifacts` names are copied to
     blobs: BlobStore
     scratch: Path
     """The trial's own directory for workspace and home; the caller makes and removes it."""
@@ -120,12 +114,9 @@ class TrialRequest:
     attempt: int = 1
     seed: int = 0
     engine_version: str | None = None
-    judge: LiveJudge | None = None
-    """None: a check that needs a judge cannot be evaluated."""
-    simulator: SimulatedUserEngine | None = None
-    """None: nobody can play the user."""
-    throttle: Throttle | None = None
-    """None: a refusal is an error at once."""
+    judge: LiveJudge | None = None  # None: a check that needs a judge cannot be evaluated
+    simulator: SimulatedUser | None = None  # None: nobody can play the user
+    throttle: Throttle | None = None  # None: a refusal is an error at once
     checkpoint: Callable[[Checkpoint], None] | None = None
     """Keeps what a later start of the run needs to go on after the latest turn; None: nobody."""
     notify: Callable[[TrialEvent], None] = lambda _: None

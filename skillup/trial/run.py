@@ -122,8 +122,7 @@ class SharedPrefix:
     One record's job counts its turns; in the others they are `counted_by` that `owner`.
     """
 
-    record: Record
-    """Without turns; its error is what kept them from being run."""
+    record: Record  # Without turns; its error is what kept them from being run
     conversation: LiveConversation | None
     used_seconds: float
     earlier_ms: int

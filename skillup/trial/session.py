@@ -40,8 +40,7 @@ T = TypeVar("T")
 class SessionBackup:
     """A conversation's state between two messages."""
 
-    files: dict[str, int] | None
-    """Sizes of the session files; None: they could not be read."""
+    files: dict[str, int] | None  # Sizes of the session files; None: they could not be read
     workspace: str | None
     live: LiveSession
 
@@ -57,8 +56,7 @@ class LiveSession:
     session: str | None = None
     fingerprint: SessionFingerprint | None = None
     messages: int = 0
-    _backup: SessionBackup | None = None
-    """As it is now; None: a message was sent since."""
+    _backup: SessionBackup | None = None  # As it is now; None: a message was sent since
 
     async def send(self, request: TurnRequest, turn_number: int) -> TurnRecord:
         """Deliver one message and record what came of it. Errors are in the record."""
@@ -195,28 +193,6 @@ def session_files(home: Path) -> dict[str, int]:
     }
 
 
-def rewind_sessions(
-    home: Path, files: Mapping[str, int], session: SessionFingerprint | None
-) -> str | None:
-    """Cut the session files back to `files`; why not, if `session` is not what it was then.
-
-    Raises OSError.
-    """
-    for path, size in session_files(home).items():
-        if path not in files:
-            (home / path).unlink()
-        elif size > files[path]:
-            os.truncate(home / path, files[path])
-    if session is None or not session.prefix_bytes:
-        return None
-    for found in home.rglob(f"*{session.session_id}*.jsonl"):
-        if found.stat().st_size == session.prefix_bytes:
-            with found.open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() == session.prefix_sha256:
-                    return None
-    return f"the file of session {session.session_id} does not hold exactly its turns"
-
-
 def put_back(
     home: Path,
     workspace: Path,
@@ -224,13 +200,28 @@ def put_back(
     signature: str | None,
     session: SessionFingerprint | None,
 ) -> str | None:
-    """Make the session what it was, where the workspace still is; why not, if that cannot be."""
+    """Cut the session back to `files`, where the workspace is as it was; why not, if it cannot be.
+
+    Whether it then holds exactly the bytes of `session` is checked.
+    """
     if signature is None or workspace_signature(workspace) != signature:
         return "the workspace was changed meanwhile"
     try:
-        return rewind_sessions(home, files, session)
+        for path, size in session_files(home).items():
+            if path not in files:
+                (home / path).unlink()
+            elif size > files[path]:
+                os.truncate(home / path, files[path])
+        if session is None or not session.prefix_bytes:
+            return None
+        for found in home.rglob(f"*{session.session_id}*.jsonl"):
+            if found.stat().st_size == session.prefix_bytes:
+                with found.open("rb") as file:
+                    if hashlib.file_digest(file, "sha256").hexdigest() == session.prefix_sha256:
+                        return None
     except OSError as refused:
         return f"the agent's session could not be put back: {refused.strerror or refused}"
+    return f"the file of session {session.session_id} does not hold exactly its turns"
 
 
 class AgentWatcher:

@@ -39,18 +39,13 @@ class OpenTrial:
     """A trial whose conversation can be run, or be gone on with."""
 
     request: TrialRequest
-    record: Record
-    """What there is of it so far, without turns."""
+    record: Record  # What there is of it so far, without turns
     session: LiveSession
-    turns: Sequence[Turn]
-    """All turns of the case."""
+    turns: Sequence[Turn]  # All turns of the case
     variables: dict[str, str]
-    done: Sequence[TurnRecord] = ()
-    """The turns that ran before this session was forked, or resumed."""
-    used_seconds: float = 0.0
-    """How long they took; the conversation's own limit is over all of it."""
-    earlier_ms: int = 0
-    """The same, with the preparations."""
+    done: Sequence[TurnRecord] = ()  # The turns that ran before this session was forked, or resumed
+    used_seconds: float = 0.0  # How long they took; the conversation's own limit is over all of it
+    earlier_ms: int = 0  # The same, with the preparations
     judging: Judging | None = None
     """What judges used meanwhile, in a part of the conversation that another process ran."""
 

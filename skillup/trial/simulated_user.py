@@ -64,7 +64,7 @@ async def next_message(
     message: SimulatorMessage | None = None
     with anyio.move_on_after(seconds):
         try:
-            message = await request.simulator.speak(part)
+            message = await request.simulator(part)
         except (RunDirectoryError, FullDiskError):
             raise
         except Exception as defect:  # noqa: BLE001 - a defect of ours must not end the run
@@ -124,6 +124,4 @@ def _rendered(value: Any, variables: dict[str, str]) -> Any:
         return templates.render(value, variables)
     if isinstance(value, list):
         return [_rendered(item, variables) for item in value]
-    if isinstance(value, dict):
-        return {key: _rendered(item, variables) for key, item in value.items()}
     return value

@@ -55,14 +55,15 @@ def test_agents_judges_and_users_count_together() -> None:
     judging = Judging(calls=3, cached_calls=1, models=["m"], usage=usage, cost_usd=1.0)
     stopping = StopPolicy()
     stopping.count(record, graded(record, judging))
-    assert stopping.spent() == (3 * 0.5 + 0.25 + 1.0, 3 * 120 + 10 + 1000)
+    assert stopping.cost.total == 3 * 0.5 + 0.25 + 1.0
+    assert stopping.tokens.total == 3 * 120 + 10 + 1000
 
 
 def test_what_another_record_counts_is_not_counted() -> None:
     stopping = StopPolicy()
     held = a_turn(1, counted_by="c/nightly/with_skill/1", **USED)
     stopping.count(a_trial(held, a_turn(2, **USED)), None)
-    assert stopping.spent() == (0.5, 120)
+    assert (stopping.cost.total, stopping.tokens.total) == (0.5, 120)
 
 
 def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:
@@ -97,7 +98,7 @@ def test_what_used_nothing_reports_nothing_and_is_not_blamed() -> None:
         a_trial(a_turn(session="x", source="simulator", simulator=free, **USED)),
     ):
         stopping.count(record, graded(record, judging))
-    assert (stopping.warnings, stopping.spent()) == ([], (0.5, 120))
+    assert (stopping.warnings, stopping.cost.total, stopping.tokens.total) == ([], 0.5, 120)
 
 
 def test_a_limit_is_reached_although_sums_of_fractions_fall_a_hair_short() -> None:

@@ -25,13 +25,8 @@ def test_a_decided_case_needs_no_more_trials_and_others_do(tmp_path: Path) -> No
     deciding = EarlyStopping(plan.jobs, {})
     assert [end(deciding, job, "FAIL") for job in plan.jobs[:3]] == [False, False, True]
     assert needed(deciding, plan) == ["b1", "b2", "b3", "b4", "b5"]
-    (a, b) = deciding.tests()
-    assert (a.side, a.about()["trials"], b.side, b.about()["trials"]) == (
-        "below",
-        3,
-        "undecided",
-        0,
-    )
+    found = [(test.side, test.about()["trials"]) for test in deciding.tests.values()]
+    assert found == [("below", 3), ("undecided", 0)]
 
 
 def test_trials_are_looked_at_in_their_order_and_not_as_they_end(tmp_path: Path) -> None:
@@ -41,7 +36,7 @@ def test_trials_are_looked_at_in_their_order_and_not_as_they_end(tmp_path: Path)
     assert [end(deciding, job, "FAIL") for job in plan.jobs[1:4]] == [False, False, False]
     assert needed(deciding, plan) != []
     assert end(deciding, plan.jobs[0], "FAIL")
-    (test,) = deciding.tests()
+    (test,) = deciding.tests.values()
     assert test.about()["trials"] == 3
 
 
@@ -50,7 +45,7 @@ def test_errors_and_skips_say_nothing(tmp_path: Path) -> None:
     deciding = EarlyStopping(plan.jobs, {})
     statuses: list[CaseStatus] = ["ERROR", "FAIL", "SKIP", "FAIL", "ERROR"]
     assert not any(end(deciding, job, s) for job, s in zip(plan.jobs, statuses, strict=False))
-    (test,) = deciding.tests()
+    (test,) = deciding.tests.values()
     assert (test.about()["trials"], test.side) == (2, "undecided")
 
 
@@ -73,7 +68,8 @@ def test_the_threshold_is_what_the_run_has_recorded_of_each_suite(tmp_path: Path
     gated = a_plan(tmp_path / "x", {"a": {}}, suite=edited)
     plain = a_plan(tmp_path / "y", {"a": {}})
     suites = {"gated": {"gates": {"min_pass_rate": 0.5}}, "s": {"gates": {}}}
-    tests = EarlyStopping([*gated.jobs, *plain.jobs], {"suites": suites}).tests()
-    assert [test.threshold for test in tests] == [0.5, 0.8]
+    tests = EarlyStopping([*gated.jobs, *plain.jobs], {"suites": suites}).tests
+    assert [test.threshold for test in tests.values()] == [0.5, 0.8]
     asked = {"suites": suites, "request": {"pass_rate": 0.6}}
-    assert [test.threshold for test in EarlyStopping(gated.jobs, asked).tests()] == [0.6]
+    (test,) = EarlyStopping(gated.jobs, asked).tests.values()
+    assert test.threshold == 0.6

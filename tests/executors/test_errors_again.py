@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.retries import trials_to_retry
+from skillup.executors.scheduler import trials_to_retry
 from skillup.store import RunDirectory
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan, run_plan

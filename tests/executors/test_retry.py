@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.retries import Attempt, retry_of
+from skillup.executors.scheduler import Attempt, retry_of
 from skillup.schema.case import RetryPolicy
 from skillup.schema.record import ErrorKind, Record, TurnError
 from skillup.trial.request import Interruption, TrialResult
@@ -24,7 +24,7 @@ def reason_of(
     kind: ErrorKind | None, policy: RetryPolicy, attempt: Attempt, *, gate: bool | None = None
 ) -> str | None:
     retry = retry_of(TrialResult(a_record(kind, attempt.number, gate=gate)), policy, attempt)
-    return retry.reason if retry is not None else None
+    return retry[0] if retry is not None else None
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,11 @@ def test_a_gate_that_fails_is_retried_if_the_policy_says_so() -> None:
 def test_a_restart_counts_for_no_policy_and_its_note_stays() -> None:
     policy = RetryPolicy.model_validate({"max_retries": 1, "retry_on": ["crash"]})
     refused = TrialResult(a_record("rate_limit"), Interruption("restart", "it was touched"))
-    first = retry_of(refused, policy, Attempt())
-    assert first is not None
-    assert (first.reason, first.attempt.number, first.attempt.uncounted) == ("rate_limit", 2, 1)
-    then = retry_of(TrialResult(a_record("crash", 2)), policy, first.attempt)
-    assert then is not None
-    assert (then.attempt.number, then.attempt.uncounted) == (3, 1)
-    assert then.attempt.note == first.attempt.note
-    assert retry_of(TrialResult(a_record("crash", 3)), policy, then.attempt) is None
+    reason, second = retry_of(refused, policy, Attempt()) or ("", Attempt())
+    assert (reason, second.number, second.uncounted) == ("rate_limit", 2, 1)
+    then = retry_of(TrialResult(a_record("crash", 2)), policy, second)
+    assert then == ("crash", Attempt(3, 1, second.note))
+    assert retry_of(TrialResult(a_record("crash", 3)), policy, then[1]) is None
     assert retry_of(refused, policy, Attempt(6, 5)) is None
 
 

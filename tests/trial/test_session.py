@@ -18,7 +18,7 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, TurnError
 from skillup.trial.request import Interruption, TrialResult
 from skillup.trial.run import run_trial
-from skillup.trial.session import rewind_sessions, session_files, workspace_signature
+from skillup.trial.session import put_back, session_files, workspace_signature
 from tests.support.plans import jobs_of, request_of
 
 SESSION = "home/.claude/projects/x/s-1.jsonl"
@@ -46,6 +46,7 @@ def test_a_session_is_cut_back_to_exactly_what_it_held(
     tmp_path: Path, now: str | None, is_back: bool
 ) -> None:
     file, other = tmp_path / SESSION, tmp_path / "home/.codex/sessions/new.jsonl"
+    (workspace := tmp_path / "workspace").mkdir()
     file.parent.mkdir(parents=True)
     file.write_text("one\n")
     before = session_files(tmp_path)
@@ -53,7 +54,8 @@ def test_a_session_is_cut_back_to_exactly_what_it_held(
     other.parent.mkdir(parents=True)
     other.write_text("{}\n")
     file.unlink() if now is None else file.write_text(now)
-    problem = rewind_sessions(tmp_path, before, fingerprint("one\n"))
+    signature = workspace_signature(workspace)
+    problem = put_back(tmp_path, workspace, before, signature, fingerprint("one\n"))
     assert (problem is None) is is_back
     assert not other.exists()
     if is_back:
