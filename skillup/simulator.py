@@ -19,6 +19,7 @@ from skillup.engines.base import Engine, SessionResumer, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
+from skillup.judges.agent import NoAgentAnswerError, ThrottledSession
 from skillup.judges.material import fenced, harmless
 from skillup.judges.models.client import Models
 from skillup.judges.models.question import (
@@ -28,7 +29,6 @@ from skillup.judges.models.question import (
     ModelQuestion,
     read_answer,
 )
-from skillup.judges.session import NoAgentAnswerError, ThrottledSession
 from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets

@@ -16,8 +16,7 @@ from pydantic import ValidationError
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.frozen import frozen
 from skillup.judges.agent import numbered, result_of_agent
-from skillup.judges.evaluate import Judge, JudgeRequest, UsageTracker
-from skillup.judges.voting import Vote
+from skillup.judges.evaluate import Judge, JudgeRequest, UsageTracker, Vote
 from skillup.load.compat import read_case
 from skillup.load.problems import near_miss, problems_from
 from skillup.load.yaml_reader import Document, read_text

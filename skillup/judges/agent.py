@@ -2,31 +2,34 @@
 
 It works in a directory that holds ``workspace/`` and ``judge/``, both read-only: above the copy of
 the workspace, so that what the agent under test left for agents to find (instructions, settings,
-skills) is not found as the judge's own.
-
-Its answers are kept in the run. An answer is that to the same question of the same trial: criteria,
-what the judge is shown, its configuration, and the conversation and files it is about. Thresholds
-and weights are not part of it, and skills of the judge count by their paths alone.
+skills) is not found as the judge's own. Its answers are kept in the run.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 from pydantic import Field
 
-from skillup.engines.base import Engine, SchemaAnswers, TrialContext
+from skillup.engines.base import (
+    Engine,
+    EngineTurn,
+    SchemaAnswers,
+    SessionResumer,
+    TrialContext,
+    TurnRequest,
+)
 from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
@@ -43,7 +46,16 @@ from skillup.judges.artifacts import (
     texts_of,
     write_materials,
 )
-from skillup.judges.evaluate import UsageTracker
+from skillup.judges.evaluate import (
+    Facet,
+    Quotations,
+    UsageTracker,
+    Vote,
+    by_weight,
+    criteria_met,
+    in_order_of_weight,
+    result_of,
+)
 from skillup.judges.material import Part, fenced
 from skillup.judges.models.client import StoredAnswer, key_of
 from skillup.judges.models.question import (
@@ -53,25 +65,16 @@ from skillup.judges.models.question import (
     read_answer,
     schema_of,
 )
-from skillup.judges.session import NoAgentAnswerError, ThrottledSession
-from skillup.judges.voting import (
-    Facet,
-    Quotations,
-    Vote,
-    by_weight,
-    criteria_met,
-    in_order_of_weight,
-    result_of,
-)
 from skillup.load.discover import address_problem
 from skillup.load.skills import skill_name, skill_problem
 from skillup.process.tree import new_marker
-from skillup.ratelimit import REFUSALS
+from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
 from skillup.schema.checks import Criterion
 from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.profile import Profile
-from skillup.schema.record import Usage, joined
+from skillup.schema.record import TurnError, Usage, joined
+from skillup.trial.artifacts import set_aside
 from skillup.workspace.disk import refuse_full_disk
 from skillup.workspace.prepare import PreparationError, SkillToInstall, install_skill
 
@@ -89,6 +92,8 @@ _TEXT_BYTES = 4 << 20
 def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     """The profile that is named, read-only, with the judge's model. Raises SkillupError."""
     profile = place.profiles(judge.engine)
+    if profile.engine == "scripted" and judge.scripted is None:
+        raise UsageError(_NO_SCRIPT)
     names = ("model", "base_url", "api_key_env")
     updates = {name: given for name in names if (given := getattr(judge, name)) is not None}
     if judge.base_url is not None:  # the model's name may be the whole name there
@@ -112,15 +117,11 @@ def problem_of_agent(judge: JudgeConfig, place: JudgePlace) -> str | None:
             wrong = skill_problem(_to_install(ref, place.suite_root).source_dir)
             if wrong is not None:
                 return f"skill {ref.path}: {wrong}"
-    except SkillupError as problem:
-        return problem.message
-    except PreparationError as problem:
+    except (SkillupError, PreparationError) as problem:
         return str(problem)
     for item in judge.context.attachments if judge.context is not None else ():
         if not (place.suite_root / item.path).is_file():
             return f"there is no attachment {place.suite_root / item.path}"
-    if profile.engine == "scripted" and judge.scripted is None:
-        return _NO_SCRIPT
     # Without an engine of its own it is the trial's, which the run itself asks whether it works.
     if judge.engine is None:
         return None
@@ -138,15 +139,11 @@ def _to_install(ref: SkillRef, suite_root: Path) -> SkillToInstall:
 
 
 async def judge_by_agent(
-    judge: JudgeConfig,
-    judged: JudgedPart,
-    usage: UsageTracker,
-    place: JudgePlace,
-    blank: CheckResult,
+    judge: JudgeConfig, part: JudgedPart, usage: UsageTracker, place: JudgePlace, blank: CheckResult
 ) -> CheckResult:
     """`blank` with what the agent says, or an `error`. Raises RunDirectoryError, FullDiskError."""
-    agent = _AgentJudge(judge, judged, usage, place, numbered(judge.criteria))
-    answers, notes, error = list[AgentAnswer](), list(judged.notes), ""
+    agent = _AgentJudge(judge, part, usage, place, numbered(judge.criteria))
+    answers, notes, error = list[AgentAnswer](), list(part.notes), ""
     try:
         if not judge.criteria:
             raise CannotJudgeError(_NO_CRITERIA)
@@ -154,14 +151,12 @@ async def judge_by_agent(
             answer, shortened = await agent.answer(sample)
             answers.append(answer)
             notes += shortened
-    except (CannotJudgeError, PreparationError) as problem:
-        error = str(problem)
-    except NoAgentAnswerError as problem:
-        error = f"the judge gave no answer: {problem}"
     except (RunDirectoryError, FullDiskError):
         raise
-    except SkillupError as problem:
-        error = problem.message
+    except NoAgentAnswerError as problem:
+        error = f"the judge gave no answer: {problem}"
+    except (CannotJudgeError, PreparationError, SkillupError) as problem:
+        error = str(problem)
     except OSError as problem:
         refuse_full_disk(problem, place.scratch)
         error = f"the judge's sandbox: {problem}"
@@ -181,18 +176,11 @@ def result_of_agent(
     quotations: Quotations | None,
 ) -> CheckResult:
     """`blank` with what the `votes` on each criterion come to; None: quotations are not checked."""
-    facets = [
-        Facet(
-            name=criterion.outcome if criterion.id is None else f"{name}: {criterion.outcome}",
-            kind="criterion",
-            votes=votes[name],
-            quotations=quotations,
-            weight=criterion.weight,
-            required=criterion.required,
-            expected=criterion.outcome,
-        )
-        for name, criterion in numbered(judge.criteria).items()
-    ]
+    facets = []
+    for name, asked in numbered(judge.criteria).items():
+        title = asked.outcome if asked.id is None else f"{name}: {asked.outcome}"
+        own = asked.weight, asked.required, asked.outcome
+        facets.append(Facet(title, "criterion", votes[name], quotations, *own))
     threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
     return result_of(blank, facets, by_weight(threshold), criteria_met, notes=notes)
 
@@ -246,26 +234,15 @@ class _AgentJudge:
         judge, place, ids = self.judge, self.place, list(self.asked)
         profile = profile_of(judge, place)
         engine = get_engine(profile.engine)
-        if profile.engine == "scripted" and judge.scripted is None:
-            raise CannotJudgeError(_NO_SCRIPT)
         root, materials, skills = await anyio.to_thread.run_sync(self._set_up, engine)
         if isinstance(engine, SchemaAnswers):
-            own, schema = bool(judge.skills), answer_schema(ids)
-            profile = engine.answering(profile, schema, root, own_skills=own)
+            own = bool(judge.skills)
+            profile = engine.answering(profile, answer_schema(ids), root, own_skills=own)
         trial = TrialContext(
-            profile=profile,
-            workspace=root / "work",
-            home=root / "home",
-            raw_dir=root / "raw",
-            environment=place.models.environment,
-            extra_env=profile.env,
-            marker=new_marker(),
-            session_id="",
-            skills=skills,
-            script=judge.scripted,
-            seed=sample,
-            secrets=place.secrets,
-        )
+            profile=profile, workspace=root / "work", home=root / "home", raw_dir=root / "raw",
+            environment=place.models.environment, extra_env=profile.env, marker=new_marker(),
+            session_id="", skills=skills, script=judge.scripted, seed=sample, secrets=place.secrets,
+        )  # fmt: skip
         seconds = judge.timeout_seconds or DEFAULT_SECONDS
         session = ThrottledSession(engine, trial, place.models.rate_limiter, seconds, "turn")
 
@@ -286,8 +263,7 @@ class _AgentJudge:
     def _set_up(self, engine: Engine) -> tuple[Path, Materials, dict[str, Path]]:
         """A place of its own, what is put into it for the judge to read, and its skills."""
         judge, place, judged = self.judge, self.place, self.judged
-        place.scratch.mkdir(parents=True, exist_ok=True)
-        root = Path(tempfile.mkdtemp(prefix="agent-", dir=place.scratch)).resolve()
+        root = place.new_directory("agent-")
         directory = root / "work"
         directory.mkdir()
         (root / "home").mkdir(mode=0o700)
@@ -323,7 +299,10 @@ class _AgentJudge:
         return (replace(part, text=mask(part.text)) for part in parts())
 
     def _identity(self, sample: int) -> dict[str, Any]:
-        """All that an answer depends on; what is long, as a hash."""
+        """All that an answer depends on; what is long, as a hash.
+
+        Thresholds and weights are not part of it; skills of the judge count by their paths alone.
+        """
         judge, judged, record = self.judge, self.judged, self.judged.record
         place = (record.run_id, record.suite, record.case_id, record.engine.profile)
         attached: dict[str, str | None] = {}
@@ -431,3 +410,90 @@ def how_to_answer(ids: Sequence[str]) -> str:
         f"each of {', '.join(ids)}:\n{json.dumps({'criteria': [example]})}\n"
         f"Its JSON Schema is: {json.dumps(answer_schema(ids))}"
     )
+
+
+# A session with an agent that judges, or plays a user: asked, and once more if need be. What its
+# provider refuses is waited out; then the message is sent in another session.
+
+T = TypeVar("T")
+Prompt = Callable[[bool, str], str]
+"""The message, by whether it is the first of a session, and what is wrong with the last answer."""
+
+
+class NoAgentAnswerError(Exception):
+    def __init__(self, why: str, error: TurnError | None = None) -> None:
+        super().__init__(why)
+        self.error = error
+
+
+@dataclass(slots=True)
+class ThrottledSession:
+    """An agent, and what it has said so far."""
+
+    engine: Engine
+    trial: TrialContext
+    rate_limiter: RateLimiter
+    timeout_seconds: float  # For each message; what was refused does not count
+    stem: str  # What the names of its raw files begin with
+    turns: list[EngineTurn] = field(default_factory=list)  # Refused ones too
+    _last: EngineTurn | None = None  # In the present session
+    _in_session: int = 0
+    _messages: int = 0
+
+    async def ask(self, prompt: Prompt, read: Callable[[str], T]) -> T:
+        """What `read` makes of the answer, or of a second one. Raises NoAgentAnswerError."""
+        problem = ""
+        for _ in range(2):
+            turn = await self._send(prompt, problem)
+            if turn.error is not None:
+                raise NoAgentAnswerError(f"{turn.error.kind}: {turn.error.message}", turn.error)
+            try:
+                return read(turn.response)
+            except MalformedAnswerError as malformed:
+                problem = str(malformed)
+            if turn.session is None or not isinstance(self.engine, SessionResumer):
+                break
+        raise NoAgentAnswerError(f"its answer cannot be read: {problem}")
+
+    async def _send(self, prompt: Prompt, problem: str) -> EngineTurn:
+        """What came of a message, sent until it is not refused."""
+        throttle = self.rate_limiter.of_agent(self.trial.profile)
+        self._messages += 1
+        stem, sending = f"{self.stem}-{self._messages:02d}", 0
+        while await throttle.ready() is not None:
+            sending += 1
+            turn = await self._send_once(prompt, problem, stem, sending)
+            self.turns.append(turn)
+            error = turn.error
+            if error is None or error.kind not in REFUSALS:
+                if error is None or error.kind in ANSWERED:
+                    throttle.accepted()
+                return turn
+            if (why := throttle.refused(error)) is not None:
+                refused = error.model_copy(update={"message": f"{error.message} ({why})"})
+                return replace(turn, error=refused)
+            await anyio.to_thread.run_sync(set_aside, self.trial.raw_dir, stem, "refused")
+            self._last, self._in_session = None, 0
+        why = "nothing more is asked of its provider: the run ends"
+        return EngineTurn(None, error=TurnError(kind="cancelled", message=why))
+
+    async def _send_once(self, prompt: Prompt, problem: str, stem: str, sending: int) -> EngineTurn:
+        last = self._last
+        if last is None:
+            self.trial = replace(self.trial, session_id=str(uuid.uuid4()), marker=new_marker())
+        request = TurnRequest(
+            number=self._in_session + 1,
+            prompt=prompt(last is None, problem),
+            stem=stem,
+            timeout_seconds=self.timeout_seconds,
+            previous=last.fingerprint if last is not None else None,
+            sending=sending,
+        )
+        session = last.session if last is not None else None
+        if session is None or not isinstance(self.engine, SessionResumer):
+            turn = await self.engine.start(request, self.trial)
+        else:
+            turn = await self.engine.resume(session, request, self.trial)
+        self._in_session += 1
+        self._last = turn if turn.session is not None else replace(turn, session=session)
+        return turn

@@ -6,6 +6,7 @@ import json
 import os
 import posixpath
 import stat
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,6 +35,10 @@ class JudgePlace:
     profiles: Callable[[str | None], Profile]  # By name; None: the record's own. Raises UsageError
     suite_root: Path  # What the paths of the case are relative to; it need not be there any more
     secrets: Secrets = NO_SECRETS  # What the raw streams of agents may not show
+
+    def new_directory(self, prefix: str) -> Path:
+        self.scratch.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(prefix=prefix, dir=self.scratch)).resolve()
 
     def mask(self, text: str) -> str:
         """Without the secrets of a text that will be kept or shown."""
@@ -130,7 +135,13 @@ def texts_of(judged: JudgedPart) -> Iterator[Part]:
 
 def as_json(turns: Iterable[TurnRecord], history: Sequence[HistoryItem] = ()) -> str:
     """A list of entries (docs/judges.md); messages placed in the session before have turn 0."""
-    entries = [*_history_entries(history), *(entry for turn in turns for entry in _entries(turn))]
+    entries: list[dict[str, Any]] = []
+    for item in history:
+        if (result := item.tool_result) is None:
+            entries.append({"role": item.role, "turn": 0, "content": item.content})
+        tools = [("tool_result", result)] if result else [("tool_call", c) for c in item.tool_calls]
+        entries += [{"role": r, "turn": 0, r: tool.model_dump(mode="json")} for r, tool in tools]
+    entries += (entry for turn in turns for entry in _entries(turn))
     return json.dumps(entries, ensure_ascii=False, indent=1)
 
 
@@ -158,15 +169,6 @@ def _entries(turn: TurnRecord) -> Iterator[dict[str, Any]]:
         said = item.text or "" if tool is None else tool.model_dump(mode="json")
         by = {"agent": item.agent} if item.agent else {}
         yield {"role": role, "turn": number, "content" if tool is None else role: said, **by}
-
-
-def _history_entries(history: Sequence[HistoryItem]) -> Iterator[dict[str, Any]]:
-    for item in history:
-        if (result := item.tool_result) is None:
-            yield {"role": item.role, "turn": 0, "content": item.content}
-        tools = [("tool_result", result)] if result else [("tool_call", c) for c in item.tool_calls]
-        for role, tool in tools:
-            yield {"role": role, "turn": 0, role: tool.model_dump(mode="json")}
 
 
 # The workspace as it was after a turn, made anew from what the record has kept.

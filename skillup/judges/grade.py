@@ -23,14 +23,7 @@ from skillup.frozen import frozen
 from skillup.judges.evaluate import Judge, PendingJudgements, UsageTracker, error_result
 from skillup.judges.evaluate import evaluate as evaluate_judged
 from skillup.schema.case import Case, PostCondition, Turn
-from skillup.schema.grade import (
-    CaseStatus,
-    CheckResult,
-    FollowUpGrade,
-    Grade,
-    Simulated,
-    TurnGrade,
-)
+from skillup.schema.grade import CaseStatus, CheckResult, FollowUpGrade, Grade, Simulated, TurnGrade
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import Record, TurnError, TurnRecord, joined, total_cost, total_usage
 from skillup.schema.suite import lead_of

@@ -17,13 +17,7 @@ from skillup.checks.context import beginning
 from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.grade import EvidenceSpan
-from skillup.schema.record import (
-    HistoryItem,
-    Record,
-    ToolCall,
-    ToolResult,
-    TurnRecord,
-)
+from skillup.schema.record import HistoryItem, Record, ToolCall, ToolResult, TurnRecord
 
 # Control characters become their pictures.
 _SHOWN: dict[int, str] = (
@@ -136,9 +130,9 @@ class Material:
 def material(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Material:
     given = [*setting, *(part for exchange in exchanges for part in exchange.labelled())]
     parts = [replace(p, label=harmless(p.label), text=harmless(p.text)) for p in given]
-    kept, gone, notes = list(parts), list[int](), list[str]()
+    notes: list[str] = []
     for halvings in range(_MOST_HALVINGS + 1):
-        kept, gone = [], []
+        kept, gone = list[Part](), list[int]()
         for part in parts:
             longest = LONGEST[part.kind] >> halvings
             text, head, count = part.text, longest * 2 // 3, len(part.text) - longest
@@ -236,11 +230,8 @@ def _parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
         if item.type == "message" and item.agent is None and item.text == step.response
     ]
     for place, item in enumerate(step.transcript):
-        by = (
-            f" (by the sub-agent {beginning(item.agent, _LONGEST_NAME)})"
-            if item.agent is not None
-            else ""
-        )
+        agent = beginning(item.agent or "", _LONGEST_NAME)
+        by = f" (by the sub-agent {agent})" if item.agent is not None else ""
         if item.tool_call is not None:
             span = EvidenceSpan.model_validate({**own, "part": "call", "item": place})
             yield replace(_call(item.tool_call, numbers, by), span=span)
@@ -261,19 +252,18 @@ def _parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
 
 
 def _call(call: ToolCall, numbers: dict[str, int], by: str = "") -> Part:
-    number = numbers.setdefault(call.id, len(numbers) + 1)
+    number, name = (
+        numbers.setdefault(call.id, len(numbers) + 1),
+        beginning(call.name, _LONGEST_NAME),
+    )
     arguments = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
-    return Part("call", f"tool call {number}: {_name(call.name)} ({call.kind}){by}", arguments)
+    return Part("call", f"tool call {number}: {name} ({call.kind}){by}", arguments)
 
 
 def _result(result: ToolResult, numbers: dict[str, int]) -> Part:
     number = numbers.get(result.call_id)
     of = f"tool call {number}" if number is not None else "a tool call"
     return Part("result", f"result of {of} ({result.status})", result.content)
-
-
-def _name(name: str) -> str:
-    return beginning(name, _LONGEST_NAME)
 
 
 def _history(items: Sequence[HistoryItem]) -> Iterator[tuple[Part, ...]]:

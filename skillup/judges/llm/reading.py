@@ -9,10 +9,18 @@ from pydantic import BaseModel
 
 from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.frozen import frozen
-from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result, gather
+from skillup.judges.evaluate import (
+    Facet,
+    JudgeRequest,
+    Quotations,
+    UsageTracker,
+    Vote,
+    blank_result,
+    gather,
+    in_order_of_weight,
+)
 from skillup.judges.material import Exchange, Material, exchanges_of, material, setting_of
 from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
-from skillup.judges.voting import Facet, Quotations, Vote, in_order_of_weight
 from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
