@@ -20,24 +20,17 @@ from skillup.load.yaml_reader import Document, Loc, field_name
 
 
 def near_miss(name: str, known: Iterable[str]) -> str | None:
-    """The name of `known` that is most like `name`; None if none is like it.
-
-    Case, hyphens and blanks do not count; the first words may stand for a whole name.
-    """
+    """The name of `known` that is most like `name`, but for case, hyphens and blanks, if any is."""
 
     def plain(text: str) -> str:
         return text[:80].casefold().replace("-", "_").replace(" ", "_")
 
-    wanted = plain(name)
     by_spelling = {plain(candidate): candidate for candidate in reversed(list(known))}
-    longer = [one for one in by_spelling if one.startswith(f"{wanted}_")]
-    if len(longer) == 1 and wanted not in by_spelling:
-        return by_spelling[longer[0]]
-    close = get_close_matches(wanted, by_spelling, n=1, cutoff=0.7)
-    return by_spelling[close[0]] if close else None
-
-
-# Where in the models an error is.
+    # The first words may stand for a whole name.
+    longer = [spelling for spelling in by_spelling if spelling.startswith(f"{plain(name)}_")]
+    close = get_close_matches(plain(name), by_spelling, n=1, cutoff=0.7)
+    found = longer if len(longer) == 1 and plain(name) not in by_spelling else close
+    return by_spelling[found[0]] if found else None
 
 
 @cache
@@ -51,38 +44,31 @@ def keys_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
     return keys
 
 
-def kinds_of(annotation: Any) -> Iterator[Any]:
+def _kinds(annotation: Any) -> Iterator[Any]:
     """What an annotation allows, without Annotated and unions."""
-    origin = get_origin(annotation)
-    if origin is Annotated:
-        yield from kinds_of(get_args(annotation)[0])
-    elif origin in (Union, types.UnionType):
-        for branch in get_args(annotation):
-            yield from kinds_of(branch)
+    origin, inner = get_origin(annotation), get_args(annotation)
+    if origin in (Annotated, Union, types.UnionType):
+        for branch in inner[:1] if origin is Annotated else inner:
+            yield from _kinds(branch)
     else:
         yield annotation
 
 
 def _models(annotation: Any) -> list[type[BaseModel]]:
-    kinds = kinds_of(annotation)
+    kinds = _kinds(annotation)
     return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
 
 
 def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
     here: list[Any] = [model]
     for part in loc:
-        inner = []
-        for kind in (kind for annotation in here for kind in kinds_of(annotation)):
-            if isinstance(kind, type) and issubclass(kind, BaseModel):
-                field = keys_of(kind).get(str(part)) or kind.model_fields.get(str(part))
-                inner += [field.annotation] if field else []
-            elif get_origin(kind) in (dict, list):
-                inner += [get_args(kind)[-1]]
-        here = inner or here
+        kinds = [kind for annotation in here for kind in _kinds(annotation)]
+        inner = [get_args(kind)[-1] for kind in kinds if get_origin(kind) in (dict, list)]
+        fields = [keys_of(model).get(str(part)) for one in here for model in _models(one)]
+        here = inner + [field.annotation for field in fields if field] or here
     return next((model for annotation in here for model in _models(annotation)), None)
 
 
-_MOST_PROBLEMS = 200
 _MOST_LISTED = 12  # Beyond this, allowed values (or keys) are not listed
 
 
@@ -91,11 +77,14 @@ def problems_from(
 ) -> list[Problem]:
     """The problems behind `error`, in the order of the file; what was validated is its data."""
     problems: dict[Problem, None] = {}
-    details = error.errors(include_url=False)
     misspelled = set()
-    for one in sorted(details, key=lambda one: one["type"] == "missing"):
+    for one in sorted(error.errors(include_url=False), key=lambda one: one["type"] == "missing"):
         loc: Loc = tuple(part for part in one["loc"] if part != "[key]")
-        path, value = _written(loc, document.data)
+        path, value = (), document.data
+        for part in loc:  # but for the levels that a short form leaves out
+            is_key = isinstance(value, dict) and part in value
+            if is_key or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
+                path, value = (*path, part), value[part]
         owner = _model_at(model, loc[:-1])
         keys, key = keys_of(owner) if owner else {}, str(loc[-1]) if loc else ""
         on_key = one["type"] in ("extra_forbidden", "invalid_key") or one["loc"][-1:] == ("[key]",)
@@ -115,27 +104,12 @@ def problems_from(
         else:
             message, fix = _words(one, on_key)
         problems[document.problem(path, message, fix, at=at)] = None
-    listed = sorted(problems, key=lambda problem: (problem.line, problem.column))
-    if len(listed) > _MOST_PROBLEMS:
-        rest = f"there are more problems in this file ({len(listed)} in all)"
-        listed[_MOST_PROBLEMS:] = [document.problem((), rest)]
-    return listed
-
-
-def _written(loc: Loc, data: Any) -> tuple[Loc, Any]:
-    """The part of `loc` that is in the file, without levels that a short form leaves out."""
-    path: list[str | int] = []
-    for part in loc:
-        is_key = isinstance(data, dict) and part in data
-        if is_key or (isinstance(data, list) and isinstance(part, int) and part < len(data)):
-            data = data[part]
-            path.append(part)
-    return tuple(path), data
+    return sorted(problems, key=lambda problem: (problem.line, problem.column))
 
 
 # Pydantic's error types in plain words: what is wrong, and what would be right.
 
-_KINDS: Mapping[str, tuple[str, str]] = {
+_KINDS: Mapping[str, tuple[str, str]] = {  # by how the error type begins
     "string": ("a text", "write a text"),
     "int": ("a whole number", "write a number without quotes or a decimal point, such as 3"),
     "float": ("a number", "write a number without quotes, such as 3"),
@@ -144,7 +118,6 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "dict": ("a mapping", "write `key: value` lines below it"),
     "model": ("a mapping", "write `key: value` lines below it"),
 }
-"""The kind of value that was expected, by how pydantic's type of error begins."""
 _RANGES: Mapping[str, tuple[str, str]] = {
     "greater_than": ("{value} is out of range", "it must be above {gt:g}"),
     "greater_than_equal": ("{value} is out of range", "it must be at least {ge:g}"),
@@ -157,7 +130,6 @@ _RANGES: Mapping[str, tuple[str, str]] = {
 
 
 def _shown(value: Any) -> str:
-    """`value` as a message names it: a kind for lists and mappings, the value itself for others."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
     text = str(value).lower() if isinstance(value, bool) else str(value)

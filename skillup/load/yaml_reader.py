@@ -47,16 +47,15 @@ class Document:
     """Of a case that is one path through branches: where its turns and checks are written."""
 
     def as_written(self, loc: Sequence[str | int]) -> Loc:
-        """Where in the file stands what the model has at `loc`: the same, but in branches."""
+        """Where in the file stands what the model has at `loc`."""
         place = tuple(loc)
         known = next((end for end in (3, 2) if place[:end] in self.moved), None)
         return place if known is None else (*self.moved[place[:known]], *place[known:])
 
     def locate(self, loc: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
-        """Line and column, from 1, of the value at `loc`; with `key`, of the key it stands under.
+        """Line and column, from 1, of the value at `loc`; of its key with `key`, or if it is empty.
 
-        Where nothing is at `loc`, the nearest value around it is meant. A value that was left
-        empty stands where its key does, and an item of a list is its own key.
+        Where nothing is at `loc`, the nearest value around it is meant.
         """
         if self.node is None:
             return self.line, 1
@@ -96,44 +95,33 @@ def field_name(loc: Iterable[object]) -> str:
     return text
 
 
-# A file's text: read without ever waiting, decoded as UTF-8, or refused with a place.
-
-
 def refuse(path: Path, message: str, fix: str = "", line: int = 1, column: int = 1) -> NoReturn:
     raise InvalidFilesError([Problem(path, line, column, "", message, fix)])
 
 
 def read_file(path: Path) -> bytes:
     """The content of a regular file of at most MAX_BYTES. Raises InvalidFilesError."""
-    try:
-        # Without O_NONBLOCK, opening a pipe would wait for somebody to write to it.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError) as error:
-        refuse(path, f"the file cannot be opened: {getattr(error, 'strerror', None) or error}")
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
+
+    def without_waiting(name: str, flags: int) -> int:
+        descriptor = os.open(name, flags | os.O_NONBLOCK)  # a pipe has no writer, perhaps
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return descriptor
         os.close(descriptor)
         refuse(path, "this is not a regular file")
+
     try:
-        with os.fdopen(descriptor, "rb") as stream:
-            # A file may have grown since, and some do not know their size.
-            data = b"" if status.st_size > MAX_BYTES else stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        refuse(path, f"the file cannot be read: {error.strerror or error}")
-    size = max(status.st_size, len(data))
-    if size > MAX_BYTES:
-        message = f"the file is too large ({size / 2**20:.1f} MB)"
-        refuse(path, message, "the limit is 16 MB; keep large texts in files of their own")
+        with open(path, "rb", opener=without_waiting) as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        refuse(path, f"the file cannot be read: {getattr(error, 'strerror', None) or error}")
+    if len(data) > MAX_BYTES:
+        refuse(path, "the file is larger than 16 MB", "keep large texts in files of their own")
     return data
 
 
 def read_text(path: Path) -> str:
-    """The text of a file as :func:`read_file` reads it, without a byte order mark."""
-    return decode(read_file(path), path)
-
-
-def decode(data: bytes, path: Path) -> str:
-    """`data` as UTF-8, without a byte order mark. Raises InvalidFilesError."""
+    """The text of a file in UTF-8, without a byte order mark. Raises InvalidFilesError."""
+    data = read_file(path)
     try:
         return data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -152,12 +140,9 @@ def read_yaml(path: Path) -> Document:
     return parse_yaml(read_text(path), path)
 
 
-def parse_yaml(text: str | bytes, path: Path, *, lists: bool = False) -> Document:
-    """As :func:`read_yaml`, from text, or from bytes in UTF-8; `path` is for the messages.
-
-    With `lists`, its top level may also be a list.
-    """
-    text = decode(text, path) if isinstance(text, bytes) else text.removeprefix("\ufeff")
+def parse_yaml(text: str, path: Path, *, lists: bool = False) -> Document:
+    """As :func:`read_yaml`, from text; with `lists`, its top level may also be a list."""
+    text = text.removeprefix("\ufeff")
     try:
         node = _Composer(text).get_single_node()
         if node is None or (isinstance(node, ScalarNode) and resolve_plain(node.value) is None):
@@ -192,8 +177,7 @@ def resolve_plain(text: str) -> Scalar:
     """The value of an unquoted scalar. Raises ValueError if it is a number of too many digits."""
     if text in _WORDS:
         return _WORDS[text]
-    number = _NUMBER.fullmatch(text)
-    if number is None:
+    if (number := _NUMBER.fullmatch(text)) is None:
         return text
     return int(text) if number["int"] else float(text)
 
@@ -241,26 +225,26 @@ def _child(node: Node, part: str | int) -> tuple[Node, Node] | None:
 class _Builder:
     def __init__(self, text: str) -> None:
         self._text = text
-        self._built: dict[int, tuple[Any, int] | None] = {}  # None while it is being built
+        self._built: dict[Node, tuple[Any, int]] = {}  # and its size: 0 while it is being built
         self._repeated = 0
 
     def value(self, node: Node) -> Any:
         at = node.start_mark.index
-        if id(node) in self._built:
-            built = self._built[id(node)]
-            if built is None:
+        if node in self._built:
+            value, size = self._built[node]
+            if not size:
                 raise _RefusedError(at, "an alias stands inside its own value", "remove it")
-            self._repeated += built[1]
+            self._repeated += size
             if self._repeated > MAX_REPEATED:
                 message = f"the aliases repeat more than {MAX_REPEATED} characters"
                 raise _RefusedError(at, message, "write out what is meant")
-            return built[0]
-        before, self._built[id(node)] = self._repeated, None
+            return value
+        before, self._built[node] = self._repeated, (None, 0)
         if node.tag and not (isinstance(node, ScalarNode) and node.tag.endswith(":str")):
             tag = node.tag.replace("tag:yaml.org,2002:", "!!", 1)[:60]
             message = f"the tag `{tag}` is not allowed: a file holds plain data"
             raise _RefusedError(at, message, "remove it, or quote a text that begins with `!`")
-        value: Any = node.value
+        value = node.value
         if isinstance(node, MappingNode):
             value = self._mapping(node)
         elif isinstance(node, SequenceNode):
@@ -270,8 +254,7 @@ class _Builder:
                 value = resolve_plain(value)
             except ValueError:
                 raise _RefusedError(at, "a number of too many digits", _QUOTE_IT) from None
-        size = node.end_mark.index - at + 1 + self._repeated - before
-        self._built[id(node)] = value, size
+        self._built[node] = value, node.end_mark.index - at + 1 + self._repeated - before
         return value
 
     def _mapping(self, node: MappingNode) -> dict[Any, Any]:
@@ -279,18 +262,15 @@ class _Builder:
         keys: dict[Any, int] = {}
         merges: list[dict[Any, Any]] = []
         for key_node, value_node in node.value:
-            at = key_node.start_mark.index
+            at, key, value = key_node.start_mark.index, self.value(key_node), self.value(value_node)
             if _is_merge(key_node):
-                merged = self.value(value_node)
-                sources = merged if isinstance(merged, list) else [merged]
-                if all(isinstance(source, dict) for source in sources):
-                    merges += sources
-                elif merged is not None:
+                sources = value if isinstance(value, list) else [value]
+                if not all(isinstance(source, dict) for source in sources):
                     fix = 'write `<<: *name`, or put the key "<<" in quotes'
                     message = "`<<` takes a mapping, or a list of mappings"
                     raise _RefusedError(value_node.start_mark.index, message, fix)
+                merges += sources
                 continue
-            key = self.value(key_node)
             if isinstance(key, list | dict):
                 message = "a list or a mapping cannot be a key"
                 raise _RefusedError(at, message, "put the key in quotes if it is text")
@@ -298,9 +278,9 @@ class _Builder:
                 first = "line {}, column {}".format(*line_and_column(self._text, keys[key]))
                 message = f"the key `{key}` was given already, at {first}"
                 raise _RefusedError(at, message, "keep one of the two")
-            data[key], keys[key] = self.value(value_node), at
+            data[key], keys[key] = value, at
         for source in merges:  # explicit keys win, then whichever was merged first
-            data |= {key: value for key, value in source.items() if key not in data}
+            data = {**source, **data}
         return data
 
 
@@ -323,10 +303,11 @@ def _explain(error: Exception, text: str) -> tuple[int, str, str]:
     if not isinstance(error, MarkedYAMLError):
         at = getattr(error, "position", 0)
         return at, f"not YAML: {str(error).splitlines()[0]}", "save it as plain text in UTF-8"
-    began = error.context_mark.index if error.context_mark else 0
     # libyaml's last mark may lie behind the text.
     at = min(error.problem_mark.index if error.problem_mark else 0, len(text))
-    since = f"{error.context} from line {line_and_column(text, began)[0]} on, "
-    complaint = f"{since if error.context else ''}{error.problem}"
+    complaint = str(error.problem)
+    if error.context:
+        began = error.context_mark.index if error.context_mark else 0
+        complaint = f"{error.context} from line {line_and_column(text, began)[0]} on, {complaint}"
     fix = next(fix for words, fix in _FIXES if re.search(words, complaint))
     return at, f"not YAML: {complaint}", fix
