@@ -1,8 +1,7 @@
 """Datasets of a suite, as Langfuse keeps them: a case for each item, made with a case file.
 
 ``{"id": …, "input": {"query": …}, "expected_output": {"response": …}, "metadata": {"history": […],
-"message_index": …}}``; a JSON list, an export with `items` or `data`, or a line for each item.
-Source of the format: Langfuse's dataset items (https://langfuse.com/docs/datasets).
+"message_index": …}}``; source of the format: https://langfuse.com/docs/datasets.
 """
 
 from __future__ import annotations
@@ -11,19 +10,15 @@ import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pydantic import ValidationError
-
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.frozen import frozen
-from skillup.load.model import LoadedCase, LoadedSuite, merge_defaults
-from skillup.load.problems import problems_from
-from skillup.load.semantics import case_problems
+from skillup.load.model import LoadedCase, LoadedSuite
+from skillup.load.semantics import read_case
 from skillup.load.yaml_reader import Document, Loc, read_text, read_yaml, refuse
-from skillup.schema.case import Case
 from skillup.schema.suite import Dataset, Suite
 from skillup.schema.templates import escape, written_in
 
@@ -49,9 +44,8 @@ class Sampling:
 
 
 def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSuite]:
-    """`suites` with only the items that are taken.
+    """`suites` with only the items that are taken; other cases stay in a sample.
 
-    `--item` asks for items: other cases are left out. A sample is of items: other cases stay.
     Raises UsageError if items are asked for and there are none.
     """
     if sampling.item is None and sampling.size is None:
@@ -59,10 +53,9 @@ def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSui
     items = [case for suite in suites for case in suite.cases if case.item is not None]
     if not items:
         option = "--sample-size" if sampling.item is None else "--item"
-        raise UsageError(
-            f"{option} takes items of a dataset, and no suite given here has one",
-            hint="name it in eval.yaml: `cases: {datasets: [items.jsonl]}`",
-        )
+        message = f"{option} takes items of a dataset, and no suite given here has one"
+        hint = "name it in eval.yaml: `cases: {datasets: [items.jsonl]}`"
+        raise UsageError(message, hint=hint)
     taken, text = [], sampling.item and sampling.item.casefold()
     for suite in suites:
         cases = [c for c in suite.cases if text is None or text in (c.item or "").casefold()]
@@ -73,9 +66,8 @@ def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSui
             cases = [c for c in cases if c.item is None or (c.path, c.family) in kept]
         taken.append(replace(suite, cases=tuple(cases)))
     if not any(suite.cases for suite in taken):
-        first = ", ".join(case.case.id for case in items[:5])
-        raise UsageError(f"no item has `{sampling.item}` in its id or message",
-                         hint=f"the first items are: {first}")  # fmt: skip
+        hint = f"the first items are: {', '.join(case.case.id for case in items[:5])}"
+        raise UsageError(f"no item has `{sampling.item}` in its id or message", hint=hint)
     return taken
 
 
@@ -96,25 +88,19 @@ def dataset_cases(
             continue
         found: dict[Problem, list[DatasetItem]] = {}
         for item in items:
-            data = _case_of(item, template.data)
-            written = replace(template, data=data)
-            try:
-                case = merge_defaults(Case.model_validate(data), suite, default_id=item.id)
-            except ValidationError as error:
-                wrong = problems_from(error, written, Case)
-            else:
-                wrong = case_problems(case, written, variables, suite, root)
-                own = Document(path, "", data, line=item.line)
+            written = replace(template, data=_case_of(item, template.data))
+            case, wrong = read_case(written, item.id, variables, suite, root)
+            if case is not None:
+                own = Document(path, "", written.data, line=item.line)
                 yield LoadedCase(case, own, item=f"{item.id} {item.query}")
             for problem in wrong:
                 found.setdefault(problem, []).append(item)
         for problem, having in found.items():
-            if template.text and len(having) == len(items):  # it is the case file's
-                problems.append(problem)
-                continue
-            message = f"{problem.message} (in {len(having)} of {len(items)} items)"
-            line = having[0].line
-            problems.append(replace(problem, file=path, line=line, column=1, message=message))
+            if not template.text or len(having) < len(items):  # else it is the case file's
+                message = f"{problem.message} (in {len(having)} of {len(items)} items)"
+                line = having[0].line
+                problem = replace(problem, file=path, line=line, column=1, message=message)
+            problems.append(problem)
 
 
 def _template(dataset: Dataset, document: Document, root: Path, loc: Loc) -> Document:
@@ -135,11 +121,7 @@ def _template(dataset: Dataset, document: Document, root: Path, loc: Loc) -> Doc
 
 
 def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
-    """The case for `item`: `template`, with what it leaves open filled in from the item.
-
-    The message is `<<query>>` wherever the template puts it; without an `input` of its own it is
-    the prompt. The template's words outrank the item's.
-    """
+    """The case for `item`: `template`, with what it leaves open filled in from the item."""
     data = {**template, "id": item.id}
     own, tags, given = data.get("vars"), data.get("tags", []), data.get("input", {})
     known = {QUERY: item.query, **({"expected_output": item.expected} if item.expected else {})}
@@ -150,9 +132,9 @@ def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
         return data
     # What was said once is no template.
     history = [{**message, "literal": True} for message in item.history]
-    of_item: dict[str, Any] = {"history": history, "message_index": item.message_index}
-    of_item["system"] = item.system and escape(item.system)
-    given = {**{name: value for name, value in of_item.items() if value not in (None, [])}, **given}
+    system = item.system and escape(item.system)
+    of_item = {"history": history, "message_index": item.message_index, "system": system}
+    given = {name: value for name, value in of_item.items() if value not in (None, [])} | given
     data["input"] = given
     if _LEADS.isdisjoint(given):
         given["prompt"] = f"<<{QUERY}>>"
@@ -176,17 +158,15 @@ def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
 
 @frozen
 class DatasetItem:
-    """One item."""
-
     id: str
     line: int
     query: str
-    expected: str | None = None
-    system: str | None = None
-    history: list[dict[str, Any]] = field(default_factory=list)  # As a case's `input.history`
-    message_index: int | None = None
-    tags: list[str] = field(default_factory=list)
-    values: dict[str, str] = field(default_factory=dict)
+    expected: str | None
+    system: str | None
+    history: list[dict[str, Any]]  # As a case's `input.history`
+    message_index: int | None
+    tags: list[str]
+    values: dict[str, str]
     """Its texts and numbers by name: `input` first, then `metadata`."""
 
 
@@ -225,26 +205,22 @@ def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
 
 
 def _json_values(text: str, path: Path) -> list[tuple[int, Any]]:
-    """The elements of a list, of an object's `items` or `data`, or of one value a line.
+    """Elements of a list, of an object's `items` or `data` (at line 1), or values on their lines.
 
-    Each with its line; where the whole file is one value, with line 1. Raises InvalidFilesError.
+    Raises InvalidFilesError.
     """
-
-    def read(text: str, line: int) -> Any:
+    whole, found = path.suffix == ".json" or text.lstrip().startswith("["), []
+    for number, line in enumerate([text] if whole else text.split("\n"), start=1):
         try:
-            return json.loads(text, parse_constant=no_constant, object_pairs_hook=unique_keys)
+            if line.strip():
+                value = json.loads(line, parse_constant=no_constant, object_pairs_hook=unique_keys)
+                found.append((number, value))
         except (ValueError, RecursionError) as error:
-            deep = isinstance(error, RecursionError)
             fix = "an item is an object; a file holds a list of them, or one a line"
             more, at = getattr(error, "lineno", 1), getattr(error, "colno", 1)
+            deep = isinstance(error, RecursionError)
             what = "nested too deeply" if deep else getattr(error, "msg", None) or str(error)
-            refuse(path, f"not JSON: {what}", fix, line + more - 1, at)
-
-    if path.suffix == ".json" or text.lstrip().startswith("["):
-        found = [(1, read(text, 1))]
-    else:
-        lines = enumerate(text.split("\n"), start=1)
-        found = [(number, read(line, number)) for number, line in lines if line.strip()]
+            refuse(path, f"not JSON: {what}", fix, number + more - 1, at)
     only = found[0][1] if len(found) == 1 else None
     listed = only.get("items", only.get("data")) if isinstance(only, dict) else only
     return [(1, value) for value in listed] if isinstance(listed, list) else found
@@ -271,12 +247,10 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
         fix = 'write {"input": {"query": …}, …}; other tools\' suites: skillup import'
         raise NotAnItemError("an item without `input`", fix)
     given, metadata = value["input"], value.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
     if not isinstance(item_id := value.get("id") or default_id, str | int):
         raise NotAnItemError("its `id` is neither a text nor a whole number", "write a text")
-    fields = given if isinstance(given, dict) else {}
-    query = given if isinstance(given, str) else _first_text(fields, MESSAGE)
-    raw = given if isinstance(given, list) else _first(fields, HISTORY)
+    query = given if isinstance(given, str) else _first_text(given, MESSAGE)
+    raw = given if isinstance(given, list) else _history_in(given)
     history, beside = _messages_of(raw or []), query is not None and raw is not None
     if query is None:
         # The last user message is the one under test; what stands before it is history.
@@ -286,27 +260,24 @@ def read_item(value: Any, line: int, default_id: str) -> DatasetItem:
     if query is None or not query.strip():
         fix = f"looked for in {', '.join(MESSAGE)}"
         raise NotAnItemError("there is no user message in `input`", fix)
-    earlier = _first(metadata, HISTORY)
+    earlier = _history_in(metadata)
     history = history if earlier is None else _messages_of(earlier)
-    given_output = value.get("expected_output", value.get("expectedOutput"))
-    expected = _scalar(given_output)
-    if isinstance(given_output, dict):
-        answers = [_scalar(given_output.get(name)) for name in EXPECTED]
-        answers += [_scalar(*given_output.values())] if len(given_output) == 1 else []
-        expected = next((answer for answer in answers if answer is not None), None)
-    index = metadata.get("message_index")
-    if not isinstance(index, int) or isinstance(index, bool):
+    answer = value.get("expected_output", value.get("expectedOutput"))
+    only = list(answer) if isinstance(answer, dict) and len(answer) == 1 else []
+    expected = _scalar(answer) or _first_text(answer, (*EXPECTED, *only))
+    about = metadata if isinstance(metadata, dict) else {}
+    index, tags = about.get("message_index"), about.get("tags", [])
+    if type(index) is not int:
         is_past = earlier is not None or beside
         index = _place_of(history, query, expected) if is_past else None
-    spoken = next((m for m in raw or () if isinstance(m, dict) and m.get("role") == "system"), {})
-    tags = metadata.get("tags", [])
-    answered = {f"expected_output.{k}": text for k, text in _texts_of(given_output).items()}
+    spoken = [m for m in raw or () if isinstance(m, dict) and m.get("role") == "system"]
+    answered = {f"expected_output.{k}": text for k, text in _texts_of(answer).items()}
     return DatasetItem(
         id=str(item_id),
         line=line,
         query=query,
         expected=expected,
-        system=_first_text(spoken, ("content",)),
+        system=_first_text(spoken[0], ("content",)) if spoken else None,
         history=history,
         message_index=index,
         tags=[str(tag) for tag in (tags if isinstance(tags, list) else [tags])],
@@ -321,20 +292,21 @@ def _scalar(value: Any) -> str | None:
     return json.dumps(value) if isinstance(value, bool | int | float) else None
 
 
-def _first(value: Mapping[str, Any], names: Sequence[str]) -> Any:
-    return next((value[name] for name in names if value.get(name) is not None), None)
+def _first_text(section: Any, names: Sequence[str]) -> str | None:
+    texts = (_scalar(section.get(name)) for name in names) if isinstance(section, dict) else ()
+    return next((text for text in texts if text is not None), None)
 
 
-def _first_text(value: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    texts = (value.get(name) for name in names)
-    return next((text for text in texts if isinstance(text, str) and text.strip()), None)
+def _history_in(section: Any) -> Any:
+    found = (section.get(name) for name in HISTORY) if isinstance(section, dict) else ()
+    return next((value for value in found if value is not None), None)
 
 
 def _texts_of(section: Any) -> dict[str, str]:
     """The texts and numbers in it that a variable can be named after."""
     pairs = section.items() if isinstance(section, dict) else ()
-    texts = ((name, value if isinstance(value, str) else _scalar(value)) for name, value in pairs)
-    return {name: text for name, text in texts if text is not None and _NAME.match(name)}
+    texts = {name: value if isinstance(value, str) else _scalar(value) for name, value in pairs}
+    return {name: text for name, text in texts.items() if text is not None and _NAME.match(name)}
 
 
 # The messages of an item, as OpenAI's chat API writes them, as a case's `input.history`.
@@ -343,7 +315,6 @@ _ROLES = {"human": "user", "ai": "assistant"} | {r: r for r in ("user", "assista
 
 
 def _messages_of(value: Any) -> list[dict[str, Any]]:
-    """The messages, without those of the system."""
     if not isinstance(value, list):
         raise NotAnItemError("the history is not a list", "write a list of {role, content}")
     messages = []

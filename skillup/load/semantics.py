@@ -8,14 +8,17 @@ been looked at.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from skillup.errors import Problem
+from skillup.load import compat
 from skillup.load.discover import outside_problem
-from skillup.load.model import TURNS, LoadedCase, all_checks, judges_of, paths_of
-from skillup.load.problems import near_miss
+from skillup.load.model import TURNS, LoadedCase, all_checks, judges_of, merge_defaults, paths_of
+from skillup.load.problems import near_miss, problems_from
 from skillup.load.skills import SKILL_FILE, skill_name
 from skillup.load.yaml_reader import Document, Loc
 from skillup.schema import templates
@@ -32,10 +35,26 @@ Known = list[frozenset[str]]
 """The names that have a value once turn n has ended (0: before the first); last: once all have."""
 
 
-def case_problems(
-    case: Case, document: Document, variables: frozenset[str], suite: Suite, root: Path
-) -> list[Problem]:
-    """What is wrong (or not run yet) in a case that validates, on any of its paths; each once."""
+def read_case(
+    document: Document,
+    default_id: str,
+    variables: frozenset[str],
+    suite: Suite,
+    root: Path,
+    *,
+    theirs: bool = False,
+) -> tuple[Case | None, list[Problem]]:
+    """The case with the suite's defaults, if it validates; what is wrong (or not run yet) in it.
+
+    `variables` are names that `--var` will define; `theirs`: it is skill-up's.
+    """
+    try:
+        if theirs:
+            case = compat.read_case(document.data, suite, default_id=default_id)
+        else:
+            case = merge_defaults(Case.model_validate(document.data), suite, default_id=default_id)
+    except ValidationError as error:
+        return None, problems_from(error, document, Case)
     found = [*_branch_names(case.input.turns or [], TURNS, document)]
     for path in paths_of(LoadedCase(case, document)):
         first, given = frozenset(path.case.vars) | variables, path.case.input
@@ -49,7 +68,7 @@ def case_problems(
         found += _in_checks(path, known)
         found += [*_without_model(path), *_in_conversation(path, suite)]
         found += _files_of_case(path, root)
-    return list(dict.fromkeys(found))
+    return case, list(dict.fromkeys(found))  # each once, on whichever paths
 
 
 def _without_model(path: LoadedCase) -> Iterator[Problem]:
@@ -327,11 +346,10 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
     yield from found
 
 
-def id_problems(cases: Sequence[LoadedCase], unread: Set[str] | None) -> Iterator[Problem]:
+def id_problems(cases: Sequence[LoadedCase], all_read: bool) -> Iterator[Problem]:
     """Ids that are taken, and dependencies on nothing, on oneself or in a circle.
 
     `cases` are the linear ones: a case with branches is there once for each path through it.
-    `unread` are the ids of the suite's cases that do not validate; None: there may be others.
     """
     taken: dict[str, LoadedCase] = {}
     families: dict[str, LoadedCase] = {}
@@ -355,10 +373,10 @@ def id_problems(cases: Sequence[LoadedCase], unread: Set[str] | None) -> Iterato
         for index, needed in enumerate(needs):
             if owners.get(needed) == own:
                 message, fix = "the case depends on itself", "remove it"
-            elif needed in owners or unread is None or needed.partition("/")[0] in unread:
+            elif needed in owners or not all_read:
                 continue
             else:
-                known = sorted({*owners, *unread} - {own})
+                known = sorted(owners.keys() - {own})
                 guess = near_miss(needed, known)
                 listed = ", ".join(known[:12]) + ", …" * (len(known) > 12)
                 fix = f"did you mean `{guess}`?" if guess else f"the others are: {listed or 'none'}"

@@ -18,19 +18,17 @@ from skillup.load.discover import (
     outside_problem,
     suite_root,
 )
-from skillup.load.model import Loaded, LoadedCase, LoadedSuite, merge_defaults, paths_of
+from skillup.load.model import Loaded, LoadedCase, LoadedSuite, paths_of
 from skillup.load.problems import problems_from
-from skillup.load.semantics import case_problems, id_problems, skill_name_problems, suite_problems
+from skillup.load.semantics import id_problems, read_case, skill_name_problems, suite_problems
 from skillup.load.yaml_reader import Document, read_yaml
-from skillup.schema.case import Case
 from skillup.schema.suite import Suite
 
 
 def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loaded:
-    """All suites that `paths` mean; `variables` are names that `--var` will define.
+    """All suites that `paths` mean, and what is wrong; `variables`: names that `--var` defines.
 
-    Raises UsageError where a path means no suite at all; everything else that is wrong is in the
-    result's ``problems``.
+    Raises UsageError where a path means no suite at all.
     """
     problems: list[Problem] = []
     suites: dict[str, LoadedSuite] = {}
@@ -79,93 +77,58 @@ def _load_suite(
         # The cases are still looked at: all problems are reported at once.
         suite, valid = Suite(), False
     templates = {(root / d.case).resolve() for d in suite.cases.datasets if d.case is not None}
-    files, partly = _case_files(suite, document, root, request, templates, problems)
+    files = _case_files(suite, document, root, templates, problems)
+    if request.only:
+        files = [file for file in files if any(file.is_relative_to(only) for only in request.only)]
+        # A case asked for by name need not be listed.
+        files += [p for p in request.only if p.is_file() and p not in {*files, *templates}]
+    if not (files or suite.cases.files is not None or suite.cases.datasets):
+        problems.append(document.problem(("cases",), "no case files beside it or in cases/"))
     cases: list[LoadedCase] = []
-    broken: list[str] = []
-    for path in files:
-        loaded = _load_case(path, suite, root, variables, problems)
-        if isinstance(loaded, LoadedCase):
-            cases.append(loaded)
-        else:
-            broken.append(loaded)
+    for file in files:
+        if (own := _read(file, problems)) is not None:
+            theirs = compat.VERSION in (suite.schema_version, own.data.get("schema_version"))
+            case, found = read_case(own, file.stem, variables, suite, root, theirs=theirs)
+            problems.extend(found)
+            cases += [LoadedCase(case, own)] if case is not None else []
+    all_read = len(cases) == len(files) and not request.only
     if suite.cases.datasets and (not request.only or not templates.isdisjoint(request.only)):
         cases.extend(dataset_cases(suite, document, root, variables, problems))
 
     cases = [path for loaded in cases for path in paths_of(loaded)]
-    problems.extend(id_problems(cases, None if partly else frozenset(broken)))
+    problems.extend(id_problems(cases, all_read))
     if not valid:
         return None
     problems.extend(skill_name_problems(suite, root, cases))
     return LoadedSuite(suite.name or root.name, suite, document, root, tuple(cases))
 
 
-def _load_case(
-    file: Path, suite: Suite, root: Path, variables: frozenset[str], problems: list[Problem]
-) -> LoadedCase | str:
-    """The case; if it does not validate, the id that it would have."""
-    document = _read(file, problems)
-    if document is None:
-        return file.stem
-    case_id = str(document.data.get("id") or file.stem)
-    theirs = compat.VERSION in (suite.schema_version, document.data.get("schema_version"))
-    try:
-        if theirs:
-            case = compat.read_case(document.data, suite, default_id=file.stem)
-        else:
-            case = merge_defaults(Case.model_validate(document.data), suite, default_id=file.stem)
-    except ValidationError as error:
-        problems.extend(problems_from(error, document, Case))
-        return case_id
-    problems.extend(case_problems(case, document, variables, suite, root))
-    return LoadedCase(case, document)
-
-
 def _case_files(
-    suite: Suite,
-    document: Document,
-    root: Path,
-    request: SuiteRequest,
-    templates: Set[Path],
-    problems: list[Problem],
-) -> tuple[list[Path], bool]:
-    """Those of the suite's case files that `request` asks for; whether there may be others.
+    suite: Suite, document: Document, root: Path, templates: Set[Path], problems: list[Problem]
+) -> list[Path]:
+    """The suite's case files in the order of `cases.files`, else by name; each once.
 
-    In the order of `cases.files`, else by name; each once. `templates` are the case files of
-    datasets. What is wrong goes into `problems`.
+    `templates` are the case files of datasets. What is wrong goes into `problems`.
     """
-    directory, patterns = request.path.resolve().parent, suite.cases.files
-    found: list[Path] = []
-    for index, pattern in enumerate(patterns or ()):
+    directory, found = document.path.resolve().parent, list[Path]()
+    for index, pattern in enumerate(suite.cases.files or ()):
         loc = ("cases", "files", index)
         outside = list(outside_problem(document, loc, pattern, root))
         matches = [] if outside else _matches(pattern, root) or _matches(pattern, directory)
         found += matches
         problems += outside
         if not matches and not outside:
-            what = "matches no file" if _is_glob(pattern) else "no such file"
+            what = "matches no file" if {*pattern} & {*"*?["} else "no such file"
             message = f"{what}: {pattern} (paths start from {root.name}/)"
             problems.append(document.problem(loc, message))
-    if patterns is None:
+    if suite.cases.files is None:
         found = [path for path in cases_beside(directory) if path.resolve() not in templates]
-        if not (found or request.only or suite.cases.datasets):
-            problems.append(document.problem(("cases",), "no case files beside it or in cases/"))
-    every = list(dict.fromkeys(path.resolve() for path in found))
-    if not request.only:
-        return every, False
-    chosen = [p for p in every if any(p.is_relative_to(only) for only in request.only)]
-    # A case asked for by name need not be listed.
-    chosen += [p for p in request.only if p.is_file() and p not in chosen and p not in templates]
-    return chosen, True
-
-
-def _is_glob(pattern: str) -> bool:
-    return any(mark in pattern for mark in "*?[")
+    return list(dict.fromkeys(path.resolve() for path in found))
 
 
 def _matches(pattern: str, root: Path) -> list[Path]:
-    path = root / pattern
-    if path.is_file() or not _is_glob(pattern) or Path(pattern).is_absolute():
-        return [path] if path.is_file() else []
+    if (root / pattern).is_file():
+        return [root / pattern]
     try:
         return sorted(path for path in root.glob(pattern) if path.is_file())
     # A glob that pathlib does not know, such as `a**`, or of more parts than it can follow.
