@@ -134,7 +134,7 @@ def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
     history = [{**message, "literal": True} for message in item.history]
     system = item.system and escape(item.system)
     of_item = {"history": history, "message_index": item.message_index, "system": system}
-    given = {name: value for name, value in of_item.items() if value not in (None, [])} | given
+    given = {**{name: value for name, value in of_item.items() if value not in (None, [])}, **given}
     data["input"] = given
     if _LEADS.isdisjoint(given):
         given["prompt"] = f"<<{QUERY}>>"

@@ -80,7 +80,8 @@ def problems_from(
     misspelled = set()
     for one in sorted(error.errors(include_url=False), key=lambda one: one["type"] == "missing"):
         loc: Loc = tuple(part for part in one["loc"] if part != "[key]")
-        path, value = (), document.data
+        path: Loc = ()
+        value: Any = document.data
         for part in loc:  # but for the levels that a short form leaves out
             is_key = isinstance(value, dict) and part in value
             if is_key or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
