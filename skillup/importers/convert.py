@@ -9,21 +9,23 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.importers import anthropic, langfuse, vibecheck
 from skillup.importers.promptfoo import suite
-from skillup.importers.source import SourceFile, SourceValue, open_sources
-from skillup.importers.write import SuiteDraft, lay_out, slug, unique_name, write_files
+from skillup.importers.source import SourceFile, SourceValue, TemplateScope, open_sources
+from skillup.importers.write import (
+    CaseDraft,
+    SuiteDraft,
+    lay_out,
+    slug,
+    unique_name,
+    write_files,
+)
+from skillup.load.datasets import EXPECTED, HISTORY, MESSAGE, NotAnItemError, read_item
 from skillup.load.discover import ALLOW
+from skillup.load.skills import SKILL_FILE
 from skillup.load.suites import load_paths
 
 Format = Literal["agentv", "vibecheck", "promptfoo", "anthropic", "langfuse"]
-_FORMATS: dict[Format, tuple[Callable[[list[SourceValue]], SuiteDraft], dict[str, str]]] = {
-    "agentv": (partial(suite.convert, promptfoo=False), suite.EXPLANATIONS),
-    "promptfoo": (partial(suite.convert, promptfoo=True), suite.EXPLANATIONS),
-    "vibecheck": (vibecheck.convert, vibecheck.EXPLANATIONS),
-    "anthropic": (anthropic.convert, {}),
-    "langfuse": (langfuse.convert, {}),
-}
+Checks = list[dict[str, Any]]
 
 
 @dataclass(slots=True)
@@ -178,3 +180,192 @@ def _item(item: dict[Any, Any], name: str) -> Format | None:
         return "langfuse"
     is_case = "expected_output" in keys or name.startswith("case")
     return "agentv" if "input" in keys and is_case else None
+
+
+# vibecheck: prompts, each with checks on one answer.
+
+_GROUPS = {"or": "any_of", "any_of": "any_of", "ors": "any_of", "all_of": "all_of"}
+_GLOBS = {"match": "glob", "not_match": "not_glob"}
+
+
+def _vibecheck(tops: list[SourceValue]) -> SuiteDraft:
+    """The suite in a file. Raises InvalidFilesError for an eval that is none of vibecheck's."""
+    top = tops[0].with_scope(TemplateScope(empties=False))
+    metadata = top.get("metadata")
+    draft = SuiteDraft(metadata.get("name").text() or top.source.path.stem)
+    draft.description = metadata.get("description").text()
+    if threads := metadata.get("threads").number():
+        draft.parallelism = max(1, int(threads))
+    server = metadata.get("mcp_server")
+    if url := server.get("url"):
+        named = server.get("name").text() or "mcp"
+        endpoint = {"mode": "real", "transport": "http", "endpoint": url.text()}
+        draft.mcp_servers.append({"name": named, **endpoint})
+    for number, node in enumerate(top.get("evals").elements(), start=1):
+        prompt, checks = _vibecheck_eval(node)
+        case = CaseDraft(node, slug(prompt, f"eval-{number}"))
+        case.turns.append({"content": prompt, "assertions": checks})
+        case.conversation = any("prompt" in check for check in checks)
+        case.system = metadata.get("system_prompt").text()
+        draft.cases.append(case)
+    return draft
+
+
+def _vibecheck_eval(node: SourceValue) -> tuple[str, Checks]:
+    """Of an eval, or of a follow-up among the checks: sent if one beside it failed."""
+    for name in ("prompt", "checks"):
+        if not node.get(name).value:
+            raise (node.get(name) or node).refuse(f"there is no `{name}` here", "add it")
+    return node.get("prompt").text(), _vibecheck_checks(node.get("checks"))
+
+
+def _vibecheck_checks(node: SourceValue) -> Checks:
+    found: Checks = []
+    for item in node.elements():
+        if not isinstance(item.value, dict):
+            raise item.refuse("not a check", 'write a mapping: `match: "*text*"`')
+        for key, inner in item.items():
+            if key not in ("prompt", "checks"):
+                found += _vibecheck_check(key, inner)
+        if "prompt" in item.value:
+            prompt, checks = _vibecheck_eval(item)
+            found.append({"prompt": prompt, "assertions": checks})
+    return found
+
+
+def _vibecheck_check(key: str, node: SourceValue) -> Checks:
+    """One check; none, and a note, for what is none of vibecheck's."""
+    if key in _GROUPS:
+        return [{_GROUPS[key]: _vibecheck_checks(node)}]
+    if key in _GLOBS:
+        texts = node.texts()
+        return [{_GLOBS[key]: texts[0] if len(texts) == 1 else texts}]
+    if key in ("min_tokens", "max_tokens") and (count := node.number()) is not None:
+        what = "vibecheck counts the tokens of the text"
+        node.changed(what, "here the engine's count of output tokens")
+        return [{key: int(count)}]
+    if key == "semantic":
+        least, text = node.get("threshold").number(), node.get("expected").text()
+        if least is None or not 0 <= least <= 1 or not text:
+            raise node.refuse("`semantic` needs `expected` and a `threshold` from 0 to 1", "add it")
+        return [{"similar": {"to": text, "threshold": least}}]
+    if key == "llm_judge" and (criteria := node.inner("criteria")):
+        return [{"rubric": criteria.text()}]
+    node.drop(f"`{key}` is not a check that can be read")
+    return []
+
+
+# Anthropic's skill evals: `evals.json`, one eval's metadata, and trigger queries.
+
+
+def _anthropic(tops: list[SourceValue]) -> SuiteDraft:
+    """The suite in a file: evals, one eval, or queries that should (not) trigger the skill."""
+    top, path = tops[0], tops[0].source.path
+    directory = path.resolve().parent
+    # The skill that the evals belong to: where they lie, or one or two levels up.
+    places = (directory, *directory.parents[:2])
+    skill_directory = next((p for p in places if (p / SKILL_FILE).is_file()), None)
+    named = top.get("skill_name")
+    skill = named.text() or (skill_directory.name if skill_directory else "")
+    is_whole = skill and path.name.casefold() in ("evals.json", f"{skill}.evals.json".casefold())
+    name = skill if is_whole else "-".join(filter(None, (skill, slug(path.stem))))
+    draft = SuiteDraft(name, top.get("description").text())
+    if skill_directory is not None:
+        draft.skills.append(skill_directory)
+    elif named:
+        what = f"no {SKILL_FILE} of `{skill}` is near this file"
+        named.changed(what, "the suite names no skill: add it under `skills`")
+    base = skill_directory or (directory.parent if directory.name == "evals" else directory)
+    for number, node in enumerate((top.get("evals", "queries") or top).elements(), start=1):
+        draft.cases.append(_anthropic_case(node, number, skill, base))
+    return draft
+
+
+def _anthropic_case(node: SourceValue, number: int, skill: str, base: Path) -> CaseDraft:
+    prompt = node.get("query", "prompt")
+    text = prompt.text()
+    if not text.strip():
+        raise (prompt or node).refuse("there is no message in this eval", "write one")
+    is_query, label = bool(node.get("query")), node.get("id", "eval_id").text()
+    checks: Checks = []
+    tags = node.get("tags").texts()
+    if is_query or node.get("should_trigger"):
+        used = node.get("should_trigger").take() is not False
+        if skill:
+            checks = [{"skill_used" if used else "skill_not_used": skill}]
+        else:
+            checks = [{"tool_called" if used else "tool_not_called": {"kind": "skill"}}]
+            what = "the file does not say which skill"
+            node.changed(what, "any skill counts: name the one that is meant")
+        tags += ["trigger" if used else "no-trigger"] if is_query else []
+    title = node.get("eval_name", "name", "title").text()
+    if not label:
+        label = title or slug(text) if is_query else str(number)
+    for item in [*node.get("expectations").elements(), *node.get("assertions").elements()]:
+        statement = item.inner("text", "description", "assertion", "outcome", "value")
+        if not statement:
+            item.drop("an expectation without a text")
+        elif given := statement.text():
+            checks.append({"rubric": given})
+    expected = node.get("expected_output").text()
+    turn = {"content": text, "expected_output": expected, "assertions": checks}
+    # A number alone says too little in a report.
+    case = CaseDraft(node, f"eval-{label}" if label.isdigit() else label, [turn], title=title)
+    case.description, case.tags = node.get("description").text(), tags
+    for item in node.get("files").elements():
+        if item.text():
+            item.place(item.text(), case.placed, base)
+    return case
+
+
+# Langfuse's dataset items: a message, what is expected, and the conversation before it.
+
+_OF_A_MESSAGE = ("role", "content", "message_index", "tool_calls", "tool_call_id")
+
+
+def _langfuse(tops: list[SourceValue]) -> SuiteDraft:
+    """The dataset in `tops`: a list of items, an export of the API, or an item for each."""
+    draft = SuiteDraft(tops[0].source.path.stem)
+    for node in (item for top in tops for item in (top.get("items", "data") or top).elements()):
+        if node.get("status").text().upper() == "ARCHIVED":
+            node.drop("an archived item")
+            continue
+        draft.name = node.get("datasetName", "dataset_name").text() or draft.name
+        draft.cases.append(_langfuse_case(node, f"item-{len(draft.cases) + 1}"))
+    return draft
+
+
+def _langfuse_case(node: SourceValue, default_id: str) -> CaseDraft:
+    """As `cases.datasets` reads the item; what that looks at is used."""
+    try:
+        item = read_item(node.value, node.source.locate(node.loc)[0], default_id)
+    except NotAnItemError as error:
+        raise (node.get("input") or node).refuse(*error.args) from None
+    given, metadata = node.get("input"), node.get("metadata")
+    expected = node.get("expected_output", "expectedOutput")
+    read = [node.get("id"), metadata.get("message_index"), metadata.get("tags")]
+    read.append(given.inner(*MESSAGE))
+    if item.expected is not None:
+        read.append(expected.get(*EXPECTED) or expected)
+    for message in [*given.get(*HISTORY).elements(), *metadata.get(*HISTORY).elements()]:
+        read += [message.get(key) for key in _OF_A_MESSAGE]
+    for value in read:
+        value.use()
+    case = CaseDraft(node, item.id, tags=item.tags, message_index=item.message_index)
+    case.turns.append({"content": item.query, "expected_output": item.expected or ""})
+    case.history, case.system = item.history, item.system or ""
+    return case
+
+
+_VIBECHECKS = {
+    "model": "choose the agent and its model with --engine and --model",
+    "authorization_token": "left out: secrets do not belong into a suite",
+}
+_FORMATS: dict[Format, tuple[Callable[[list[SourceValue]], SuiteDraft], dict[str, str]]] = {
+    "agentv": (partial(suite.convert, promptfoo=False), suite.EXPLANATIONS),
+    "promptfoo": (partial(suite.convert, promptfoo=True), suite.EXPLANATIONS),
+    "vibecheck": (_vibecheck, _VIBECHECKS),
+    "anthropic": (_anthropic, {}),
+    "langfuse": (_langfuse, {}),
+}
+"""Of each format its converter, and why some of its keys are not carried over."""

@@ -1,16 +1,20 @@
 """Other tools' files: YAML, JSON or JSON lines, with the place of every value and its use.
 
 Whoever reads a value through a SourceValue has used it; what nobody used is reported in the end.
+
+A suite comes from anybody, and the files that it names are copied into a workspace that an agent
+reads. So what lies outside of its project, or hidden in it, is not touched (``../.ssh/id_rsa``).
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite, nan
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem
@@ -20,6 +24,15 @@ from skillup.load.yaml_reader import Loc, field_name, parse_yaml, read_text, ref
 JSON_LINES = {".jsonl", ".ndjson"}
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 _HALF = re.compile(r"[\ud800-\udfff]")
+
+SCHEME = "file://"
+_PROGRAMS = ("js", "ts", "mjs", "cjs", "py", "rb")
+_MOST_FILES = 2000
+_MOST_BYTES = 50 * 1024 * 1024
+_OPEN_DOT_NAMES = {".agentv", ".agents", ".claude", ".codex", ".github"}
+_NEVER_COPIED = {".git", "node_modules", ".venv", "__pycache__"}
+Placed = tuple[Path, str]
+"""A file or directory to copy, and its path in the workspace (``""``: the workspace itself)."""
 
 
 @dataclass(eq=False)
@@ -251,6 +264,84 @@ class SourceValue:
     def refuse(self, message: str, fix: str = "") -> InvalidFilesError:
         """What makes the file impossible to convert, to be raised."""
         return InvalidFilesError([self.source.problem(self.loc, message, fix)])
+
+    # Files that the source names.
+
+    def find(self, reference: str, base: Path | None = None) -> list[Path]:
+        """The file or directory, or the files of a glob; none, and a note, if they are not there.
+
+        They may lie in the repository of the file that names them, else as far as one level up.
+        """
+        name = reference.removeprefix(SCHEME)
+        start = (base or self.source.path.parent).resolve()
+        directory = self.source.path.resolve().parent
+        repositories = (up for up in (directory, *directory.parents) if (up / ".git").exists())
+        project = next(repositories, directory.parent)
+        try:
+            if any(mark in name for mark in "*?["):
+                found = [path.resolve() for path in sorted(start.glob(name)) if path.is_file()]
+            else:
+                # Other tools look in the directories above, too, up to the repository's own.
+                above = [p for p in (start, *start.parents) if p.is_relative_to(project)] or [start]
+                found = [(p / name).resolve() for p in above if (p / name).exists()][:1]
+        except (OSError, ValueError, NotImplementedError):
+            found = []
+        within = {p: p.relative_to(project).parts for p in found if p.is_relative_to(project)}
+        hidden = lambda part: part.startswith(".") and part not in _OPEN_DOT_NAMES  # noqa: E731
+        open_ones = [path for path, parts in within.items() if not any(map(hidden, parts))]
+        if not found:
+            self.lost(f"there is no `{name}`", "not read: add the file, and import again")
+        elif not open_ones:
+            what = f"`{name}` lies outside of {project.name}/ or is hidden in it"
+            self.lost(what, "not read: copy it into the suite yourself")
+        return open_ones
+
+    def read_file(self, reference: str, base: Path | None = None) -> str | None:
+        """The text of the file that is meant; None, and a note, if it is not to be had."""
+        if reference.rpartition(".")[2].partition(":")[0] in _PROGRAMS:
+            self.lost("this is made by a program", "left out: write the value itself")
+            return None
+        try:
+            return next(map(read_text, self.find(reference, base)), None)
+        except InvalidFilesError as error:
+            self.lost(f"`{reference}`: {error.problems[0].message}", "not read")
+            return None
+
+    def place(
+        self,
+        reference: str,
+        placed: list[Placed],
+        base: Path | None = None,
+        target: str | None = None,
+    ) -> str:
+        """Have what is named in the workspace, if it is to be had; its path there in any case."""
+        target = workspace_path(reference) if target is None else target
+        found = self.find(reference, base)
+        if found and (found[0], target) not in placed:
+            sizes = [path.stat().st_size for path, _ in files_below(found[0])]
+            if len(sizes) <= _MOST_FILES and sum(sizes) <= _MOST_BYTES:
+                placed.append((found[0], target))
+            else:
+                what = f"{len(sizes)} files, {sum(sizes) / 1e6:.0f} MB"
+                self.lost(what, "not copied: name it in the case's `context.fixture` yourself")
+        return target
+
+
+def workspace_path(reference: str) -> str:
+    """Where a named file goes in the workspace: its path without the steps upwards."""
+    parts = PurePosixPath(reference.removeprefix(SCHEME)).parts
+    return "/".join(part for part in parts if part not in ("..", ".", "/")) or "file"
+
+
+def files_below(path: Path) -> Iterator[tuple[Path, str]]:
+    """The regular files in a directory with their paths from there; a file itself with ``""``."""
+    if not path.is_dir():
+        yield path, ""
+    for here, names, files in os.walk(path):
+        names[:] = sorted(n for n in names if n not in _NEVER_COPIED)
+        for found in (Path(here) / name for name in sorted(files)):
+            if found.is_file() and not found.is_symlink():
+                yield found, found.relative_to(path).as_posix()
 
 
 # Templates of other tools (nunjucks): names, parts of values, and two filters. A text with more

@@ -16,8 +16,7 @@ import yaml
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.importers.files import Placed, files_below
-from skillup.importers.source import SourceValue
+from skillup.importers.source import Placed, SourceValue, files_below
 from skillup.load.discover import SUITE_FILE
 from skillup.load.yaml_reader import resolve_plain
 from skillup.schema.case import Case

@@ -12,8 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import InvalidFilesError
 from skillup.frozen import frozen
-from skillup.importers import files
-from skillup.importers.source import SourceValue, as_text, parse_source, tidy
+from skillup.importers.source import SCHEME, SourceValue, as_text, parse_source, tidy
 from skillup.schema.checks import JsonSchema
 
 Check = dict[str, Any]
@@ -52,8 +51,8 @@ class _Assertion:
     def value(self) -> Any:
         """The argument, templates filled in; a file that it names is read."""
         found = self.argument.take()
-        if isinstance(found, str) and found.startswith(files.SCHEME):
-            return files.read(found, self.argument, self.background.base)
+        if isinstance(found, str) and found.startswith(SCHEME):
+            return self.argument.read_file(found, self.background.base)
         return found
 
     def texts(self) -> list[str]:
@@ -277,8 +276,8 @@ def _rubric(assertion: _Assertion, promptfoos: float | None = None) -> Checks:
     node, background = assertion.node, assertion.background
     given = node.get("value", "criteria", "rubrics")
     criteria = criteria_of(given)
-    if isinstance(given.value, str) and given.value.startswith(files.SCHEME):
-        text = files.read(given.text(), given, background.base)
+    if isinstance(given.value, str) and given.value.startswith(SCHEME):
+        text = given.read_file(given.text(), background.base)
         criteria = [{"outcome": text}] if text else []
     own = node.get("prompt", "rubricPrompt", "rubric_prompt") or background.rubric_prompt
     prompt = _prompt(own, background) if own else ""
@@ -353,8 +352,8 @@ def _prompt(node: SourceValue, background: Background) -> str:
     # Not filled in as a template: most of its placeholders are the grader's own.
     node.use()
     text = node.value.strip()
-    if text.startswith(files.SCHEME) or re.fullmatch(r".*\.(md|txt)", text):
-        text = (files.read(text, node, background.base) or "").strip()
+    if text.startswith(SCHEME) or re.fullmatch(r".*\.(md|txt)", text):
+        text = (node.read_file(text, background.base) or "").strip()
     return _PLACEHOLDER.sub(renamed, text)
 
 

@@ -11,9 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from skillup.frozen import frozen
-from skillup.importers import files
-from skillup.importers.files import Placed
-from skillup.importers.source import JSON_LINES, SourceValue, TemplateScope, as_text, parse_source
+from skillup.importers.source import (
+    JSON_LINES,
+    SCHEME,
+    Placed,
+    SourceValue,
+    TemplateScope,
+    as_text,
+    parse_source,
+    workspace_path,
+)
 from skillup.importers.write import SuiteDraft
 
 _READ = {".yaml", ".yml", ".json", *JSON_LINES}
@@ -66,7 +73,7 @@ def _read(node: SourceValue) -> Iterator[Prompt]:
         name = node.get("label", "id").text()
     value, key = inner.value, inner.loc[-1]
     is_file = isinstance(value, str) and (
-        key == "file" or value.startswith(files.SCHEME) or _FILE.fullmatch(value)
+        key == "file" or value.startswith(SCHEME) or _FILE.fullmatch(value)
     )
     if not inner or (key == "id" and not is_file):
         node.drop("a prompt without a text")
@@ -74,9 +81,9 @@ def _read(node: SourceValue) -> Iterator[Prompt]:
     inner.use()
     found = [value]
     if is_file:
-        text = (files.read(value, node) or "").strip()
+        text = (node.read_file(value) or "").strip()
         if value.endswith((".yaml", ".yml")) and text:
-            found = [parse_source(text, Path(value.removeprefix(files.SCHEME))).data]
+            found = [parse_source(text, Path(value.removeprefix(SCHEME))).data]
         else:
             found = list(filter(None, text.split(_SEPARATORS.get(Path(value).suffix, "\0"))))
     for value in found:
@@ -104,7 +111,7 @@ def read_environment(node: SourceValue, draft: SuiteDraft) -> tuple[list[Placed]
     if node.get("type").value == "host":
         node.get("type").use()
     if workdir := node.get("workdir"):
-        files.place(workdir.text(), workdir, placed, target="")
+        workdir.place(workdir.text(), placed, target="")
     read_variables(node.get("env"), draft)
     if command := node.get("setup").inner("command", "script"):
         value = command.take()
@@ -150,7 +157,7 @@ def read_tests(listed: SourceValue, base: Path, defaults: SourceValue) -> Iterat
     for number, node in enumerate(listed.elements(), start=1):
         if isinstance(node.value, str):
             node.use()
-            for path in files.find(node.value, node, base):
+            for path in node.find(node.value, base):
                 if path.suffix.lower() not in _READ:
                     node.lost(f"tests in `{path.name}` are not read", "left out: give YAML or JSON")
                     continue
@@ -222,10 +229,10 @@ def content_text(
         if kind in ("text", "input_text", "output_text"):
             parts.append(as_text(value))
         elif kind in ("file", "image") and isinstance(value, str) and inline:
-            text = files.read(value, node, base)
-            parts.append(f"[file: {files.workspace_path(value)}]" if text is None else text)
+            text = node.read_file(value, base)
+            parts.append(f"[file: {workspace_path(value)}]" if text is None else text)
         elif kind in ("file", "image") and isinstance(value, str):
-            parts.append(f"[attached file: {files.place(value, node, placed, base)}]")
+            parts.append(f"[attached file: {node.place(value, placed, base)}]")
         else:
             parts.append(as_text(block))
             if isinstance(block, dict):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from skillup.importers import files
 from skillup.importers.promptfoo.assertions import (
     LEAST_PASS,
     Background,
@@ -28,7 +27,7 @@ from skillup.importers.promptfoo.inputs import (
     read_tests,
     read_variables,
 )
-from skillup.importers.source import SourceValue, TemplateScope, as_text
+from skillup.importers.source import SCHEME, SourceValue, TemplateScope, as_text
 from skillup.importers.write import CaseDraft, SuiteDraft, slug
 
 _CHOOSE = "choose the agent with --engine, the model with --model"
@@ -162,8 +161,8 @@ class _CaseBuilder:
     ) -> None:
         known = dict(variables)
         for name, variable in variables.items():
-            if isinstance(variable.value, str) and variable.value.startswith(files.SCHEME):
-                text = files.read(variable.value, variable, test.base)
+            if isinstance(variable.value, str) and variable.value.startswith(SCHEME):
+                text = variable.read_file(variable.value, test.base)
                 known[name] = variable if text is None else replace(variable, value=text)
         # AgentV's older suites are full of text that only looks like a template.
         self.scope = TemplateScope(known, empties=suite.promptfoo or bool(variables))
