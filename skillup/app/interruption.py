@@ -38,8 +38,13 @@ from skillup.store import RunDirectory
 _FROM_NOW_ON = ("max_fail", "max_cost_usd", "max_tokens", "time_limit", "executor", "scheduler")
 _OR_AS_BEFORE = ("parallel", "rate_limit_wait", "no_judge_cache")
 _HOW = (*_FROM_NOW_ON, *_OR_AS_BEFORE)
-_DIGITS = 16
+_TAKEN = (
+    "-j, budgets (--max-fail, --max-cost-usd, --max-tokens, --time-limit), --rate-limit-wait, "
+    "--retry-errors, --executor, --scheduler, --no-judge-cache, --index, --quiet, --verbose, "
+    "--json and --keep-workspaces"
+)
 _NAMED = 6
+_PUT_BACK = "put them back as they were, or start a new run"
 _PATIENCE_SECONDS = 10.0
 """For writing down what has finished, once all agents are dead. Then skillup leaves regardless."""
 
@@ -52,12 +57,8 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
     """
     fresh = asdict(RunRequest())
     how = {name: value for name, value in asdict(given).items() if name in _HOW}
-    refused = UsageError(
-        "--resume goes on with what the run was asked to do",
-        hint="besides it only -j, budgets (--max-fail, --max-cost-usd, --max-tokens, "
-        "--time-limit), --rate-limit-wait, --retry-errors, --executor, --scheduler, "
-        "--no-judge-cache, --index, --quiet, --verbose, --json and --keep-workspaces are taken",
-    )
+    hint = f"besides it only {_TAKEN} are taken"
+    refused = UsageError("--resume goes on with what the run was asked to do", hint=hint)
     if out is not None or asdict(given) != fresh | how | {"variables": given.variables}:
         raise refused
     run_info = RunDirectory.open(resume).run_info()
@@ -71,10 +72,9 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
         raise refused
     missing = sorted(hidden - set(anew))
     if missing:
-        raise UsageError(
-            f"--var {missing[0]}: its value was a secret, so the run has not kept it",
-            hint="give it again: --resume RUN " + " ".join(f"--var {n}=VALUE" for n in missing),
-        )
+        hint = "give it again: --resume RUN " + " ".join(f"--var {n}=VALUE" for n in missing)
+        what = f"--var {missing[0]}: its value was a secret, so the run has not kept it"
+        raise UsageError(what, hint=hint)
     kept = {name for name in _OR_AS_BEFORE if how[name] == fresh[name]}
     variables = tuple(f"{name}={value}" for name, value in (values | anew).items())
     how = {name: value for name, value in how.items() if name not in kept}
@@ -93,16 +93,14 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
     gone = [job for job in before if job not in set(after)]
     new = [job for job in after if job not in set(before)]
     if gone or new:
-        changes = [
+        sides = {"there no longer": gone, "new": new}.items()
+        changes = "; ".join(
             f"{what}: {count(len(jobs), 'trial')} ({listed_ids(jobs, 3)})"
-            for what, jobs in (("there no longer", gone), ("new", new))
+            for what, jobs in sides
             if jobs
-        ]
-        raise UsageError(
-            f"the cases have changed since the run began; {'; '.join(changes)}",
-            hint="put them back as they were, or start a new run; "
-            "`skillup judge RUN` shows what was recorded",
         )
+        what = f"the cases have changed since the run began; {changes}"
+        raise UsageError(what, hint=f"{_PUT_BACK}; `skillup judge RUN` shows what was recorded")
     digests, anew = run_info.get("case_digests") or {}, case_digests(plan.jobs)
     changed = {name for name in anew if digests.get(name) != anew[name]}
     again = trials_to_retry(plan, earlier).jobs() if changed and retry_errors else set()
@@ -112,13 +110,11 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
         if _name(job) in changed and job.id not in again and earlier.finished_record(job.id)
     )
     if mixed:
-        names = [f"{name} ({count(n, 'trial')})" for name, n in mixed.items()]
-        raise UsageError(
-            "cases of which trials have finished were changed since: "
-            f"{listed(names[:_NAMED], len(names))}",
-            hint="put them back as they were, or start a new run; where only checks were changed, "
-            "`skillup judge RUN --cases PATH` grades what was recorded by the new ones",
-        )
+        changes = [f"{name} ({count(n, 'trial')})" for name, n in mixed.items()]
+        names = listed(changes[:_NAMED], len(changes))
+        what = f"cases of which trials have finished were changed since: {names}"
+        grade = "`skillup judge RUN --cases PATH` grades what was recorded by the new ones"
+        raise UsageError(what, hint=f"{_PUT_BACK}; where only checks were changed, {grade}")
     directory = RunDirectory.open(path, writable=True, mask=secrets.mask)
     if changed:
         directory.write_run_info({**run_info, "case_digests": digests | anew})
@@ -134,7 +130,7 @@ def case_digests(jobs: Iterable[Job]) -> dict[str, str]:
 def _digest(case: Case) -> str:
     data = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:_DIGITS]
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def _name(job: Job) -> str:
@@ -191,9 +187,7 @@ class Shutdown:
 
     def __init__(self, stopping: Callable[[int], None], resume_command: str) -> None:
         """`stopping` shows that the run was asked to end, for the first or the second time."""
-        self._stopping = stopping
-        self._resume_command = resume_command
-        self._times = 0
+        self._stopping, self._resume_command, self._times = stopping, resume_command, 0
 
     def run(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Await `work`, which is cancelled when a signal comes; whether one did.

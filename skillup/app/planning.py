@@ -104,10 +104,15 @@ def default_paths(paths: Sequence[Path] | None) -> Sequence[Path]:
             return [candidate]
     if paths:
         return paths
-    raise UsageError(
-        "no suite given, and no eval.yaml, evals/ or cases/ here",
-        hint="name a suite, or change to a folder that has one",
-    )
+    hint = "name a suite, or change to a folder that has one"
+    raise UsageError("no suite given, and no eval.yaml, evals/ or cases/ here", hint=hint)
+
+
+def refuse(problems: Mapping[str, bool], hint: str) -> None:
+    """Raises UsageError for the first of `problems` that is one."""
+    for problem, is_so in problems.items():
+        if is_so:
+            raise UsageError(problem, hint=hint)
 
 
 # The plan.
@@ -146,9 +151,8 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
         if request.shard is not None:
             plan = shard_of(plan, request.shard, by_case=request.until_decided)
             if plan.whole and not plan.jobs:
-                raise UsageError(
-                    f"--shard {request.shard}: none of the {len(plan.whole)} trials is in it"
-                )
+                what = f"none of the {len(plan.whole)} trials is in it"
+                raise UsageError(f"--shard {request.shard}: {what}")
         if not plan.jobs:
             known = ", ".join(plan.left_out[:10]) or "none"
             raise UsageError("no case matches the selection", hint=f"the cases are: {known}")
@@ -183,23 +187,16 @@ def with_judge_models(suite: LoadedSuite, model: str | None, fallback: str | Non
 def _check_until_decided(request: RunRequest) -> None:
     """Raises UsageError if `--until-decided` and what belongs to it do not go together."""
     rate, decided = request.pass_rate, request.until_decided
+    few, share = (request.trials or 0) < 2, (request.trials_from_turn or 1) > 1
+    given = f"--pass-rate {rate}"
     problems = {
-        f"--pass-rate {rate}: it says what --until-decided compares with": (
-            rate is not None and not decided
-        ),
-        f"--pass-rate {rate}: must be between 0 and 1, without them": (
-            rate is not None and not 0 < rate < 1
-        ),
-        "--until-decided needs the most trials that a case may have: say it with --trials": (
-            decided and (request.trials or 0) < 2
-        ),
+        f"{given}: it says what --until-decided compares with": rate is not None and not decided,
+        f"{given}: must be between 0 and 1, without them": rate is not None and not 0 < rate < 1,
+        "--until-decided needs the most trials that a case may have: --trials": decided and few,
         "--until-decided does not go with --trials-from-turn: trials that share turns run "
-        "together, so none can be left out": decided and (request.trials_from_turn or 1) > 1,
+        "together, so none can be left out": decided and share,
     }
-    for problem, is_so in problems.items():
-        if is_so:
-            hint = "for example --trials 50 --until-decided --pass-rate 0.9"
-            raise UsageError(problem, hint=hint)
+    refuse(problems, "for example --trials 50 --until-decided --pass-rate 0.9")
 
 
 def shard_of(plan: Plan, shard: str, *, by_case: bool) -> Plan:
@@ -238,24 +235,18 @@ def shard_of(plan: Plan, shard: str, *, by_case: bool) -> Plan:
 
 def check_executor(request: RunRequest, *, keep: bool) -> None:
     """Raises UsageError for what does not go together, SkillupError if the extra is missing."""
-    local, scheduler = request.executor == "local", request.scheduler
+    executor, scheduler = request.executor, request.scheduler
+    local = executor == "local"
     address = re.fullmatch(r"(tcp|tls|ucx|wss?)://\S+:\d+", scheduler or "")
+    kept = "--keep-workspaces cannot be used with --executor dask: workspaces are on the workers"
     problems = {
-        f"--executor {request.executor}: the executors are local, dask": (
-            request.executor not in ("local", "dask")
-        ),
+        f"--executor {executor}: the executors are local, dask": executor not in ("local", "dask"),
         f"--scheduler {scheduler} is for --executor dask only": local and scheduler is not None,
         "--executor dask needs a cluster": not local and scheduler is None,
         f"--scheduler {scheduler}: no address of a Dask scheduler": not local and not address,
-        "--keep-workspaces cannot be used with --executor dask: workspaces are on the workers": (
-            keep and not local
-        ),
+        kept: keep and not local,
     }
-    for problem, is_so in problems.items():
-        if is_so:
-            raise UsageError(
-                problem, hint="for example --executor dask --scheduler tcp://host:8786"
-            )
+    refuse(problems, "for example --executor dask --scheduler tcp://host:8786")
     if local:
         return
     try:
@@ -263,10 +254,8 @@ def check_executor(request: RunRequest, *, keep: bool) -> None:
     except ImportError:
         installed = False
     if not installed:
-        raise SkillupError(
-            "--executor dask needs the extra `cluster`, which is not installed",
-            hint="pip install 'skillup-eval[cluster]'",
-        )
+        what = "--executor dask needs the extra `cluster`, which is not installed"
+        raise SkillupError(what, hint="pip install 'skillup-eval[cluster]'")
 
 
 # Which engine runs which suite's cases.
@@ -283,8 +272,7 @@ def profiles_for(
 ) -> dict[str, list[Profile]]:
     """By suite file, the profiles that run its cases: those asked for, else the suite's own.
 
-    Raises UsageError for an engine that is not known here, and InvalidFilesError for variables of a
-    suite that would send a real agent's requests, and its key, elsewhere.
+    Raises InvalidFilesError for variables that would send a real agent's key elsewhere, too.
     """
     chosen: dict[str, list[Profile]] = {}
     for suite in suites:
@@ -336,17 +324,14 @@ def own_profile(suite: LoadedSuite, root: Path) -> Profile:
 
 def require_scripts(plan: Plan) -> None:
     """Raises InvalidFilesError naming each case that the scripted engine has no script for."""
-    missing = dict.fromkeys(
-        job.loaded.path
-        for job in plan.jobs
-        if job.profile.engine == "scripted"
-        and job.loaded.case.scripted is None
-        and job.loaded.case.input.transcript is None  # then no agent is asked
-    )
+    played = [job.loaded for job in plan.jobs if job.profile.engine == "scripted"]
+    # Where a transcript is judged no agent is asked.
+    missing = [c for c in played if c.case.scripted is None and c.case.input.transcript is None]
     what = "the scripted engine has no script for this case"
     fix = "add `scripted:`, or choose a real agent: --engine claude_code"
-    if missing:
-        raise InvalidFilesError([Problem(p, 1, 1, "scripted", what, fix) for p in missing])
+    paths = dict.fromkeys(loaded.path for loaded in missing)
+    if paths:
+        raise InvalidFilesError([Problem(p, 1, 1, "scripted", what, fix) for p in paths])
 
 
 # Secrets.
@@ -357,24 +342,24 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
 
     Raises UsageError if a variable that `api_key_env` names cannot be masked.
     """
-    suites = list({job.suite.path: job.suite for job in plan.jobs}.values())
+    loaded = {job.suite.path: job.suite for job in plan.jobs}.values()
+    suites = [suite.suite for suite in loaded]
     cases = list({id(job.loaded.case): job.loaded.case for job in plan.jobs}.values())
     profiles = list({job.profile.name: job.profile for job in plan.jobs}.values())
-    for suite in suites:
+    for suite in loaded:
         user = suite.suite.user_simulator
         with suppress(SkillupError):  # the cases that need it say what is wrong
             if user is not None and user.engine is not None:
                 root = root_with_engines(base, suite.root)
                 profiles.append(load_profile(user.engine, root, environment))
-    names = keys_of([*profiles, *models_of([suite.suite for suite in suites], cases)])
-    secrets = collect_secrets(environment, profiles, [suite.suite for suite in suites], cases)
+    names = keys_of([*profiles, *models_of(suites, cases)])
+    secrets = collect_secrets(environment, profiles, suites, cases)
     secrets = secrets.sparing(names_of_run(plan, base))
     for name in secrets.spared:
         if name in names:
-            raise UsageError(
-                f"{name}, which `api_key_env` names, holds an ordinary word; it cannot be masked",
-                hint="a record is made of such words; set the variable to a key",
-            )
+            what = f"{name}, which `api_key_env` names, holds an ordinary word"
+            hint = "a record is made of such words; set the variable to a key"
+            raise UsageError(f"{what}; it cannot be masked", hint=hint)
     return secrets
 
 

@@ -95,7 +95,7 @@ class ShownTrials:
         raw = RawFiles(self.run.path, progress_of(self.run.events()).forks)
         for job, directory in self.jobs.items():
             try:
-                record = trials.load_record(directory / trials.RECORD_FILE)
+                record = trials.load_record(directory / RECORD_FILE)
             except trials.DamagedRecordError:
                 self.unreadable[job] = "its record is damaged; `skillup run --resume` runs it anew"
                 continue
@@ -108,11 +108,10 @@ class ShownTrials:
                 paths = (unquote(link["href"], errors="surrogateescape") for link in links)
                 return [Path(shown_path(self.run.path / path)) for path in paths]
 
-            grade = trials.load_grade(directory / trials.GRADE_FILE)
-            if grade is None and (directory / trials.GRADE_FILE).exists():
-                self.unreadable[job] = (
-                    "its grade is damaged; `skillup run --resume` derives it anew"
-                )
+            grade = trials.load_grade(directory / GRADE_FILE)
+            if grade is None and (directory / GRADE_FILE).exists():
+                why = "its grade is damaged; `skillup run --resume` derives it anew"
+                self.unreadable[job] = why
             # Those before the attempt that counts, as far as they can be read.
             earlier: list[tuple[Path, Record]] = []
             for path in directory.glob("attempt-*.json*"):
@@ -147,21 +146,26 @@ def shown_trials(
         what += f" of {glob}" if glob is not None else ""
         names = listed_ids([job for job in ended if job in parts]) or "none yet"
         raise UsageError(f"{what} has ended in this run", hint=f"there are: {names}")
-    shown = [job for job in taken if not only_failed or _has_failed(ended[job])]
-    # A trial in a few words: what distinguishes it from the others of the run.
-    differ = [len(set(column)) > 1 for column in zip(*parts.values(), strict=True)]
-    labels = {}
-    for job, (case, engine, variant, number) in parts.items():
-        words = [engine, variant.removesuffix("_skill"), f"#{number}"]
-        own = [word for word, differs in zip(words, differ[1:], strict=True) if differs]
-        labels[job] = plain(" ".join([shown_id(case), *own]))
+    shown = {job: ended[job] for job in taken if not only_failed or _has_failed(ended[job])}
+    # What distinguishes a trial from the others of the run.
+    differ = [len(set(column)) > 1 for column in zip(*parts.values(), strict=True)][1:]
+    labels = {job: job_label(job, differ) for job in parts}
     run_id = str(info.get("run_id") or run.path.name)
-    return ShownTrials(run, run_id, len(taken), {job: ended[job] for job in shown}, labels)
+    return ShownTrials(run, run_id, len(taken), shown, labels)
+
+
+def job_label(job: str, differ: Sequence[bool]) -> str:
+    """The job in a few words: the case, and of engine, variant and number those that `differ`."""
+    case, engine, variant, number = job.rsplit("/", 3)
+    number = f"#{number}" if number.isdecimal() else number  # of a session its own id
+    words = [engine, variant.removesuffix("_skill"), number]
+    own = [shown_id(word) for word, differs in zip(words, differ, strict=False) if differs]
+    return " ".join([shown_id(case), *own])
 
 
 def _has_failed(directory: Path) -> bool:
     """Or has no grade yet; without the skill a failure is what a baseline is there to show."""
-    grade = trials.load_grade(directory / trials.GRADE_FILE)
+    grade = trials.load_grade(directory / GRADE_FILE)
     if grade is None or grade.status == "ERROR":
         return True
     return grade.status == "FAIL" and grade.variant != BASELINE
@@ -186,10 +190,9 @@ def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
             for name in (RECORD_FILE, GRADE_FILE) if first is not shard else ():
                 files = [run.trial_directory(job) / name for run in (first, shard)]
                 if len({file.read_bytes() if file.exists() else b"" for file in files}) > 1:
-                    raise UsageError(
-                        f"{job} was run in {first.path} and in {shard.path}, and differs",
-                        hint="name each shard once: a shard that was run twice is two runs",
-                    )
+                    what = f"{job} was run in {first.path} and in {shard.path}, and differs"
+                    hint = "name each shard once: a shard that was run twice is two runs"
+                    raise UsageError(what, hint=hint)
     info = {
         **infos[0],
         "run_id": new_run_id(),
@@ -227,7 +230,7 @@ def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
 
 
 def _planned_jobs(info: Mapping[str, Any]) -> list[str]:
-    """All jobs of the plan of which a run, with `info` in its `run.json`, may be a part."""
+    """All jobs of the plan of which a run may be a part."""
     return list(info.get("planned") or info["jobs"])
 
 
@@ -236,9 +239,8 @@ def _result(
 ) -> RunResult:
     """The result of the trials in `merged`; why others were not run its `parts` know."""
     results = [part.read_result() for part in parts if (part.path / RESULT_FILE).exists()]
-    finished = [job for job in info["jobs"] if merged.finished_record(job) is not None]
-    found = {job: merged.read_grade(job) for job in finished}
-    grades = {job: grade for job, grade in found.items() if grade is not None}
+    finished = (job for job in info["jobs"] if merged.finished_record(job) is not None)
+    grades = {job: grade for job in finished if (grade := merged.read_grade(job)) is not None}
     stop = next((r.stopped for r in results if r.stopped is not None), None)
     saved = {job for result in results for job in result.not_needed if job not in grades}
     warnings = dict.fromkeys(text for result in results for text in result.warnings)
@@ -261,8 +263,6 @@ def _check_same_plan(
         if known.get(case, references) != references:
             differ.append(f"references of {case}")
     if differ:
-        raise UsageError(
-            f"{other} is no part of the run of which {first} is one: they differ in "
-            f"{', '.join(differ)} of run.json",
-            hint="merge what `skillup run --shard` made of the same files with the same options",
-        )
+        what = f"{other} is no part of the run of which {first} is one: they differ in "
+        hint = "merge what `skillup run --shard` made of the same files with the same options"
+        raise UsageError(f"{what}{', '.join(differ)} of run.json", hint=hint)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from skillup.app.planning import own_profile, root_with_engines
+from skillup.app.planning import own_profile, refuse, root_with_engines
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.importers.write import relative, slug, write_files
 from skillup.load.discover import SUITE_FILE, suite_root, workspace_root
@@ -128,11 +128,7 @@ def _header(folder: Path, kind: str) -> str:
 
 
 def request_for(description: str, skill: str) -> str:
-    """What a user might say who needs the skill.
-
-    >>> request_for("Cleans logs. Use whenever the user wants to rotate logs.", "log-keeper")
-    'I want to rotate logs. Can you help me with that?'
-    """
+    """What a user might say who needs the skill."""
     if (found := _WISH.search(description)) is not None:
         return f"I want {found[1].strip()}. Can you help me with that?"
     # What a skill says of itself is nothing that a user says.
@@ -231,11 +227,8 @@ def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:
     """Raises UsageError if `evals/` is there already, or a link in `root` would lead elsewhere."""
     evals = root / "evals"
     if not force and os.path.lexists(evals) and not (evals.is_dir() and not any(evals.iterdir())):
-        raise UsageError(
-            f"{evals} is there already",
-            hint="run it with `skillup run`; --force replaces the files that init writes, and "
-            "leaves the others",
-        )
+        hint = "run it with `skillup run`; --force replaces the files that init writes"
+        raise UsageError(f"{evals} is there already", hint=hint)
     for path in files:
         if not path.parent.resolve().is_relative_to(root.resolve()):
             hint = "make it a directory, or choose another one"
@@ -262,9 +255,7 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
         f"--out {out}: not a YAML file": out.suffix not in (".yaml", ".yml"),
         f"--out {out}: that is a suite's name": out.stem == "eval",
     }
-    for problem, is_so in problems.items():
-        if is_so:
-            raise UsageError(problem, hint="name the case's file, for example cases/asks.yaml")
+    refuse(problems, "name the case's file, for example cases/asks.yaml")
     folder = out.resolve().parent
     places = (place / name for place in (folder, *folder.parents) for name in ("", "evals"))
     suite = next((p / SUITE_FILE for p in places if (p / SUITE_FILE).is_file()), None)

@@ -11,14 +11,7 @@ from typing import Any, Literal
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.importers.promptfoo import suite
 from skillup.importers.source import SourceFile, SourceValue, TemplateScope, open_sources
-from skillup.importers.write import (
-    CaseDraft,
-    SuiteDraft,
-    lay_out,
-    slug,
-    unique_name,
-    write_files,
-)
+from skillup.importers.write import CaseDraft, SuiteDraft, lay_out, slug, unique_name, write_files
 from skillup.load.datasets import EXPECTED, HISTORY, MESSAGE, NotAnItemError, read_item
 from skillup.load.discover import ALLOW
 from skillup.load.skills import SKILL_FILE

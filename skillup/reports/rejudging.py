@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup import __version__
-from skillup.errors import ExitCode
 from skillup.judges.rejudge import (
     Agreement,
     GradeChange,
@@ -52,7 +51,6 @@ class RejudgeCounts:
     flips: Counter[str] = field(default_factory=Counter)  # Checks, by kind of change
     left_out: int = 0  # Records of cases that `--cases` does not have
     not_run: int = 0  # Trials of the run that have no record
-    stopped_by_failures: bool = False  # Those did not run because of `--max-fail`
     damaged: int = 0
     took: Judging | None = None  # What judging again took of judges that read
 
@@ -69,13 +67,6 @@ class RejudgeCounts:
             self.changed += 1
             self.flipped += change.is_flip
             self.flips.update(flip.change for flip in change.flips)
-
-    def exit_code(self) -> ExitCode:
-        errors = any(grade.status == "ERROR" for grade in self.grades) or self.damaged
-        if errors or (self.not_run and not self.stopped_by_failures):
-            return ExitCode.ERROR
-        failed = self.summary().fail or self.not_run
-        return ExitCode.FAILED if failed else ExitCode.PASSED
 
 
 def judgement_json(

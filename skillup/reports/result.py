@@ -10,17 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+from skillup.errors import ExitCode
 from skillup.frozen import frozen
 from skillup.reports.text import count, listed, money, one_line, shown_id, were
-from skillup.schema.grade import (
-    BASELINE,
-    CheckResult,
-    Counts,
-    Grade,
-    RunResult,
-    Stop,
-    Summary,
-)
+from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, RunResult, Stop, Summary
 from skillup.schema.record import TurnError, Usage, joined
 
 T = TypeVar("T")
@@ -82,6 +75,15 @@ def summarize(grades: Sequence[Grade], duration_ms: int | None = None) -> Summar
         usage=usage,
         judging=joined(*(grade.judging for grade in grades)),
     )
+
+
+def exit_code(summary: Summary, not_run: int, stop: Stop | None) -> ExitCode:
+    """Errors outrank failures, as does what kept trials from running, unless it was failures."""
+    errors = summary.error + (summary.baseline.error if summary.baseline is not None else 0)
+    by_failures = stop is not None and stop.kind == "max_fail"
+    if errors or (not_run and not by_failures):
+        return ExitCode.ERROR
+    return ExitCode.FAILED if summary.fail or not_run else ExitCode.PASSED
 
 
 def _counts(grades: Sequence[Grade]) -> Counts:

@@ -19,6 +19,7 @@ from skillup.reports.rejudging import (
     panel_data,
     print_panel,
 )
+from skillup.reports.result import exit_code, summarize
 from skillup.schema.grade import CheckResult, Grade, Judging
 from tests.support.stored import a_grade
 
@@ -86,10 +87,7 @@ def test_counts_leave_out_what_is_none() -> None:
     ],
 )
 def test_the_exit_code_is_that_of_a_run(statuses: list[str], code: ExitCode) -> None:
-    tally = RejudgeCounts()
-    for status in statuses:
-        tally.add(grade(status=status), None)
-    assert tally.exit_code() == code
+    assert exit_code(summarize([grade(status=status) for status in statuses]), 0, None) == code
 
 
 def test_json_has_each_grade_and_what_changed() -> None:

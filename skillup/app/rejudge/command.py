@@ -12,6 +12,7 @@ from typing import Any
 from skillup import __version__
 from skillup.analysis import analyse
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging
+from skillup.app.runs import job_label
 from skillup.errors import ExitCode, UsageError
 from skillup.judges.rejudge import (
     NOW,
@@ -34,6 +35,7 @@ from skillup.reports.rejudging import (
     print_panel,
     took_words,
 )
+from skillup.reports.result import exit_code
 from skillup.reports.terminal.layout import make_console, print_line
 from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import plain, shown_id
@@ -43,23 +45,23 @@ from skillup.store.trials import load_grade
 
 def judge_again(request: RejudgeRequest) -> int:
     """Judge and show; the exit code. Raises UsageError if nothing was there to judge."""
-    judging, source = Rejudging(request), request.source
-    counts = RejudgeCounts(stopped_by_failures=source.stopped_by_failures)
+    judging, source, counts = Rejudging(request), request.source, RejudgeCounts()
     judged = judging.judge(counts)
     if request.as_json:
         _write_json(judged, request, judging, counts)
     else:
         _show(judged, request, counts)
-    if counts.total or counts.damaged:
-        return counts.exit_code()
+    if counts.damaged:
+        return ExitCode.ERROR
+    if counts.total:
+        return exit_code(counts.summary(), counts.not_run, source.stopped)
     if counts.left_out and judging.edited is not None:
-        known = ", ".join(shown_id(item.case.id) for item in judging.edited[:10])
+        known = ", ".join(shown_id(loaded.case.id) for _, loaded in judging.edited[:10])
         raise UsageError("no record is of a case in --cases", hint=f"the cases there are: {known}")
     if request.is_selection:
         raise UsageError("no record matches the selection", hint="see -k and --tag")
-    raise UsageError(
-        f"{source.path} holds no finished trial", hint="go on with skillup run --resume"
-    )
+    hint = "go on with skillup run --resume"
+    raise UsageError(f"{source.path} holds no finished trial", hint=hint)
 
 
 def _write_json(
@@ -89,18 +91,15 @@ def _write_json(
 
 def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCounts) -> None:
     console, source = make_console(), request.source
-    # What differs among the jobs of the run; a case's own id may hold slashes.
+    # A case's own id may hold slashes.
     columns = zip(*(job.rsplit("/", 3)[1:] for job in source.planned), strict=False)
-    different = [len(set(column)) > 1 for column in columns]
+    differ = [len(set(column)) > 1 for column in columns]
     if source.kind == "session" and source.path.is_dir():
-        different = [False, False, True]
+        differ = [False, False, True]
     for job_id, grade, change in judged:
         if request.quiet and not change and change is not None:
             continue
-        case, *rest = job_id.rsplit("/", 3)
-        parts = [part for part, differs in zip(rest, different, strict=False) if differs]
-        label = " ".join(map(shown_id, [case, *parts]))
-        for line in judged_lines(label, grade, change):
+        for line in judged_lines(job_label(job_id, differ), grade, change):
             print_line(console, line)
     if counts.total:
         compared = source.kind not in ("session", "input")
@@ -124,10 +123,8 @@ def compare_judges(
     to compare, InvalidFilesError for wrong labels or cases.
     """
     if write is not None and write.exists():
-        raise UsageError(
-            f"--write-labels {write}: it is there already",
-            hint="it may hold labels that somebody wrote; choose another name",
-        )
+        hint = "it may hold labels that somebody wrote; choose another name"
+        raise UsageError(f"--write-labels {write}: it is there already", hint=hint)
     labels = read_labels(labels_file) if labels_file is not None else []
     if labels_file is not None and not labels:
         hint = "write pass or fail in its last column"
@@ -138,10 +135,8 @@ def compare_judges(
     if not trials and not counts.damaged:
         raise UsageError("there is no record to judge", hint="see -k, --tag and --cases")
     if against and not any(column.read() for column in columns):
-        raise UsageError(
-            "nothing to compare: in these cases no model and no agent reads for a check",
-            hint="checks by rules say the same whoever judges",
-        )
+        what = "nothing to compare: in these cases no model and no agent reads for a check"
+        raise UsageError(what, hint="checks by rules say the same whoever judges")
     if write is not None:
         items = dict.fromkeys(item for column in columns for item in column.verdicts)
         try:
@@ -175,9 +170,8 @@ def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColum
     if not others:
         return [JudgeColumn(RECORDED if was_judged and not request.cases else NOW)]
     if not was_judged:
-        raise UsageError(
-            "there is no recorded grade to compare with", hint="give --against a second time"
-        )
+        hint = "give --against a second time"
+        raise UsageError("there is no recorded grade to compare with", hint=hint)
     return [JudgeColumn(RECORDED), *others]
 
 

@@ -9,11 +9,11 @@ import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import field
-from functools import cache
+from dataclasses import field, replace
+from functools import cache, partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
@@ -28,16 +28,9 @@ from skillup.app.planning import (
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
 from skillup.errors import SkillupError, UsageError
 from skillup.frozen import frozen
-from skillup.judges.rejudge import (
-    GradeChange,
-    Judges,
-    RegradeItem,
-    Regrader,
-    compare,
-    read_by,
-)
+from skillup.judges.rejudge import GradeChange, Judges, RegradeItem, Regrader, compare, read_by
 from skillup.load.discover import find_suites, suite_root
-from skillup.load.model import LoadedSuite
+from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.load.profiles import load_profile
 from skillup.plan import Selection
 from skillup.redaction.secrets import Secrets, masking_bytes
@@ -47,6 +40,7 @@ from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Judging
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, Record, joined
+from skillup.schema.suite import Suite
 from skillup.store.files import no_mask, to_json
 from skillup.store.places import RUN_FILE
 from skillup.store.trials import load_grade
@@ -60,6 +54,8 @@ T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 Judged = tuple[str, Grade, GradeChange | None]
 """Job id, new grade, and what changed (None: there is no older grade)."""
+Edited = tuple[LoadedSuite, LoadedCase]
+"""A case as its file says now, by which records are judged instead of by their own."""
 
 
 @frozen
@@ -81,14 +77,6 @@ class RejudgeRequest:
         return bool(self.selection.case_globs or self.selection.tags)
 
 
-class EditedCase(NamedTuple):
-    """A case as its file says now, by which records are judged instead of by their own."""
-
-    case: Case
-    suite: LoadedSuite
-    branch_of: str | None  # The case that this one is one path of; None: it has no branches
-
-
 class Rejudging:
     """One pass over a source."""
 
@@ -98,11 +86,11 @@ class Rejudging:
         edited = load_edited(request.cases) if request.cases else None
         self.secrets = secrets_of(self.source, edited)
         if edited is not None and self.source.is_masked:
-            edited = [one._replace(case=masked_case(one.case, self.secrets)) for one in edited]
+            edited = [(s, replace(one, case=self._masked_case(one.case))) for s, one in edited]
         self.edited = edited
-        self._by_id: dict[str, list[EditedCase]] = defaultdict(list)
-        for one in edited or ():
-            self._by_id[one.case.id].append(one)
+        self._by_id: dict[str, list[Edited]] = defaultdict(list)
+        for suite, one in edited or ():
+            self._by_id[one.case.id].append((suite, one))
         self._recorded_case: tuple[str, Case] | None = None
         anew = bool(request.cases or request.judge_model)
         readers = readers_for(self.source, self.secrets, compared=compared, edited=anew)
@@ -124,6 +112,14 @@ class Rejudging:
             yield subject.job_id, grade, change
         counts.took = self._took
 
+    def _masked_case(self, case: Case) -> Case:
+        """As a run would have recorded it. Raises UsageError if it is none without its secrets."""
+        try:
+            return masked(case, self.secrets, exclude_unset=True)
+        except ValueError:
+            what = f"{self.secrets.mask(shown_id(case.id))}: a key stands where it cannot be masked"
+            raise UsageError(what, hint="take the value of the key out of the case") from None
+
     def _say(self, note: str) -> None:
         sys.stderr.write(plain(f"note: {self.secrets.mask(note)}") + "\n")
 
@@ -133,9 +129,8 @@ class Rejudging:
 
     def items(self, counts: RejudgeCounts) -> Iterator[tuple[RecordSubject, RegradeItem]]:
         """What is to be judged, in order; what is not is counted, and said, at the end."""
-        only = self._only()
-        case, suite = (only.case, only.suite.name) if only is not None else (None, "")
-        source, seen = self.source, set[str]()
+        only, source, seen = self._only(), self.source, set[str]()
+        case, suite = (only[1].case, only[0].name) if only is not None else (None, "")
         for subject in source.subjects(case, suite):
             seen.add(subject.job_id)
             item = self._item_of(subject, only, counts)
@@ -166,27 +161,23 @@ class Rejudging:
                     grade = grade.model_copy(update={"judging": judging})
                 yield about, grade
 
-    def _only(self) -> EditedCase | None:
+    def _only(self) -> Edited | None:
         """The case that a single record, whatever its id, is judged by."""
         chosen = self.edited or []
         if self.source.kind == "session":
             if self.edited is None:
-                raise UsageError(
-                    "a session has no case of its own",
-                    hint="give one with --cases; `skillup session to-case` writes one",
-                )
-            takes = self.request.selection.takes
+                hint = "give one with --cases; `skillup session to-case` writes one"
+                raise UsageError("a session has no case of its own", hint=hint)
             if len(chosen) > 1:
-                chosen = [e for e in chosen if takes(e.case.id, e.case.tags, e.branch_of)]
+                takes = self.request.selection.takes_loaded
+                chosen = [(suite, one) for suite, one in chosen if takes(one)]
             if len(chosen) != 1:
-                raise UsageError(
-                    f"--cases has {len(self.edited)} cases, and a session is one conversation",
-                    hint="give the case's own file, or choose it with -k",
-                )
+                what = f"--cases has {len(self.edited)} cases, and a session is one conversation"
+                raise UsageError(what, hint="give the case's own file, or choose it with -k")
         return chosen[0] if len(chosen) == 1 else None
 
     def _item_of(
-        self, subject: RecordSubject, only: EditedCase | None, counts: RejudgeCounts
+        self, subject: RecordSubject, only: Edited | None, counts: RejudgeCounts
     ) -> RegradeItem | None:
         """What it is judged by; None: it is not chosen, or is left out, which is counted."""
         record = subject.record
@@ -206,25 +197,23 @@ class Rejudging:
             counts.left_out += 1
             return None
         mask = self.secrets.mask if self.source.is_masked else no_mask
-        record, contents = with_references(record, edited, mask)
+        (suite, loaded) = edited
+        record, contents = with_references(record, loaded.case, suite.root, mask)
 
         def read_file(state: FileState) -> bytes | None:
             known = contents.get(state.sha256 or "")
             return known if known is not None else subject.read_file(state)
 
-        case = self._read_by(edited.case, edited.suite)
-        return RegradeItem(record, read_file, case)
+        return RegradeItem(record, read_file, self._read_by(loaded.case, suite.suite))
 
-    def _edited_for(self, record: Record) -> EditedCase | None:
+    def _edited_for(self, record: Record) -> Edited | None:
         """Of the cases with the record's id that of its suite, if there are several."""
         same_id = self._by_id[record.case_id]
-        own = [edited for edited in same_id if edited.suite.name == record.suite]
+        own = [edited for edited in same_id if edited[0].name == record.suite]
         if len(same_id) > 1 and not own:
-            suites = ", ".join(edited.suite.name for edited in same_id)
-            raise UsageError(
-                f"the case {record.case_id} may be that of several suites: {suites}",
-                hint="give --cases one of them",
-            )
+            suites = ", ".join(suite.name for suite, _ in same_id)
+            what = f"the case {record.case_id} may be that of several suites: {suites}"
+            raise UsageError(what, hint="give --cases one of them")
         return next(iter([*own[-1:], *same_id]), None)
 
     def _case_in(self, subject: RecordSubject) -> Case | None:
@@ -242,17 +231,15 @@ class Rejudging:
                 return None
         return last[1]
 
-    def _read_by(self, case: Case, suite: LoadedSuite | None = None) -> Case:
+    def _read_by(self, case: Case, suite: Suite | None = None) -> Case:
         model = self.request.judge_model
-        if model is None:
-            return case
-        return read_by(case, model, Path.cwd(), suite.suite if suite is not None else None)
+        return case if model is None else read_by(case, model, Path.cwd(), suite)
 
 
 # Edited cases.
 
 
-def load_edited(paths: Sequence[Path]) -> list[EditedCase]:
+def load_edited(paths: Sequence[Path]) -> list[Edited]:
     """Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr."""
     from skillup.load.suites import load_paths
     from skillup.reports.terminal.listing import problem_line
@@ -261,7 +248,7 @@ def load_edited(paths: Sequence[Path]) -> list[EditedCase]:
     sys.stderr.writelines(problem_line(warning) + "\n" for warning in loaded.warnings)
     model = os.environ.get(FALLBACK_VARIABLE) or None  # as `skillup run` does
     suites = [with_judge_models(suite, None, model) for suite in loaded.or_raise().suites]
-    found = [EditedCase(one.case, suite, one.branch_of) for suite in suites for one in suite.cases]
+    found = [(suite, one) for suite in suites for one in suite.cases]
     if not found:
         raise UsageError("--cases: no case there", hint="give a suite, a folder or a case file")
     return found
@@ -286,19 +273,18 @@ def file_stamps(paths: Sequence[Path]) -> dict[str, tuple[int, int]]:
 
 
 def with_references(
-    record: Record, edited: EditedCase, mask: Callable[[str], str]
+    record: Record, case: Case, root: Path, mask: Callable[[str], str]
 ) -> tuple[Record, Mapping[str, bytes]]:
-    """The record with the files that the edited case names as they are now, if they are there.
-
-    And their contents, masked as a run's, by SHA-256.
+    """The record with the files that the edited `case` names as they are now, if they are there;
+    their contents, masked as a run's, by SHA-256.
     """
     from skillup.judges.grade import as_written
     from skillup.trial.artifacts import read_reference, reference_paths
 
     contents: dict[str, bytes] = {}
     references = dict(record.references)
-    for name in reference_paths(edited.case, as_written(record, edited.case).initial_variables):
-        found = read_reference(name, edited.suite.root)
+    for name in reference_paths(case, as_written(record, case).initial_variables):
+        found = read_reference(name, root)
         if found is None:
             continue
         content, executable = masking_bytes(mask)(found[0]), found[1]
@@ -306,25 +292,25 @@ def with_references(
         contents[sha] = content
         references[name] = FileState(sha256=sha, size=len(content), executable=executable)
     # Scripts, and the files of judges, are those beside the edited case.
-    update = {"references": references, "suite_root": str(edited.suite.root)}
+    update = {"references": references, "suite_root": str(root)}
     return record.model_copy(update=update), contents
 
 
 # Secrets.
 
 
-def secrets_of(source: RecordSource, edited: Sequence[EditedCase] | None) -> Secrets:
+def secrets_of(source: RecordSource, edited: Sequence[Edited] | None) -> Secrets:
     """What a run of the cases of `source`, or of those that are `edited`, would mask."""
     info = source.info
     recorded = info.get("profiles") or {}
     names = {profile["api_key_env"] for profile in recorded.values() if profile.get("api_key_env")}
-    suites = list({one.suite.path: one.suite.suite for one in edited or ()}.values())
+    suites = list({suite.path: suite.suite for suite, _ in edited or ()}.values())
     users = {suite.user_simulator.engine for suite in suites if suite.user_simulator}
     profiles = []
     for name in sorted({*recorded, *filter(None, users)}) if edited is not None else ():
         with suppress(SkillupError):  # of another workspace; runs keep no values of keys
             profiles.append(load_profile(name, root_with_engines(Path(), Path()), os.environ))
-    cases = [item.case for item in edited or ()]
+    cases = [loaded.case for _, loaded in edited or ()]
     secrets = collect_secrets(os.environ, profiles, suites, cases, names)
     # As :func:`skillup.app.planning.names_of_run` has them when a run begins.
     base = Path((info.get("request") or {}).get("directory") or ".").absolute()
@@ -343,17 +329,6 @@ def masked(model: M, secrets: Secrets, *, exclude_unset: bool = False) -> M:
     return model if same else type(model).model_validate_json(text)
 
 
-def masked_case(case: Case, secrets: Secrets) -> Case:
-    """As a run would have recorded it. Raises UsageError if it is no case without its secrets."""
-    try:
-        return masked(case, secrets, exclude_unset=True)
-    except ValueError:
-        raise UsageError(
-            f"{secrets.mask(shown_id(case.id))}: a key stands where it cannot be masked",
-            hint="take the value of the key out of the case",
-        ) from None
-
-
 # Who answers what only a judge can.
 
 
@@ -364,9 +339,26 @@ def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited
     judges are `compared` it is, and written-down judges are read anew, as where cases are `edited`.
     """
 
+    # Most runs are judged by rules alone: these are loaded only where they are needed.
     @cache
     def router_for(keys: frozenset[str], anew: bool) -> JudgeRouter:
-        return _router(source, hidden, keys, anew=anew)
+        from skillup.app.run_session import answer_cache
+        from skillup.judges.models.client import AnswerCache, AnswerFolder, Models
+        from skillup.judges.router import JudgeRouter
+
+        _register()
+        environment = dict(os.environ)
+        secrets = hidden.also_of(environment, keys)
+        if anew:
+            answers = AnswerCache()
+        elif source.run is None:
+            answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
+        else:
+            # The run may lie where nothing can be written.
+            own = AnswerFolder(source.run.judge_answers, secrets.mask, needed=False)
+            answers = AnswerCache(own)
+        models = Models(environment, secrets.mask, answers)
+        return JudgeRouter(models, partial(_profile, source), secrets=secrets)
 
     def reader(_: Record, case: Case) -> Any:
         model = case.judge_model.model if case.judge_model is not None else ""
@@ -387,28 +379,6 @@ def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited
     return reader
 
 
-def _router(
-    source: RecordSource, hidden: Secrets, keys: frozenset[str], *, anew: bool
-) -> JudgeRouter:
-    # Most runs are judged by rules alone: these are loaded only where they are needed.
-    from skillup.app.run_session import answer_cache
-    from skillup.judges.models.client import AnswerCache, AnswerFolder, Models
-    from skillup.judges.router import JudgeRouter
-
-    _register()
-    environment = dict(os.environ)
-    secrets = hidden.also_of(environment, keys)
-    if anew:
-        answers = AnswerCache()
-    elif source.run is None:
-        answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
-    else:
-        # The run may lie where nothing can be written.
-        answers = AnswerCache(AnswerFolder(source.run.judge_answers, secrets.mask, needed=False))
-    models = Models(environment, secrets.mask, answers)
-    return JudgeRouter(models, _profiles(source), secrets=secrets)
-
-
 @cache
 def _register() -> None:
     """Known as a running skillup from now on: a later one ends what a kill of this one leaves."""
@@ -424,20 +394,15 @@ def _register() -> None:
         atexit.register(register.__exit__, None, None, None)
 
 
-def _profiles(source: RecordSource) -> Callable[[str, Path], Profile]:
-    """The profiles as the run had them, else those of this workspace."""
+def _profile(source: RecordSource, name: str, _: Path) -> Profile:
+    """As the run had it, else that of this workspace."""
     from skillup.importers.judge_debug import INPUT_PROFILE
 
     recorded = source.info.get("profiles") or {}
-
-    def profile(name: str, root: Path) -> Profile:
-        del root  # the run has its profiles by their names
-        if name in recorded:
-            with suppress(ValueError):  # of another version; the workspace may have one of it
-                return Profile.model_validate(recorded[name])
-        if source.kind == "input" and name == INPUT_PROFILE:
-            raise UsageError("the judge names no engine: write `engine: PROFILE` beside its type")
-        here = Path.cwd()
-        return load_profile(name, root_with_engines(here, here), os.environ)
-
-    return profile
+    if name in recorded:
+        with suppress(ValueError):  # of another version; the workspace may have one of it
+            return Profile.model_validate(recorded[name])
+    if source.kind == "input" and name == INPUT_PROFILE:
+        raise UsageError("the judge names no engine: write `engine: PROFILE` beside its type")
+    here = Path.cwd()
+    return load_profile(name, root_with_engines(here, here), os.environ)

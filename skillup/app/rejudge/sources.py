@@ -17,12 +17,9 @@ from skillup.frozen import frozen
 from skillup.importers.judge_debug import is_judge_input, read_judge_input
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
+from skillup.schema.grade import Stop
 from skillup.schema.record import FileState, Record
-from skillup.sessions.index import (
-    detect_format,
-    find_session,
-    session_format,
-)
+from skillup.sessions.index import detect_format, find_session, session_format
 from skillup.sessions.record import read_session, record_of_session
 from skillup.store import RunDirectory, trials
 from skillup.store.places import RUN_FILE
@@ -58,7 +55,7 @@ class RecordSource:
     planned: frozenset[str] = frozenset()
     not_needed: frozenset[str] = frozenset()
     """Jobs of the run that it left out on purpose; they are not among those `planned`."""
-    stopped_by_failures: bool = False  # Trials are missing because `--max-fail` ended the run
+    stopped: Stop | None = None  # What ended the run early
     damaged: dict[str, str] = field(default_factory=dict)
     """Jobs whose record cannot be judged, and what is wrong with it, of the last reading."""
     mock_results: Sequence[Mapping[str, Any]] | None = None
@@ -89,10 +86,8 @@ def open_source(
         ) as room:
             yield _input(path, workspace, skill_dir, BlobStore(Path(room)))
     elif workspace is not None or skill_dir is not None:
-        raise UsageError(
-            f"{target}: --workspace and --skill-dir are for judge-debug files of skill-up",
-            hint="the records of skillup know their files themselves",
-        )
+        what = f"{target}: --workspace and --skill-dir are for judge-debug files of skill-up"
+        raise UsageError(what, hint="the records of skillup know their files themselves")
     else:
         yield _source(target, path, is_json=is_json)
 
@@ -127,9 +122,7 @@ def _run(path: Path) -> RecordSource:
     except RunDirectoryError:  # one that was killed has not said what it left out
         pass
     else:
-        source.not_needed = frozenset(result.not_needed)
-        stop = result.stopped
-        source.stopped_by_failures = stop is not None and stop.kind == "max_fail"
+        source.not_needed, source.stopped = frozenset(result.not_needed), result.stopped
     source.planned = frozenset(source.info.get("jobs") or ()) - source.not_needed
     return source
 
@@ -169,9 +162,8 @@ def _read_alone(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
     try:
         record = trials.load_record(source.path)
     except trials.DamagedRecordError:
-        raise RunDirectoryError(
-            f"{source.path} is no record of skillup, or damaged", hint=_HINT
-        ) from None
+        what = f"{source.path} is no record of skillup, or damaged"
+        raise RunDirectoryError(what, hint=_HINT) from None
     job_id = _job_id(record)
     read_file: ReadFile = _no_files
     if source.run is not None:

@@ -170,8 +170,8 @@ def merge(
     """
     from skillup.app.run_session import index_finished_run
     from skillup.app.runs import merge_runs, run_path
-    from skillup.cli.commands.run import exit_code
     from skillup.reports.formats import parse_formats, write_reports
+    from skillup.reports.result import exit_code
     from skillup.store.files import no_mask, to_json
 
     formats = parse_formats(report or ())
@@ -182,7 +182,7 @@ def merge(
         sys.stdout.write(to_json(result, no_mask, indent=2).decode())
     summary, missing = result.summary, len(result.not_run)
     sys.stderr.write(f"{summary.passed} of {summary.total} passed, {missing} not run   {out}\n")
-    return exit_code(result)
+    return exit_code(summary, missing, result.stopped)
 
 
 def compare(

@@ -21,7 +21,6 @@ from skillup.errors import ExitCode, SkillupError, UsageError
 if TYPE_CHECKING:
     from skillup.app.planning import RunRequest
     from skillup.app.rejudge.judging import RejudgeRequest
-    from skillup.schema.grade import RunResult
 
 _RESUME = "Go on with this run (a directory, an id, or `last`); finished trials are kept."
 _WAIT = "How long agents, judges and simulated users wait out rate limits: 10m; 0: not at all."
@@ -145,12 +144,7 @@ def _run_and_show(
     from skillup.app.planning import check_executor, plan_of
     from skillup.app.run_session import RunSession
     from skillup.reports.terminal.layout import make_console, make_text
-    from skillup.reports.terminal.run import (
-        print_ending,
-        print_look,
-        print_result,
-        reporter_for,
-    )
+    from skillup.reports.terminal.run import print_ending, print_look, print_result, reporter_for
 
     console = make_console()
 
@@ -188,6 +182,7 @@ def _run_and_show(
         written = session.publish(result, index)
     # Not needed before the first agent has ended.
     from skillup.executors.scheduler import worth_retrying
+    from skillup.reports.result import exit_code
     from skillup.reports.terminal.listing import shown_path
     from skillup.reports.text import count
     from skillup.store.files import to_json
@@ -206,20 +201,9 @@ def _run_and_show(
         say(f"{met}; once that is mended: {command} --retry-errors")
     if not quiet and not as_json:
         print_look(written, quote(path), console)
-    return ExitCode.INTERRUPTED if interrupted else exit_code(result)
-
-
-def exit_code(result: RunResult) -> ExitCode:
-    """Errors outrank failures, as does what kept trials from running, unless it was failures.
-
-    A trial without the skill that fails is no failure of the skill.
-    """
-    summary, baseline = result.summary, result.summary.baseline
-    errors = summary.error + (baseline.error if baseline is not None else 0)
-    by_failures = result.stopped is not None and result.stopped.kind == "max_fail"
-    if errors or (result.not_run and not by_failures):
-        return ExitCode.ERROR
-    return ExitCode.FAILED if summary.fail or result.not_run else ExitCode.PASSED
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return exit_code(result.summary, len(result.not_run), result.stopped)
 
 
 def judge(

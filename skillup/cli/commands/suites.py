@@ -241,17 +241,8 @@ def list_sessions(
 def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.JSON) -> int:
     """Print a session as a transcript."""
     from skillup.reports.terminal.layout import make_console
-    from skillup.reports.terminal.listing import (
-        foot_lines,
-        head_lines,
-        print_entries,
-        session_json,
-    )
-    from skillup.sessions.index import (
-        find_session,
-        read_head,
-        session_format,
-    )
+    from skillup.reports.terminal.listing import foot_lines, head_lines, print_entries, session_json
+    from skillup.sessions.index import find_session, read_head, session_format
 
     path = find_session(session, os.environ)
     format_ = session_format(path)
