@@ -110,8 +110,8 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
         if _name(job) in changed and job.id not in again and earlier.finished_record(job.id)
     )
     if mixed:
-        changes = [f"{name} ({count(n, 'trial')})" for name, n in mixed.items()]
-        names = listed(changes[:_NAMED], len(changes))
+        cases = [f"{name} ({count(n, 'trial')})" for name, n in mixed.items()]
+        names = listed(cases[:_NAMED], len(cases))
         what = f"cases of which trials have finished were changed since: {names}"
         grade = "`skillup judge RUN --cases PATH` grades what was recorded by the new ones"
         raise UsageError(what, hint=f"{_PUT_BACK}; where only checks were changed, {grade}")
