@@ -44,8 +44,7 @@ from skillup.engines.session_files import (
     rows_of,
 )
 from skillup.frozen import frozen
-from skillup.process.spawn import ProcessOutcome, ProcessRequest
-from skillup.process.supervise import run_process, run_quiet
+from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError, Usage

@@ -37,7 +37,7 @@ from skillup.frozen import frozen
 from skillup.judges.models.client import AnswerFolder, StoredAnswer
 from skillup.load.discover import DATASET_ENDINGS, suite_root
 from skillup.plan import Job, Plan
-from skillup.process.spawn import start_apart
+from skillup.process.run import start_apart
 from skillup.process.tree import process_register
 from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade, Stop

@@ -46,8 +46,7 @@ from skillup.judges.models.question import (
     what_is_wrong,
 )
 from skillup.load.model import all_checks
-from skillup.process.spawn import CompletedOutput
-from skillup.process.supervise import run_quiet
+from skillup.process.run import CompletedOutput, run_quiet
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case, Turn
 from skillup.schema.checks import CheckKeys

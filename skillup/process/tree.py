@@ -30,20 +30,18 @@ _TICK_TOLERANCE_SECONDS = 0.005
 
 
 class ProcessRow(NamedTuple):
-    """One process. ``key`` names it for good; a pid alone is used again later.
-
-    ``started`` is in seconds since boot (Linux) or since the epoch, comparable within one machine.
-    """
+    """One process."""
 
     pid: int
     name: str
     zombie: bool
     parent: int
     session: int
-    started: float
+    started: float  # Seconds since boot (Linux) or the epoch: comparable within one machine
 
     @property
     def key(self) -> tuple[int, float]:
+        """Names it for good; a pid alone is used again later."""
         return self.pid, self.started
 
 
@@ -90,12 +88,8 @@ def row_of_psutil(pid: int) -> ProcessRow | None:
         return None
 
 
-Table = dict[int, ProcessRow]
-"""All processes at one moment, by pid."""
-
-
-def read_table() -> Table:
-    """Looks at all processes."""
+def read_table() -> dict[int, ProcessRow]:
+    """All processes, by pid."""
     if _HAS_PROC:
         pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
     else:
@@ -110,12 +104,6 @@ def now_as_started() -> float:
     if _HAS_PROC:
         return time.clock_gettime(time.CLOCK_BOOTTIME) - 1 / _TICKS_PER_SECOND
     return time.time()
-
-
-def same_process(row: ProcessRow) -> bool:
-    """Whether the pid still belongs to the process that the row was read from."""
-    now = read_row(row.pid)
-    return now is not None and abs(now.started - row.started) < _TICK_TOLERANCE_SECONDS
 
 
 # The two environment variables by which descendants are recognised after their parents are gone.
@@ -183,11 +171,10 @@ running_trees: set[ProcessTree] = set()
 
 
 class ProcessTree:
-    """The processes of one turn, or with ``main`` None all that carry ``assignment``.
+    """The processes of one turn, or with ``main`` None all that inherited ``NAME=value``.
 
-    ``assignment`` is the ``NAME=value`` that members inherit in their environment; processes older
-    than ``started_after`` are ignored. ``takes_orphans`` claims those that came to us and that no
-    turn could claim because several were running.
+    Those older than ``started_after`` are ignored. ``takes_orphans`` claims those that came to us
+    and that no turn could claim because several were running.
     """
 
     def __init__(
@@ -222,7 +209,7 @@ class ProcessTree:
             if alive or (was_quiet and self._quiet):
                 return alive
 
-    def _members(self, table: Table) -> list[ProcessRow]:
+    def _members(self, table: dict[int, ProcessRow]) -> list[ProcessRow]:
         own = table.get(os.getpid())
         others = [tree for tree in list(running_trees) if tree is not self]
         not_ours = {0, 1, os.getpid()} | {tree.main.pid for tree in others if tree.main}
@@ -290,16 +277,16 @@ class TreeEnding:
     """Signals the living members of a tree until none is left.
 
     Iterated, it yields how long to sleep, so that the same steps serve a running event loop and
-    plain code. Then ``leftover`` are those that were signalled when the main process had already
-    ended: they outlived it. ``survivors`` did not even go at SIGKILL (stuck in the kernel, or not
-    ours to signal). ``settle_seconds`` is what the tree gets to end by itself.
+    plain code. ``settle_seconds`` is what the tree gets to end by itself.
     """
 
     def __init__(
         self, tree: ProcessTree, grace_seconds: float, *, settle_seconds: float = 0.0
     ) -> None:
         self.leftover: tuple[ProcessRow, ...] = ()
+        """Signalled when the main process had already ended: they outlived it."""
         self.survivors: tuple[ProcessRow, ...] = ()
+        """Did not even go at SIGKILL: stuck in the kernel, or not ours to signal."""
         self._tree = tree
         kill = (signal.SIGKILL, _KILL_PATIENCE_SECONDS)
         self._steps: list[tuple[signal.Signals | None, float]] = [
@@ -316,7 +303,7 @@ class TreeEnding:
         for number, patience in self._steps:
             if number is not None:
                 for row in alive:
-                    _send(row, number)
+                    send_signal(row, number)
                 if tree.main is None or all(row.key != tree.main.key for row in alive):
                     outlived |= {row.key: row for row in alive}
                     self.leftover = tuple(outlived.values())
@@ -337,11 +324,12 @@ def kill_running() -> None:
         end_tree(tree, 0.0)
 
 
-def _send(row: ProcessRow, number: signal.Signals) -> None:
+def send_signal(row: ProcessRow, number: signal.Signals) -> None:
     """Signals exactly this process, never one that has got its pid since."""
     # Another user's process (a setuid helper) answers PermissionError: it then counts as survivor.
     with suppress(ProcessLookupError, PermissionError):
-        if same_process(row):
+        now = read_row(row.pid)
+        if now is not None and abs(now.started - row.started) < _TICK_TOLERANCE_SECONDS:
             os.kill(row.pid, number)
 
 
@@ -383,11 +371,10 @@ def process_register(register_dir: Path, *, own_process: bool = False) -> Iterat
 
 
 def end_leftovers(register_dir: Path, *, grace_seconds: float = 2.0) -> list[ProcessRow]:
-    """Ends what dead owners left, in the same steps as at the end of a turn; returns what it ended.
+    """Ends what dead owners left, blocking, in the same steps as at the end of a turn.
 
-    Blocks for as long as that takes; call it before the event loop runs. Files of live owners, of
-    other machines and of unknown form are left alone. A file whose processes could not all be ended
-    stays for the next start.
+    Returns what it ended. Files of live owners, of other machines and of unknown form are left
+    alone. A file whose processes could not all be ended stays for the next start.
     """
     ended: list[ProcessRow] = []
     for file in sorted(register_dir.glob("*.json")):
@@ -398,12 +385,9 @@ def end_leftovers(register_dir: Path, *, grace_seconds: float = 2.0) -> list[Pro
         except (OSError, ValueError, KeyError, TypeError):
             continue
         row = read_row(pid)
-        is_alive = (
-            row is not None
-            and not row.zombie
-            and abs(row.started - started) < _CLOCK_TOLERANCE_SECONDS
-        )
-        if is_alive or host != platform.node():
+        if row and not row.zombie and abs(row.started - started) < _CLOCK_TOLERANCE_SECONDS:
+            continue
+        if host != platform.node():
             continue
         ending = end_tree(ProcessTree(assignment, started_after=started), grace_seconds)
         ended += ending.leftover

@@ -19,7 +19,7 @@ from skillup.checks.tools import argument
 from skillup.errors import UsageError
 from skillup.frozen import frozen
 from skillup.importers.write import literal_checks, slug, to_yaml
-from skillup.process.supervise import run_quiet
+from skillup.process.run import run_quiet
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import one_line
 from skillup.schema import templates

@@ -29,8 +29,7 @@ def owner(children: Children, register: Path, body: str) -> Iterator[subprocess.
     program = f"""
         import anyio
         from pathlib import Path
-        from skillup.process.spawn import ProcessRequest
-        from skillup.process.supervise import run_process
+        from skillup.process.run import ProcessRequest, run_process
         from skillup.process.tree import process_register
         argv = (sys.executable, {str(children.script(body))!r})
         with process_register(Path({str(register)!r})):
@@ -94,8 +93,7 @@ def test_a_register_of_our_own_one_of_the_dead_and_those_of_others(register: Pat
 LIKE_SKILLUP = """
 import anyio, json, subprocess
 from pathlib import Path
-from skillup.process.spawn import ProcessRequest
-from skillup.process.supervise import run_process
+from skillup.process.run import ProcessRequest, run_process
 from skillup.process.tree import process_register
 async def two_turns():
     async with anyio.create_task_group() as group:

@@ -8,8 +8,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.process.spawn import ProcessRequest
-from skillup.process.supervise import run_process
+from skillup.process.run import ProcessRequest, run_process
 
 
 @pytest.mark.parametrize(

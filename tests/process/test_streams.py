@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.process.spawn import ProcessRequest
-from skillup.process.supervise import OutputStream
+from skillup.process.run import OutputStream, ProcessRequest
 
 
 def stream(written: bytearray | None = None, **options: Any) -> OutputStream:

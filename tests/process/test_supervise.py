@@ -15,8 +15,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.process.spawn import CompletedOutput
-from skillup.process.supervise import run_process, run_quiet
+from skillup.process.run import CompletedOutput, run_process, run_quiet
 from tests.support.children import GUARD_SECONDS, Children
 
 FULL = Path("/dev/full")  # every write to it finds the disk full
@@ -161,8 +160,7 @@ def test_ctrl_c_ends_the_tree_also_when_pressed_twice(children: Children) -> Non
     program = f"""
         import anyio
         from pathlib import Path
-        from skillup.process.spawn import ProcessRequest
-        from skillup.process.supervise import run_process
+        from skillup.process.run import ProcessRequest, run_process
         signal.signal(signal.SIGINT, signal.default_int_handler)
         request = ProcessRequest((sys.executable, {str(stubborn)!r}), Path.cwd(), dict(os.environ),
                                  grace_seconds=0.5)

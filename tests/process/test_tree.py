@@ -13,14 +13,14 @@ import anyio
 import psutil
 import pytest
 
-from skillup.process.supervise import run_process
+from skillup.process.run import run_process
 from skillup.process.tree import (
     ProcessRow,
     process_register,
     read_row,
     read_table,
     row_of_psutil,
-    same_process,
+    send_signal,
 )
 from tests.support.children import Children, is_alive
 
@@ -68,9 +68,11 @@ def test_a_name_with_spaces_and_parentheses_confuses_nobody() -> None:
 
 
 def test_a_pid_used_again_is_another_process() -> None:
-    row = read_table()[os.getpid()]
-    assert same_process(row)
-    assert not same_process(row._replace(started=row.started - 100))
+    with subprocess.Popen(["sleep", "300"]) as child:
+        row = read_table()[child.pid]
+        send_signal(row._replace(started=row.started - 100), signal.SIGKILL)
+        send_signal(row, signal.SIGTERM)
+    assert child.returncode == -signal.SIGTERM
 
 
 @pytest.mark.parametrize(

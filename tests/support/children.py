@@ -13,8 +13,7 @@ from typing import Any
 import anyio
 import psutil
 
-from skillup.process.spawn import OnLine, ProcessOutcome, ProcessRequest
-from skillup.process.supervise import run_process
+from skillup.process.run import OnLine, ProcessOutcome, ProcessRequest, run_process
 from skillup.process.tree import new_marker
 
 GUARD_SECONDS = 60.0

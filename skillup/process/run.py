@@ -1,28 +1,38 @@
-"""Running one process from its start until nothing of it is left."""
+"""Running a process from its start until nothing of it is left: the only file that starts any.
+
+``subprocess.Popen`` rather than the event loop's own spawning: the waiting is left to us, which is
+what makes adopted orphans possible.
+"""
 
 from __future__ import annotations
 
+import errno
 import math
 import os
-import time
+import signal
+import subprocess
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
 
-from skillup.process.spawn import (
-    Child,
-    CompletedOutput,
-    EndedBy,
-    OnLine,
-    ProcessOutcome,
-    ProcessRequest,
-    start,
+from skillup.frozen import frozen
+from skillup.process.tree import (
+    OWNER_VARIABLE,
+    TRIAL_VARIABLE,
+    ProcessRow,
+    ProcessTree,
+    TreeEnding,
+    end_tree,
+    new_marker,
+    owner_id,
+    read_row,
+    running_trees,
 )
-from skillup.process.tree import ProcessTree, TreeEnding, end_tree, new_marker, running_trees
 
 _TAIL_BYTES = 8 << 10
 _CHUNK_BYTES = 256 << 10
@@ -36,6 +46,117 @@ _ANSWERED_SECONDS = 5.0
 _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
 _REPORT_SECONDS = 5.0
+
+OnLine: TypeAlias = Callable[[bytes], object]
+"""Called with each line, without its newline."""
+
+EndedBy: TypeAlias = Literal[
+    "exit", "answered", "timeout", "cancelled", "output_limit", "not_started"
+]
+"""``answered``: its answer was complete, and it did not exit within the grace for that."""
+
+
+@frozen
+class ProcessRequest:
+    """One process to run to its end."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]  # The whole environment, but for the variables of process/tree.py
+    stdin: bytes = b""  # Written whole and closed
+    timeout_seconds: float | None = None
+    stdout_path: Path | None = None  # Gets a raw copy as the output comes
+    stderr_path: Path | None = None
+    max_output_bytes: int = 128 << 20  # Per stream; more is cut
+    marker: str = ""
+    """Descendants are recognised by it: no two at the same time may share one; "": a fresh one."""
+    grace_seconds: float = 2.0
+    has_answered: Callable[[], bool] | None = None
+    """Called after each line: whether the answer is complete, so that the process should exit."""
+    redact: Callable[[bytes], bytes] | None = None
+    """Masks secrets in one line."""
+
+
+@frozen
+class ProcessOutcome:
+    """How it ended; without exit code and signal if it never started or could not be ended."""
+
+    exit_code: int | None
+    signal: int | None
+    ended_by: EndedBy
+    start_error: str | None = None
+    stderr_tail: str = ""  # About the last 8 KiB
+    leftover: tuple[ProcessRow, ...] = ()
+    """Descendants that outlived the process and were ended."""
+    survivors: tuple[ProcessRow, ...] = ()  # Those that could not be
+
+
+@frozen
+class CompletedOutput:
+    """The output of a short helper command; undecodable bytes are replaced."""
+
+    exit_code: int | None
+    stdout: str
+    stderr: str
+    timed_out: bool
+    start_error: str | None
+
+
+Child: TypeAlias = subprocess.Popen[bytes]
+
+
+def _start(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
+    """Starts the process in a session of its own, or says why not, in one sentence.
+
+    Its pipes are unbuffered, and ours to close.
+    """
+    marker = request.marker or new_marker()
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    if in_main_thread and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        # Inherited from whoever started us; the kernel would throw exit statuses away.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    env = {**request.env, TRIAL_VARIABLE: marker, OWNER_VARIABLE: owner_id()}
+    try:
+        popen = subprocess.Popen(
+            request.argv,
+            cwd=request.cwd,
+            env=env,
+            stdin=subprocess.PIPE if request.stdin else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        return _why_not_started(error, request.argv[0], request.cwd)
+    pid = popen.pid
+    main = read_row(pid) or ProcessRow(pid, "", False, os.getpid(), pid, 0.0)
+    return popen, ProcessTree(f"{TRIAL_VARIABLE}={marker}", main=main)
+
+
+def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Child:
+    """Starts another skillup, which looks after its own processes; it is the caller's to end.
+
+    Nothing is adopted, watched or ended in this process. Raises OSError.
+    """
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        argv, cwd=cwd, stdin=pipe, stdout=pipe, stderr=stderr, start_new_session=True
+    )
+
+
+def _why_not_started(error: OSError | ValueError, program: str, cwd: Path) -> str:
+    if not isinstance(error, OSError):
+        return f"{program}: an argument or variable cannot be passed on: {error}"
+    if not cwd.is_dir():
+        what = "is not a directory" if cwd.exists() else "does not exist"
+        return f"the working directory {cwd} {what}"
+    if error.errno == errno.ENOENT:
+        if "/" not in program:
+            return f"{program}: no such program on the PATH"
+        if (cwd / program).exists():
+            return f"{program}: the interpreter that its first line names does not exist"
+    return f"{program}: {error.strerror or error}"
 
 
 async def run_process(request: ProcessRequest, on_line: OnLine | None = None) -> ProcessOutcome:
@@ -98,9 +219,7 @@ class OutputStream:
         self.total_bytes = 0
         self.error: Exception | None = None
         """What the listener or the disk raised; the rest is read and dropped."""
-        self._max_bytes = request.max_output_bytes
-        self._redact = request.redact
-        self._write_down = write
+        self._request, self._write_down = request, write
         self._parts: list[bytes] = []  # joined once per line: appending to bytes would be quadratic
         self._tail = b""
         self._reading: anyio.CancelScope | None = None
@@ -109,7 +228,7 @@ class OutputStream:
 
     @property
     def over_limit(self) -> bool:
-        return self.total_bytes > self._max_bytes
+        return self.total_bytes > self._request.max_output_bytes
 
     @property
     def tail(self) -> str:
@@ -118,10 +237,10 @@ class OutputStream:
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """Takes the next chunk; returns the lines it finishes, masked."""
-        room = max(0, self._max_bytes - self.total_bytes)
+        room = max(0, self._request.max_output_bytes - self.total_bytes)
         self.total_bytes += len(chunk)
         chunk = chunk[:room]
-        if self._redact is None:
+        if self._request.redact is None:
             self._write(chunk)
         *ends, rest = chunk.split(b"\n")
         lines = [self._end_line(end, b"\n") for end in ends]
@@ -135,8 +254,8 @@ class OutputStream:
     def _end_line(self, end: bytes, newline: bytes) -> bytes:
         text = b"".join([*self._parts, end])
         self._parts = []
-        if self._redact is not None:
-            text = self._redact(text)
+        if redact := self._request.redact:
+            text = redact(text)
             self._write(text + newline)
         return text
 
@@ -192,23 +311,21 @@ class OutputStream:
 async def _supervise(
     request: ProcessRequest, stdout: OutputStream, stderr: OutputStream, on_line: OnLine | None
 ) -> ProcessOutcome:
-    began = time.monotonic()
     # Nothing is started for a caller who is already cancelled.
     await anyio.lowlevel.checkpoint()
-    started = start(request, request.marker or new_marker())
+    started = _start(request)
     if isinstance(started, str):
         return ProcessOutcome(None, None, "not_started", start_error=started)
     child, tree = started
     supervision = _Supervision(request, child, tree, stdout, stderr)
     try:
-        await supervision.run(on_line)
+        return await supervision.run(on_line)
     finally:
         child.poll()  # clears it away, if there was no time to
         for pipe in (child.stdin, child.stdout, child.stderr):
             if pipe is not None:
                 pipe.close()
         running_trees.discard(tree)
-    return supervision.outcome(round((time.monotonic() - began) * 1000))
 
 
 class _Supervision:
@@ -234,7 +351,7 @@ class _Supervision:
         self._ended_by: EndedBy = "exit"
         self._ending = TreeEnding(tree, request.grace_seconds)
 
-    async def run(self, on_line: OnLine | None) -> None:
+    async def run(self, on_line: OnLine | None) -> ProcessOutcome:
         """Returns when the tree is gone and the pipes are read; raises what ``on_line`` raised."""
         child, (stdout, stderr) = self._child, self._streams
         assert child.stdout is not None
@@ -277,6 +394,15 @@ class _Supervision:
         for stream in self._streams:
             if stream.error is not None:
                 raise stream.error
+        code, over_limit = self._exit_status, stdout.over_limit or stderr.over_limit
+        return ProcessOutcome(
+            exit_code=code if code is not None and code >= 0 else None,
+            signal=-code if code is not None and code < 0 else None,
+            ended_by="output_limit" if over_limit else self._ended_by,
+            stderr_tail=stderr.tail,
+            leftover=self._ending.leftover,
+            survivors=self._ending.survivors,
+        )
 
     async def _feed(self) -> None:
         """Writes stdin whole and closes it; a child that does not read it is no error."""
@@ -328,17 +454,3 @@ class _Supervision:
             # A shield keeps cancel scopes out, not a second Ctrl-C: no time for steps then.
             end_tree(self._tree, 0.0)
             raise
-
-    def outcome(self, duration_ms: int) -> ProcessOutcome:
-        stdout, stderr = self._streams
-        code = self._exit_status
-        over_limit = stdout.over_limit or stderr.over_limit
-        return ProcessOutcome(
-            exit_code=code if code is not None and code >= 0 else None,
-            signal=-code if code is not None and code < 0 else None,
-            ended_by="output_limit" if over_limit else self._ended_by,
-            duration_ms=duration_ms,
-            stderr_tail=stderr.tail,
-            leftover=self._ending.leftover,
-            survivors=self._ending.survivors,
-        )
