@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import product
-from typing import Literal
 
 from skillup.errors import UsageError
 from skillup.frozen import frozen
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.schema.profile import Profile
+from skillup.schema.record import Variant
 
-Variant = Literal["with_skill", "without_skill"]
 MOST_JOBS = 200_000
 """Trials of a run. All that is known of them is kept in memory, and listed in its files."""
 

@@ -28,9 +28,8 @@ from skillup.load.profiles import load_profile, profile_files
 from skillup.process.tree import new_marker
 from skillup.reports.terminal.layout import Part, make_console, print_table
 from skillup.reports.text import one_line, plain
-from skillup.schema.profile import Profile
+from skillup.schema.profile import Profile, Reply, Script
 from skillup.schema.record import TurnError
-from skillup.schema.scripted import Reply, Script
 
 CODEWORD = "walrus"
 _STYLE = {"ok": "green", "?": "yellow", "no": "red"}

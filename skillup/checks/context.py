@@ -9,10 +9,8 @@ from typing import Any, Literal
 
 from skillup.frozen import frozen
 from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult, CheckRole, EvidenceSpan
+from skillup.schema.grade import CheckResult, CheckRole, EvidencePart, EvidenceSpan
 from skillup.schema.record import FileState, Record, ToolCall, TurnRecord
-
-EvidencePart = Literal["response", "call", "result", "file"]
 
 Span = tuple[int, int]  # Where a piece starts and ends in a text, in characters
 

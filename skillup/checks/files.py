@@ -20,9 +20,9 @@ from skillup.checks.context import (
     quoted,
 )
 from skillup.checks.text import Searcher, find_text, first_difference
+from skillup.schema.base import outside_problem
 from skillup.schema.checks import FileContains, GoldenFile
 from skillup.schema.grade import EvidenceSpan
-from skillup.schema.patterns import outside_problem
 from skillup.schema.record import FileState
 from skillup.workspace.globs import matches_any_glob, matches_glob, may_match_below
 

@@ -24,10 +24,10 @@ from skillup.checks.context import (
     quoted,
 )
 from skillup.frozen import frozen
+from skillup.schema.base import compiled_path, compiled_pattern, kept_group
 from skillup.schema.case import Capture
 from skillup.schema.checks import JsonMatch, TextSet
 from skillup.schema.grade import EvidenceSpan
-from skillup.schema.patterns import compiled_path, compiled_pattern, kept_group
 from skillup.schema.record import TurnRecord, Usage
 
 if TYPE_CHECKING:

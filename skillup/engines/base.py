@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from skillup.frozen import frozen
 from skillup.redaction.secrets import NO_SECRETS, Secrets
-from skillup.schema.profile import Profile
+from skillup.schema.profile import Profile, Script
 from skillup.schema.record import (
     HistoryItem,
     ProcessInfo,
@@ -22,7 +22,6 @@ from skillup.schema.record import (
     TurnError,
     Usage,
 )
-from skillup.schema.scripted import Script
 
 Progress = Callable[[str], None]
 """Called with a few words on what the agent is doing right now."""

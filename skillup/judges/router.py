@@ -48,11 +48,11 @@ from skillup.judges.models.question import (
 from skillup.load.model import all_checks
 from skillup.process.run import CompletedOutput, run_quiet
 from skillup.redaction.secrets import NO_SECRETS, Secrets
+from skillup.schema.base import outside_suite
 from skillup.schema.case import Case, Turn
 from skillup.schema.checks import CheckKeys
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.patterns import outside_suite
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
 from skillup.schema.templates import UnresolvedNameError, fill

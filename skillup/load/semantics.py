@@ -22,10 +22,10 @@ from skillup.load.problems import near_miss, problems_from
 from skillup.load.skills import SKILL_FILE, skill_name
 from skillup.load.yaml_reader import Document, Loc
 from skillup.schema import templates
+from skillup.schema.base import outside_suite
 from skillup.schema.case import Case, Turn
 from skillup.schema.checks import Check
 from skillup.schema.judge import PROMPT_VARIABLES, SkillRef, unknown_variables
-from skillup.schema.patterns import outside_suite
 from skillup.schema.suite import Suite, lead_of, needs_simulator, playing_model
 
 _MOST_FOLLOW_UPS = 5

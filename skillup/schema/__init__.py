@@ -15,9 +15,9 @@ SCHEMAS = ("case", "suite", "profile", "judge", "record", "result")
 
 def json_schema(name: str) -> dict[str, Any]:
     """The schema (draft 2020-12) of one kind of file, with the short spellings people may write."""
-    from skillup.schema import case, grade, profile, record, scripted, suite
+    from skillup.schema import case, grade, judge, profile, record, suite
 
-    models: list[type[BaseModel]] = [case.Case, suite.Suite, profile.Profile, scripted.JudgeScript]
+    models: list[type[BaseModel]] = [case.Case, suite.Suite, profile.Profile, judge.JudgeScript]
     models += [record.Record, grade.RunResult]
     made = models[SCHEMAS.index(name)].model_json_schema(
         mode="serialization" if name in SCHEMAS[-2:] else "validation"

@@ -1,8 +1,13 @@
-"""What every model shares: frozen, no unknown keys, and the few scalar types YAML needs."""
+"""What every model shares: frozen, no unknown keys; and the types of its texts and numbers."""
 
-from typing import Annotated, Any, ClassVar, Literal
+import posixpath
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     AliasChoices,
     BaseModel,
     BeforeValidator,
@@ -16,11 +21,17 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+if TYPE_CHECKING:
+    import regex
+    from jsonpath_ng import JSONPath
+
 
 class Model(BaseModel):
     """A value that came from a file or goes into one. Never changed after it was made."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
+    spelled: ClassVar[dict[str, Any] | None] = None
+    """The JSON Schema of what may stand in the place of a mapping; None: nothing."""
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -33,6 +44,10 @@ class Model(BaseModel):
             for field in cls.model_fields.values():
                 if isinstance(field.validation_alias, AliasChoices):
                     _add_other_names(own, [str(name) for name in field.validation_alias.choices])
+            if cls.spelled is not None:
+                full = dict(own)
+                own.clear()
+                own["anyOf"] = [full, cls.spelled]
         return reference
 
 
@@ -40,8 +55,7 @@ class Short(Model):
     """A model that may be written as less than a mapping: as the value of its `chief`."""
 
     chief: ClassVar[str]
-    spelled: ClassVar[dict[str, Any]] = {"type": ["string", "number", "boolean", "array"]}
-    """The JSON Schema of what may stand in its place."""
+    spelled: ClassVar[dict[str, Any] | None] = {"type": ["string", "number", "boolean", "array"]}
 
     @classmethod
     def widened(cls, value: Any) -> Any:
@@ -53,17 +67,25 @@ class Short(Model):
     def _widen(cls, value: Any) -> Any:
         return value if isinstance(value, BaseModel) else cls.widened(value)
 
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        reference = super().__get_pydantic_json_schema__(core_schema, handler)
-        if handler.mode == "validation":
-            own = handler.resolve_ref_schema(reference)
-            full = dict(own)
-            own.clear()
-            own["anyOf"] = [full, cls.spelled]
-        return reference
+
+class Choice(Model):
+    """Exactly one of the keys `choices` is given; or at least one, if there may be `several`."""
+
+    what: ClassVar[str]
+    choices: ClassVar[tuple[str, ...]]
+    several: ClassVar[bool] = False
+
+    @model_validator(mode="after")
+    def _chosen(self) -> Self:
+        given = [name for name in self.choices if getattr(self, name) not in (None, [])]
+        if len(given) == 1 or (given and self.several):
+            return self
+        listed = ", ".join(f"`{name}`" for name in self.choices)
+        if not given:
+            one = "at least" if self.several else "exactly"
+            raise ValueError(f"{self.what} needs one of {listed} || add {one} one of them")
+        both = " and ".join(f"`{name}`" for name in given)
+        raise ValueError(f"{self.what} has {both} || keep exactly one of {listed}")
 
 
 def _add_other_names(schema: JsonSchemaValue, names: list[str]) -> None:
@@ -122,6 +144,9 @@ Texts = Annotated[
     BeforeValidator(text_list, json_schema_input_type=list[_AnyText] | _AnyText),
 ]
 """A list of texts, or a single text."""
+Names = Annotated[
+    list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)
+]
 
 Bool = Annotated[bool, Strict()]
 Int = Annotated[int, Strict()]
@@ -136,7 +161,6 @@ Confidence = Annotated[float, Strict(), Field(ge=0, le=0.999999999)]
 """Nothing is ever surer than that: p-values within 1e-9 of each other are taken as equal."""
 NonNegative = Annotated[float, Strict(), Field(ge=0)]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]*$")]
-TurnNumber = Annotated[int, Strict(), Field(ge=1)]
 
 
 def _turn_or_last(value: Any) -> Any:
@@ -148,18 +172,138 @@ def _turn_or_last(value: Any) -> Any:
 
 TurnOrLast = Annotated[
     int | Literal["last"],
-    PlainValidator(_turn_or_last, json_schema_input_type=TurnNumber | Literal["last"]),
+    PlainValidator(_turn_or_last, json_schema_input_type=PositiveInt | Literal["last"]),
 ]
 """`last`: the last of those that were run."""
 
+# Regexes as files write them: read once, and refused where they are no regexes. They are those of
+# the `regex` library, which can be stopped when a search takes too long. Those for Go (skill-up)
+# are read too.
 
-def one_of(owner: object, names: tuple[str, ...], *, what: str) -> str:
-    """The one name of ``names`` that is set on ``owner``; ValueError if none or several are."""
-    given = [name for name in names if getattr(owner, name) is not None]
-    if len(given) == 1:
-        return given[0]
-    listed = ", ".join(f"`{name}`" for name in names)
-    if not given:
-        raise ValueError(f"{what} needs one of {listed} || add exactly one of them")
-    both = " and ".join(f"`{name}`" for name in given)
-    raise ValueError(f"{what} has {both} || keep exactly one of {listed}")
+_GO_ONLY = re.compile(
+    r"\\Q(?P<literal>.*?)(?:\\E|\Z)|\\x\{(?P<code>[0-9A-Fa-f]{1,6})\}|\\(?P<end>z)|\\.",
+    re.DOTALL,
+)
+
+
+@lru_cache(maxsize=4096)
+def compiled_pattern(pattern: str, fold: bool) -> "regex.Pattern[str]":
+    """`pattern`, ready to search with; `fold` ignores case. Raises ValueError if it is none."""
+    import regex
+
+    try:
+        return regex.compile(from_go(pattern), regex.IGNORECASE if fold else 0)
+    except (regex.error, OverflowError, RecursionError, ValueError) as trouble:
+        raise ValueError(f"/{pattern}/ is not a valid regex: {trouble}") from None
+
+
+def kept_group(pattern: str) -> str | int:
+    """The group whose text a capture keeps: `value`, else the only one.
+
+    Raises ValueError if there is no such group, or `pattern` is no regex.
+    """
+    compiled = compiled_pattern(pattern, False)
+    if "value" in compiled.groupindex:
+        return "value"
+    if compiled.groups == 1:
+        return 1
+    groups = f"has {compiled.groups} groups" if compiled.groups else "has no group"
+    raise ValueError(f"/{pattern}/ {groups}; name the one to keep: (?P<value>…)")
+
+
+def from_go(pattern: str) -> str:
+    r"""`pattern` with Go's own spellings replaced: ``\z``, ``\Q…\E``, ``\x{…}``."""
+    return _GO_ONLY.sub(_replace, pattern)
+
+
+def _replace(match: re.Match[str]) -> str:
+    if match["literal"] is not None:
+        return re.escape(match["literal"])
+    if match["code"] is not None and int(match["code"], 16) <= 0x10FFFF:
+        return f"\\U{int(match['code'], 16):08x}"
+    return r"\Z" if match["end"] is not None else match[0]
+
+
+def _valid(check: Callable[[str], object], fix: str) -> AfterValidator:
+    """Refuses a text for which `check` raises ValueError (``what; fix``), else with this `fix`."""
+
+    def validate(value: str) -> str:
+        try:
+            check(value)
+        except ValueError as trouble:
+            what, _, own = str(trouble).partition("; ")
+            raise ValueError(f"{what} || {own or fix}") from None
+        return value
+
+    return AfterValidator(validate)
+
+
+_CORRECT_IT = "correct it, or write a text as it is with `contains`"
+Regex = Annotated[NonEmptyText, _valid(lambda text: compiled_pattern(text, False), _CORRECT_IT)]
+Regexes = Annotated[list[Regex], BeforeValidator(text_list, json_schema_input_type=Texts)]
+CapturePattern = Annotated[NonEmptyText, _valid(kept_group, "correct it")]
+"""A regex that says which of its groups is meant."""
+
+
+# JSONPaths as case files write them: read once, and refused where they cannot be used.
+
+# jsonpath-ng hands these to `re`, which has no time limit.
+_UNLIMITED = re.compile(r"=~|`(?:sub|split)\(")
+
+
+@lru_cache(maxsize=1024)
+def compiled_path(path: str) -> "JSONPath":
+    """`path`, ready to look with. Raises ValueError if it is none, or has a regex inside."""
+    import warnings
+
+    from jsonpath_ng.ext.parser import parse
+
+    if _UNLIMITED.search(path):
+        message = f"the JSONPath {path} has a regex inside; use `matches` beside `path` instead"
+        raise ValueError(message)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            return parse(path)
+    except Exception as trouble:  # noqa: BLE001 - its parser raises more than its own errors
+        raise ValueError(f"{path} is not a valid JSONPath: {trouble}") from None
+
+
+JsonPath = Annotated[NonEmptyText, _valid(compiled_path, "write it like $.a.b[0]")]
+
+
+# Paths and globs of a workspace, as cases write them: relative, and never out of it.
+
+
+def outside_problem(path: str) -> str | None:
+    """Why `path` (or glob) cannot lie in a workspace, as ``what; fix``; None if it can."""
+    plain = path.replace("\\", "/")
+    if plain.startswith(("/", "~/")) or plain[1:3] == ":/":
+        return f"{path} is absolute; write it relative to the workspace"
+    if ".." in plain.split("/"):
+        return f"{path} leads out of the workspace; write it without `..`"
+    return None
+
+
+def outside_suite(script: str) -> str | None:
+    """Why a script with this path does not lie in the suite; None if it does."""
+    plain = script.replace("\\", "/")
+    if plain.startswith(("/", "~/")) or plain[1:3] == ":/":
+        return f"the script {script} is named by an absolute path, and would be missing elsewhere"
+    if posixpath.normpath(plain).split("/")[0] == "..":
+        return f"the script {script} lies outside of the suite"
+    return None
+
+
+def _inside(value: str) -> None:
+    problem = outside_problem(value)
+    if problem is not None:
+        raise ValueError(problem)
+
+
+WorkspacePath = Annotated[NonEmptyText, _valid(_inside, "")]  # A file of the workspace, or a glob
+
+WorkspacePaths = Annotated[
+    list[WorkspacePath],
+    BeforeValidator(text_list, json_schema_input_type=list[str | int] | str | int),
+]

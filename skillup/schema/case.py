@@ -8,42 +8,44 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 
 from skillup.schema.base import (
     Bool,
+    CapturePattern,
+    Choice,
     Fraction,
     Int,
+    JsonPath,
     Model,
+    Names,
     NonEmptyText,
     NonNegativeInt,
     PositiveInt,
+    Regex,
     Seconds,
     Text,
     Texts,
     Trials,
     VariableName,
-    one_of,
+    WorkspacePath,
     optional,
     text_list,
 )
 from skillup.schema.checks import Check, CheckSet, ToolKind
 from skillup.schema.judge import JudgeConfig, JudgeModel
-from skillup.schema.patterns import CapturePattern, JsonPath, Regex, WorkspacePath
+from skillup.schema.profile import ScriptOrReplies
 from skillup.schema.record import ErrorKind
-from skillup.schema.scripted import ScriptOrReplies
 
 # Captures: values that are taken out of a turn, or of a message, for later.
 
 
-class Capture(Model):
+class Capture(Choice):
     """A value taken out of a turn, for use as ``<<variable>>`` later."""
+
+    what = "a capture"
+    choices = ("pattern", "jsonpath")
 
     variable: VariableName = Field(description="The name to keep it under.")
     pattern: CapturePattern | None = optional("A regex with a group `value`, or just one.")
     jsonpath: JsonPath | None = optional("A JSONPath; the first value found is kept, as text.")
     default: Text | None = optional("Used where nothing is found, or only white space.")
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        one_of(self, ("pattern", "jsonpath"), what="a capture")
-        return self
 
 
 # Rules that rebuild, from a history, the variables a live conversation would have filled.
@@ -59,26 +61,29 @@ class Pairs(Model):
 
     @model_validator(mode="after")
     def _different(self) -> Self:
-        names = [*self.fields, *([self.pending] if self.pending is not None else [])]
+        names = self.names()
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
             raise ValueError(f"`{twice}` is named twice || give each value a name of its own")
         return self
 
+    def names(self) -> list[str]:
+        return [*self.fields, *([] if self.pending is None else [self.pending])]
 
-class Reconstruct(Model):
+
+class Reconstruct(Choice):
     """One rule: a capture over the whole history, or pairs of questions and answers."""
+
+    what = "a rule of `reconstruct`"
+    choices = ("capture", "pairs")
 
     capture: Capture | None = optional("A value from any of the messages.")
     role: Literal["user", "assistant", "any"] = Field("any", description="capture: whose messages.")
-    take: Literal["first", "last", "last_message"] = Field(
-        "last", description="capture: which match counts."
-    )
+    take: Literal["first", "last", "last_message"] = Field("last", description="capture: which.")
     pairs: Pairs | None = optional("Questions and their answers, by a marker.")
 
     @model_validator(mode="after")
-    def _one(self) -> Self:
-        one_of(self, ("capture", "pairs"), what="a rule of `reconstruct`")
+    def _fits(self) -> Self:
         if self.pairs is not None and {"role", "take"} & self.model_fields_set:
             raise ValueError("`role` and `take` belong to a `capture` || leave them out here")
         if self.capture is not None and self.capture.jsonpath is not None:
@@ -90,8 +95,7 @@ class Reconstruct(Model):
         if self.capture is not None:
             yield self.capture.variable
         if self.pairs is not None:
-            yield from self.pairs.fields
-            yield from [self.pairs.pending] if self.pairs.pending is not None else []
+            yield from self.pairs.names()
 
 
 def _turns(value: Any) -> Any:
@@ -115,8 +119,11 @@ class PostCondition(CheckSet):
         return self
 
 
-class Turn(Model):
+class Turn(Choice):
     """One user message and what must pass after the agent has answered it."""
+
+    what = "a turn"
+    choices = ("content", "respond")
 
     role: Literal["user"] = Field("user", description="`user`, the default.")
     content: Text | None = optional("The message; `<<name>>` is filled in.")
@@ -132,7 +139,6 @@ class Turn(Model):
 
     @model_validator(mode="after")
     def _has_message(self) -> Self:
-        one_of(self, ("content", "respond"), what="a turn")
         if self.content is not None and not self.content.strip():
             raise ValueError("the message is empty || write what the user says")
         return self
@@ -145,30 +151,27 @@ class Turn(Model):
         return [*self.assertions, Check(expected_output=self.expected_output, **literal)]
 
 
+Turns = Annotated[list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])]
+
+
 class Branch(Model):
     """Another way in which a conversation goes on, from a fork of its session and workspace."""
 
-    name: NonEmptyText = Field(
-        description="A short name; the case's results are distinguished by it.", pattern="^[^/]+$"
-    )
-    turns: Annotated[
-        list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])
-    ] = Field(min_length=1, description="The turns after the fork.")
+    name: NonEmptyText = Field(description="A short name, part of the id.", pattern="^[^/]+$")
+    turns: Turns = Field(min_length=1, description="The turns after the fork.")
     assertions: list[Check] = Field([], description="Checks on this branch.")
 
 
-class HistoryToolCall(Model):
+class HistoryToolCall(Choice):
     """A call of a tool that the assistant made earlier."""
+
+    what = "a tool call"
+    choices = ("name", "kind")
 
     id: NonEmptyText | None = optional("Default: one is made up.")
     name: NonEmptyText | None = optional("The engine's own name of the tool.")
     kind: ToolKind | None = optional("A portable kind instead of a name.")
     arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        one_of(self, ("name", "kind"), what="a tool call")
-        return self
 
 
 class HistoryMessage(Model):
@@ -191,14 +194,15 @@ def _facts(value: Any) -> Any:
     return texts if isinstance(value, dict) else value
 
 
+Knowledge = Annotated[Texts, BeforeValidator(_facts, json_schema_input_type=Texts | dict[str, Any])]
+
+
 class Persona(Model):
     """The simulated user's part; `<<name>>` is filled in."""
 
     role: NonEmptyText | None = optional("Who the user is.")
     objective: NonEmptyText = Field(description="What the user wants to reach; must be there.")
-    knowledge: Annotated[
-        Texts, BeforeValidator(_facts, json_schema_input_type=Texts | dict[str, Any])
-    ] = Field([], description="What the user knows.")
+    knowledge: Knowledge = Field([], description="What the user knows.")
     behavior: Texts = Field([], description="How the user behaves, a list.")
 
 
@@ -208,13 +212,15 @@ class Conversation(Model):
     mode: Literal["chatter_agent"] | None = optional("May be `chatter_agent`; it has no effect.")
     max_turns: PositiveInt = Field(description="The most turns; must be there.")
     persona: Persona = Field(
-        validation_alias=AliasChoices("persona", "chatter"),
-        description="The user's part (`chatter` is read too).",
+        validation_alias=AliasChoices("persona", "chatter"), description="The user's part."
     )
 
 
-class Input(Model):
+class Input(Choice):
     """What the agent is sent: one of `prompt`, `turns`, `conversation`, `transcript`."""
+
+    what = "`input`"
+    choices = ("prompt", "turns", "conversation", "transcript")
 
     system: NonEmptyText | None = optional("Added to the agent's system prompt.")
     literal: Bool = Field(False, description="`system` and `prompt` are no templates.")
@@ -222,16 +228,12 @@ class Input(Model):
     reconstruct: list[Reconstruct] = Field([], description="Variables from the history.")
     message_index: Int | None = optional("History from this place on is left out.")
     prompt: Text | None = optional("One turn.")
-    turns: (
-        Annotated[list[Turn], BeforeValidator(_turns, json_schema_input_type=list[Turn | str])]
-        | None
-    ) = optional("Several, in order; a bare text is a turn with that message.", min_length=1)
+    turns: Turns | None = optional("Several, in order; a bare text is a message.", min_length=1)
     conversation: Conversation | None = optional("A simulated user leads.")
     transcript: list[HistoryMessage] | None = optional("Judged, not run.", min_length=1)
 
     @model_validator(mode="after")
-    def _one(self) -> Self:
-        one_of(self, ("prompt", "turns", "conversation", "transcript"), what="`input`")
+    def _consistent(self) -> Self:
         if self.transcript is not None and self.history:
             fix = "put it at the transcript's beginning"
             raise ValueError(f"`history` beside `transcript` || {fix}")
@@ -260,7 +262,10 @@ Aggregation = Literal["mean", "min", "max"]
 
 RetryKind = Literal[ErrorKind, "error", "turn_precondition_fail"]
 """`error` stands for every kind of error that trying again may help against."""
-RetryKinds = list[RetryKind] | RetryKind
+RetryKinds = Annotated[
+    list[RetryKind],
+    BeforeValidator(text_list, json_schema_input_type=list[RetryKind] | RetryKind),
+]
 
 
 class GitRemote(Model):
@@ -303,9 +308,7 @@ class RetryPolicy(Model):
     """Which errors are tried again, as a whole new trial."""
 
     max_retries: NonNegativeInt = Field(0, description="How often at most.")
-    retry_on: Annotated[
-        list[RetryKind], BeforeValidator(text_list, json_schema_input_type=RetryKinds)
-    ] = Field(
+    retry_on: RetryKinds = Field(
         ["timeout", "rate_limit", "overloaded"], description="Error kinds; `error`: all of them."
     )
 
@@ -316,7 +319,20 @@ class Scenario(Model):
     scenario: NonEmptyText = Field(description="Who the user is, wants and knows.")
 
 
-class Case(Model):
+class CaseDefaults(Constraints):
+    """What every case of the suite gets unless it says otherwise."""
+
+    turn_limit: PositiveInt | None = optional("The most turns of the conversation.")
+    trials: Trials | None = optional("How often the case is run.")
+    expect: CheckSet | None = optional("A gate; if it fails, nothing is judged.")
+    judge: JudgeConfig | None = optional("How the conversation is judged.")
+    pass_threshold: Fraction | None = optional("The least score to pass.")
+    aggregation: Aggregation | None = optional("Over turns and conversation.")
+    on_turn_failure: Literal["continue", "stop"] | None = optional("After failed checks.")
+    collect_artifacts: Texts = Field([], description="Globs of workspace files to keep.")
+
+
+class Case(CaseDefaults):
     """One conversation to run, and how to judge it; one YAML file."""
 
     schema_version: Literal["v1alpha1"] | None = optional("Of skill-up's files only.")
@@ -326,33 +342,17 @@ class Case(Model):
     tag: NonEmptyText | None = optional("skill-up: one tag.")
     tags: Texts = Field([], description="For --tag.")
     vars: dict[VariableName, Text] = Field({}, description="Values for <<name>>.")
-    depends_on: Annotated[
-        list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)
-    ] = Field([], description="Cases that must have passed before.")
+    depends_on: Names = Field([], description="Cases that must have passed before.")
     context: Context = Field(Context.model_construct(), description="The workspace at the start.")
     input: Input = Field(description="What the agent is sent.")
     expected_output: NonEmptyText | None = optional("What a good final answer says.")
-    expect: CheckSet | None = optional("A gate; if it fails, nothing is judged.")
     assertions: list[Check] = Field([], description="Checks of the whole conversation.")
-    judge: JudgeConfig | None = optional("How the conversation is judged.")
     judges: list[JudgeConfig] | None = optional("Several judges; all must pass.", min_length=1)
     judge_model: JudgeModel | None = optional("Reads for checks; default: the suite's.")
-    aggregation: Aggregation | None = optional("Over turns and conversation.")
-    on_turn_failure: Literal["continue", "stop"] | None = optional(
-        "After a turn whose checks failed."
-    )
     window_size: PositiveInt | None = optional("Turns of context that a turn's model judge sees.")
-    pass_threshold: Fraction | None = optional("The least score to pass.")
-    trials: Trials | None = optional("How often the case is run.")
-    timeout_seconds: Seconds | None = optional("For the whole conversation.")
-    timeout_covers_judges: Bool = Field(
-        False, description="`timeout_seconds` includes program judges."
-    )
-    max_turns: PositiveInt | None = optional("Agent steps within a turn.")
-    turn_limit: PositiveInt | None = optional("The most turns of the conversation.")
+    timeout_covers_judges: Bool = Field(False, description="Program judges are within the time.")
     constraints: Constraints | None = optional("skill-up: limits.")
     retry_policy: RetryPolicy | None = optional("Which errors are tried again.")
-    collect_artifacts: Texts = Field([], description="Globs of workspace files to keep.")
     mcp: dict[str, Any] = Field({}, description="MCP servers: not run yet.")
     user_simulator: Scenario | None = optional("skill-up: a simulated user.")
     scripted: ScriptOrReplies | None = optional("What the `scripted` engine says and does.")

@@ -6,7 +6,7 @@ a list); a :class:`CheckSet` may have several, which must all pass (``expect``, 
 
 import re
 from collections.abc import Iterator
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -19,47 +19,47 @@ from pydantic import (
 
 from skillup.schema.base import (
     Bool,
+    Choice,
     Fraction,
     Int,
+    JsonPath,
     Model,
     NonEmptyText,
     NonNegative,
     NonNegativeInt,
+    PositiveInt,
+    Regex,
+    Regexes,
     Seconds,
     Short,
     Text,
     Texts,
-    TurnNumber,
     TurnOrLast,
-    one_of,
+    WorkspacePath,
+    WorkspacePaths,
     one_or_more,
     optional,
 )
-from skillup.schema.patterns import JsonPath, Regex, Regexes, WorkspacePath, WorkspacePaths
 
 ToolKind = Literal[
     "shell", "read", "write", "edit", "search", "web", "mcp", "skill", "agent", "other"
 ]
 """The portable kinds of tool calls; an engine's own names are mapped onto them."""
 
+_NONE = AliasChoices("none", "not")
 
-class TextSet(Short):
+
+class TextSet(Short, Choice):
     """Texts (or patterns) to look for. All three conditions apply."""
 
-    chief: ClassVar[str] = "all"
+    chief = "all"
+    what = "the check"
+    choices = ("any", "all", "none")
+    several = True
 
     any: Texts | None = optional("At least one of these must be found.")
     all: Texts | None = optional("Every one of these must be found.")
-    none: Texts | None = optional(
-        "None of these may be found (`not` is read too).",
-        validation_alias=AliasChoices("none", "not"),
-    )
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> Self:
-        if not (self.any or self.all or self.none):
-            raise ValueError("there is nothing to look for || give `any`, `all` or `none` a text")
-        return self
+    none: Texts | None = optional("None of these may be found (or `not`).", validation_alias=_NONE)
 
 
 class RegexSet(TextSet):
@@ -67,15 +67,13 @@ class RegexSet(TextSet):
 
     any: Regexes | None = optional("At least one of these must match.")
     all: Regexes | None = optional("Every one of these must match.")
-    none: Regexes | None = optional(
-        "None of these may match (`not` is read too).", validation_alias=AliasChoices("none", "not")
-    )
+    none: Regexes | None = optional("None of these may match (or `not`).", validation_alias=_NONE)
 
 
 class ArgMatch(Short):
     """How one argument of a tool call is compared; a bare value means `equals`."""
 
-    spelled: ClassVar[dict[str, Any]] = {}
+    spelled: ClassVar = {}
 
     equals: Any = optional("The argument equals this value.")
     contains: Text | None = optional("The argument, as text, contains this.")
@@ -96,7 +94,7 @@ class ArgMatch(Short):
 class ToolMatch(Short):
     """Which tool calls are meant: by the engine's own name, or by portable kind."""
 
-    chief: ClassVar[str] = "name"
+    chief = "name"
 
     name: NonEmptyText | None = optional("Its own name, or `server::tool`; `*` is a wildcard.")
     kind: ToolKind | None = optional("The portable kind of the call.")
@@ -125,13 +123,13 @@ class ToolCount(ToolMatch):
 class ToolCountInTurn(ToolCount):
     """skill-up's spelling: a tool call within one turn."""
 
-    turn: TurnNumber = Field(description="The turn, counted from 1.")
+    turn: PositiveInt = Field(description="The turn, counted from 1.")
 
 
 class ToolMatchInTurn(ToolMatch):
     """skill-up's spelling: no such tool call within one turn."""
 
-    turn: TurnNumber = Field(description="The turn, counted from 1.")
+    turn: PositiveInt = Field(description="The turn, counted from 1.")
 
 
 class ToolSequence(Model):
@@ -143,20 +141,16 @@ class ToolSequence(Model):
     )
 
 
-class TurnContains(Model):
+class TurnContains(Choice):
     """skill-up's spelling: one turn's answer contains texts."""
+
+    what = "the check"
+    choices = ("contains_all", "contains_any")
+    several = True
 
     turn: TurnOrLast = Field(description="The turn, counted from 1, or `last`.")
     contains_all: Texts | None = optional("Every one of these must be found.")
     contains_any: Texts | None = optional("At least one of these must be found.")
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> Self:
-        if not (self.contains_all or self.contains_any):
-            raise ValueError(
-                "there is nothing to look for || give `contains_all` or `contains_any`"
-            )
-        return self
 
 
 class TurnNotContains(Model):
@@ -208,17 +202,15 @@ class JsonMatch(Model):
         return self
 
 
-class FileContains(Model):
+class FileContains(Choice):
     """A file of the workspace and what is in it."""
+
+    what = "a file check"
+    choices = ("content", "matches")
 
     path: WorkspacePath = Field(description="The file, relative to the workspace; globs work.")
     content: Text | None = optional("Text that the file contains.")
     matches: Regex | None = optional("A regex that matches somewhere in the file.")
-
-    @model_validator(mode="after")
-    def _one(self) -> Self:
-        one_of(self, ("content", "matches"), what="a file check")
-        return self
 
 
 FileContainsList = Annotated[
@@ -230,7 +222,7 @@ FileContainsList = Annotated[
 class GoldenFile(Short):
     """A reference text from the suite, compared as a whole."""
 
-    chief: ClassVar[str] = "path"
+    chief = "path"
 
     path: NonEmptyText = Field(description="The reference file, relative to the suite root.")
     file: WorkspacePath | None = optional("The workspace file to compare; default: the answer.")
@@ -239,7 +231,7 @@ class GoldenFile(Short):
 class ScriptSpec(Short):
     """A program of the suite that judges the record."""
 
-    chief: ClassVar[str] = "path"
+    chief = "path"
 
     path: NonEmptyText = Field(description="The program, relative to the suite root.")
     timeout_seconds: Seconds = Field(30.0, description="How long it may take.")
@@ -248,7 +240,7 @@ class ScriptSpec(Short):
 class Criterion(Short):
     """One line of a rubric."""
 
-    chief: ClassVar[str] = "outcome"
+    chief = "outcome"
 
     id: NonEmptyText | None = optional("A short name for reports.")
     outcome: NonEmptyText = Field(description="What must be true of the conversation.")
@@ -265,7 +257,7 @@ Criteria = Annotated[
 class Rubric(Short):
     """Criteria that a model judges."""
 
-    chief: ClassVar[str] = "criteria"
+    chief = "criteria"
 
     criteria: Criteria = Field(min_length=1, description="What is looked at.")
     threshold: Fraction = Field(1.0, description="The least weighted share of criteria, 0..1.")
@@ -275,7 +267,7 @@ class Rubric(Short):
 class Similar(Short):
     """A text that the answer should mean the same as."""
 
-    chief: ClassVar[str] = "to"
+    chief = "to"
 
     to: NonEmptyText = Field(description="The reference text.")
     threshold: Fraction = Field(0.8, description="The least similarity, 0..1.")
@@ -284,7 +276,7 @@ class Similar(Short):
 class Relevance(Model):
     """Do the answers stay relevant to the conversation, window by window?"""
 
-    window_size: Annotated[Int, Field(ge=1)] = Field(5, description="Turns in a window.")
+    window_size: PositiveInt = Field(5, description="Turns in a window.")
     threshold: Fraction = Field(0.8, description="The least share of relevant windows.")
     prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
 
@@ -295,14 +287,12 @@ Aspect = Literal["correctness", "completeness", "flow", "format"]
 class AnswerQuality(Short):
     """How good the answer is, in several respects; the score is their mean."""
 
-    chief: ClassVar[str] = "threshold"
+    chief = "threshold"
 
     threshold: Fraction = Field(0.7, description="The least mean, 0..1.")
     min_grade: Int = Field(3, ge=1, le=5, description="The least grade of each aspect, 1..5.")
     aspects: list[Aspect] = Field(
-        ["correctness", "completeness", "flow", "format"],
-        min_length=1,
-        description="What is looked at.",
+        list(get_args(Aspect)), min_length=1, description="What is looked at."
     )
     prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
 
@@ -316,8 +306,8 @@ class CheckKeys(Model):
     glob: Texts | None = optional("The whole answer matches each of these globs.")
     not_glob: Texts | None = optional("The whole answer matches none of these.")
     equals: Text | None = optional("The answer, trimmed, equals this text.")
-    min_tokens: Annotated[Int, Field(ge=0)] | None = optional("At least so many output tokens.")
-    max_tokens: Annotated[Int, Field(ge=0)] | None = optional("At most so many output tokens.")
+    min_tokens: NonNegativeInt | None = optional("At least so many output tokens.")
+    max_tokens: NonNegativeInt | None = optional("At most so many output tokens.")
     json_: JsonMatch | None = optional("A value inside the answer, read as JSON.", alias="json")
     tool_called: ToolCount | None = optional("A tool was called.")
     tool_not_called: ToolMatch | None = optional("No such call was made.")
@@ -377,9 +367,7 @@ class CheckSet(CheckKeys):
 class Check(Short, CheckKeys):
     """One check and what goes with it. A bare string is a rubric line."""
 
-    spelled: ClassVar[dict[str, Any]] = {
-        "anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]
-    }
+    spelled: ClassVar = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}
 
     name: NonEmptyText | None = optional("A name for reports.")
     weight: NonNegative = Field(1.0, description="Its share of the score.")

@@ -17,6 +17,10 @@ CheckRole = Literal["assertion", "post_condition", "expect", "success", "failure
 """What a check is part of; `judge`: what a script or an agent said of the whole conversation."""
 
 
+EvidencePart = Literal["response", "call", "result", "file"]
+SimulationEnd = Literal["completed", "impossible", "limit"]
+
+
 class EvidenceSpan(Model):
     """A piece of the record that a check's result rests on.
 
@@ -25,18 +29,10 @@ class EvidenceSpan(Model):
     """
 
     turn: int = Field(description="The turn's number, from 1.")
-    follow_up: int | None = optional(
-        "Its place among the turn's follow-ups, from 0; None: the turn itself."
-    )
-    part: Literal["response", "call", "result", "file"] = Field(
-        description="The answer, a tool call or its result, a file after the turn or a deleted one."
-    )
-    item: int | None = optional(
-        "Of a call or result: its place in the turn's `transcript`, from 0."
-    )
-    argument: str | None = optional(
-        "Of a call: the argument, by the engine's own name; dotted if nested."
-    )
+    follow_up: int | None = optional("Which of the turn's follow-ups, from 0; None: the turn.")
+    part: EvidencePart = Field(description="A file is one after the turn, or a deleted one.")
+    item: int | None = optional("Of a call or result: its place in the `transcript`, from 0.")
+    argument: str | None = optional("Of a call: the engine's own name; dotted if nested.")
     path: str | None = optional("Of a file: its path in the workspace.")
     start: int = Field(0, description="The first character.")
     end: int = Field(0, description="The first character after it.")
@@ -82,9 +78,7 @@ class Simulated(Model):
     """The simulated user's share in a trial. It is no part of what the agent or judges took."""
 
     messages: int = Field(0, description="Messages that it wrote.")
-    stop: Literal["completed", "impossible", "limit"] | None = optional(
-        "How it ended the conversation."
-    )
+    stop: SimulationEnd | None = optional("How it ended the conversation.")
     reason: str = Field("", description="What it said of the end.")
     models: list[str] = Field([], description="Who played it, each once.")
     usage: dict[str, Any] | None = optional("Tokens; None: not known.")
@@ -161,9 +155,7 @@ class Grade(Model):
     trial: int = Field(description="Which repetition, from 1.")
     attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")
     status: CaseStatus = Field(description="PASS, FAIL, ERROR or SKIP.")
-    status_apart: CaseStatus | Literal["NONE"] | None = optional(
-        "Without checks of whether the skill was used."
-    )
+    status_apart: CaseStatus | Literal["NONE"] | None = optional("Without checks of skill use.")
     score: float = Field(description="0..1.")
     reason: str = Field(description="The verdict's ground, in one line.")
     execution_mode: str = Field(description="How turns were sent.")
@@ -181,12 +173,13 @@ class Grade(Model):
     warnings: list[str] = Field([], description="What a reader of the grade should know.")
 
 
+StopKind = Literal["max_fail", "max_cost_usd", "max_tokens", "time_limit", "quota", "interrupted"]
+
+
 class Stop(Model):
     """Why a run ended before all of its trials were run."""
 
-    kind: Literal[
-        "max_fail", "max_cost_usd", "max_tokens", "time_limit", "quota", "interrupted"
-    ] = Field(description="What was reached.")
+    kind: StopKind = Field(description="What was reached.")
     message: str = Field(description="What happened, in one line.")
 
 
@@ -232,9 +225,7 @@ class TurnReliability(Model):
     rate: Rate = Field(description="Of the times it was run; where trials share it, that is once.")
     at_k: list[AtK] = Field([], description="Of the turn, for each k.")
     first_failures: int = Field(description="Trials in which it is the first turn that failed.")
-    unfailed: float | None = Field(
-        description="The share of trials in which no turn up to this one failed."
-    )
+    unfailed: float | None = Field(description="Trials without a failure up to it, as a share.")
 
 
 class Decision(Model):
@@ -283,9 +274,7 @@ class Uplift(Model):
     case_id: str | None = optional("None: all cases of the suite together.")
     with_skill: Rate = Field(description="With the skill.")
     without_skill: Rate = Field(description="Without.")
-    uplift: float | None = Field(
-        description="The difference of pass rates; None: nothing to compare."
-    )
+    uplift: float | None = Field(description="The difference of pass rates; None: not known.")
     low: float | None = optional("The uplift's interval, lower end.")
     high: float | None = optional("The uplift's interval, upper end.")
     p: float | None = optional("The chance of such a difference if there is none.")
@@ -345,9 +334,7 @@ class Counts(Model):
     """Trials by status; `pass_rate` leaves out errors and skips, None if nothing is left."""
 
     total: int = Field(description="Trials that were run.")
-    passed: int = Field(
-        serialization_alias="pass", validation_alias="pass", description="Status PASS."
-    )
+    passed: int = Field(alias="pass", description="Status PASS.")
     fail: int = Field(description="Status FAIL.")
     error: int = Field(description="Status ERROR.")
     skip: int = Field(description="Status SKIP.")

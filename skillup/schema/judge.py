@@ -1,25 +1,26 @@
-"""How a case names its judges; skill-up's form, with ours as a superset."""
+"""How a case names its judges (skill-up's form, with ours as a superset); a written-down judge."""
 
 import re
 from collections.abc import Callable
-from typing import ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from skillup.schema.base import (
     Bool,
+    Choice,
     Fraction,
     Model,
     NonEmptyText,
     NonNegative,
     PositiveInt,
+    Regexes,
     Seconds,
     Short,
     optional,
 )
 from skillup.schema.checks import Check, Criteria
-from skillup.schema.profile import VariableOfKey
-from skillup.schema.scripted import ScriptOrReplies
+from skillup.schema.profile import ScriptOrReplies, VariableOfKey
 
 # What an agent that judges is shown of the conversation; skill-up's form.
 
@@ -47,15 +48,11 @@ class Attachment(Model):
 class JudgeContext(Model):
     """What an agent_judge is shown, beside its copy of the workspace."""
 
-    profile: Literal["minimal", "standard"] = Field(
-        "standard", description="minimal: only a short answer."
-    )
+    profile: Literal["minimal", "standard"] = Field("standard", description="minimal: little.")
     final_message: Showing | None = optional("The agent's last answer.")
     transcript: Showing | None = optional("All that was said and done.")
     workspace_diff: Showing | None = optional("What changed in the workspace.")
-    generated_files: Literal["include", "index", "omit"] | None = optional(
-        "index: a list of the files."
-    )
+    generated_files: Literal["include", "index", "omit"] | None = optional("index: a list.")
     limits: ContextLimits = Field(ContextLimits.model_construct(), description="How much.")
     attachments: list[Attachment] = Field([], description="More files.")
 
@@ -84,7 +81,7 @@ class SkillRef(Model):
 class JudgeModel(Short):
     """The model that reads for a case's checks, and how it is asked."""
 
-    chief: ClassVar[str] = "model"
+    chief = "model"
 
     model: NonEmptyText = Field(description="`anthropic:…`, `openai:…` or `scripted:FILE`.")
     base_url: NonEmptyText | None = optional("The model's address.")
@@ -100,13 +97,9 @@ class JudgeConfig(Model):
     type: Literal["rule_based", "script", "agent_judge"] | None = optional("Default: rule_based.")
     success: list[Check] = Field([], description="rule_based: checks that must all hold.")
     failure: list[Check] = Field([], description="If one of these passes, the case fails.")
-    otherwise: Literal["fail", "pass"] = Field(
-        "fail", description="rule_based: if no rule decides."
-    )
+    otherwise: Literal["fail", "pass"] = Field("fail", description="If no rule decides.")
     script_path: NonEmptyText | None = optional("script: the program.")
-    exit_code_decides: Bool = Field(
-        False, description="script: 0 is a pass; what it prints is no verdict."
-    )
+    exit_code_decides: Bool = Field(False, description="script: 0 is a pass, whatever it says.")
     timeout_seconds: NonNegative | None = optional("How long it may take.")
     model: NonEmptyText | None = optional("The model, also of an agent_judge's engine.")
     base_url: NonEmptyText | None = optional("The model's address.")
@@ -130,6 +123,57 @@ class JudgeConfig(Model):
         if kind != "rule_based" and (self.success or self.failure):
             raise ValueError(f"`success`/`failure` in a {kind} judge || set `type: rule_based`")
         return self
+
+
+# A written-down judge, for `model: scripted:FILE`: it answers offline all that is asked of models,
+# checks that read and the messages of a simulated user.
+
+
+class JudgeWhen(Short):
+    """Which questions a rule answers. A text alone is a regex for the `prompt`."""
+
+    chief = "prompt"
+
+    system: Regexes = Field([], description="The same, for what the model is told of its task.")
+    prompt: Regexes = Field([], description="Regexes that all match the question; case is ignored.")
+    answer: Regexes = Field([], description="Regexes that all match the latest answer.")
+    repetition: PositiveInt | None = optional("Only the n-th time of the same question.")
+
+
+class JudgeRule(Choice):
+    """Which questions, and what is answered. The first rule that applies is taken."""
+
+    what = "a rule"
+    choices = ("answer", "error")
+
+    when: JudgeWhen = Field(JudgeWhen.model_construct(), description="Default: every question.")
+    answer: dict[str, Any] | None = optional("The answer; one of another form does not apply.")
+    error: NonEmptyText | None = optional("In place of an answer: fail with this message.")
+
+
+class JudgeCriterion(Choice):
+    """How criteria are decided, each by itself: by regexes on the answer that is judged."""
+
+    what = "a criterion"
+    choices = ("found", "not_found")
+    several = True
+
+    when: Regexes = Field([], description="Regexes that all match the criterion.")
+    found: Regexes = Field([], description="Met only if each of them matches the answer.")
+    not_found: Regexes = Field([], description="Met only if none of them finds anything there.")
+
+
+class JudgeScript(Choice):
+    """The whole file of a written-down judge."""
+
+    what = "a judge"
+    choices = ("rules", "criteria")
+    several = True
+
+    rules: list[JudgeRule] = Field([], min_length=1, description="The first that applies wins.")
+    criteria: list[JudgeCriterion] = Field(
+        [], min_length=1, description="For what no rule answers."
+    )
 
 
 # Judge prompts of the user's own: ``{{input}}``, ``{{output}}`` and the like are filled in.

@@ -1,21 +1,29 @@
-"""A profile: which engine, command, model, permissions, limits, prices (`engines/*.yaml`)."""
+"""A profile: which engine, command, model, permissions, limits, prices (`engines/*.yaml`).
+
+And the scripts of the `scripted` engine, a small agent that really acts.
+"""
 
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from skillup.adapters import ADAPTERS
 from skillup.schema.base import (
+    Bool,
+    Choice,
+    Fraction,
+    Int,
     Model,
+    Names,
     NonEmptyText,
     NonNegative,
     NonNegativeInt,
     PositiveInt,
     Seconds,
     Text,
+    VariableName,
     optional,
-    text_list,
 )
 
 Permission = Literal["full", "edits", "read_only"]
@@ -65,12 +73,7 @@ class Profile(Model):
 
     name: NonEmptyText = Field("", description="How it is called in results.")
     engine: NonEmptyText = Field(description=f"The adapter: {', '.join(ADAPTERS)}.")
-    command: (
-        Annotated[
-            list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)
-        ]
-        | None
-    ) = optional("A name on `PATH`, a path, or a list with arguments.", min_length=1)
+    command: Names | None = optional("A name, a path, or a list with arguments.", min_length=1)
     model: NonEmptyText | None = optional("As the CLI takes it.")
     base_url: Text | None = optional("The model's address, as the CLI takes it.")
     api_key_env: VariableOfKey | None = optional("The variable that holds the key.")
@@ -86,3 +89,111 @@ class Profile(Model):
         dict[str, Price],
         BeforeValidator(_by_model, json_schema_input_type=dict[str, Price] | Price),
     ] = Field({}, description="For every model, or by model name.")
+
+
+# What the `scripted` engine does. The agent fills in placeholders in ``say``, ``run``, ``write``,
+# ``read``, ``skill`` and ``remember``. One that has no value (no such turn, group or memory) is an
+# error of the turn; other text in double braces is left alone.
+#
+#     {{user}}               the message            {{turn}}    its number within the session
+#     {{turns.N.user}}       an earlier message of this very session,
+#     {{turns.N.answer}}     and the answer to it: only a true resume can know them
+#     {{history.N.user}}     the n-th message of `input.history`, which no turn is counted for,
+#     {{history.N.answer}}   and the last answer to it
+#     {{remember.NAME}}      what a `remember` step of this session kept
+#     {{match.1}}            a group of `when`, by number or by name
+#     {{output}}             what the latest `run`, `read` or `skill` step gave
+#     {{system}}             the system prompt that was given; empty if none was
+#     {{skills}}             the installed skills' names, comma-separated; empty if there are none
+
+
+class WriteFile(Model):
+    """A file the agent writes."""
+
+    path: NonEmptyText = Field(description="Relative to the workspace.")
+    content: Text = Field(description="The whole content.")
+
+
+class Step(Choice):
+    """One thing the agent does before it answers; it is really done, and seen as a tool call."""
+
+    what = "a step"
+    choices = ("say", "run", "write", "read", "skill", "remember", "delay")
+
+    say: NonEmptyText | None = optional("A message on the way.")
+    run: NonEmptyText | None = optional("A shell command; a tool call of kind `shell`.")
+    write: WriteFile | None = optional("Writes a file; of kind `write`.")
+    read: NonEmptyText | None = optional("A file; of kind `read`.")
+    skill: NonEmptyText | None = optional("Loads an installed skill; of kind `skill`.")
+    remember: dict[VariableName, Text] | None = optional("Values to keep.", min_length=1)
+    delay: Seconds | None = optional("Seconds to wait.")
+
+
+class ScriptedUsage(Model):
+    """The token counts that the agent reports for a turn."""
+
+    input_tokens: NonNegativeInt = Field(100, description="All input, cached tokens included.")
+    cached_input_tokens: NonNegativeInt = Field(0, description="Of these, read from the cache.")
+    output_tokens: NonNegativeInt = Field(20, description="All output.")
+
+
+class Misbehave(Model):
+    """Faults on request, so that error handling can be tested with a real process."""
+
+    exit_code: Int | None = optional("End with this code; below 0: by that signal.")
+    error: (
+        Literal["auth", "rate_limit", "quota", "overloaded", "model_error", "max_turns"] | None
+    ) = optional("Report this error.")
+    message: Text | None = optional("What that error says, such as `try again in 5 s`.")
+    garbage: Bool = Field(False, description="Print no whole line of JSON, nor a result.")
+    no_result: Bool = Field(False, description="End with code 0 and no result event.")
+    hang: Bool = Field(False, description="Never answer.")
+    ignore_signals: Bool = Field(False, description="Ignore SIGINT and SIGTERM.")
+    orphan: Bool = Field(False, description="Leave a child running in a session of its own.")
+    forget: Bool = Field(False, description="Lose the session's earlier turns.")
+    new_session: Bool = Field(False, description="Answer from a new session instead.")
+    flood_bytes: NonNegativeInt = Field(0, description="Print so much first.")
+    probability: Fraction = Field(1.0, description="How often it happens.")
+    times: PositiveInt | None = optional("Only the first so many times.")
+
+
+class Reply(Model):
+    """One rule: to which messages it answers, and how. The first rule that applies is taken."""
+
+    turn: PositiveInt | None = optional("Only as the session's n-th turn.")
+    when: NonEmptyText | None = optional("Only if this regex matches; case is ignored.")
+    needs_skill: NonEmptyText | None = optional("Only if this skill is installed.")
+    probability: Fraction = Field(1.0, description="How often the rule applies.")
+    steps: list[Step] = Field([], description="What is done before the answer.")
+    say: Text = Field("", description="The answer.")
+    usage: ScriptedUsage = Field(ScriptedUsage.model_construct(), description="Tokens reported.")
+    misbehave: Misbehave | None = optional("A fault, for tests.")
+
+    @field_validator("when")
+    @classmethod
+    def _compiles(cls, value: str | None) -> str | None:
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error} || correct it") from error
+        return value
+
+
+def _replies(value: Any) -> Any:
+    return {"replies": value} if isinstance(value, list) else value
+
+
+class Script(Model):
+    """All replies of one case (``scripted:`` takes a plain list of replies, too)."""
+
+    replies: list[Reply] = Field(min_length=1, description="Rules, the first that applies wins.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _widen(cls, value: Any) -> Any:
+        return _replies(value)
+
+
+ScriptOrReplies = Annotated[
+    Script, BeforeValidator(_replies, json_schema_input_type=Script | list[Reply])
+]

@@ -19,7 +19,7 @@ from pydantic import (
 
 from skillup.schema.base import Model, optional
 from skillup.schema.checks import ToolKind
-from skillup.schema.grade import CheckResult, Judging
+from skillup.schema.grade import CheckResult, Judging, SimulationEnd
 
 RECORD_VERSION = "skillup.record/2"
 ON_DISK = {"files": "changes"}
@@ -27,6 +27,10 @@ ON_DISK = {"files": "changes"}
 
 TurnStatus = Literal["completed", "failed", "skipped", "error"]
 """completed; failed (its post-condition, ``on_fail: fail``); skipped (not sent); error."""
+MessageSource = Literal["case", "simulator", "follow_up", "history"]
+ItemType = Literal["message", "reasoning", "tool_call", "tool_result", "notice"]
+Variant = Literal["with_skill", "without_skill"]
+ExecutionMode = Literal["multi_turn", "single_shot"]
 
 ErrorKind = Literal[
     "engine_not_found",
@@ -102,9 +106,7 @@ class ToolResult(Model):
 class TranscriptItem(Model):
     """One thing that was said or done within a turn, in order."""
 
-    type: Literal["message", "reasoning", "tool_call", "tool_result", "notice"] = Field(
-        description="What it is."
-    )
+    type: ItemType = Field(description="What it is.")
     text: str | None = optional("message, reasoning, notice.")
     tool_call: ToolCall | None = optional("Of a tool_call.")
     tool_result: ToolResult | None = optional("Of a tool_result.")
@@ -163,7 +165,7 @@ class SimulatorInfo(Model):
 class SimulatedEnd(Model):
     """How a conversation with a simulated user came to its end."""
 
-    stop: Literal["completed", "impossible", "limit"] = Field(description="Why it ended.")
+    stop: SimulationEnd = Field(description="Why it ended.")
     reason: str = Field("", description="What the simulated user said of it.")
     info: SimulatorInfo | None = optional("What finding that out took.")
 
@@ -186,9 +188,7 @@ class TurnRecord(Model):
     turn_number: int = Field(description="From 1.")
     status: TurnStatus = Field(description="completed, failed, skipped or error.")
     reason: str = Field("", description="Why it was skipped or failed.")
-    source: Literal["case", "simulator", "follow_up", "history"] = Field(
-        "case", description="Who wrote it."
-    )
+    source: MessageSource = Field("case", description="Who wrote it.")
     content: str = Field(description="The message as sent (or, if it was not, as written).")
     response: str = Field("", description="The agent's answer: its last message.")
     transcript: list[TranscriptItem] = Field([], description="All that was said and done.")
@@ -206,9 +206,7 @@ class TurnRecord(Model):
     changes: WorkspaceChanges | None = optional("What the turn did to the workspace.")
     files: dict[str, FileState] | None = optional("The workspace after the turn.")
     unseen: list[str] = Field([], description="Paths that could not be read; `/`: all below.")
-    files_changed: dict[str, FileState | None] | None = optional(
-        "On disk: the changes to the list before; null: gone."
-    )
+    files_changed: dict[str, FileState | None] | None = optional("On disk: changes; null: gone.")
     notes: list[str] = Field([], description="Warnings, a line each.")
     unknown_events: int = Field(0, description="Lines of the stream that we did not understand.")
     unread_lines: int = Field(0, description="Lines that are no JSON, and may be events.")
@@ -270,14 +268,10 @@ class Record(Model):
     case_id: str = Field(description="The case's id.")
     case: dict[str, Any] = Field(description="The case as it was run, defaults merged in.")
     engine: EngineInfo = Field(description="Which engine ran it, and how.")
-    variant: Literal["with_skill", "without_skill"] = Field(
-        "with_skill", description="With the skill, or without."
-    )
+    variant: Variant = Field("with_skill", description="With the skill, or without.")
     trial: int = Field(1, description="Which repetition, from 1.")
     attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")
-    execution_mode: Literal["multi_turn", "single_shot"] = Field(
-        "multi_turn", description="How turns were sent."
-    )
+    execution_mode: ExecutionMode = Field("multi_turn", description="How turns were sent.")
     skills: list[SkillInfo] = Field([], description="What was installed.")
     started_at: str = Field(description="UTC, ISO 8601.")
     duration_ms: int = Field(description="Preparation included, waits not.")
@@ -394,9 +388,7 @@ class Checkpoint(Model):
     chosen_session_id: str = Field(description="The id that the trial chose for its session.")
     skills: dict[str, str] = Field(description="Name → directory, relative to the workspace.")
     session_files: dict[str, int] = Field(description="Of its home: path → size in bytes.")
-    workspace_sha256: str = Field(
-        description="Over the workspace's paths, sizes, times and modes, with its `.git`."
-    )
+    workspace_sha256: str = Field(description="Over paths, sizes, times and modes, with `.git`.")
     asked_sha256: str = Field(description="Over the case and the engine, as they were asked for.")
     elapsed_ms: int = Field(description="Of the trial so far, preparation included.")
     elapsed_seconds: float = Field(description="Of the conversation's own time limit.")

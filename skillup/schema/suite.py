@@ -1,6 +1,6 @@
 """A suite: `eval.yaml`, its skills, its defaults and its gates."""
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
@@ -19,14 +19,11 @@ from skillup.schema.base import (
     Short,
     Text,
     Texts,
-    Trials,
     optional,
 )
-from skillup.schema.case import Aggregation, Case, RetryPolicy, Turn
-from skillup.schema.checks import CheckSet
+from skillup.schema.case import Case, CaseDefaults, RetryPolicy, Turn
 from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
-from skillup.schema.profile import VariableOfKey
-from skillup.schema.scripted import ScriptOrReplies
+from skillup.schema.profile import ScriptOrReplies, VariableOfKey
 
 # A suite's gates: what a run of it has to meet. By itself, as comparing runs needs no cases.
 
@@ -44,7 +41,7 @@ class Gates(Model):
 class ModelRef(Short):
     """A model, by name."""
 
-    chief: ClassVar[str] = "name"
+    chief = "name"
 
     name: NonEmptyText | None = optional("The model's name, as the CLI takes it.")
     base_url: Text | None = optional("Outranks the profile's.")
@@ -53,11 +50,11 @@ class ModelRef(Short):
 class EngineRef(Short):
     """The suite's default engine; `--engine` outranks it."""
 
-    chief: ClassVar[str] = "name"
+    chief = "name"
 
     name: NonEmptyText = Field(
         validation_alias=AliasChoices("name", "type"),
-        description="A profile's name, an adapter's name, or a path (`type` is read too).",
+        description="A profile or adapter, or a path.",
     )
     model: ModelRef = Field(ModelRef.model_construct(), description="The model.")
     custom: dict[str, Any] | None = optional("skill-up: a custom engine.")
@@ -79,13 +76,14 @@ def _no_homes(env: dict[str, str]) -> dict[str, str]:
     return env
 
 
+AgentEnv = Annotated[dict[str, Text], AfterValidator(_no_homes)]
+
+
 class Environment(Model):
     """Where trials run. `none` means this machine."""
 
     type: Literal["none", "opensandbox", "docker"] = Field("none", description="The runtime.")
-    env: Annotated[dict[str, Text], AfterValidator(_no_homes)] = Field(
-        {}, description="For the agent."
-    )
+    env: AgentEnv = Field({}, description="For the agent.")
     setup_steps: list[SetupStep] = Field([], description="Run in order.")
     network_policy: Text | None = optional("skill-up.")
 
@@ -100,25 +98,10 @@ class Environment(Model):
         return self
 
 
-class CaseDefaults(Model):
-    """What every case of the suite gets unless it says otherwise."""
-
-    timeout_seconds: Seconds | None = optional("For the whole conversation.")
-    max_turns: PositiveInt | None = optional("Agent steps within a turn.")
-    turn_limit: PositiveInt | None = optional("As in a case.")
-    expect: CheckSet | None = optional("Merged: lists are joined.")
-    judge: JudgeConfig | None = optional("For cases that have neither checks nor a judge.")
-    collect_artifacts: Texts = Field([], description="Joined with the case's.")
-    pass_threshold: Fraction | None = optional("The least score to pass.")
-    aggregation: Aggregation | None = optional("Over turns and conversation.")
-    on_turn_failure: Literal["continue", "stop"] | None = optional("As in a case.")
-    trials: Trials | None = optional("How often each case is run.")
-
-
 class Dataset(Short):
     """Items that a case is made of each, as Langfuse keeps them."""
 
-    chief: ClassVar[str] = "path"
+    chief = "path"
 
     path: NonEmptyText = Field(description="The items: a JSON list, or JSON lines.")
     case: NonEmptyText | None = optional("A case file with what the items' cases have besides.")
@@ -179,9 +162,7 @@ class Suite(Model):
         validation_alias=AliasChoices("distractors", "neighbours"),
         description="Skills installed in both variants (`neighbours` is read too).",
     )
-    engine: EngineRef | None = optional(
-        "The default engine: a name, or the keys below; `--engine` outranks it."
-    )
+    engine: EngineRef | None = optional("The default: a name, or the keys below.")
     cases: Cases = Field(Cases.model_construct(), description="Which cases, and how.")
     environment: Environment = Field(Environment.model_construct(), description="Where they run.")
     mcp: dict[str, Any] = Field({}, description="MCP servers: not run yet.")

@@ -13,8 +13,8 @@ from skillup.checks.context import CannotEvaluateError, beginning, plain
 from skillup.checks.text import Captured, Searcher, capture
 from skillup.frozen import frozen
 from skillup.schema import templates
+from skillup.schema.base import kept_group
 from skillup.schema.case import HistoryMessage, HistoryToolCall, Input, Pairs, Reconstruct, Turn
-from skillup.schema.patterns import kept_group
 from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptItem, TurnRecord
 
 NO_RESULT = "(the history does not say what this call gave back)"

@@ -18,13 +18,20 @@ from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import unsupported_in_case, unsupported_in_suite
 from skillup.load.skills import skill_name
-from skillup.plan import Variant
 from skillup.process.tree import new_marker
 from skillup.schema import templates
 from skillup.schema.case import Input, Turn
 from skillup.schema.grade import Judging
 from skillup.schema.judge import SkillRef
-from skillup.schema.record import Checkpoint, EngineInfo, Record, TurnError, TurnRecord, utc_now
+from skillup.schema.record import (
+    Checkpoint,
+    EngineInfo,
+    Record,
+    TurnError,
+    TurnRecord,
+    Variant,
+    utc_now,
+)
 from skillup.schema.suite import lead_of, needs_simulator
 from skillup.trial.artifacts import keep_references, remove_streams_from
 from skillup.trial.history import Past, as_template, past_of, with_unanswered

@@ -13,8 +13,8 @@ import pytest
 from skillup.checks.evaluate import evaluate
 from skillup.checks.files import path_problem
 from skillup.checks.text import Searcher
+from skillup.schema.base import compiled_path, compiled_pattern
 from skillup.schema.checks import Check
-from skillup.schema.patterns import compiled_path, compiled_pattern
 from tests.support.records import call, make_record, make_turn
 
 HOSTILE = [

@@ -19,8 +19,8 @@ from pydantic_core import PydanticUndefined
 
 from skillup.schema.case import Case
 from skillup.schema.checks import CheckKeys
+from skillup.schema.judge import JudgeScript
 from skillup.schema.profile import Profile
-from skillup.schema.scripted import JudgeScript
 from skillup.schema.suite import Suite
 from tests.docs.blocks import PAGES, marker_of
 

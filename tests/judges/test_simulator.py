@@ -16,9 +16,8 @@ from skillup.judges.models.client import Models
 from skillup.judges.models.question import read_answer
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case, Persona
-from skillup.schema.profile import Profile
+from skillup.schema.profile import Profile, Script
 from skillup.schema.record import HistoryItem
-from skillup.schema.scripted import Script
 from skillup.schema.suite import UserSimulator, playing_model
 from skillup.simulator import (
     EngineUser,

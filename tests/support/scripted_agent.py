@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from skillup.schema.scripted import Script
+from skillup.schema.profile import Script
 
 AGENT = Path(__file__).parents[2] / "skillup" / "engines" / "scripted_agent" / "__main__.py"
 TIMEOUT_S = 60.0

@@ -13,9 +13,8 @@ import psutil
 from skillup.engines.base import EngineTurn, TurnRequest
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.process.tree import TRIAL_VARIABLE
-from skillup.schema.profile import Profile
+from skillup.schema.profile import Profile, Script
 from skillup.schema.record import SessionFingerprint
-from skillup.schema.scripted import Script
 from tests.support.engine_turns import make_trial
 
 

@@ -8,7 +8,7 @@ the standard library and little inside it, because an evaluation starts it dozen
         (--session-id ID | --resume ID) < message
 
 The working directory is the workspace. FILE is a JSON dump of
-:class:`skillup.schema.scripted.Script`; beside ``replies`` it may have ``permission``, ``model``,
+:class:`skillup.schema.profile.Script`; beside ``replies`` it may have ``permission``, ``model``,
 ``system`` (added instructions), ``max_turns`` (the most steps in this turn), and what decides the
 chances: ``seed`` and ``attempt`` (of the trial, from 1).
 

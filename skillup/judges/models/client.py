@@ -32,12 +32,10 @@ from skillup.load.model import judge_settings
 from skillup.load.problems import problems_from
 from skillup.load.yaml_reader import read_yaml
 from skillup.ratelimit import RateLimiter
-from skillup.schema.base import Model
+from skillup.schema.base import Model, compiled_pattern
 from skillup.schema.case import Case
-from skillup.schema.judge import JudgeModel
-from skillup.schema.patterns import compiled_pattern
+from skillup.schema.judge import JudgeCriterion, JudgeModel, JudgeScript
 from skillup.schema.record import Usage
-from skillup.schema.scripted import JudgeCriterion, JudgeScript
 from skillup.schema.suite import Suite
 from skillup.store.files import make_directory, to_json, write_atomic
 

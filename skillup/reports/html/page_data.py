@@ -203,7 +203,7 @@ def typescript() -> str:
         hints = get_type_hints(kind, include_extras=not issubclass(kind, BaseModel))
         lines = [f"export interface {named} {{"]
         for field, hint in hints.items():
-            if field.startswith("model_") or (fields is not None and field not in fields):
+            if field not in (fields or getattr(kind, "model_fields", hints)):
                 continue
             optional = "?" if get_origin(hint) is NotRequired else ""
             kind_of = name(Usage | None if field == "usage" else hint)

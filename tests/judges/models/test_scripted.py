@@ -117,11 +117,11 @@ def test_each_criterion_is_decided_by_what_the_judged_answer_says(
             "criteria: [{when: weather, found: sun}]",
             "none of the `criteria` of scripted:judges/strict.yaml is about c1: It asks",
         ),
-        ("criteria: [{when: weather}]", "add `found` or `not_found`"),
+        ("criteria: [{when: weather}]", "needs one of `found`"),
         ("rules: []\n", "strict.yaml:1:1: rules: it is empty"),
         ("rules:\n  - when: x\n", "strict.yaml:2:5: rules[0]: a rule needs one of"),
         ("rules:\n  - when: '('\n    answer: {}\n", "is not a valid regex"),
-        ("{}", "add `rules` or `criteria`"),
+        ("{}", "needs one of `rules`"),
     ],
 )
 def test_a_judge_that_cannot_say_says_why(tmp_path: Path, text: str, said: str) -> None:

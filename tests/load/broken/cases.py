@@ -78,7 +78,7 @@ CASES = [
     (check("{files_exist: []}"), "2:14", "no check asks for anything"),
     (check("{contians: x}"), "2:15", "did you mean `contains`?"),
     (check("{contains: x, equals: y}"), "2:14", "make each its own list item"),
-    (check("{contains: {any: []}}"), "2:15", "there is nothing to look for"),
+    (check("{contains: {any: []}}"), "2:15", "the check needs one of `any`"),
     (check("{matches: '[a'}"), "2:24", "is not a valid regex"),
     (check("{type: regex, value: '('}"), "2:14", "is not a valid regex"),
     (check("{json: {path: '$.a['}}"), "2:28", "is not a valid JSONPath"),
