@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from skillup.executors.stopping import threshold_of
-from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey, key_of, planned_key
+from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey, key_of, mean_known, planned_key
 from skillup.schema.grade import (
     BASELINE,
     Analysis,
@@ -107,11 +107,6 @@ def _rate_of(passed: int, judged: int) -> Rate:
     return Rate(passed=passed, judged=judged, rate=passed / judged, low=low, high=high)
 
 
-def _mean_known(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return fmean(known) if known else None
-
-
 def _tokens_of(grade: Grade) -> int | None:
     """Input and output; None: the engine did not report both."""
     usage = grade.usage or {}
@@ -149,11 +144,11 @@ def _engine_columns(trials: Iterable[Grade]) -> list[EngineColumn]:
     for (suite, engine), own in groups.items():
         verdicts = _judged(own)
         means = {
-            "score": _mean_known(trial.score for trial in verdicts),
-            "turns": _mean_known(len(_turns_of(trial)) for trial in verdicts),
-            "tokens": _mean_known(map(_tokens_of, verdicts)),
-            "cost_usd": _mean_known(trial.cost_usd for trial in verdicts),
-            "duration_ms": _mean_known(trial.duration_ms for trial in verdicts),
+            "score": mean_known(trial.score for trial in verdicts),
+            "turns": mean_known(len(_turns_of(trial)) for trial in verdicts),
+            "tokens": mean_known(map(_tokens_of, verdicts)),
+            "cost_usd": mean_known(trial.cost_usd for trial in verdicts),
+            "duration_ms": mean_known(trial.duration_ms for trial in verdicts),
         }
         rate = _rate_of(sum(trial.status == "PASS" for trial in verdicts), len(verdicts))
         error = sum(trial.status == "ERROR" for trial in own)
@@ -318,7 +313,7 @@ def uplift_interval(counts: Sequence[PassCounts]) -> Interval | None:
 
 def _quantity(pairs: Sequence[_Pair], of: Callable[[Grade], float | None]) -> Difference | None:
     """Means over cases of their trials' means; None: no case knows it in both variants."""
-    sides = [(_mean_known(map(of, p.with_skill)), _mean_known(map(of, p.without))) for p in pairs]
+    sides = [(mean_known(map(of, p.with_skill)), mean_known(map(of, p.without))) for p in pairs]
     known = [(a, b) for a, b in sides if a is not None and b is not None]
     if not known:
         return None

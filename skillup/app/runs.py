@@ -21,7 +21,7 @@ from skillup.reports.html.run_files import RawFiles, progress_of
 from skillup.reports.result import build_result
 from skillup.reports.terminal.conversation import ShownTrial
 from skillup.reports.terminal.listing import shown_path
-from skillup.reports.text import listed_ids, plain, shown_id
+from skillup.reports.text import Labels, listed_ids, plain
 from skillup.schema.grade import BASELINE, RunResult
 from skillup.schema.record import Record
 from skillup.store import RunDirectory, new_run_id, trials
@@ -147,20 +147,10 @@ def shown_trials(
         names = listed_ids([job for job in ended if job in parts]) or "none yet"
         raise UsageError(f"{what} has ended in this run", hint=f"there are: {names}")
     shown = {job: ended[job] for job in taken if not only_failed or _has_failed(ended[job])}
-    # What distinguishes a trial from the others of the run.
-    differ = [len(set(column)) > 1 for column in zip(*parts.values(), strict=True)][1:]
-    labels = {job: job_label(job, differ) for job in parts}
+    named = Labels(part[1:] for part in parts.values())
+    labels = {job: named.label(*part) for job, part in parts.items()}
     run_id = str(info.get("run_id") or run.path.name)
     return ShownTrials(run, run_id, len(taken), shown, labels)
-
-
-def job_label(job: str, differ: Sequence[bool]) -> str:
-    """The job in a few words: the case, and of engine, variant and number those that `differ`."""
-    case, engine, variant, number = job.rsplit("/", 3)
-    number = f"#{number}" if number.isdecimal() else number  # of a session its own id
-    words = [engine, variant.removesuffix("_skill"), number]
-    own = [shown_id(word) for word, differs in zip(words, differ, strict=False) if differs]
-    return " ".join([shown_id(case), *own])
 
 
 def _has_failed(directory: Path) -> bool:

@@ -69,25 +69,14 @@ class _Database(NamedTuple):
     hint: str
 
 
-class Index:
-    """One transaction in an index; its SQL is what SQLite and PostgreSQL have in common."""
-
-    def __init__(self, connection: Any, placeholder: str) -> None:
-        self._connection = connection
-        self._placeholder = placeholder
-
-    def execute(self, sql: str, *values: str) -> list[Any]:
-        """The rows that the statement gives; `?` in it stands for each of `values`."""
-        cursor = self._connection.cursor()
-        cursor.execute(sql.replace("?", self._placeholder), values)
-        return cursor.fetchall() if cursor.description else []
+Execute = Callable[..., list[Any]]
+"""Of a statement, with a text for each `?` in it: the rows that it gives."""
 
 
 @contextmanager
-def open_index(url: str, *, write: bool) -> Iterator[Index]:
-    """A transaction, committed at the end if nothing was raised.
+def open_index(url: str, *, write: bool) -> Iterator[Execute]:
+    """A transaction, committed at the end if nothing was raised; with `write`, of one at a time.
 
-    With `write`, the table is made if it is not there, and writers wait for each other.
     Raises IndexTroubleError, also for what the database raises within the block, and for an empty
     `url`, which means that none is kept.
     """
@@ -96,19 +85,24 @@ def open_index(url: str, *, write: bool) -> Iterator[Index]:
     database = (_postgresql if "://" in url else _sqlite)(url, write=write)
     try:
         with closing(database.connect()) as connection:  # which rolls back what is not committed
-            index = Index(connection, database.placeholder)
-            index.execute(database.begin)
+
+            def execute(sql: str, *values: str) -> list[Any]:
+                cursor = connection.cursor()
+                cursor.execute(sql.replace("?", database.placeholder), values)
+                return cursor.fetchall() if cursor.description else []
+
+            execute(database.begin)
             if write:
                 # Times are UTC in ISO 8601, so that they sort as text.
-                index.execute(
+                execute(
                     f"CREATE TABLE IF NOT EXISTS {_TABLE} (run_id TEXT PRIMARY KEY, "
                     "started_at TEXT NOT NULL, path TEXT NOT NULL, outcomes TEXT NOT NULL)"
                 )
-            elif index.execute(database.has_table, _TABLE)[0][0] is None:
+            elif execute(database.has_table, _TABLE)[0][0] is None:
                 name = database.name
                 raise IndexTroubleError(f"no run is in the index {name} yet", hint=_REBUILD)
-            yield index
-            index.execute("COMMIT")
+            yield execute
+            execute("COMMIT")
     except (database.error, ValidationError) as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise IndexTroubleError(
@@ -187,8 +181,8 @@ def _reader() -> TypeAdapter[RunOutcomes]:
 
 def all_runs(url: str) -> list[RunOutcomes]:
     """The oldest first. Raises IndexTroubleError."""
-    with open_index(url, write=False) as index:
-        rows = index.execute(f"SELECT outcomes FROM {_TABLE} ORDER BY started_at, run_id")  # noqa: S608
+    with open_index(url, write=False) as execute:
+        rows = execute(f"SELECT outcomes FROM {_TABLE} ORDER BY started_at, run_id")  # noqa: S608
         return [_reader().validate_json(text) for (text,) in rows]
 
 
@@ -201,9 +195,9 @@ def add_run(url: str, run: RunOutcomes) -> None:
     row = (run.run_id, run.started_at, run.path, json.dumps(data, ensure_ascii=False))
     # Half a character, as of a file's name, is no text to a database.
     texts = [text.encode("utf-8", "replace").decode() for text in row]
-    with open_index(url, write=True) as index:
-        index.execute(f"DELETE FROM {_TABLE} WHERE run_id = ?", run.run_id)  # noqa: S608
-        index.execute(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", *texts)  # noqa: S608
+    with open_index(url, write=True) as execute:
+        execute(f"DELETE FROM {_TABLE} WHERE run_id = ?", run.run_id)  # noqa: S608
+        execute(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", *texts)  # noqa: S608
 
 
 def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryError | None]]:
@@ -212,8 +206,8 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
     Yields each directory with what was wrong with it, if anything. Runs whose directories have gone
     stay in the index. Raises IndexTroubleError.
     """
-    with open_index(url, write=True) as index:
-        paths = index.execute(f"SELECT path FROM {_TABLE} ORDER BY path")  # noqa: S608
+    with open_index(url, write=True) as execute:
+        paths = execute(f"SELECT path FROM {_TABLE} ORDER BY path")  # noqa: S608
     here = sorted(runs_folder.iterdir()) if runs_folder.is_dir() else []
     for path in filter(is_run, dict.fromkeys([*here, *(Path(path) for (path,) in paths)])):
         error = None

@@ -167,33 +167,32 @@ State = Literal["pass", "fail", "mixed", "error", "skip", "not_started", "absent
 """The case in a run: all its verdicts, none, or some are PASS; or why there is no verdict."""
 
 
-@frozen
+def mean_known(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
 class CaseTally:
     """Counts over trials; means are over those with a verdict, and None where there is none."""
 
-    passed: int = 0
-    failed: int = 0
-    errors: int = 0
-    skipped: int = 0
-    not_started: int = 0
-    score: float | None = None
-    cost_usd: float | None = None  # Of the trials whose cost is known
-    duration_ms: float | None = None
-    reason: str = ""  # Why the first trial that did not pass did not
-    trials: tuple[TrialOutcome, ...] = field(default=(), repr=False)
-
-    @property
-    def judged(self) -> int:
-        return self.passed + self.failed
-
-    @property
-    def not_run(self) -> int:
+    def __init__(self, trials: Iterable[TrialOutcome] = ()) -> None:
+        self.trials = tuple(trials)
+        counts = Counter(trial.status for trial in self.trials)
+        self.passed, self.failed = counts["PASS"], counts["FAIL"]
+        self.errors, self.skipped = counts["ERROR"], counts["SKIP"]
+        self.not_started = counts["NOT_RUN"]
+        self.judged = self.passed + self.failed
+        self.not_run = self.errors + self.not_started
         """Trials that an error, or the end of the run, kept from a verdict."""
-        return self.errors + self.not_started
-
-    @property
-    def rate(self) -> float | None:
-        return self.passed / self.judged if self.judged else None
+        self.rate = self.passed / self.judged if self.judged else None
+        judged = [trial for trial in self.trials if trial.status in VERDICTS]
+        self.score = mean_known(trial.score for trial in judged)
+        self.cost_usd = mean_known(trial.cost_usd for trial in judged)
+        """Of the trials whose cost is known."""
+        self.duration_ms = mean_known(trial.duration_ms for trial in judged)
+        reasons = (t.reason for status in _WORST_FIRST for t in self.trials if t.status == status)
+        self.reason = next(reasons, "")
+        """Why the first trial that did not pass did not."""
 
     @property
     def state(self) -> State:
@@ -207,29 +206,9 @@ class CaseTally:
 ABSENT = CaseTally()
 
 
-def tally(trials: Iterable[TrialOutcome]) -> CaseTally:
-    own = tuple(trials)
-    counts = Counter(trial.status for trial in own)
-    judged = [trial for trial in own if trial.status in VERDICTS]
-    costs = [trial.cost_usd for trial in judged if trial.cost_usd is not None]
-    reasons = (t.reason for status in _WORST_FIRST for t in own if t.status == status)
-    return CaseTally(
-        passed=counts["PASS"],
-        failed=counts["FAIL"],
-        errors=counts["ERROR"],
-        skipped=counts["SKIP"],
-        not_started=counts["NOT_RUN"],
-        score=fmean(trial.score for trial in judged) if judged else None,
-        cost_usd=fmean(costs) if costs else None,
-        duration_ms=fmean(trial.duration_ms for trial in judged) if judged else None,
-        reason=next(reasons, ""),
-        trials=own,
-    )
-
-
 def together(tallies: Iterable[CaseTally]) -> CaseTally:
     """Several as one, of a case's runs or a suite's cases; each trial counts the same in means."""
-    return tally(trial for own in tallies for trial in own.trials)
+    return CaseTally(trial for own in tallies for trial in own.trials)
 
 
 def by_case(trials: Iterable[TrialOutcome]) -> dict[CaseKey, CaseTally]:
@@ -237,4 +216,4 @@ def by_case(trials: Iterable[TrialOutcome]) -> dict[CaseKey, CaseTally]:
     groups: dict[CaseKey, list[TrialOutcome]] = {}
     for trial in trials:
         groups.setdefault(trial.key, []).append(trial)
-    return {key: tally(group) for key, group in groups.items()}
+    return {key: CaseTally(group) for key, group in groups.items()}

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from skillup.errors import ExitCode
 from skillup.frozen import frozen
-from skillup.reports.text import count, listed, money, one_line, shown_id, were
+from skillup.reports.text import Labels, count, listed, money, were
 from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, RunResult, Stop, Summary
 from skillup.schema.record import TurnError, Usage, joined
 
@@ -184,31 +184,6 @@ def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
 # What tells trials from each other, and which of them have the same to say.
 
 
-@frozen
-class Labels:
-    """Names of a run's trials, with engine, variant and trial only where there are several."""
-
-    engine: bool
-    variant: bool
-    trial: bool
-
-    @classmethod
-    def of(cls, trials: Sequence[tuple[str, str, int]]) -> Labels:
-        engines, variants = ({trial[place] for trial in trials} for place in (0, 1))
-        return cls(len(engines) > 1, len(variants) > 1, any(trial[2] > 1 for trial in trials))
-
-    def label(self, case: str, engine: str, variant: str, trial: int | None = None) -> str:
-        """``asks codex without #2``."""
-        parts = [one_line(engine)] * self.engine
-        parts += [one_line(variant).removesuffix("_skill")] * self.variant
-        parts += [f"#{trial}"] * (self.trial and trial is not None)
-        return " ".join([shown_id(case), *parts])
-
-    def of_row(self, row: Row) -> str:
-        grade = row.grade
-        return self.label(grade.case_id, grade.engine, grade.variant, grade.trial)
-
-
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     """Those with the same key together, in the order of the first of each."""
     groups: dict[Hashable, list[T]] = {}
@@ -223,6 +198,9 @@ class RunView:
     rows: Sequence[Row]
     labels: Labels
 
+    def label(self, row: Row) -> str:
+        return self.labels.label(*row.case[1:], row.grade.trial)
+
     def names(self, rows: Iterable[Row]) -> str:
         """``asks #2, please (3 of 5)``: trials by their cases."""
         of_case = Counter(row.case for row in self.rows)
@@ -230,7 +208,7 @@ class RunView:
         for some in grouped(rows, lambda row: row.case):
             case = some[0].case
             several = f"{self.labels.label(*case[1:])} ({len(some)} of {of_case[case]})"
-            names.append(several if len(some) > 1 else self.labels.of_row(some[0]))
+            names.append(several if len(some) > 1 else self.label(some[0]))
         return listed(names[:MAX_NAMED], len(names))
 
     def notes(self) -> Iterator[tuple[str, str]]:
@@ -248,14 +226,14 @@ class RunView:
 
     def retried(self) -> str | None:
         """``1 trial was retried: asks (attempt 2)``; None: there is none."""
-        again = [f"{self.labels.of_row(row)} ({row.attempt})" for row in self.rows if row.attempt]
+        again = [f"{self.label(row)} ({row.attempt})" for row in self.rows if row.attempt]
         trials = f"{count(len(again), 'trial')} {were(len(again))} retried"
         return f"{trials}: {listed(again[:MAX_NAMED], len(again))}" if again else None
 
 
 def view_of(result: RunResult) -> RunView:
     rows = [row_of(grade) for grade in result.cases]
-    labels = Labels.of([(g.engine, g.variant, g.trial) for g in result.cases])
+    labels = Labels((g.engine, g.variant, g.trial) for g in result.cases)
     return RunView(result, rows, labels)
 
 
@@ -293,9 +271,9 @@ def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
             of = "no trial was run"
         # ``case-a ×3, case-b``: with engine and variant where the run has several of them.
         jobs = [job.rsplit("/", maxsplit=3)[:3] for job in result.not_run]
-        ran = [(grade.engine, grade.variant, 1) for grade in result.cases]
-        labels = Labels.of([*ran, *((engine, variant, 1) for _, engine, variant in jobs)])
-        counts = Counter(labels.label(case, engine, variant) for case, engine, variant in jobs)
+        ran = [(grade.engine, grade.variant) for grade in result.cases]
+        labels = Labels([*ran, *(job[1:] for job in jobs)])
+        counts = Counter(labels.label(*job) for job in jobs)
         names = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]
         yield f"{why}{of}: {listed(names[:MAX_NAMED], len(names))}"
         yield f"go on with: {go_on}"

@@ -134,7 +134,7 @@ def trial_sheet(view: RunView, rows: Sequence[Row]) -> Sheet:
         is_expected = grade.status == "FAIL" and not row.is_bad
         cells = [
             Cell(grade.status, "dim" if is_expected else STYLE[grade.status]),
-            Cell("  ".join(filter(None, (view.labels.of_row(row), row.attempt)))),
+            Cell("  ".join(filter(None, (view.label(row), row.attempt)))),
             Cell(f"{row.turns_done}/{len(grade.turns)}"),
             Cell(f"{row.passed_checks}/{len(row.checks)}"),
             NONE if row.score is None else Cell(f"{row.score:.2f}"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from skillup.redaction.secrets import ESCAPES
 
@@ -36,6 +36,21 @@ def shown_id(text: str) -> str:
     if len(flat) <= _LONGEST_ID:
         return flat
     return f"{flat[: _LONGEST_ID - _END_OF_ID - 1]}…{flat[-_END_OF_ID:]}"
+
+
+class Labels:
+    """Names of trials, with engine, variant and number as far as there are several."""
+
+    def __init__(self, trials: Iterable[Sequence[object]]) -> None:
+        """`trials`: engine, variant and number of each, as at the end of a job's id."""
+        self.several = [len(set(column)) > 1 for column in zip(*trials, strict=False)]
+
+    def label(self, case: str, *place: object) -> str:
+        """``asks codex without #2``; without a number, of the case."""
+        words = [one_line(str(word)).removesuffix("_skill") for word in place]
+        words[2:] = [f"#{number}" if number.isdecimal() else number for number in words[2:]]
+        pairs = zip(words, self.several, strict=False)
+        return " ".join([shown_id(case), *(word for word, several in pairs if several)])
 
 
 def listed_ids(ids: Sequence[str], most: int = 10) -> str:

@@ -12,7 +12,6 @@ from typing import Any
 from skillup import __version__
 from skillup.analysis import analyse
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging
-from skillup.app.runs import job_label
 from skillup.errors import ExitCode, UsageError
 from skillup.judges.rejudge import (
     NOW,
@@ -38,7 +37,7 @@ from skillup.reports.rejudging import (
 from skillup.reports.result import exit_code
 from skillup.reports.terminal.layout import make_console, print_line
 from skillup.reports.terminal.listing import shown_path
-from skillup.reports.text import plain, shown_id
+from skillup.reports.text import Labels, plain, shown_id
 from skillup.schema.record import utc_now
 from skillup.store.trials import load_grade
 
@@ -92,14 +91,13 @@ def _write_json(
 def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCounts) -> None:
     console, source = make_console(), request.source
     # A case's own id may hold slashes.
-    columns = zip(*(job.rsplit("/", 3)[1:] for job in source.planned), strict=False)
-    differ = [len(set(column)) > 1 for column in columns]
+    labels = Labels(job.rsplit("/", 3)[1:] for job in source.planned)
     if source.kind == "session" and source.path.is_dir():
-        differ = [False, False, True]
+        labels.several = [False, False, True]
     for job_id, grade, change in judged:
         if request.quiet and not change and change is not None:
             continue
-        for line in judged_lines(job_label(job_id, differ), grade, change):
+        for line in judged_lines(labels.label(*job_id.rsplit("/", 3)), grade, change):
             print_line(console, line)
     if counts.total:
         compared = source.kind not in ("session", "input")

@@ -20,7 +20,6 @@ from skillup.plan import Job, Plan
 from skillup.reports.formats import FORMATS, HTML
 from skillup.reports.result import (
     STYLE,
-    Labels,
     Row,
     baseline_words,
     count_parts,
@@ -31,7 +30,7 @@ from skillup.reports.result import (
 )
 from skillup.reports.terminal.conversation import ConversationStream
 from skillup.reports.terminal.layout import make_text, print_sheet
-from skillup.reports.text import count, money, one_line, plain, seconds, tokens
+from skillup.reports.text import Labels, count, money, one_line, plain, seconds, tokens
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
 from skillup.trial.request import TrialEvent
@@ -178,7 +177,7 @@ class PlainReporter:
         self.progress = RunProgress(plan, finished=finished)
         self._stream = ConversationStream(console, mask) if verbose else None
         self._jobs = {job.id: job for job in plan.jobs}
-        self._labels = Labels.of([(job.profile.name, job.variant, job.trial) for job in plan.jobs])
+        self._labels = Labels(job.id.rsplit("/", maxsplit=3)[1:] for job in plan.jobs)
         widest = max((len(self.label(job)) for job in plan.jobs), default=0)
         self._widest = min(widest, _WIDEST_LABEL, console.width // 3)
         self._silent = True
@@ -204,8 +203,7 @@ class PlainReporter:
         self.console.print(make_text(text), style=style, soft_wrap=True)
 
     def label(self, job: Job) -> str:
-        case = job.id.rsplit("/", maxsplit=3)[0]  # a case's id may hold slashes
-        return self._labels.label(case, job.profile.name, job.variant, job.trial)
+        return self._labels.label(*job.id.rsplit("/", maxsplit=3))  # a case may hold slashes
 
     def trial_started(self, job: Job, attempt: int) -> None:
         self.progress.start(job, attempt)
@@ -329,7 +327,7 @@ def print_result(result: RunResult, where: str, console: Console, *, verbose: bo
     from skillup.reports.sheets import sheets_of, trial_sheet
 
     view = view_of(result)
-    several = view.labels.trial and not verbose
+    several = any(row.grade.trial > 1 for row in view.rows) and not verbose
     rows = [row for row in view.rows if not several or row.grade.status != "PASS"]
     if rows:
         print_sheet(console, trial_sheet(view, rows))
