@@ -21,14 +21,8 @@ from skillup.errors import SkillupError
 from skillup.frozen import frozen
 from skillup.judges.agent import NoAgentAnswerError, ThrottledSession
 from skillup.judges.material import fenced, harmless
-from skillup.judges.models.client import Models
-from skillup.judges.models.question import (
-    AnswerForm,
-    AskModel,
-    CannotAskError,
-    ModelQuestion,
-    read_answer,
-)
+from skillup.judges.models import Models
+from skillup.judges.question import AnswerForm, AskModel, CannotAskError, ModelQuestion, read_answer
 from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets

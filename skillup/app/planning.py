@@ -175,7 +175,7 @@ def with_judge_models(suite: LoadedSuite, model: str | None, fallback: str | Non
     """`suite` with `model` as the judge of its cases, `fallback` of those that name none."""
     if not model and not fallback:
         return suite
-    from skillup.judges.models.client import with_judge_model
+    from skillup.judges.models import with_judge_model
 
     cases = tuple(
         replace(loaded, case=with_judge_model(loaded.case, model, fallback, suite.suite))

@@ -47,7 +47,7 @@ from skillup.trial.setup import skills_for
 if TYPE_CHECKING:  # imported late: most runs are judged by rules alone, and start faster so
     from skillup.executors.cluster import Cluster
     from skillup.executors.stopping import EarlyStopping
-    from skillup.judges.models.client import AnswerCache, Models
+    from skillup.judges.models import AnswerCache, Models
     from skillup.judges.router import JudgeRouter
     from skillup.schema.grade import RunResult
     from skillup.simulator import SimulatorFactory
@@ -359,7 +359,7 @@ def answer_cache(
     run: Path | None, base: Path, mask: Callable[[str], str], *, anew: bool
 ) -> AnswerCache:
     """The answers kept in `run` (None: in none), and those that runs share, unless `anew`."""
-    from skillup.judges.models.client import AnswerCache, AnswerFolder
+    from skillup.judges.models import AnswerCache, AnswerFolder
 
     own = AnswerFolder(run, mask, needed=True) if run is not None else None
     shared = None
@@ -380,7 +380,7 @@ def router_of(
     rate_limiter: RateLimiter,
 ) -> JudgeRouter:
     """Who judges the cases of `plan`; other profiles are those of the workspace of `base`."""
-    from skillup.judges.models.client import Models
+    from skillup.judges.models import Models
     from skillup.judges.router import JudgeRouter
 
     jobs = {id(job.loaded.case): job for job in plan.jobs}

@@ -73,7 +73,7 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     written down are checked as files.
     """
     from skillup.app.run_session import simulators_of
-    from skillup.judges.models.client import Models
+    from skillup.judges.models import Models
     from skillup.judges.router import first_read
     from skillup.simulator import NOBODY
 

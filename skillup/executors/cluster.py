@@ -34,7 +34,7 @@ from skillup.executors.local import set_aside_unused
 from skillup.executors.run import Run, case_of
 from skillup.executors.scheduler import with_note
 from skillup.frozen import frozen
-from skillup.judges.models.client import AnswerFolder, StoredAnswer
+from skillup.judges.models import AnswerFolder, StoredAnswer
 from skillup.load.discover import DATASET_ENDINGS, suite_root
 from skillup.plan import Job, Plan
 from skillup.process.run import start_apart

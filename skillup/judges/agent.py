@@ -57,14 +57,8 @@ from skillup.judges.evaluate import (
     result_of,
 )
 from skillup.judges.material import Part, fenced
-from skillup.judges.models.client import StoredAnswer, key_of
-from skillup.judges.models.question import (
-    AnswerForm,
-    MalformedAnswerError,
-    Reason,
-    read_answer,
-    schema_of,
-)
+from skillup.judges.models import StoredAnswer, key_of
+from skillup.judges.question import AnswerForm, MalformedAnswerError, Reason, read_answer, schema_of
 from skillup.load.discover import address_problem
 from skillup.load.skills import skill_name, skill_problem
 from skillup.process.tree import new_marker

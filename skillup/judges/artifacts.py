@@ -17,7 +17,7 @@ from skillup.checks.evaluate import resolve
 from skillup.checks.files import NO_SNAPSHOT
 from skillup.frozen import frozen
 from skillup.judges.material import Exchange, Part, exchanges_of, harmless, setting_of
-from skillup.judges.models.client import Models
+from skillup.judges.models import Models
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.judge import ContextLimits, JudgeContext, Showing
 from skillup.schema.profile import Profile

@@ -19,7 +19,7 @@ from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
 from skillup.judges.evaluate import Judge, PendingJudgements, gather
 from skillup.judges.grade import grade, grade_record
-from skillup.judges.models.client import with_judge_model
+from skillup.judges.models import with_judge_model
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade, Judging
 from skillup.schema.record import Record, joined

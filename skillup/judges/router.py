@@ -35,16 +35,10 @@ from skillup.judges.artifacts import (
     judged_part,
 )
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result, error_result
-from skillup.judges.llm.checks import READ_BY_MODEL, read_checks
-from skillup.judges.llm.reading import defect_message
-from skillup.judges.models.client import Models
-from skillup.judges.models.question import (
-    MalformedAnswerError,
-    Number,
-    bare,
-    strict_json,
-    what_is_wrong,
-)
+from skillup.judges.llm import READ_BY_MODEL, read_checks
+from skillup.judges.models import Models
+from skillup.judges.question import MalformedAnswerError, Number, bare, strict_json, what_is_wrong
+from skillup.judges.reading import defect_message
 from skillup.load.model import all_checks
 from skillup.process.run import CompletedOutput, run_quiet
 from skillup.redaction.secrets import NO_SECRETS, Secrets

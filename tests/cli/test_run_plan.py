@@ -11,7 +11,7 @@ from skillup.app.interruption import Shutdown, milliseconds_of_starts, resume_co
 from skillup.app.planning import RunRequest, plan_of
 from skillup.app.run_session import router_of
 from skillup.errors import SkillupError
-from skillup.judges.models.client import AnswerCache
+from skillup.judges.models import AnswerCache
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from tests.support.project import Project

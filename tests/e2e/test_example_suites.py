@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.llm.checks import RubricAnswer, WindowAnswer
-from skillup.judges.models.client import answer_to
-from skillup.judges.models.question import ModelQuestion
+from skillup.judges.llm import RubricAnswer, WindowAnswer
+from skillup.judges.models import answer_to
+from skillup.judges.question import ModelQuestion
 from skillup.schema.judge import JudgeModel
 from tests.e2e.conftest import KEYS, Lab, Serve
 from tests.support.example_suites import CASES, change, copy_suite, failed

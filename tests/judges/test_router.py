@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from skillup.judges import grade
-from skillup.judges.models.client import Models
+from skillup.judges.models import Models
 from skillup.judges.router import JudgeRouter
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case

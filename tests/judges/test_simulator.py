@@ -12,8 +12,8 @@ import pytest
 from pydantic import ValidationError
 
 from skillup.engines.scripted.engine import ScriptedEngine
-from skillup.judges.models.client import Models
-from skillup.judges.models.question import read_answer
+from skillup.judges.models import Models
+from skillup.judges.question import read_answer
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case, Persona
 from skillup.schema.profile import Profile, Script

@@ -9,8 +9,8 @@ from typing import TypeVar
 import anyio
 from pydantic import Field
 
-from skillup.judges.models.client import AnswerCache, AnswerFolder, Models
-from skillup.judges.models.question import AnswerForm, AskModel, ModelQuestion
+from skillup.judges.models import AnswerCache, AnswerFolder, Models
+from skillup.judges.question import AnswerForm, AskModel, ModelQuestion
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.schema.judge import JudgeModel

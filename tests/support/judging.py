@@ -14,7 +14,7 @@ from skillup.errors import UsageError
 from skillup.judges import grade
 from skillup.judges.artifacts import JudgePlace
 from skillup.judges.evaluate import JudgeRequest, UsageTracker
-from skillup.judges.models.client import AnswerCache, Models
+from skillup.judges.models import AnswerCache, Models
 from skillup.judges.router import judge_by_program, problem_of
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case

@@ -16,8 +16,8 @@ import anyio.lowlevel
 from pydantic import BaseModel
 
 from skillup.judges.evaluate import JudgeRequest, UsageTracker
-from skillup.judges.llm.checks import read_checks
-from skillup.judges.models.question import MalformedAnswerError, ModelAnswer, ModelQuestion
+from skillup.judges.llm import read_checks
+from skillup.judges.question import MalformedAnswerError, ModelAnswer, ModelQuestion
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole

@@ -343,7 +343,7 @@ def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited
     @cache
     def router_for(keys: frozenset[str], anew: bool) -> JudgeRouter:
         from skillup.app.run_session import answer_cache
-        from skillup.judges.models.client import AnswerCache, AnswerFolder, Models
+        from skillup.judges.models import AnswerCache, AnswerFolder, Models
         from skillup.judges.router import JudgeRouter
 
         _register()

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skillup.judges.models.client import Models, with_judge_model
-from skillup.judges.models.question import endpoint_of
+from skillup.judges.models import Models, with_judge_model
+from skillup.judges.question import endpoint_of
 from skillup.load.model import merge_defaults
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeModel

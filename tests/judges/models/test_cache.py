@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from skillup.judges.models.client import AnswerCache
-from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
+from skillup.judges.models import AnswerCache
+from skillup.judges.question import AskModel, ModelAnswer, ModelQuestion
 from tests.support.asking import APIS, KEYS, RIGHT, Verdict, asking, cache, question
 from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured
 

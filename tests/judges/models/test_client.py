@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from skillup.judges.llm.checks import RubricAnswer
-from skillup.judges.models.question import ModelAnswer, ModelQuestion
-from skillup.judges.models.remote import LONGEST_BODY
+from skillup.judges.llm import RubricAnswer
+from skillup.judges.question import ModelAnswer, ModelQuestion
+from skillup.judges.remote import LONGEST_BODY
 from tests.support.asking import APIS, KEYS, MODELS, RIGHT, Verdict, asking, question
 from tests.support.model_server import (
     Answer,

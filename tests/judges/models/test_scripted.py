@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from skillup.judges.llm.checks import RubricAnswer
-from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
+from skillup.judges.llm import RubricAnswer
+from skillup.judges.question import AskModel, ModelAnswer, ModelQuestion
 from skillup.schema.judge import JudgeModel
 from tests.support.asking import Verdict, asking, cache
 

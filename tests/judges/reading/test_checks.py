@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from skillup.judges.evaluate import UsageTracker
-from skillup.judges.models.question import ModelQuestion
+from skillup.judges.question import ModelQuestion
 from skillup.schema.record import HistoryItem
 from tests.support.records import Recorded, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts

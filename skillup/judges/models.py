@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from skillup.errors import InvalidFilesError, SkillupError
 from skillup.frozen import frozen
-from skillup.judges.models.question import (
+from skillup.judges.question import (
     AskModel,
     CannotAskError,
     MalformedAnswerError,
@@ -42,7 +42,7 @@ from skillup.store.files import make_directory, to_json, write_atomic
 if TYPE_CHECKING:
     import regex
 
-    from skillup.judges.models.remote import RemoteModels
+    from skillup.judges.remote import RemoteModels
 
 T = TypeVar("T")
 
@@ -252,7 +252,7 @@ class Models:
             return ModelAnswer(value, model=model.model)
         endpoint = endpoint_of(model, self.environment)
         if self._remote is None:
-            from skillup.judges.models.remote import RemoteModels
+            from skillup.judges.remote import RemoteModels
 
             self._remote = RemoteModels(self.rate_limiter)
         return await self._remote.ask(question, endpoint)

@@ -24,7 +24,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
-from skillup.judges.models.question import (
+from skillup.judges.question import (
     CannotAskError,
     Endpoint,
     MalformedAnswerError,

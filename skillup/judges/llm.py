@@ -21,9 +21,9 @@ from skillup.judges.evaluate import (
     gather,
     result_of,
 )
-from skillup.judges.llm.reading import QUOTE, REASON, JudgePrompt, Reading, indented
 from skillup.judges.material import Exchange, material
-from skillup.judges.models.question import AnswerForm, AskModel, Number, Reason
+from skillup.judges.question import AnswerForm, AskModel, Number, Reason
+from skillup.judges.reading import QUOTE, REASON, JudgePrompt, Reading, indented
 from skillup.schema.checks import Aspect, Check, Criterion
 from skillup.schema.grade import CheckResult
 

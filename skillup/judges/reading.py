@@ -20,7 +20,7 @@ from skillup.judges.evaluate import (
     in_order_of_weight,
 )
 from skillup.judges.material import Exchange, Material, exchanges_of, material, setting_of
-from skillup.judges.models.question import AskModel, ModelAnswer, ModelQuestion
+from skillup.judges.question import AskModel, ModelAnswer, ModelQuestion
 from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult

@@ -1,1 +1,0 @@
-"""The checks that a model reads: rubrics, comparisons, answer quality, relevance."""

@@ -1,1 +1,0 @@
-"""How skillup asks models: for its judges, and for the simulated user."""
