@@ -13,10 +13,17 @@ from pathlib import Path
 from skillup.app.planning import own_profile, refuse, root_with_engines
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.importers.write import relative, slug, write_files
-from skillup.load.discover import SUITE_FILE, suite_root, workspace_root
+from skillup.load.discover import (
+    SKILL_FILE,
+    SUITE_FILE,
+    skill_description,
+    skill_name,
+    skill_problem,
+    suite_root,
+    workspace_root,
+)
 from skillup.load.model import Loaded, LoadedSuite
 from skillup.load.profiles import check_profile, is_profile, profile_files
-from skillup.load.skills import SKILL_FILE, skill_description, skill_name, skill_problem
 from skillup.load.suites import load_paths
 from skillup.redaction.secrets import Secrets
 from skillup.reports.terminal.listing import shown_path

@@ -59,8 +59,7 @@ from skillup.judges.evaluate import (
 from skillup.judges.material import Part, fenced
 from skillup.judges.models import StoredAnswer, key_of
 from skillup.judges.question import AnswerForm, MalformedAnswerError, Reason, read_answer, schema_of
-from skillup.load.discover import address_problem
-from skillup.load.skills import skill_name, skill_problem
+from skillup.load.discover import address_problem, skill_name, skill_problem
 from skillup.process.tree import new_marker
 from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
 from skillup.schema.checks import Criterion

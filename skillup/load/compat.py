@@ -1,8 +1,7 @@
 """Files of Alibaba's skill-up, said in our language: one pass before the defaults are merged.
 
 A suite is skill-up's if its `eval.yaml` states ``schema_version: v1alpha1``, and so are its cases;
-a case file may state it itself. Only keys that skill-up has get its meaning, and nothing after
-loading knows where a file came from. What the keys mean there was looked up in its source:
+a case file may state it itself. What the keys mean there was looked up in its source:
 `internal/config`, `internal/judge`, `internal/evaluator/multiturn.go`.
 """
 
@@ -17,7 +16,7 @@ from skillup.load.model import merge_defaults
 from skillup.load.yaml_reader import Document, Loc
 from skillup.schema import templates
 from skillup.schema.base import Model
-from skillup.schema.case import Capture, Case, Turn
+from skillup.schema.case import Case, Turn
 from skillup.schema.checks import Check, CheckSet, TurnNotContains
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.suite import Suite
@@ -52,20 +51,25 @@ K = TypeVar("K", bound=CheckSet | Check | None)
 
 def read_suite(document: Document, problems: list[Problem]) -> Suite:
     """The suite in our language. Raises ValidationError; `problems` gets what is left out."""
-    for name in _moved_homes(document.data):
+    data = _without_unused(_without_unset(document.data))
+    environment = data.get("environment")
+    env = environment.get("env") if isinstance(environment, dict) else None
+    env = env if isinstance(env, dict) else {}
+    for name in sorted(HOME_VARIABLES & env.keys()):
+        del env[name]
         message = f"`{name}` is left out"
         fix = "each trial has a home of its own, empty at first"
         problems.append(document.problem(("environment", "env", name), message, fix, "warning"))
-    suite = Suite.model_validate(_without_unused(_without_unset(document.data)))
+    suite = Suite.model_validate(data)
     # `max_turns` counts the conversation's turns there, and texts are exact.
-    given = suite.cases.defaults
+    own = suite.cases.defaults
     defaults = _with(
-        given,
-        timeout_seconds=given.timeout_seconds or _SECONDS,
-        turn_limit=given.turn_limit or given.max_turns or _TURNS,
+        own,
+        timeout_seconds=own.timeout_seconds or _SECONDS,
+        turn_limit=own.turn_limit or own.max_turns or _TURNS,
         max_turns=None,
-        expect=_exact(given.expect),
-        judge=given.judge and _judge(given.judge, None),
+        expect=_exact(own.expect),
+        judge=own.judge and _judge(own.judge, None),
     )
     return _with(
         suite,
@@ -91,27 +95,14 @@ def read_case(data: dict[str, Any], suite: Suite, *, default_id: str) -> Case:
     return _with(merged, expect=CheckSet(exit_code=0))
 
 
-def _moved_homes(data: dict[str, Any]) -> list[str]:
-    """Variables that would move the agent out of its trial's own home, and that are left out."""
-    environment = data.get("environment")
-    given = environment.get("env") if isinstance(environment, dict) else None
-    return sorted(HOME_VARIABLES & given.keys()) if isinstance(given, dict) else []
-
-
 def _without_unset(data: dict[str, Any]) -> dict[str, Any]:
     """A file's data without limits of 0, which Go cannot tell from those that are not there.
 
     A negative one is as good as none in a case; in the suite's defaults it lifts the limit of time.
-    Nor are there the variables of :func:`_moved_homes`.
     """
-    data = {key: value for key, value in data.items() if value is not None}
-    if moved := _moved_homes(data):
-        kept = {k: v for k, v in data["environment"]["env"].items() if k not in moved}
-        data["environment"] = {**data["environment"], "env": kept}
-    for section in ("constraints", "input", "cases"):
-        if section in data:
-            data[section] = _without_zeros(data[section])
-    return data
+    limited = ("constraints", "input", "cases")
+    given = {key: value for key, value in data.items() if value is not None}
+    return {k: _without_zeros(value) if k in limited else value for k, value in given.items()}
 
 
 def _without_unused(value: Any, loc: Loc = ()) -> Any:
@@ -163,22 +154,16 @@ def _turn(turn: Turn, *, last: bool) -> Turn:
     gate = _exact(turn.post_condition)
     if gate is not None and gate.on_fail == "skip_remaining":
         gate = _with(gate, on_fail="fail" if last else "judge")
-    capture = [_capture(rule) for rule in turn.capture]
-    messages = {"content": _message(turn.content), "respond": _message(turn.respond)}
-    return _with(turn, post_condition=gate, capture=capture, **messages)
-
-
-def _message(text: str | None) -> str | None:
-    """Only ``{{name}}`` is a template there, and only in what is said."""
-    return text and _TEMPLATE.sub(r"\1", templates.escape(text))
-
-
-def _capture(rule: Capture) -> Capture:
-    """A JSONPath starts at the answer, not at the turn; `-` may stand in a key."""
-    if rule.jsonpath is None or not rule.jsonpath.startswith("$"):
-        return rule
-    rest = _KEY.sub(r"['\1']", rule.jsonpath[1:])
-    return _with(rule, jsonpath=f"$.response_json{rest}")
+    capture = []
+    for rule in turn.capture:
+        path = rule.jsonpath
+        if path is not None and path.startswith("$"):  # from the answer there, and with `-` in keys
+            path = "$.response_json" + _KEY.sub(r"['\1']", path[1:])
+        capture.append(_with(rule, jsonpath=path))
+    # Only ``{{name}}`` is a template there, and only in what is said.
+    texts = {"content": turn.content, "respond": turn.respond}
+    said = {k: text and _TEMPLATE.sub(r"\1", templates.escape(text)) for k, text in texts.items()}
+    return _with(turn, post_condition=gate, capture=capture, **said)
 
 
 def _judge(judge: JudgeConfig, base: JudgeConfig | None) -> JudgeConfig:
@@ -211,9 +196,7 @@ def _of_the_last_answer(case: Case) -> Case:
         _with(judge, success=of_the_last(judge.success), failure=of_the_last(judge.failure))
         for judge in case.all_judges()
     ]
-    changes: dict[str, Any] = {"judges": judges} if case.judges else {}
-    if case.judge is not None:
-        changes["judge"] = judges[0]
+    changes: dict[str, Any] = {"judges": judges} if case.judges else {"judge": [*judges, None][0]}
     if case.expect is not None and case.expect.must_not_contain:
         unwanted = TurnNotContains(turn="last", not_contains=case.expect.must_not_contain)
         changed = {"must_not_contain": None, "turn_response_not_contains": unwanted}

@@ -1,4 +1,4 @@
-"""From the paths on the command line to suites and cases; and what a suite's paths may reach."""
+"""From paths to suites, cases and skills; and what a suite's paths may reach."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillup.errors import Problem, UsageError
+from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.frozen import frozen
 
 if TYPE_CHECKING:
     from skillup.load.yaml_reader import Document, Loc
 
-SUITE_FILE = "eval.yaml"
+SUITE_FILE, SKILL_FILE = "eval.yaml", "SKILL.md"
 DATASET_ENDINGS = frozenset({".json", ".jsonl"})
 _NEVER_INSIDE = {".git", ".skillup", ".venv", "node_modules", "__pycache__", "fixtures"}
 _YAML = {".yaml", ".yml"}
@@ -202,3 +202,61 @@ def outside_problem(document: Document, loc: Loc, path: str, root: Path) -> Iter
     """An error if `path`, which a file names at `loc`, leads out of the project untrusted."""
     if leaves(path, root) and not is_trusted(os.environ):
         yield document.problem(loc, f"{path} leads out of {project_of(root)}", ALLOW)
+
+
+# What makes a directory a skill: its SKILL.md, and the name in it.
+
+
+def skill_problem(directory: Path) -> Problem | None:
+    """Why this directory is no usable skill, as its SKILL.md or `name` is missing or unfit."""
+    found = _front_matter(directory)
+    return found if isinstance(found, Problem) else None
+
+
+def skill_name(directory: Path) -> str:
+    """The ``name`` of the front matter, else the directory's; ask `skill_problem` first."""
+    return _text_of(directory, "name") or directory.resolve().name
+
+
+def skill_description(directory: Path) -> str:
+    """The ``description`` of the front matter; empty if there is none."""
+    return " ".join(_text_of(directory, "description").split())
+
+
+def _text_of(directory: Path, field: str) -> str:
+    found = _front_matter(directory)
+    text = found.get(field) if isinstance(found, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def _front_matter(directory: Path) -> dict[str, object] | Problem:
+    from skillup.load.yaml_reader import parse_yaml, read_text
+
+    path = directory / SKILL_FILE
+    if not os.access(path, os.F_OK):
+        where = "it has" if directory.is_dir() else "no such directory:"
+        fix = f"give the directory that holds {SKILL_FILE}"
+        return Problem(path, 0, 0, "", f"{where} no {SKILL_FILE}", fix)
+    try:
+        first, *lines = read_text(path).splitlines() or [""]
+        ends = [number for number, line in enumerate(lines) if line.rstrip() == "---"]
+        if first.rstrip() != "---":
+            return {}
+        if not ends:
+            return Problem(path, 1, 1, "", "its front matter has no end", "close it with ---")
+        front = lines[: ends[0]]
+        if all(not line.strip() or line.lstrip().startswith("#") for line in front):
+            return {}
+        # The first fence becomes an empty line, so that problems have the lines of the file.
+        data = parse_yaml("\n".join(["", *front]), path).data
+    except InvalidFilesError as error:
+        return error.problems[0]
+    if (name := data.get("name")) is None:
+        return data
+    if not isinstance(name, str) or not name.strip():
+        return Problem(path, 2, 1, "name", "it must be text", "write a short name")
+    long = len(name.encode("utf-8", "replace")) > 255
+    if long or not name.isprintable() or "/" in name or name in (".", ".."):
+        what = f"{name[:80]!a} cannot be a directory's name"
+        return Problem(path, 2, 1, "name", what, "use letters and hyphens")
+    return data

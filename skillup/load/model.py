@@ -18,12 +18,10 @@ from skillup.schema.suite import Suite
 
 @frozen
 class LoadedCase:
-    """A case, the suite's defaults merged in."""
-
-    case: Case
+    case: Case  # The suite's defaults merged in
     document: Document
     item: str | None = None
-    """Of a dataset's item: its id and its message, for `--item`; None: it is no such case."""
+    """Of a dataset's item: its id and its message, for `--item`."""
     branch_of: str | None = None
     """The id of the case that this is one path of; None: the case has no branches."""
     places: tuple[Loc, ...] = ()
@@ -56,8 +54,6 @@ class LoadedSuite:
 
 @frozen
 class Loaded:
-    """Everything that was asked for, with all problems found on the way."""
-
     suites: tuple[LoadedSuite, ...]
     problems: tuple[Problem, ...]
 
@@ -70,28 +66,25 @@ class Loaded:
         return tuple(p for p in self.problems if p.severity == "warning")
 
     def or_raise(self) -> Loaded:
-        """Itself, if nothing is wrong. Raises InvalidFilesError with every error otherwise."""
+        """Itself. Raises InvalidFilesError with every error if there are any."""
         if self.errors:
             raise InvalidFilesError(self.errors)
         return self
 
 
-# The one walk over a case's checks.
+TURNS: Loc = ("input", "turns")
 
 
 def all_checks(case: Case) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
     """Every check of the case, with its place and how deep in follow-ups it stands."""
-    if case.expect is not None:
-        yield from _walk(case.expect, ("expect",), 0)
-    yield from _walk_list(case.assertions, ("assertions",), 0)
+    yield from _walk(case.expect, ("expect",))
+    yield from _walk(case.assertions, ("assertions",))
     for place, judge in judges_of(case):
-        yield from _walk_list(judge.success, (*place, "success"), 0)
-        yield from _walk_list(judge.failure, (*place, "failure"), 0)
+        yield from _walk(judge.success, (*place, "success"))
+        yield from _walk(judge.failure, (*place, "failure"))
     for number, turn in enumerate(case.input.turns or ()):
-        loc: Loc = ("input", "turns", number)
-        if turn.post_condition is not None:
-            yield from _walk(turn.post_condition, (*loc, "post_condition"), 0)
-        yield from _walk_list(turn.assertions, (*loc, "assertions"), 0)
+        yield from _walk(turn.post_condition, (*TURNS, number, "post_condition"))
+        yield from _walk(turn.assertions, (*TURNS, number, "assertions"))
 
 
 def judges_of(case: Case) -> Iterator[tuple[Loc, JudgeConfig]]:
@@ -100,20 +93,17 @@ def judges_of(case: Case) -> Iterator[tuple[Loc, JudgeConfig]]:
         yield ("judges", number) if case.judges is not None else ("judge",), judge
 
 
-_Walk = Iterator[tuple[Loc, Check | CheckSet, int]]
-
-
-def _walk_list(checks: Sequence[Check], loc: Loc, depth: int) -> _Walk:
-    for index, check in enumerate(checks):
-        yield from _walk(check, (*loc, index), depth)
-
-
-def _walk(check: Check | CheckSet, loc: Loc, depth: int) -> _Walk:
-    yield loc, check, depth
-    if isinstance(check, Check):
-        yield from _walk_list(check.assertions or (), (*loc, "assertions"), depth + 1)
-    for key in ("any_of", "all_of", "none_of"):
-        yield from _walk_list(getattr(check, key) or (), (*loc, key), depth)
+def _walk(
+    found: list[Check] | Check | CheckSet | None, loc: Loc, depth: int = 0
+) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
+    if isinstance(found, list):
+        for index, check in enumerate(found):
+            yield from _walk(check, (*loc, index), depth)
+    elif found is not None:
+        yield loc, found, depth
+        for key in ("assertions", "any_of", "all_of", "none_of"):
+            inner = getattr(found, key, None)
+            yield from _walk(inner, (*loc, key), depth + (key == "assertions"))
 
 
 # A suite's defaults, merged into each of its cases.
@@ -172,7 +162,7 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
 
 
 def judge_settings(case: Case, suite: Suite | None) -> dict[str, Any]:
-    """How to ask a model that the judges of `case` and its `suite` do not name themselves."""
+    """How to ask a model that the judges of `case` and its `suite` do not name."""
     for judge in _model_judges(case, suite):
         given = judge.model_fields_set & {"timeout_seconds", "repeat"}
         if given and judge.type != "script":
@@ -188,7 +178,7 @@ def _model_judges(case: Case, suite: Suite | None) -> list[JudgeConfig]:
 
 
 def _decides(judge: JudgeConfig) -> bool:
-    """Whether it says by what it judges; if not, it only fills in what others leave open."""
+    """Whether it says by what it judges."""
     return bool(judge.criteria or judge.success or judge.failure or judge.script_path)
 
 
@@ -204,8 +194,6 @@ def _fill(judge: JudgeConfig, base: JudgeConfig) -> JudgeConfig:
 
 
 # Branches: a case whose turns name alternative continuations becomes one linear case per path.
-
-TURNS: Loc = ("input", "turns")
 
 
 @frozen
@@ -224,14 +212,11 @@ def paths_of(loaded: LoadedCase) -> list[LoadedCase]:
     A branch's id is ``CASE/BRANCH`` (within a branch ``CASE/BRANCH/BRANCH``); the turns that follow
     the branching turn in the same list are a path, too, whose id goes without a name.
     """
-    case, document = loaded.case, loaded.document
+    case = loaded.case
     if not any(turn.branches for turn in case.input.turns or ()):
         return [loaded]
-    own: tuple[tuple[Loc, Check], ...] = tuple(
-        (("assertions", n), check) for n, check in enumerate(case.assertions)
-    )
-    found = []
-    for line in _lines(case.input.turns or (), TURNS, _Line(checks=own)):
+    found, start = [], _Line(checks=_placed(case.assertions, ("assertions",)))
+    for line in _lines(case.input.turns or (), TURNS, start):
         turns = [turn.model_copy(update={"branches": []}) for _, turn in line.turns]
         updates: dict[str, Any] = {
             "id": "/".join([case.id, *line.names]),
@@ -241,11 +226,15 @@ def paths_of(loaded: LoadedCase) -> list[LoadedCase]:
         places = tuple(place for place, _ in line.turns)
         moved = {(*TURNS, number): place for number, place in enumerate(places)}
         moved |= {("assertions", n): place for n, (place, _) in enumerate(line.checks)}
-        seen = replace(document, moved={**moved, (): line.branch})
+        seen = replace(loaded.document, moved={**moved, (): line.branch})
         linear = case.model_copy(update=updates)
         found.append(replace(loaded, case=linear, document=seen, branch_of=case.id, places=places))
     # The main line first: it is the case's own.
     return sorted(found, key=lambda path: path.case.id != case.id)
+
+
+def _placed(checks: list[Check], loc: Loc) -> tuple[tuple[Loc, Check], ...]:
+    return tuple(((*loc, number), check) for number, check in enumerate(checks))
 
 
 def _lines(turns: Sequence[Turn], place: Loc, line: _Line) -> Iterator[_Line]:
@@ -255,8 +244,8 @@ def _lines(turns: Sequence[Turn], place: Loc, line: _Line) -> Iterator[_Line]:
         line = replace(line, turns=(*line.turns, (here, turn)))
         for index, branch in enumerate(turn.branches):
             at = (*here, "branches", index)
-            own = [((*at, "assertions", n), check) for n, check in enumerate(branch.assertions)]
-            fork = _Line((*line.names, branch.name), line.turns, (*line.checks, *own), at)
+            checks = line.checks + _placed(branch.assertions, (*at, "assertions"))
+            fork = _Line((*line.names, branch.name), line.turns, checks, at)
             yield from _lines(branch.turns, (*at, "turns"), fork)
     if not turns[-1].branches:
         yield line

@@ -16,10 +16,9 @@ from pydantic import ValidationError
 
 from skillup.errors import Problem
 from skillup.load import compat
-from skillup.load.discover import outside_problem
+from skillup.load.discover import SKILL_FILE, outside_problem, skill_name
 from skillup.load.model import TURNS, LoadedCase, all_checks, judges_of, merge_defaults, paths_of
 from skillup.load.problems import near_miss, problems_from
-from skillup.load.skills import SKILL_FILE, skill_name
 from skillup.load.yaml_reader import Document, Loc
 from skillup.schema import templates
 from skillup.schema.base import outside_suite

@@ -14,10 +14,10 @@ from typing import Any, Literal
 import anyio.to_thread
 
 from skillup.engines.base import CreatedSession, HistorySeeder, SessionResumer, TrialContext
+from skillup.load.discover import skill_name
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import unsupported_in_case, unsupported_in_suite
-from skillup.load.skills import skill_name
 from skillup.process.tree import new_marker
 from skillup.schema import templates
 from skillup.schema.case import Input, Turn

@@ -16,7 +16,7 @@ import anyio.to_thread
 
 from skillup.errors import Problem
 from skillup.frozen import frozen
-from skillup.load.skills import SKILL_FILE, skill_problem
+from skillup.load.discover import SKILL_FILE, skill_problem
 from skillup.process.run import ProcessRequest, run_process, run_quiet
 from skillup.schema.case import Context, GitContext
 from skillup.schema.record import ErrorKind, SkillInfo, TurnError

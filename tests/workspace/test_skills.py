@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillup.load.skills import skill_name, skill_problem
+from skillup.load.discover import skill_name, skill_problem
 from skillup.workspace.prepare import (
     InstalledSkill,
     PreparationError,
