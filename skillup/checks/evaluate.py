@@ -14,20 +14,11 @@ from skillup.checks.context import (
     NotAssertableError,
     listed,
 )
-from skillup.checks.registry import (
-    COMPOSITE,
-    FOLLOW_UP,
-    JUDGED,
-    KINDS,
-    expected,
-    look,
-    meaning,
-    title,
-)
+from skillup.checks.registry import COMPOSITE, FOLLOW_UP, KINDS, expected, look, meaning, title
 from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
-from skillup.schema.grade import CheckResult, CheckRole, deciding
+from skillup.schema.grade import CheckResult, CheckRole, FollowUpGrade, deciding
 from skillup.schema.record import TurnRecord
 
 Number = int | Literal["last"] | None
@@ -182,7 +173,7 @@ def _evaluate(
             files = context.read_file
             subject = CheckSubject(context.record, scope.turns, files, mode.case_sensitive)
             finding = look(key, spec, subject, negated=mode.negated)
-        elif key not in JUDGED:
+        elif key == FOLLOW_UP:
             why = "a follow-up is no check of its own: its checks are of the turn it makes"
             raise CannotEvaluateError(why)
         elif context.withheld is not None:
@@ -231,8 +222,6 @@ def _evaluate(
 
 def _filled(key: str, spec: Any, context: CheckContext, scope: TurnScope, mode: _Mode) -> Any:
     """With variables as they stood when the turn ended; its gate comes before its captures."""
-    if not templates.in_check(key, spec):
-        return spec
     gated = mode.role == "post_condition" and scope.turn is context.turn
     end = None if scope.turn is None else scope.turn.turn_number - gated
     return templates.fill(key, spec, context.record.variables_after(end))
@@ -290,33 +279,25 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 
 @frozen
-class FollowUpResult:
-    label: str
-    answer: TurnRecord
-    results: tuple[CheckResult, ...]
-
-
-@frozen
 class TurnResult:
-    """The first answer's results, and those of its follow-ups in the order they were sent."""
+    """The first answer's results, and its follow-ups in the order they were sent."""
 
-    results: tuple[CheckResult, ...]
-    follow_ups: tuple[FollowUpResult, ...]
+    results: list[CheckResult]
+    follow_ups: list[FollowUpGrade]
 
     @property
     def passed_on(self) -> str | None:
         """The label of the follow-up that the turn passed on; None: there is none."""
         if not unmet(self.results):
             return None
-        every = [*self.results, *(r for one in self.follow_ups for r in one.results)]
+        every = [*self.results, *(r for one in self.follow_ups for r in one.checks)]
         if any(result.required and not result.passed for result in every):
             return None
-        return next((one.label for one in self.follow_ups if passes(one.results)), None)
+        return next((one.label for one in self.follow_ups if passes(one.checks)), None)
 
     @property
     def deciding(self) -> list[CheckResult]:
-        follow_ups = [(one.label, one.results) for one in self.follow_ups]
-        return deciding(self.results, follow_ups, self.passed_on)
+        return deciding(self.results, self.follow_ups, self.passed_on)
 
 
 def passes(results: Sequence[CheckResult]) -> bool:
@@ -334,14 +315,29 @@ def evaluate_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckConte
 
     `context` is the conversation's.
     """
+    answers = [
+        (answer, evaluate_checks(nested, replace(context, turn=answer)))
+        for answer, nested in _answers(checks, turn)
+    ]
     follow_ups = []
-    for number, (answer, nested) in enumerate(_answers(checks, turn), start=1):
+    for number, (answer, results) in enumerate(answers, start=1):
         word = _ORDINALS[number - 1] if number <= len(_ORDINALS) else f"{number}th"
-        results = tuple(evaluate_checks(nested, replace(context, turn=answer)))
-        follow_ups.append(FollowUpResult(f"{word} follow-up", answer, results))
-    return TurnResult(
-        tuple(evaluate_checks(checks, replace(context, turn=turn))), tuple(follow_ups)
-    )
+        place = answer.asked_by
+        below = [others for other, others in answers if other.asked_by[: len(place)] == place]
+        graded = FollowUpGrade(
+            label=f"{word} follow-up",
+            asked_by=place,
+            content=answer.content,
+            response=answer.response,
+            passed=any(map(passes, below)),
+            score=weighted_mean(results) if results else 0.0,
+            checks=results,
+            usage=answer.usage.model_dump() if answer.usage else None,
+            cost_usd=answer.cost_usd,
+            duration_ms=answer.duration_ms,
+        )
+        follow_ups.append(graded)
+    return TurnResult(evaluate_checks(checks, replace(context, turn=turn)), follow_ups)
 
 
 def follow_ups(

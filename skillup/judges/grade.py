@@ -8,12 +8,10 @@ from typing import Any, Literal
 
 from skillup.checks.context import CheckContext, ReadFile, in_words
 from skillup.checks.evaluate import (
-    FollowUpResult,
     aggregate,
     evaluate,
     evaluate_set,
     evaluate_turn,
-    passes,
     reaches,
     speaks_for_it,
     unmet,
@@ -23,7 +21,7 @@ from skillup.frozen import frozen
 from skillup.judges.evaluate import Judge, PendingJudgements, UsageTracker, error_result
 from skillup.judges.evaluate import evaluate as evaluate_judged
 from skillup.schema.case import Case, PostCondition, Turn
-from skillup.schema.grade import CaseStatus, CheckResult, FollowUpGrade, Grade, Simulated, TurnGrade
+from skillup.schema.grade import CaseStatus, CheckResult, Grade, Simulated, TurnGrade
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import Record, TurnError, TurnRecord, joined, total_cost, total_usage
 from skillup.schema.suite import lead_of
@@ -174,7 +172,7 @@ def _grade_turn(turn: TurnRecord, written: Turn | None, context: CheckContext) -
         score=0.0,
         post_condition_passed=all(result.passed for result in gate) if gate else None,
         checks=[*gate, *outcome.results],
-        follow_ups=[_follow_up(one, outcome.follow_ups) for one in outcome.follow_ups],
+        follow_ups=outcome.follow_ups,
         passed_on=outcome.passed_on,
         usage=total_usage([step.usage for step in executed]),
         cost_usd=total_cost([step.cost_usd for step in executed]),
@@ -184,24 +182,6 @@ def _grade_turn(turn: TurnRecord, written: Turn | None, context: CheckContext) -
     if turn.status != "completed":
         return graded
     return graded.model_copy(update={"score": weighted_mean(graded.deciding_checks())})
-
-
-def _follow_up(one: FollowUpResult, every: Sequence[FollowUpResult]) -> FollowUpGrade:
-    answer = one.answer
-    place = answer.asked_by
-    below = [other for other in every if other.answer.asked_by[: len(place)] == place]
-    return FollowUpGrade(
-        label=one.label,
-        asked_by=place,
-        content=answer.content,
-        response=answer.response,
-        passed=any(passes(other.results) for other in below),
-        score=weighted_mean(one.results) if one.results else 0.0,
-        checks=list(one.results),
-        usage=answer.usage.model_dump() if answer.usage else None,
-        cost_usd=answer.cost_usd,
-        duration_ms=answer.duration_ms,
-    )
 
 
 # The conversation.

@@ -124,23 +124,20 @@ class TurnGrade(Model):
 
     def deciding_checks(self) -> list[CheckResult]:
         """The gate's checks, and those assertions that the turn stands or falls by."""
-        follow_ups = [(follow_up.label, follow_up.checks) for follow_up in self.follow_ups]
-        return deciding(self.checks, follow_ups, self.passed_on)
+        return deciding(self.checks, self.follow_ups, self.passed_on)
 
 
 def deciding(
-    own: Sequence[CheckResult],
-    follow_ups: Sequence[tuple[str, Sequence[CheckResult]]],
-    passed_on: str | None,
+    own: Sequence[CheckResult], follow_ups: Sequence[FollowUpGrade], passed_on: str | None
 ) -> list[CheckResult]:
-    """The results that a turn stands or falls by, of its own and those of its follow-ups by label.
+    """The results that a turn stands or falls by, of its own and its follow-ups' results.
 
     What is required decides wherever it stands; a follow-up that passed replaces the rest.
     """
     if passed_on is None:
-        failed = (c for _, checks in follow_ups for c in checks if c.required and not c.passed)
-        return [*own, *failed]
-    healed = next((checks for label, checks in follow_ups if label == passed_on), ())
+        later = (check for one in follow_ups for check in one.checks)
+        return [*own, *(check for check in later if check.required and not check.passed)]
+    healed = [check for one in follow_ups if one.label == passed_on for check in one.checks]
     return [*(check for check in own if check.required), *healed]
 
 

@@ -4,7 +4,7 @@ All times are UTC, ISO 8601; durations are whole milliseconds. What an engine do
 ``None``: never 0, never an estimate.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal, Self
 
@@ -314,7 +314,7 @@ class Record(Model):
         """With the context :data:`ON_DISK`, every list of files but the first as its changes."""
         record = self
         if info.context == ON_DISK:
-            turns = _each(self.turns, self.initial_files or {}, _as_changes)[0]
+            turns = _with_files(self.turns, self.initial_files or {}, as_changes=True)[0]
             record = self.model_copy(update={"turns": turns})
         dumped: dict[str, Any] = dump(record)
         return dumped
@@ -322,7 +322,7 @@ class Record(Model):
     @model_validator(mode="after")
     def _read_changes(self) -> Self:
         if any(turn.files_changed is not None for turn in self.executed()):
-            turns = _each(self.turns, self.initial_files or {}, _as_list)[0]
+            turns = _with_files(self.turns, self.initial_files or {}, as_changes=False)[0]
             self.__dict__["turns"] = turns  # it is frozen from now on
         return self
 
@@ -341,35 +341,26 @@ class Record(Model):
 Files = Mapping[str, FileState]
 
 
-Step = Callable[[TurnRecord, Files], tuple[dict[str, Any], Files]]
-
-
-def _each(turns: Sequence[TurnRecord], before: Files, step: Step) -> tuple[list[TurnRecord], Files]:
-    """`turns` with what `step` makes of the list before each, and the last list."""
+def _with_files(
+    turns: Sequence[TurnRecord], before: Files, *, as_changes: bool
+) -> tuple[list[TurnRecord], Files]:
+    """`turns` with every list of files as its changes to the one before, or as a list; the last."""
     made = []
     for turn in turns:
-        update, before = step(turn, before)
-        update["follow_ups"], before = _each(turn.follow_ups, before, step)
+        update: dict[str, Any] = {}
+        if as_changes and turn.files is not None:
+            paths = sorted(before.keys() | turn.files.keys())
+            pairs = ((path, before.get(path), turn.files.get(path)) for path in paths)
+            # Mostly the same objects: to compare them is slow.
+            changed = {path: new for path, old, new in pairs if old is not new and old != new}
+            update, before = {"files": None, "files_changed": changed}, turn.files
+        elif not as_changes and turn.files_changed is not None:
+            merged = sorted({**before, **turn.files_changed}.items())
+            before = {path: state for path, state in merged if state is not None}
+            update = {"files": before, "files_changed": None}
+        update["follow_ups"], before = _with_files(turn.follow_ups, before, as_changes=as_changes)
         made.append(turn.model_copy(update=update))
     return made, before
-
-
-def _as_changes(turn: TurnRecord, before: Files) -> tuple[dict[str, Any], Files]:
-    if turn.files is None:
-        return {}, before
-    paths = sorted(before.keys() | turn.files.keys())
-    pairs = ((path, before.get(path), turn.files.get(path)) for path in paths)
-    # Mostly the same objects: to compare them is slow.
-    changed = {path: new for path, old, new in pairs if old is not new and old != new}
-    return {"files": None, "files_changed": changed}, turn.files
-
-
-def _as_list(turn: TurnRecord, before: Files) -> tuple[dict[str, Any], Files]:
-    if turn.files_changed is None:
-        return {}, before
-    merged = sorted({**before, **turn.files_changed}.items())
-    files = {path: state for path, state in merged if state is not None}
-    return {"files": files, "files_changed": None}, files
 
 
 # What a trial needs to be gone on with in the middle of its conversation.

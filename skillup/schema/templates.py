@@ -109,21 +109,10 @@ def written_in_check(key: str, spec: Any) -> dict[str, str]:
 
     In a prompt for a judge ``{{name}}`` is none: there it stands for the judge's own material.
     """
-    texts = _texts_of_check(key, spec)
-    return {n: w for text, braces in texts for n, w in written_in(text, braces=braces).items()}
-
-
-def in_check(key: str, spec: Any) -> bool:
-    """Whether :func:`fill` would change the arguments `spec` of the check `key`."""
-    return any(has_templates(text, braces=braces) for text, braces in _texts_of_check(key, spec))
-
-
-def _texts_of_check(key: str, spec: Any) -> list[tuple[str, bool]]:
-    """The texts in the arguments of the check `key`, and whether ``{{name}}`` is a template."""
-    found: list[tuple[str, bool]] = []
+    found: dict[str, str] = {}
 
     def noted(text: str, sort: _Sort) -> str:
-        found.append((text, sort != "prompt"))
+        found.update(written_in(text, braces=sort != "prompt") | found)
         return text
 
     _changed(spec, noted, _SORTS.get(key, "text"))

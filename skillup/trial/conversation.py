@@ -381,7 +381,7 @@ class LiveConversation:
         outcome = await self._evaluate(
             None, lambda context: evaluate_turn(turn.checks(), result, context)
         )
-        results = [*outcome.results, *(r for one in outcome.follow_ups for r in one.results)]
+        results = [*outcome.results, *(r for one in outcome.follow_ups for r in one.checks)]
         what = "the check `{}` could not be evaluated (on_turn_failure: stop)"
         error = _first_error(results, what)
         if error is not None:

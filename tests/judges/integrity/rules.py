@@ -446,11 +446,11 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (25, GRADING, 'judge.otherwise == "pass"', "False"),
     (26, LEVELS, "return speaks_for_it(results) and", "return"),
     (26, LEVELS, " and not unmet(results)", ""),
-    (26, LEVELS, "if passes(one.results)), None)", "if False), None)"),
+    (26, LEVELS, "if passes(one.checks)), None)", "if False), None)"),
     (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*healed]"),
     (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*own, *healed]"),
     (28, LEVELS, "if any(result.required and not result.passed for result in every):", "if False:"),
-    (28, LEVELS, "*(r for one in self.follow_ups for r in one.results)", ""),
+    (28, LEVELS, "*(r for one in self.follow_ups for r in one.checks)", ""),
 ]  # fmt: skip
 """The rule that it breaks, the module, what stands there, and what stands there instead."""
 
