@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 GUARD_SECONDS = 120
 _ADDRESS = re.compile(r"Scheduler at:\s+(tcp://\S+)\n")
@@ -32,14 +33,10 @@ class DaskCluster:
         self.address = found[1]
 
     def start_worker(
-        self,
-        name: str,
-        *,
-        threads: int = 1,
-        env: Mapping[str, str] | None = None,
+        self, name: str, *, env: Mapping[str, str] | None = None
     ) -> subprocess.Popen[bytes]:
         """A worker that the scheduler knows of when this returns."""
-        arguments = ["--name", name, "--nthreads", str(threads), "--no-nanny"]
+        arguments = ["--name", name, "--nthreads", "1", "--no-nanny"]
         arguments += ["--local-directory", str(self.root / name)]
         command = ["worker", self.address, *arguments]
         return self._start(name, command, _REGISTERED, env or {})
@@ -54,18 +51,13 @@ class DaskCluster:
         for process in reversed(self._processes):
             process.terminate()
         for process in reversed(self._processes):
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(3)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-                process.wait()
+            process.kill()
+            process.wait()
 
     def _start(
-        self,
-        name: str,
-        command: Sequence[str],
-        ready: re.Pattern[str],
-        env: Mapping[str, str],
+        self, name: str, command: Sequence[str], ready: re.Pattern[str], env: Mapping[str, str]
     ) -> subprocess.Popen[bytes]:
         kind, *arguments = command
         log = self.root / f"{name}.log"
@@ -102,10 +94,6 @@ def wait_for(path: Path) -> None:
 
 def wait_until_gone(pid: int) -> None:
     deadline = time.monotonic() + GUARD_SECONDS
-    while time.monotonic() < deadline:
-        with suppress(ProcessLookupError):
-            os.kill(pid, 0)
-            time.sleep(0.05)
-            continue
-        return
-    raise AssertionError(f"process {pid} is still there")
+    while psutil.pid_exists(pid):
+        assert time.monotonic() < deadline, f"process {pid} is still there"
+        time.sleep(0.05)
