@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 
 from skillup.process.tree import new_marker
 from skillup.schema.case import Context
 from skillup.schema.record import TurnError
-from skillup.workspace.prepare import PreparedWorkspace, SkillToInstall, prepare_workspace
+from skillup.workspace.prepare import PreparedWorkspace, prepare_workspace
 
 
 class Preparation:
@@ -25,54 +27,24 @@ class Preparation:
         self.env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
 
     def outcome(
-        self,
-        context: Mapping[str, object] | Context,
-        *,
-        variables: Mapping[str, str] | None = None,
-        skills: Sequence[SkillToInstall] = (),
-        setup_steps: Sequence[str] = (),
-        timeout_seconds: float = 60.0,
-        env: Mapping[str, str] | None = None,
+        self, context: Mapping[str, object] | Context, **options: Any
     ) -> PreparedWorkspace | TurnError:
-        async def prepare() -> PreparedWorkspace | TurnError:
-            return await prepare_workspace(
-                Context.model_validate(context),  # a made one is taken as it is
-                suite_root=self.suite,
-                destination=self.root,
-                variables=variables or {},
-                skills=skills,
-                skill_directories=(".claude/skills",),
-                env=self.env if env is None else env,
-                marker=new_marker(),
-                setup_steps=setup_steps,
-                timeout_seconds=timeout_seconds,
-            )
+        """`options` as :func:`prepare_workspace` has them."""
+        defaults: dict[str, Any] = {
+            "suite_root": self.suite, "destination": self.root, "variables": {}, "skills": (),
+            "skill_directories": (".claude/skills",), "env": self.env, "marker": new_marker(),
+            "setup_steps": (), "timeout_seconds": 60.0,
+        }  # fmt: skip
+        given = Context.model_validate(context)  # a made one is taken as it is
+        return anyio.run(partial(prepare_workspace, given, **{**defaults, **options}))
 
-        return anyio.run(prepare)
-
-    def made(
-        self,
-        context: Mapping[str, object] | Context,
-        *,
-        variables: Mapping[str, str] | None = None,
-        skills: Sequence[SkillToInstall] = (),
-        setup_steps: Sequence[str] = (),
-    ) -> Path:
-        outcome = self.outcome(context, variables=variables, skills=skills, setup_steps=setup_steps)
+    def made(self, context: Mapping[str, object] | Context, **options: Any) -> Path:
+        outcome = self.outcome(context, **options)
         assert isinstance(outcome, PreparedWorkspace), outcome
         return outcome.root
 
-    def error(
-        self,
-        context: Mapping[str, object] | Context,
-        *,
-        setup_steps: Sequence[str] = (),
-        timeout_seconds: float = 60.0,
-        env: Mapping[str, str] | None = None,
-    ) -> TurnError:
-        outcome = self.outcome(
-            context, setup_steps=setup_steps, timeout_seconds=timeout_seconds, env=env
-        )
+    def error(self, context: Mapping[str, object] | Context, **options: Any) -> TurnError:
+        outcome = self.outcome(context, **options)
         assert isinstance(outcome, TurnError), outcome
         return outcome
 
