@@ -1,7 +1,6 @@
-"""What an engine must do, and what it may be able to do.
+"""What an engine must do (:class:`Engine`), and what it may be able to do.
 
-An adapter implements :class:`Engine`. Whatever else it can do is a protocol of its own, asked for
-with ``isinstance`` and never assumed from a name.
+Each ability is a protocol of its own, asked for with ``isinstance``, never assumed from a name.
 """
 
 from __future__ import annotations
@@ -80,9 +79,9 @@ class TrialContext:
 
 @frozen
 class EngineTurn:
-    """The result of a turn: a response, or an error."""
+    """The result of a turn, a response or an error; or a session made without asking a model."""
 
-    session: str | None  # Its id
+    session: str | None = None  # Its id
     response: str = ""
     items: Sequence[TranscriptItem] = ()
     usage: Usage | None = None
@@ -90,23 +89,13 @@ class EngineTurn:
     model: str | None = None
     version: str | None = None
     fingerprint: SessionFingerprint | None = None
+    """What the session holds; the next turn is compared with this."""
     session_verified: bool | None = None
     """The session's file still held the earlier turns; None on a first turn."""
     process: ProcessInfo | None = None
     unknown_events: int = 0
     unread_lines: int = 0  # Lines of the stream that are no JSON and may have been events
     notices: Sequence[str] = ()  # Warnings of the engine that are not failures
-    error: TurnError | None = None
-
-
-@frozen
-class CreatedSession:
-    """A session made without asking a model: seeded with a history, or forked."""
-
-    session: str | None
-    fingerprint: SessionFingerprint | None = None
-    """What it holds; the first turn that resumes it is compared with this."""
-    notices: tuple[str, ...] = ()
     error: TurnError | None = None
 
 
@@ -152,9 +141,7 @@ class SlashCommands(Protocol):
 class SessionResumer(Protocol):
     """An engine that can go on with a session."""
 
-    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
-        """Run the next turn of `session`; its earlier turns must still be known."""
-        ...
+    async def resume(self, session: str, turn: TurnRequest, trial: TrialContext) -> EngineTurn: ...
 
 
 @runtime_checkable
@@ -165,7 +152,7 @@ class HistorySeeder(Protocol):
         """Why sessions of the CLI's `version` cannot be written; None: their format is known."""
         ...
 
-    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> CreatedSession:
+    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> EngineTurn:
         """The session `trial.session_id` that holds `history`, in order; no model is asked.
 
         Every tool call has an id, and a result that follows it; one whose `name` is empty is of
@@ -178,11 +165,8 @@ class HistorySeeder(Protocol):
 class SessionForker(Protocol):
     """An engine that can copy a session under a new id; the parent's stays as it is."""
 
-    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> CreatedSession:
-        """A copy of `session`, which is `parent`'s, under the id `child.session_id`.
-
-        Paths of the parent's workspace in it become the child's.
-        """
+    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> EngineTurn:
+        """A copy under the id `child.session_id`; in it the parent's paths are the child's."""
         ...
 
 
@@ -193,8 +177,5 @@ class SchemaAnswers(Protocol):
     def answering(
         self, profile: Profile, schema: dict[str, Any], directory: Path, *, own_skills: bool
     ) -> Profile:
-        """`profile` with that added; files that this needs go to `directory`.
-
-        With `own_skills` the agent has skills that it may use; else it needs none.
-        """
+        """`profile` with that added; files that it needs go to `directory`."""
         ...

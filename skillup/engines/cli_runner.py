@@ -37,7 +37,7 @@ from skillup.engines.events import (
     shortened,
 )
 from skillup.engines.session_files import (
-    SessionFormat,
+    SessionReader,
     VersionRange,
     loss_of,
     missing_message,
@@ -78,8 +78,8 @@ class CliEngine(ABC):
 
     name: str
     spec: CliSpec
-    sessions: SessionFormat | None = None
-    """Of the sessions that its users have of their own, which skillup can read."""
+    sessions: type[SessionReader] | None = None
+    """Of the sessions that its users have of their own."""
 
     @abstractmethod
     def arguments(
@@ -242,7 +242,7 @@ class CliTurn:
         engine, trial, turn = self.engine, self.trial, self.turn
         login = engine.login(trial)
         if refusal := engine.refusal(trial, login):
-            return EngineTurn(None, error=refusal)
+            return EngineTurn(error=refusal)
         env = engine.environment(trial, login)
         self.home = engine.engine_home(trial)
         # Long sessions take long to read: other trials' time limits must not wait for that.
@@ -330,9 +330,9 @@ class CliTurn:
             # Through a link, an agent would work somewhere else.
             what = f"the workspace {trial.workspace} is gone or was replaced"
             gone = engine.error("setup", f"{what}; the agent was not called")
-            return EngineTurn(None, error=gone)
+            return EngineTurn(error=gone)
         if missing := engine.missing(argv[0], env, trial.workspace):
-            return EngineTurn(None, error=missing)
+            return EngineTurn(error=missing)
         variables = {**trial.environment, **trial.extra_env}
         secrets = trial.secrets.also_of(variables, (trial.profile.api_key_env,))
         if tokens := login_secrets(engine.login_file(env)):
@@ -385,7 +385,6 @@ class CliTurn:
             leftover_processes=len(outcome.leftover),
         )
         return EngineTurn(
-            session=None,
             items=parser.items,
             usage=parser.usage,
             cost_usd=parser.cost_usd,

@@ -13,10 +13,10 @@ from urllib.parse import quote
 
 import anyio.to_thread
 
-from skillup.engines.base import CreatedSession, TrialContext
+from skillup.engines.base import EngineTurn, TrialContext
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.environment import write_private
-from skillup.engines.session_files import Rewriting, json_line, rows_of
+from skillup.engines.session_files import json_line, rewriting, rows_of
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
 from skillup.workspace.disk import refuse_full_disk
 
@@ -111,27 +111,27 @@ class WritingCliEngine(CliEngine):
             f"use one of these versions ({spec.install_writable})"
         )
 
-    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> CreatedSession:
+    async def seed(self, history: Sequence[HistoryItem], trial: TrialContext) -> EngineTurn:
         problem = self.seeding_problem(trial.version)
         if problem is not None:
-            return CreatedSession(None, error=TurnError(kind="unsupported", message=problem))
+            return EngineTurn(error=TurnError(kind="unsupported", message=problem))
         missing = self.login(trial).missing
         if missing:
-            return CreatedSession(None, error=self.error("auth", missing))
+            return EngineTurn(error=self.error("auth", missing))
 
-        def write() -> CreatedSession:
+        def write() -> EngineTurn:
             home = self.engine_home(trial)
             file = self.new_file(trial, home)
             rows, notices = self.history_rows(with_own_ids(history), trial)
             _write_whole(file, map(json_line, rows))
             taken = self.fingerprint(file, trial.session_id)
             seeded = taken and taken.model_copy(update={"seeded": True})
-            return CreatedSession(trial.session_id, seeded, tuple(notices))
+            return EngineTurn(trial.session_id, fingerprint=seeded, notices=notices)
 
         return await anyio.to_thread.run_sync(self._written, write, trial, "the history")
 
-    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> CreatedSession:
-        def write() -> CreatedSession:
+    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> EngineTurn:
+        def write() -> EngineTurn:
             source_home, home = self.engine_home(parent), self.engine_home(child)
             source = self.session_file(source_home, session)
             if source is None:
@@ -151,11 +151,11 @@ class WritingCliEngine(CliEngine):
                 for form in (quote, escape, str)
                 for old, new in paths.items()
             }
-            rewriting = Rewriting(forms, {session: child.session_id})
+            rewritten = rewriting(forms, {session: child.session_id})
 
             def moved(line: bytes) -> bytes:
                 is_signed = self.signed is not None and self.signed.search(line)
-                return line if is_signed else rewriting.line(line)
+                return line if is_signed else rewritten(line)
 
             files = {source: file}
             folders = {source.with_suffix(""): file.with_suffix("")}
@@ -168,23 +168,23 @@ class WritingCliEngine(CliEngine):
                 with path.open("rb") as lines:
                     _write_whole(copy, map(moved, lines))
             taken = self.fingerprint(file, child.session_id)
-            return CreatedSession(child.session_id, taken)
+            return EngineTurn(child.session_id, fingerprint=taken)
 
         name = f"the {self.spec.session_word} {session}"
         return await anyio.to_thread.run_sync(self._written, write, child, name)
 
     def _written(
-        self, write: Callable[[], CreatedSession], trial: TrialContext, what: str
-    ) -> CreatedSession:
+        self, write: Callable[[], EngineTurn], trial: TrialContext, what: str
+    ) -> EngineTurn:
         try:
             return write()
         except UnwritableError as error:
             message = f"{what} cannot be written as a session: {error}"
-            return CreatedSession(None, error=self.error(error.kind, message))
+            return EngineTurn(error=self.error(error.kind, message))
         except OSError as error:
             refuse_full_disk(error, trial.home)
             message = f"{what} could not be written as a session: {error}"
-            return CreatedSession(None, error=self.error("setup", message))
+            return EngineTurn(error=self.error("setup", message))
 
 
 def _write_whole(file: Path, lines: Iterable[bytes]) -> None:

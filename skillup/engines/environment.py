@@ -9,7 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,8 +68,8 @@ def trial_environment(
 ) -> dict[str, str]:
     """The whole environment of the agent's process; makes the trial's homes if they are missing.
 
-    `credentials` are the variables that log the CLI in. Under ``clean`` without any of them the
-    user's login file is copied into the trial's home, once: the CLI may renew its own copy.
+    Under ``clean`` without `credentials`, variables that log the CLI in, the user's login file is
+    copied into the trial's home, once: the CLI may renew its own copy.
     """
     # Beside the home: the system's holds other trials, and sandboxes let tools write into it.
     temporary = trial.home / "tmp"
@@ -161,26 +161,27 @@ async def renewed_once(
 ) -> AsyncIterator[Callable[[Secrets], None]]:
     """A turn whose CLI may be logged in `by_file`, which it renews shortly before it expires.
 
-    What it renews with may be used only once, and all trials have copies of one login. So a turn in
-    which that may happen is begun by one process at a time; the others wait until the new login is
-    in the user's own file, and take that. Call what this yields at signs of life of the CLI, with
-    the secrets of the turn: they and those of the run learn the new login.
+    What it renews with serves once, and all trials have copies of one login. So one process at a
+    time begins a turn in which that may happen; the others wait until the new login is in the
+    user's own file, and take that. Call what this yields at signs of life of the CLI, with the
+    secrets of the turn: they and those of the run learn the new login.
     """
     theirs = home.login_of(trial.environment) if home is not None and by_file else None
     if home is None or theirs is None:
         yield lambda _: None
         return
     login = _SharedLogin(home, theirs.resolve(), home.of(env) / home.login_file, trial.secrets)
-    with ExitStack() as at_end:
-        at_end.callback(login.unlock)
-        await anyio.to_thread.run_sync(login.take)
-        if login.due_within(turn_seconds):
+    try:
+        if not await login.is_fresh(turn_seconds):
             await login.lock()
-            await anyio.to_thread.run_sync(login.take)
-            if not login.due_within(turn_seconds):
+            if await login.is_fresh(turn_seconds):
                 login.unlock()
-        at_end.callback(login.give_back, NO_SECRETS)
-        yield login.give_back
+        try:
+            yield login.give_back
+        finally:
+            login.give_back(NO_SECRETS)
+    finally:
+        login.unlock()
 
 
 class _SharedLogin:
@@ -192,7 +193,13 @@ class _SharedLogin:
         self._taken = b""
         self._stamp: object = None
 
-    def take(self) -> None:
+    async def is_fresh(self, seconds: float) -> bool:
+        """Takes the login; whether it will not be renewed within so many seconds."""
+        await anyio.to_thread.run_sync(self._take)
+        due = self._due(self._taken)
+        return due is None or due - time.time() >= seconds + _RENEWED_BEFORE_SECONDS
+
+    def _take(self) -> None:
         """Renews the copy, if the user's file has been renewed."""
         self._taken = _read(self._theirs)
         due = self._due(self._taken) or 0
@@ -209,8 +216,7 @@ class _SharedLogin:
         stamp = self._stamp_now()
         if stamp == self._stamp:
             return
-        new = _read(self._own)
-        before = self._due(self._taken)
+        new, before = _read(self._own), self._due(self._taken)
         if before is None or before >= (self._due(new) or 0):
             return  # not written whole yet, or a login that is used up
         self._stamp = stamp
@@ -220,10 +226,6 @@ class _SharedLogin:
             with suppress(OSError):  # the user's file may be read-only: the trial has its own
                 write_private(self._theirs, [new])
         self.unlock()
-
-    def due_within(self, seconds: float) -> bool:
-        due = self._due(self._taken)
-        return due is not None and due - time.time() < seconds + _RENEWED_BEFORE_SECONDS
 
     async def lock(self) -> None:
         """Waits for the lock, in this process or another; goes on where there can be none."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import Engine
 from skillup.engines.cli_runner import CliEngine
-from skillup.engines.environment import login_secrets
-from skillup.engines.session_files import SessionFormat
+from skillup.engines.environment import EngineHome, login_secrets
+from skillup.engines.session_files import SessionReader
 from skillup.errors import UsageError
 
 
@@ -39,10 +39,10 @@ def _engines() -> list[Engine]:
     return [get_engine(name) for name in ADAPTERS]
 
 
-def session_formats() -> dict[str, SessionFormat]:
-    """How the CLIs keep their users' sessions, by the adapter's name."""
-    engines = (engine for engine in _engines() if isinstance(engine, CliEngine))
-    return {each.name: each.sessions for each in engines if each.sessions is not None}
+def session_readers() -> list[tuple[type[SessionReader], EngineHome]]:
+    """Of the CLIs' users' own sessions, with the home that they are in."""
+    engines = [engine for engine in _engines() if isinstance(engine, CliEngine)]
+    return [(e.sessions, e.spec.home) for e in engines if e.sessions and e.spec.home]
 
 
 def remove_logins(trial_home: Path) -> None:

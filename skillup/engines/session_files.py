@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from skillup.engines.events import Transcript, read_event
 from skillup.frozen import frozen
@@ -22,8 +22,7 @@ _SHOWN = 16
 def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:
     """Why the file does not begin with the bytes that it had when `previous` was taken.
 
-    None if it does. It does not, either, if it held no message then, unless it was seeded so: the
-    earlier turns were in it even less than they are now.
+    Nor does it if it held no message then, unless it was seeded so: there was no earlier turn.
     """
     size, sha256 = previous.prefix_bytes, previous.prefix_sha256
     if previous.messages == 0 and not previous.seeded:
@@ -52,8 +51,7 @@ def missing_message(now: SessionFingerprint | None, previous: SessionFingerprint
     return f"it held user messages before the turn: {previous.messages}; after it: {count}"
 
 
-@frozen
-class SessionLine:
+class SessionLine(NamedTuple):
     """A line that is not blank."""
 
     number: int  # From 1; blank lines count
@@ -62,10 +60,7 @@ class SessionLine:
 
 
 def lines_of(path: Path, limit: int | None = None, *, start: int = 0) -> Iterator[SessionLine]:
-    """The lines within `limit` bytes from the byte `start`, one at a time. Raises OSError.
-
-    A line that the limit cuts is left out.
-    """
+    """Those that end within `limit` bytes from the byte `start`. Raises OSError."""
     with path.open("rb") as file:
         file.seek(start)
         number = 0
@@ -98,22 +93,18 @@ def json_line(row: Mapping[str, Any]) -> bytes:
 _GOES_ON = r"(?![\w-]|\.\w)"
 
 
-class Rewriting:
-    """Old text → new text in lines of JSON, also in texts that are themselves JSON.
+def rewriting(paths: Mapping[str, str], words: Mapping[str, str]) -> Callable[[bytes], bytes]:
+    """Old text → new text in a line of JSON, also in texts that are themselves JSON.
 
     `paths` are replaced where they end, or something below them follows; `words` wherever they
     stand. Of texts that begin with each other, the longer goes first.
     """
-
-    def __init__(self, paths: Mapping[str, str], words: Mapping[str, str]) -> None:
-        ends = _in_json(paths)
-        self._new = ends | _in_json(words)
-        longest = sorted(self._new, key=len, reverse=True)
-        forms = (re.escape(old) + (_GOES_ON.encode() if old in ends else b"") for old in longest)
-        self._pattern = re.compile(b"|".join(forms))
-
-    def line(self, line: bytes) -> bytes:
-        return self._pattern.sub(lambda found: self._new[found[0]], line) if self._new else line
+    ends = _in_json(paths)
+    new = ends | _in_json(words)
+    longest = sorted(new, key=len, reverse=True)
+    forms = (re.escape(old) + (_GOES_ON.encode() if old in ends else b"") for old in longest)
+    pattern = re.compile(b"|".join(forms))
+    return lambda line: pattern.sub(lambda found: new[found[0]], line) if new else line
 
 
 def _in_json(replacements: Mapping[str, str]) -> dict[bytes, bytes]:
@@ -194,8 +185,11 @@ class SessionSummary:
 
 
 class SessionReader(Transcript, ABC):
-    """Reads one session file, once; no row of it makes it raise."""
+    """Reads one session file of a CLI's users, once; no row of it makes it raise."""
 
+    engine: str  # The adapter's name
+    label: str  # The agent's name, for people
+    folder: str  # In the CLI's home: where the files are
     running_total = False  # The tokens are those of the session so far
 
     def __init__(self) -> None:
@@ -210,6 +204,11 @@ class SessionReader(Transcript, ABC):
         self._line = 0
         self._timestamp: str | None = None
         self._unknown_line = 0
+
+    @staticmethod
+    @abstractmethod
+    def id_in(file: Path, directory: Path) -> str | None:
+        """Of the session in a file below a directory; None if it is none."""
 
     @staticmethod
     @abstractmethod
@@ -229,11 +228,10 @@ class SessionReader(Transcript, ABC):
         return ()
 
     def read(self, path: Path, limit: int | None = None) -> Iterator[SessionEntry]:
-        """The entries; afterwards the summary is complete. Raises OSError.
+        """The entries, line by line; afterwards the summary is complete. Raises OSError.
 
-        Holds one line at a time. Of a session with branches there is only the conversation as it
-        stands: its file is read twice, as only the end tells which that is. With `limit`, only the
-        lines within that many first bytes are read, and no branches told.
+        Of a session with branches only the conversation as it stands: only the end tells which
+        that is, so its file is read twice. Not within a `limit` of first bytes.
         """
         left = self.left_lines(lines_of(path)) if limit is None else ()
         for line in lines_of(path, limit):
@@ -285,16 +283,3 @@ class SessionReader(Transcript, ABC):
     def _enter(self, role: Role, item: TranscriptItem) -> None:
         at = self._line, self._timestamp, self.summary.turns
         self.entries.append(SessionEntry(*at, role, item))
-
-
-@frozen
-class SessionFormat:
-    """How a CLI keeps the sessions of its users."""
-
-    engine: str  # The adapter's name
-    label: str  # The agent's name, for people
-    directory: Callable[[Mapping[str, str]], Path]
-    """Where, for a user with this environment; it need not be there."""
-    session_id: Callable[[Path, Path], str | None]
-    """Of the session in a file below a directory; None if it is none."""
-    reader: type[SessionReader]

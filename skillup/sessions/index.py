@@ -10,8 +10,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from skillup.engines.registry import session_formats
-from skillup.engines.session_files import SessionFormat, SessionSummary, lines_of
+from skillup.engines.registry import session_readers
+from skillup.engines.session_files import SessionReader, SessionSummary, lines_of
 from skillup.errors import UsageError
 from skillup.frozen import frozen
 
@@ -21,26 +21,25 @@ HEAD_BYTES = 128 << 10
 """A rollout begins with about 40 kB of instructions before the first message."""
 
 
-def detect_format(path: Path, limit: int | None = None) -> SessionFormat | None:
+def detect_format(path: Path, limit: int | None = None) -> type[SessionReader] | None:
     """By the first line that says it, within `limit` bytes; None if none does. Raises OSError."""
     for line in islice(lines_of(path, limit), _LINES_TO_TRY):
         if isinstance(line.row, dict):
-            for format_ in session_formats().values():
-                if format_.reader.matches(line.row):
-                    return format_
+            for reader, _ in session_readers():
+                if reader.matches(line.row):
+                    return reader
     return None
 
 
 def read_head(path: Path, size: int) -> SessionSummary | None:
-    """What the first bytes of a file of `size` bytes tell: enough to tell sessions apart.
+    """What the first bytes of a file of `size` bytes tell, of a longer one branches and all.
 
-    Turns of a longer file are counted in its head alone, branches too. None if it is no session, or
-    does not say so. Raises OSError.
+    None if it is no session, or does not say so. Raises OSError.
     """
-    format_ = detect_format(path, HEAD_BYTES)
-    if format_ is None:
+    found = detect_format(path, HEAD_BYTES)
+    if found is None:
         return None
-    reader = format_.reader()
+    reader = found()
     for _ in reader.read(path, HEAD_BYTES if size > HEAD_BYTES else None):
         pass
     return reader.summary
@@ -63,22 +62,22 @@ class SessionFile:
 
 def session_homes(environment: Mapping[str, str]) -> dict[str, Path]:
     """Where each CLI keeps its sessions; the directory need not be there."""
-    return {name: each.directory(environment) for name, each in session_formats().items()}
+    return {each.engine: home.of(environment) / each.folder for each, home in session_readers()}
 
 
 def session_files(homes: Mapping[str, Path]) -> list[SessionFile]:
     """Every session below `homes`, the one that changed last first. Opens no file."""
     found: list[SessionFile] = []
-    for engine, directory in homes.items():
-        format_ = session_formats()[engine]
+    for reader in (each for each, _ in session_readers() if each.engine in homes):
+        directory = homes[reader.engine]
         for path in directory.rglob("*.jsonl"):
-            session_id = format_.session_id(path, directory)
+            session_id = reader.id_in(path, directory)
             with suppress(OSError):
                 status = path.stat()
                 # A pipe or a device would be read for ever.
                 if session_id is not None and stat.S_ISREG(status.st_mode):
                     size, changed = status.st_size, status.st_mtime
-                    found.append(SessionFile(engine, session_id, path, changed, size))
+                    found.append(SessionFile(reader.engine, session_id, path, changed, size))
     return sorted(found, key=lambda file: (-file.modified, file.session_id))
 
 
@@ -137,13 +136,13 @@ def find_session(reference: str, environment: Mapping[str, str]) -> Path:
     return found[0].path
 
 
-def session_format(path: Path) -> SessionFormat:
+def session_format(path: Path) -> type[SessionReader]:
     """The format of a session file. Raises UsageError if it is none, or cannot be read."""
     try:
         found = detect_format(path)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror or error}") from None
     if found is None:
-        labels = " or ".join(each.label for each in session_formats().values())
+        labels = " or ".join(each.label for each, _ in session_readers())
         raise UsageError(f"{path} is no session of {labels}", hint=_HINT)
     return found

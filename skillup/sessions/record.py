@@ -60,8 +60,7 @@ class RecordedSession:
 
 def read_session(path: Path) -> RecordedSession:
     """The session in the file. Raises UsageError if it is none, or cannot be read."""
-    format_ = session_format(path)
-    reader = format_.reader()
+    reader = session_format(path)()
     try:
         turns, unanswered = _turns_of(reader.read(path))
     except OSError as error:
@@ -86,7 +85,7 @@ def read_session(path: Path) -> RecordedSession:
         names = {name for part in parts for name in part}
         sums = {name: sum(part.get(name, 0) for part in parts) for name in names}
         turn.usage = Usage(**sums) if parts else None
-    return RecordedSession(path, format_.engine, reader.summary, turns, unanswered)
+    return RecordedSession(path, reader.engine, reader.summary, turns, unanswered)
 
 
 def _turns_of(entries: Iterable[SessionEntry]) -> tuple[list[SessionTurn], list[SessionTurn]]:

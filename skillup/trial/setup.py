@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import anyio.to_thread
 
-from skillup.engines.base import CreatedSession, HistorySeeder, SessionResumer, TrialContext
+from skillup.engines.base import EngineTurn, HistorySeeder, SessionResumer, TrialContext
 from skillup.load.discover import skill_name
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
@@ -156,7 +156,7 @@ async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnE
         return prepared
     live, skills = prepared
     references = keep_references(case, request.job.suite.root, live.blobs, variables)
-    placed = CreatedSession(None)
+    placed = EngineTurn()
     if past.items:
         placed = await _place_history(live, past)
         if placed.error is not None:
@@ -241,17 +241,13 @@ async def _prepare(
     return LiveSession(request.engine, context, request.blobs, snapshot), made.skills
 
 
-async def _place_history(live: LiveSession, past: Past) -> CreatedSession:
+async def _place_history(live: LiveSession, past: Past) -> EngineTurn:
     """A session of this trial's that holds the past; the error says why there is none."""
     engine = live.engine
     if isinstance(engine, HistorySeeder) and isinstance(engine, SessionResumer):
-        problem = engine.seeding_problem(live.context.version)
-    else:
-        problem = f"{engine.name} cannot be given a history; use another engine with --engine"
-    if problem is not None:
-        return CreatedSession(None, error=TurnError(kind="unsupported", message=problem))
-    assert isinstance(engine, HistorySeeder)
-    return await engine.seed(past.items, live.context)
+        return await engine.seed(past.items, live.context)
+    problem = f"{engine.name} cannot be given a history; use another engine with --engine"
+    return EngineTurn(error=TurnError(kind="unsupported", message=problem))
 
 
 def system_of(given: Input, variables: Mapping[str, str]) -> str | None:

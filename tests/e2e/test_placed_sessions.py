@@ -15,7 +15,7 @@ from uuid import uuid4
 import anyio
 import pytest
 
-from skillup.engines.base import CreatedSession, EngineTurn, HistorySeeder, SessionForker
+from skillup.engines.base import EngineTurn, HistorySeeder, SessionForker
 from skillup.engines.claude_code.engine import CLOSING, OPENING
 from skillup.schema.record import HistoryItem
 from tests.e2e.conftest import Begin, Serve, file_of, state_of
@@ -87,7 +87,7 @@ def answer(request: ModelRequest) -> Reply:
     return Text(f"Turn {len(request.user_texts)}: {request.latest}")
 
 
-def seed(conversation: Conversation, history: Sequence[HistoryItem]) -> CreatedSession:
+def seed(conversation: Conversation, history: Sequence[HistoryItem]) -> EngineTurn:
     """Put `history` into the conversation's session; what is said next continues it."""
     engine, trial = conversation.engine, conversation.trial
     assert isinstance(engine, HistorySeeder)

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from skillup.engines.session_files import Rewriting, moved_text
+from skillup.engines.session_files import moved_text, rewriting
 
 OLD, NEW = "/tmp/a/work", "/tmp/b/play"
-REWRITING = Rewriting({OLD: NEW}, {"id-one": "id-two"})
+REWRITING = rewriting({OLD: NEW}, {"id-one": "id-two"})
 
 
 def rewritten(text: str) -> str:
-    line = REWRITING.line(json.dumps({"text": text}).encode() + b"\n")
+    line = REWRITING(json.dumps({"text": text}).encode() + b"\n")
     found: str = json.loads(line)["text"]
     return found
 
@@ -39,16 +39,16 @@ def test_the_beginning_of_another_path_is_not(text: str) -> None:
 
 
 def test_the_longer_of_two_paths_goes_first_and_nothing_is_replaced_twice() -> None:
-    rewriting = Rewriting({"/a": "/b", "/a/x": "/a/y", "/b": "/c"}, {})
-    assert rewriting.line(b"/a /a/x /a/z /b") == b"/b /a/y /b/z /c"
+    changed = rewriting({"/a": "/b", "/a/x": "/a/y", "/b": "/c"}, {})
+    assert changed(b"/a /a/x /a/z /b") == b"/b /a/y /b/z /c"
 
 
 def test_keys_and_nested_texts_are_rewritten_however_they_are_escaped() -> None:
     old, new = "/tmp/w\u00f6rk 1", '/tmp/"new"'
-    rewriting = Rewriting({OLD: NEW, old: new}, {})
+    changed = rewriting({OLD: NEW, old: new}, {})
     row = {OLD: [{"cwd": old}, json.dumps(f"{old}/\u00fc")], "other": f"{old}2"}
     for ascii_only in (True, False):
-        line = rewriting.line(json.dumps(row, ensure_ascii=ascii_only).encode() + b"\n")
+        line = changed(json.dumps(row, ensure_ascii=ascii_only).encode() + b"\n")
         found = json.loads(line)
         assert found["other"] == f"{old}2"
         plain, quoted = found[NEW]
@@ -59,5 +59,5 @@ def test_keys_and_nested_texts_are_rewritten_however_they_are_escaped() -> None:
     "line", [b'{"b": 1.50,  "a": "nothing of it"}\n', b"\xff\xfe work\n", b"\n"]
 )
 def test_other_lines_stay_byte_for_byte(line: bytes) -> None:
-    assert REWRITING.line(line) == line
-    assert Rewriting({OLD: OLD}, {"": "x"}).line(line) == line
+    assert REWRITING(line) == line
+    assert rewriting({OLD: OLD}, {"": "x"})(line) == line

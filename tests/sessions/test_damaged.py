@@ -109,11 +109,11 @@ def shown(path: Path) -> bool:
     format_ = detect_format(path)
     if format_ is None or head is None:
         return False
-    reader = format_.reader()
+    reader = format_()
     print_entries(reader.read(path), Console(file=io.StringIO()), full=True)
     pieces = [*head_lines("engine", path, head)]
     pieces += foot_lines(reader.summary, sub_agents=[])
-    reader = format_.reader()
+    reader = format_()
     pieces.append(session_json("engine", path, reader.read(path), reader.summary))
     assert "".join(map(str, pieces)).encode(errors="replace")
     session = read_session(path)
@@ -151,7 +151,7 @@ def test_a_damaged_session_is_read_or_refused_and_is_not_the_one_that_was(
     found = detect_format(path)
     assert found is not None
     assert found.engine == format_
-    reader = found.reader()  # so what is damaged is what is read
+    reader = found()  # so what is damaged is what is read
     assert len({entry.role for entry in reader.read(path)}) >= 4
     assert reader.summary.unknown_lines == 0
     assert before.messages == (4 if format_ == "claude_code" else 3)

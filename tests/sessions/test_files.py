@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from skillup.engines.claude_code.events import ClaudeEvents
-from skillup.engines.codex.events import CodexEvents
+from skillup.engines.claude_code.events import ClaudeEvents, ClaudeTranscript
+from skillup.engines.codex.events import CodexEvents, CodexTranscript
+from skillup.engines.session_files import SessionReader
 from skillup.sessions.index import detect_format, read_head
 from tests.support.session_files import (
     claude_row,
     codex_meta,
     event,
-    format_named,
     read,
     text,
     told,
@@ -97,18 +97,17 @@ _VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_WORDS, inner, max_size=5),
     max_leaves=12,
 )
-_FORMATS = ("claude_code", "codex")
 
 
-@given(st.lists(_VALUES, max_size=6), st.sampled_from(_FORMATS))
+@given(st.lists(_VALUES, max_size=6), st.sampled_from([ClaudeTranscript, CodexTranscript]))
 @settings(max_examples=150)
-def test_no_row_is_too_strange(rows: list[Any], format_: str) -> None:
+def test_no_row_is_too_strange(rows: list[Any], format_: type[SessionReader]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = write_rows(Path(folder) / "s.jsonl", rows)
         for parser in (ClaudeEvents(), CodexEvents(Path("/w"))):
             for line in path.read_bytes().splitlines():
                 parser.feed(line)
             assert parser.failure is None or parser.failure.text is not None
-        for entry in format_named(format_).reader().read(path):
+        for entry in format_().read(path):
             assert isinstance(entry.item.text or "", str)
             told(entry)

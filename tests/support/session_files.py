@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.registry import session_formats
-from skillup.engines.session_files import SessionEntry, SessionFormat, SessionSummary
+from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.sessions.index import detect_format
 
 TIME = "2026-01-01T00:00:00.000Z"
@@ -21,9 +20,9 @@ def write_rows(path: Path, rows: Iterable[Any]) -> Path:
 
 
 def read(path: Path) -> tuple[list[SessionEntry], SessionSummary]:
-    format_ = detect_format(path)
-    assert format_ is not None, path
-    reader = format_.reader()
+    found = detect_format(path)
+    assert found is not None, path
+    reader = found()
     return list(reader.read(path)), reader.summary
 
 
@@ -84,10 +83,6 @@ def said(role: str, words: str) -> list[dict[str, Any]]:
     """A message as it stands in a rollout: for the model, and for people."""
     name, block = ("UserMessage", "text") if role == "user" else ("AgentMessage", "Text")
     return [message(role, words), done(name, id="x", content=[{"type": block, "text": words}])]
-
-
-def format_named(engine: str) -> SessionFormat:
-    return session_formats()[engine]
 
 
 def event(kind: str, **payload: Any) -> dict[str, Any]:

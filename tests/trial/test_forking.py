@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.engines.base import CreatedSession, TrialContext
+from skillup.engines.base import EngineTurn, TrialContext
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.schema.record import TurnError
 from skillup.trial.run import run_shared_prefix, run_trial
@@ -41,7 +41,7 @@ def anyio_backend() -> str:
 class Defect(ScriptedEngine):
     """An engine whose forks fail."""
 
-    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> CreatedSession:
+    async def fork(self, session: str, parent: TrialContext, child: TrialContext) -> EngineTurn:
         """A defect."""
         raise LookupError(session)
 

@@ -245,8 +245,8 @@ def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.
     from skillup.sessions.index import find_session, read_head, session_format
 
     path = find_session(session, os.environ)
-    format_ = session_format(path)
-    reader, engine = format_.reader(), format_.engine
+    reader = session_format(path)()
+    engine = reader.engine
     if as_json:
         sys.stdout.write(session_json(engine, path, reader.read(path), reader.summary))
         return 0

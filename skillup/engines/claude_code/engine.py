@@ -29,7 +29,7 @@ from skillup.engines.created_sessions import (
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, words
-from skillup.engines.session_files import SessionFormat, VersionRange
+from skillup.engines.session_files import VersionRange
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall
@@ -63,19 +63,6 @@ HOME = EngineHome(
 )
 
 
-def _session_id(file: Path, directory: Path) -> str | None:
-    """Those of sub-agents belong to their session."""
-    own = file.parent.parent == directory and not file.name.startswith("agent-")
-    return file.stem if own and file.suffix == ".jsonl" else None
-
-
-SESSIONS = SessionFormat(
-    "claude_code",
-    "Claude Code",
-    directory=lambda environment: HOME.of(environment) / "projects",
-    session_id=_session_id,
-    reader=ClaudeTranscript,
-)
 WRITABLE = VersionRange("2.1.100", "2.1.330")
 
 
@@ -83,7 +70,7 @@ class ClaudeCode(WritingCliEngine):
     """Resumes, seeds and forks; holds answers to a schema; reads the users' own sessions."""
 
     name = "claude_code"
-    sessions = SESSIONS
+    sessions = ClaudeTranscript
     signed = re.compile(rb'"type": ?"(?:redacted_)?thinking"')
     session_folders = ("tasks",)
     spec = CliSpec(

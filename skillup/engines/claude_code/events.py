@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from pathlib import Path
 from typing import Any
 
 from skillup.engines.base import Progress
@@ -283,6 +284,16 @@ _TITLES = {"summary": "summary", "ai-title": "aiTitle", "custom-title": "customT
 
 class ClaudeTranscript(SessionReader):
     """The rows of one file."""
+
+    engine = "claude_code"
+    label = "Claude Code"
+    folder = "projects"
+
+    @staticmethod
+    def id_in(file: Path, directory: Path) -> str | None:
+        """Those of sub-agents belong to their session."""
+        own = file.parent.parent == directory and not file.name.startswith("agent-")
+        return file.stem if own and file.suffix == ".jsonl" else None
 
     @staticmethod
     def matches(row: dict[str, Any]) -> bool:

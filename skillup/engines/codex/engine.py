@@ -37,7 +37,7 @@ from skillup.engines.created_sessions import (
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import Transcript, as_amount, as_dict, as_text, content_text, words
-from skillup.engines.session_files import SessionFormat, VersionRange, rows_of
+from skillup.engines.session_files import VersionRange, rows_of
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage
 
@@ -51,7 +51,6 @@ _SANDBOX_MODES: dict[Permission, str] = {
 _CODEX_KEY = "CODEX_API_KEY"
 _ACCESS_VARIABLE = "CODEX_ACCESS_TOKEN"
 _OPENAI_KEY = "OPENAI_API_KEY"
-_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl")
 
 
 def _login_expiry(login: dict[str, Any]) -> float | None:
@@ -80,20 +79,11 @@ HOME = EngineHome(
 )
 
 
-SESSIONS = SessionFormat(
-    "codex",
-    "Codex",
-    directory=lambda environment: HOME.of(environment) / "sessions",
-    session_id=lambda file, _: found[1] if (found := _ROLLOUT.fullmatch(file.name)) else None,
-    reader=CodexTranscript,
-)
-
-
 class Codex(WritingCliEngine):
     """Resumes, seeds and forks; holds answers to a schema; reads the users' own sessions."""
 
     name = "codex"
-    sessions = SESSIONS
+    sessions = CodexTranscript
     spec = CliSpec(
         name="codex",
         install="install it with `npm install -g @openai/codex`, or set `command` in the profile",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 from skillup.engines.base import Progress
@@ -266,6 +266,7 @@ _KINDS: dict[str, ToolKind] = {
     "web_search": "web",
     **dict.fromkeys(_AGENT_TOOLS.split(), "agent"),
 }
+_ROLLOUT = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-(.+)\.jsonl")
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
 _ROWS = ("session_meta", "response_item", "event_msg", "turn_context")
@@ -292,12 +293,20 @@ class CodexTranscript(SessionReader):
     called from within another one.
     """
 
+    engine = "codex"
+    label = "Codex"
+    folder = "sessions"
     running_total = True
 
     def __init__(self) -> None:
         super().__init__()
         self._calls: dict[str, list[str]] = {}
         """The ids of the entries for each call: a patch has one for every file."""
+
+    @staticmethod
+    def id_in(file: Path, directory: Path) -> str | None:  # noqa: ARG004
+        found = _ROLLOUT.fullmatch(file.name)
+        return found[1] if found else None
 
     @staticmethod
     def matches(row: dict[str, Any]) -> bool:
