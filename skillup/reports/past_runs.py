@@ -14,13 +14,13 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from skillup import stats
 from skillup.history.comparison import CaseChange, Change, Comparison, GateResult, Means
 from skillup.history.runs import CaseTally, RunOutcomes, State, together
 from skillup.history.series import CaseHistory, SuiteHistory
-from skillup.reports.sheets import CaseNames
+from skillup.reports.sheets import NONE, CaseNames, Cell, interval, known, percent
 from skillup.reports.terminal.layout import Part, print_line, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
-from skillup.stats import Interval, percent
 
 COMPARISON_VERSION = "skillup.comparison/1"
 TRENDS_VERSION = "skillup.history/1"
@@ -133,7 +133,7 @@ def statements(comparison: Comparison) -> Iterator[str]:
         within = ""
         if scores.interval is not None:
             low, high = scores.interval
-            within = f", {percent(comparison.confidence)} between {low:+.3f} and {high:+.3f}"
+            within = f", {stats.percent(comparison.confidence)} between {low:+.3f} and {high:+.3f}"
         yield f"scores: {scores.b - scores.a:+.3f} on average{within}"
     averages: tuple[tuple[str, Means | None, Callable[[float], str]], ...] = (
         ("cost", comparison.cost, money),
@@ -303,23 +303,21 @@ def _print_cases(
     ]
     if len(suite.cases) > 1:
         rows.insert(0, ("(all)", suite.states(), suite.total, suite.interval))
-    shown: list[dict[str, Part]] = []
-    for name, states, total, interval in rows:
-        duration = total.duration_ms
-        shown.append(
-            {
-                "": name,
-                "runs": Text.assemble(*(_MARKS[state][:2] for state in states)),
-                "passed": f"{total.passed}/{total.judged}" if total.judged else "–",
-                "rate": "–" if total.rate is None else percent(total.rate),
-                "95 %": "–" if interval is None else "–".join(map(percent, interval)),
-                "not run": str(total.not_run or "–"),
-                "score": "–" if total.score is None else f"{total.score:.2f}",
-                "time": "–" if duration is None else seconds(round(duration)),
-                "cost": money(total.cost_usd),
-            }
-        )
-    empty = {n for n in ("not run", "cost") if all(row[n] == "–" for row in shown)}
+    shown: list[dict[str, Cell | Text]] = [
+        {
+            "": Cell(name),
+            "runs": Text.assemble(*(_MARKS[state][:2] for state in states)),
+            "passed": Cell(f"{total.passed}/{total.judged}") if total.judged else NONE,
+            "rate": percent(total.rate),
+            "95 %": NONE if between is None else interval(*between, stats.percent, "–"),
+            "not run": known(total.not_run or None),
+            "score": known(total.score, "{:.2f}".format),
+            "time": known(total.duration_ms, lambda value: seconds(round(value))),
+            "cost": known(total.cost_usd, money),
+        }
+        for name, states, total, between in rows
+    ]
+    empty = {name for name in ("not run", "cost") if all(row[name] == NONE for row in shown)}
     heads = [name for name in shown[0] if name not in empty] if shown else []
     cells = [[row[name] for name in heads] for row in shown]
     print_table(console, cells, heads, align="ll" + "r" * (len(heads) - 2))
@@ -391,8 +389,8 @@ def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
 
 
 def trends_json(suites: Sequence[SuiteHistory]) -> str:
-    def numbers(total: CaseTally, interval: Interval | None) -> dict[str, Any]:
-        return {**_fields(total, *_TALLY), "pass_rate": total.rate, "interval": interval}
+    def numbers(total: CaseTally, between: stats.Interval | None) -> dict[str, Any]:
+        return {**_fields(total, *_TALLY), "pass_rate": total.rate, "interval": between}
 
     def head(run: RunOutcomes) -> dict[str, Any]:
         return _fields(run, "run_id", "started_at")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import NamedTuple, Self
+from typing import NamedTuple, TypeVar
 
 from skillup import stats
 from skillup.history.runs import WITH_SKILL, CaseKey
@@ -32,6 +32,7 @@ from skillup.schema.grade import (
     Uplift,
 )
 
+T = TypeVar("T")
 _MOST_ROWS = 40  # From more rows than these, those are left out that say nothing
 _LARGEST_K = 5
 _FLAKY_NAMED = 20
@@ -59,21 +60,13 @@ class Sheet:
     rows: list[Sequence[Cell]] = field(default_factory=list)
     lines: list[Cell] = field(default_factory=list)
     align: str = ""  # A letter for each column, as of the terminal's tables
-    _dull: set[int] = field(default_factory=set)  # Which rows say nothing
+    dull: set[int] = field(default_factory=set)
 
     def add(self, row: Sequence[Cell], *, dull: bool = False) -> None:
-        """`dull`: one that is only counted where there are many."""
+        """`dull`: one that says nothing, and is only counted where there are many."""
         if dull:
-            self._dull.add(len(self.rows))
+            self.dull.add(len(self.rows))
         self.rows.append(row)
-
-    def shortened(self) -> Self:
-        if len(self.rows) > _MOST_ROWS and self._dull:
-            self.rows = [row for n, row in enumerate(self.rows) if n not in self._dull]
-            cases = count(len(self._dull), "case")
-            text = f"not shown: {cases} that always passed, made no difference, or did not run"
-            self.lines.insert(0, Cell(text, "dim"))
-        return self
 
 
 def _passed(rate: Rate) -> Cell:
@@ -84,9 +77,19 @@ def _passed(rate: Rate) -> Cell:
     return Cell(f"{rate.passed}/{rate.judged}", style)
 
 
+def known(value: T | None, show: Callable[[T], str] = str) -> Cell:
+    return NONE if value is None else Cell(show(value))
+
+
 def percent(share: float | None) -> Cell:
     """``67%``; never 100% or 0% of what is only nearly so."""
-    return NONE if share is None else Cell(stats.percent(share))
+    return known(share, stats.percent)
+
+
+def interval(
+    low: float | None, high: float | None, show: Callable[[float], str], to: str = " to "
+) -> Cell:
+    return NONE if low is None or high is None else Cell(f"{show(low)}{to}{show(high)}")
 
 
 class CaseNames:
@@ -121,7 +124,13 @@ def sheets_of(analysis: Analysis | None) -> list[Sheet]:
         _triggering(analysis.triggering, names),
         *_engines(analysis, names),
     ]
-    return [sheet.shortened() for sheet in found if sheet.rows or sheet.lines]
+    for sheet in found:
+        if len(sheet.rows) > _MOST_ROWS and sheet.dull:
+            sheet.rows = [row for n, row in enumerate(sheet.rows) if n not in sheet.dull]
+            cases = count(len(sheet.dull), "case")
+            text = f"not shown: {cases} that always passed, made no difference, or did not run"
+            sheet.lines.insert(0, Cell(text, "dim"))
+    return [sheet for sheet in found if sheet.rows or sheet.lines]
 
 
 def trial_sheet(view: RunView, rows: Sequence[Row]) -> Sheet:
@@ -137,7 +146,7 @@ def trial_sheet(view: RunView, rows: Sequence[Row]) -> Sheet:
             Cell("  ".join(filter(None, (view.label(row), row.attempt)))),
             Cell(f"{row.turns_done}/{len(grade.turns)}"),
             Cell(f"{row.passed_checks}/{len(row.checks)}"),
-            NONE if row.score is None else Cell(f"{row.score:.2f}"),
+            known(row.score, "{:.2f}".format),
             Cell(seconds(grade.duration_ms)),
             Cell(tokens(row.tokens)),
         ]
@@ -195,9 +204,8 @@ def _trials(cases: Sequence[CaseReliability], names: CaseNames, level: str) -> I
     sheet = Sheet("Trials", heads + ["surely"] * decided + ["no verdict"] * lost)
     for case in repeated:
         rate = case.rate
-        row = [Cell(names.row(case)), _passed(rate), percent(rate.rate), NONE]
-        if rate.low is not None and rate.high is not None:
-            row[3] = Cell(f"{percent(rate.low).text}–{percent(rate.high).text}")
+        row = [Cell(names.row(case)), _passed(rate), percent(rate.rate)]
+        row.append(interval(rate.low, rate.high, stats.percent, "–"))
         if k is not None:
             at = next((item for item in case.at_k if item.k == k), None)
             row += [NONE, NONE] if at is None else map(percent, (at.pass_at_k, at.pass_hat_k))
@@ -243,7 +251,7 @@ def _triggering(found: Sequence[Triggering], names: CaseNames) -> Sheet:
                 share(item.not_used_rightly, unexpected),
                 percent(item.precision),
                 percent(item.recall),
-                NONE if item.f1 is None else Cell(f"{item.f1:.2f}"),
+                known(item.f1, "{:.2f}".format),
             ]
         )
         if item.distractors:
@@ -300,11 +308,8 @@ def _difference(found: Difference, show: Callable[[float], str]) -> list[Cell]:
         text = show(abs(value))
         return text if text == show(0) else ("-" if value < 0 else "+") + text
 
-    between = NONE
-    if found.low is not None and found.high is not None:
-        between = Cell(f"{signed(found.low)} to {signed(found.high)}")
     numbers = show(found.with_skill), show(found.without_skill), signed(found.difference)
-    return [*map(Cell, numbers), between]
+    return [*map(Cell, numbers), interval(found.low, found.high, signed)]
 
 
 def _points(item: Uplift) -> list[Cell]:
@@ -316,12 +321,9 @@ def _points(item: Uplift) -> list[Cell]:
         rounded = round(100 * difference)
         return f"{rounded:+d}" if rounded else "0"
 
-    style, between = "", NONE
-    if item.low is not None and item.high is not None:
-        style = "green" if item.low > 0 else "red" if item.high < 0 else ""
-        between = Cell(f"{shown(item.low)} to {shown(item.high)}")
-    p = NONE if item.p is None else Cell(p_value(item.p))
-    return [Cell(shown(item.uplift), style), between, p]
+    style = "green" if (item.low or 0) > 0 else "red" if (item.high or 0) < 0 else ""
+    between = interval(item.low, item.high, shown)
+    return [Cell(shown(item.uplift), style), between, known(item.p, p_value)]
 
 
 # Several engines side by side: a row for each case, a column for each engine.
@@ -369,8 +371,7 @@ def _engine_sheet(
     for name, field_name, show in _TOTALS:
         values = [getattr(columns.get(engine), field_name, None) for engine in engines]
         if any(value is not None for value in values):
-            cells = (NONE if value is None else Cell(show(value)) for value in values)
-            sheet.rows.append([Cell(name, "bold"), *cells])
+            sheet.rows.append([Cell(name, "bold"), *(known(value, show) for value in values)])
     if any(case.error for case in cases):
         sheet.lines.append(Cell("E: errors, which are no verdict", "dim"))
     return sheet
