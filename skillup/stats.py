@@ -35,9 +35,8 @@ def swapped(counts: PassCounts) -> PassCounts:
 
 
 def hypergeometric(counts: PassCounts) -> tuple[int, list[float]]:
-    """The least possible number of passes in B, and the chance of it and of each number above.
-
-    Given the passes of both together, K, if nothing changed: C(n_b, x)·C(n_a, K-x)/C(n_a+n_b, K).
+    """The least possible number of passes in B, and the chance of it and of each number above, if
+    nothing changed, given the passes K of both: C(n_b, x)·C(n_a, K-x)/C(n_a+n_b, K).
     """
     passed_a, trials_a, passed_b, trials_b = counts
     passes = passed_a + passed_b
@@ -60,10 +59,8 @@ def fisher_lower(counts: PassCounts) -> float:
 
 
 def stratified(cases: Iterable[PassCounts]) -> float:
-    """Two-sided p over all cases: McNemar's test where each ran once in each run, Fisher's for one.
-
-    The statistic is the sum of B's passes, its distribution the convolution of the cases'; p: the
-    chance of all sums no likelier than the one seen.
+    """Two-sided p over all cases: the chance of all sums of B's passes no likelier than the one
+    seen. McNemar's test where each ran once in each run, Fisher's for a single case.
     """
     chances, seen = [1.0], 0
     for counts in cases:
@@ -78,13 +75,9 @@ def stratified(cases: Iterable[PassCounts]) -> float:
     return min(1.0, sum(chance for chance in chances if chance <= chances[seen] * _SAME))
 
 
-# Many tests at once: how to keep the chance of *any* false alarm at the stated rate.
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Corrected p-values: that any of those <= α is a false alarm has a chance <= α.
-
-    Of m in ascending order, the i-th becomes the largest of (m-j+1)·p_(j) for j <= i, at most 1.
+    """Corrected p-values: that any of those <= α is a false alarm has a chance <= α. Of m in
+    ascending order, the i-th becomes the largest of (m-j+1)·p_(j) for j <= i, at most 1.
     """
     corrected = [0.0] * len(p_values)
     largest = 0.0
@@ -96,17 +89,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def worth_testing(least: Sequence[float], alpha: float) -> list[bool]:
-    """Which of many exact tests can matter, by the smallest p that each could have given.
-
-    Tarone's rule: those that reach α/K, K being the smallest number such that at most K can.
+    """Which of many exact tests can matter, by the smallest p that each could have given: those
+    that reach α/K, K being the smallest number such that at most K can (Tarone's rule).
     """
     share = 1
     while sum(p <= alpha / share for p in least) > share:
         share += 1
     return [p <= alpha / share for p in least]
-
-
-# When a series of counts became worse: the likeliest place, and if it is more than chance.
 
 
 class Passes(NamedTuple):
@@ -122,9 +111,8 @@ class Fall(NamedTuple):
 
 
 def fall(series: Sequence[Passes]) -> Fall | None:
-    """The place since which the pass rate is lower, found by the smallest p; None: nowhere is it.
-
-    That p counts as often as there are places (Bonferroni). Every element has a verdict.
+    """The place since which the pass rate is lower, by the smallest p, which counts as often as
+    there are places (Bonferroni); None: nowhere. Every element has a verdict.
     """
     passed = list(accumulate(counts.passed for counts in series))
     judged = list(accumulate(counts.judged for counts in series))
@@ -154,10 +142,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def wilson(passed: int, trials: int, confidence: float = 0.95) -> Interval:
-    """The score interval of a proportion: the rates that `passed` of `trials` does not rule out.
-
-    Raises ValueError unless 0 <= passed <= trials and trials > 0.
-    """
+    """The score interval of a proportion. ValueError unless 0 <= passed <= trials, trials > 0."""
     if not 0 <= passed <= trials or trials == 0:
         raise ValueError(f"{passed} of {trials} is no proportion")
     z2 = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
@@ -172,10 +157,7 @@ def wilson(passed: int, trials: int, confidence: float = 0.95) -> Interval:
 
 
 def at_each_k(passed: int, trials: int) -> Iterator[tuple[int, float, float]]:
-    """k, pass@k and pass^k for each k up to `trials`: the chance that one of k passes, that all do.
-
-    Unbiased, which 1 - (1 - c/n)^k and (c/n)^k are not.
-    """
+    """k, pass@k and pass^k (one of k passes, all do) for each k: unbiased, as (c/n)^k is not."""
     ways = failures_only = passes_only = 1
     for k in range(1, trials + 1):
         # Each from the one before, in whole numbers: those of a thousand trials are very large.
@@ -192,7 +174,7 @@ _NORMAL_FROM = 400
 
 
 def _t_between(t: float, degrees: int) -> float:
-    """The chance that |T| <= t, for at least one degree of freedom: a sum in θ = math.atan(t/√ν).
+    """The chance that |T| <= t, for at least one degree of freedom: a sum in θ = atan(t/√ν).
 
     Source: M. Abramowitz and I. A. Stegun (1964), Handbook of mathematical functions,
     26.7.3 (odd ν) and 26.7.4 (even ν).
@@ -232,13 +214,9 @@ def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Inter
     return Interval(fmean(values) - half, fmean(values) + half)
 
 
-# Over cases that ran several times: differences of pass rates, and the pass rate of all trials.
-
-
 def mean_difference(cases: Sequence[PassCounts]) -> Interval:
-    """The 95 % interval of the mean over cases, at least one, of their pass rates' differences.
-
-    By Newcombe's limits of each case; what it leaves open is chance within the trials.
+    """The 95 % interval of the mean over cases, at least one, of their pass rates' differences, by
+    Newcombe's limits of each: what it leaves open is chance within the trials.
     """
     mean, below, above = 0.0, 0.0, 0.0
     for passed_a, trials_a, passed_b, trials_b in cases:
@@ -252,9 +230,8 @@ def mean_difference(cases: Sequence[PassCounts]) -> Interval:
 
 
 def interval_over_cases(cases: Sequence[tuple[int, int]]) -> Interval | None:
-    """Of the pass rate of all trials, at 95 %; `cases`: passes and verdicts of each, at least one.
-
-    With one verdict for each case it is Wilson's; with more, widened by how the cases differ.
+    """Of the pass rate, at 95 %; `cases`: passes and verdicts of each, at least one. With one
+    verdict for each it is Wilson's; with more, widened by how the cases differ.
     """
     if not cases:
         return None
@@ -325,10 +302,7 @@ def evidence_above(passes: int, failures: int, threshold: float) -> float:
 
 
 def pass_rate_threshold(given: float | None, gate: float | None) -> float:
-    """The threshold of a suite's cases: `--pass-rate`, else the suite's gate, else a default.
-
-    A gate of 0 or 1 is no threshold: no rate is below the one, or above the other.
-    """
+    """`--pass-rate`, else the suite's gate unless it is 0 or 1, else the default."""
     if given is not None:
         return given
     return gate if gate is not None and 0 < gate < 1 else DEFAULT_PASS_RATE

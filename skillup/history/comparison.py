@@ -33,8 +33,6 @@ from skillup.stats import (
     worth_testing,
 )
 
-# What became of each case from run A to run B, and how sure that is.
-
 Change = Literal[
     "newly_failing",
     "newly_passing",
@@ -132,10 +130,7 @@ def _without_verdict(a: CaseTally, b: CaseTally) -> Change:
 def _corrected(
     counts: Mapping[CaseKey, PassCounts], alpha: float, times: int
 ) -> dict[CaseKey, float]:
-    """Corrected p that each case got worse, of those tested: with one trial in each run, none can.
-
-    `times`: what a p counts for.
-    """
+    """Corrected p that each case got worse, of those with several trials; a p counts `times`."""
     several = {key: own for key, own in counts.items() if own.trials_a > 1 or own.trials_b > 1}
     least = [times * hypergeometric(own)[1][0] for own in several.values()]  # it can be no smaller
     kept = [k for k, keep in zip(several, worth_testing(least, alpha), strict=True) if keep]
@@ -211,9 +206,8 @@ class Comparison:
 
 
 def cases_without_verdict(run: RunOutcomes, later: RunOutcomes) -> set[CaseKey]:
-    """Cases without a verdict in `run`: for an error or its end, or as only `later` has them.
-
-    A skip counts where `later` has a verdict: it must not hide that the case passed before.
+    """For an error or the end of `run`, or as only `later` has them; a skip counts where `later`
+    has a verdict: it must not hide that the case passed before.
     """
     cases, judged = by_case(run.trials), {t.key for t in later.trials if t.status in VERDICTS}
     lost = {key for key, own in cases.items() if own.state in ("error", "not_started")}
@@ -278,10 +272,7 @@ def means(
     of: Callable[[CaseTally], float | None],
     confidence: float = DEFAULT_CONFIDENCE,
 ) -> Means | None:
-    """Means over the cases for which `of` knows something in both runs; None: there are none.
-
-    The same case on several engines is one: what it asks is the same.
-    """
+    """Over the cases for which `of` knows something in both runs; on several engines it is one."""
     groups: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for case in both:
         a, b = of(case.a), of(case.b)

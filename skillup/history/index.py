@@ -46,10 +46,8 @@ _URL = re.compile(
 def index_url(
     given: str | None, environment: Mapping[str, str], workspace_root: Path, *, write: bool
 ) -> str:
-    """The index that `--index`, else SKILLUP_INDEX names, else the file beside the runs.
-
-    A path or the URL of a PostgreSQL database; empty for `none`. With `write`, the directory of
-    the default one is made; raises RunDirectoryError if that cannot be.
+    """What `--index`, else SKILLUP_INDEX names (empty: `none`), else the file beside the runs; its
+    directory is made with `write`. Raises RunDirectoryError if that cannot be.
     """
     url = given or environment.get(INDEX_VARIABLE)
     if not url:
@@ -171,9 +169,6 @@ def _postgresql(url: str, *, write: bool) -> _Database:
     )
 
 
-# What is in it.
-
-
 @cache
 def _reader() -> TypeAdapter[RunOutcomes]:
     return TypeAdapter(RunOutcomes)
@@ -187,10 +182,7 @@ def all_runs(url: str) -> list[RunOutcomes]:
 
 
 def add_run(url: str, run: RunOutcomes) -> None:
-    """Index `run`; one that is there is replaced, for it may have been resumed.
-
-    Raises IndexTroubleError.
-    """
+    """One that is there is replaced: it may have been resumed. Raises IndexTroubleError."""
     data = asdict(replace(run, digests={}))
     row = (run.run_id, run.started_at, run.path, json.dumps(data, ensure_ascii=False))
     # Half a character, as of a file's name, is no text to a database.
@@ -201,10 +193,8 @@ def add_run(url: str, run: RunOutcomes) -> None:
 
 
 def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryError | None]]:
-    """Index every run in `runs_folder`, and those elsewhere that the index knows, anew.
-
-    Yields each directory with what was wrong with it, if anything. Runs whose directories have gone
-    stay in the index. Raises IndexTroubleError.
+    """Index every run in `runs_folder`, and those elsewhere that the index knows, anew; each with
+    what was wrong, if anything. Those that have gone stay as they are. Raises IndexTroubleError.
     """
     with open_index(url, write=True) as execute:
         paths = execute(f"SELECT path FROM {_TABLE} ORDER BY path")  # noqa: S608
@@ -222,10 +212,9 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
 
 
 def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
-    """The run that `name` means: a run directory, else what `runs_folder` or the index has.
-
-    Where a run's directory is there, it is read: the index may be older. Raises UsageError if
-    `name` means none or several, RunDirectoryError if it cannot be read, and IndexTroubleError.
+    """The run that `name` means: a run directory, else what `runs_folder` or the index has (which
+    may be older, so a directory that is there is read). Raises UsageError if `name` means none or
+    several, RunDirectoryError if it cannot be read, and IndexTroubleError.
     """
     if not name:
         raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
@@ -279,9 +268,7 @@ def _order(run: RunOutcomes) -> tuple[str, str]:
 
 def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
     """The newest run that began before `later` and was asked for the same, or planned all of it.
-
-    So a run of few cases by day is no baseline of a night. Raises UsageError if there is no such
-    run, RunDirectoryError if it cannot be read, and IndexTroubleError.
+    Raises UsageError if there is none, RunDirectoryError if it is damaged, IndexTroubleError.
     """
     for run in all_runs(url)[::-1]:
         if _order(run) < _order(later) and _can_be_baseline(run, later):

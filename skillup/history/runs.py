@@ -74,9 +74,8 @@ class RunOutcomes:
 
 
 def planned_key(job_id: str, suites: Mapping[str, Any]) -> tuple[CaseKey, int]:
-    """A job id (`CASE/PROFILE/VARIANT/N`) as the key of its grade, and the trial's number.
-
-    `suites` is that of `run.json`: in each the cases' ids by the name that jobs have for them.
+    """The key and the trial's number of a job id (`CASE/PROFILE/VARIANT/N`), by the `suites` of
+    `run.json`: in each the cases' ids by the name that jobs have for them.
     """
     label, engine, variant, trial = [*job_id.rsplit("/", maxsplit=3), "", "", ""][:4]
     number = int(trial) if trial.isdecimal() else 1
@@ -85,9 +84,6 @@ def planned_key(job_id: str, suites: Mapping[str, Any]) -> tuple[CaseKey, int]:
         if case_id is not None:
             return CaseKey(name, str(case_id), engine, variant), number
     return CaseKey("", label, engine, variant), number
-
-
-# From a run directory.
 
 
 def read_run(path: Path) -> RunOutcomes:
@@ -160,8 +156,6 @@ def workspace_of(path: Path) -> Path:
     start = Path(request.get("directory") or path)
     return workspace_root(start if start.is_dir() else path)
 
-
-# The trials of one case in one run, summed up.
 
 State = Literal["pass", "fail", "mixed", "error", "skip", "not_started", "absent"]
 """The case in a run: all its verdicts, none, or some are PASS; or why there is no verdict."""

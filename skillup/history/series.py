@@ -116,10 +116,7 @@ class SuiteHistory:
 
 
 def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> list[SuiteHistory]:
-    """The suites over their newest `last` runs; `runs` begin with the oldest.
-
-    Cases that none of these runs had are left out.
-    """
+    """The suites over their newest `last` of `runs` (the oldest first), with the cases of those."""
     of_suite: dict[str, dict[str, RunOutcomes]] = {}
     of_case: dict[CaseKey, dict[str, CaseTally]] = {}
     for run in runs:
@@ -143,9 +140,8 @@ def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> l
 
 
 def failing_since(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> FailingSince | None:
-    """When a case began to fail, at least at times; None if it always passed in its last run.
-
-    Runs without a verdict are no failure, and no end of one.
+    """None if it always passed in its last run. Without a verdict a run is no failure, and no end
+    of one.
     """
     last_pass: RunOutcomes | None = None
     failed: list[tuple[RunOutcomes, CaseTally]] = []
@@ -161,10 +157,7 @@ def failing_since(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> FailingSince
 
 
 def fell_at(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> ChangePoint | None:
-    """Since when the pass rate of a case is surely lower, and did not surely rise again.
-
-    None also for a case that ran once in each run: that one is failing or not.
-    """
+    """None also for a case that ran once in each run: that one is failing or not."""
     judged = [(run, Passes(own.passed, own.judged)) for run, own in runs if own.judged]
     series = [counts for _, counts in judged]
     fallen = fall(series) if any(counts.judged > 1 for counts in series) else None

@@ -2,8 +2,7 @@
 
 Source of the format: skills/skill-creator/references/schemas.md and what
 scripts/aggregate_benchmark.py makes of a directory of runs, in https://github.com/anthropics/skills.
-There a run is graded or it is not: trials that met an error or were skipped are no runs of it, and
-are named in its notes.
+Trials without a verdict are no runs there, and are named in the notes.
 """
 
 from __future__ import annotations
@@ -121,10 +120,8 @@ def benchmark(
 
 
 def _summary(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Mean, sample standard deviation and range of each configuration, and how the two differ.
-
-    With one configuration alone there is no difference: `delta` is empty, which the viewer shows as
-    a dash. (The aggregator has the difference to nothing there.)
+    """Mean, sample standard deviation and range of each configuration, and how the two differ
+    (with one alone `delta` is empty, which the viewer shows as a dash).
     """
     found: dict[str, Any] = {}
     for name in CONFIGURATIONS:

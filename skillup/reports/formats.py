@@ -38,10 +38,7 @@ def _content(name: str, result: RunResult) -> str:
 
 
 def parse_formats(given: Iterable[str]) -> tuple[str, ...]:
-    """``["junit,markdown"]`` → ``("junit", "markdown")``; `json` needs no writing.
-
-    Raises UsageError for a format that is not known.
-    """
+    """``["junit,markdown"]`` → ``("junit", "markdown")``. Raises UsageError for unknown formats."""
     names = dict.fromkeys(
         name.strip() for part in given for name in part.split(",") if name.strip()
     )
@@ -61,11 +58,9 @@ def write_reports(
     index: str | None = None,
     against: Path | None = None,
 ) -> list[Path]:
-    """Writes the reports `names` into `directory`, in place of older ones; the files.
-
-    `result`: None if the run has none yet, which only `html` can do without. `index`: the index of
-    past runs, for trends. `against`: an earlier run to stand beside this one. Raises UsageError for
-    a report that needs the run's result where there is none.
+    """Writes the reports `names` into `directory`; the files. For `html`, `index` is that of past
+    runs, and `against` an earlier one to stand beside this one. Raises UsageError where there is no
+    `result` and a report other than `html` needs it.
     """
     written: list[Path] = []
     for name in (name for name in dict.fromkeys(names) if name in FORMATS):

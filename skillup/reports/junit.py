@@ -32,10 +32,8 @@ class _Suite(junit.TestSuite):
 
 
 def junit_xml(result: RunResult) -> bytes:
-    """The run as XML: a test suite for each suite, engine and variant, a test case for each trial.
-
-    A trial that was planned and did not run is skipped, in a suite of its own, and says why. So is
-    one that failed without the skill: that is no failure of the skill.
+    """A test suite for each suite, engine and variant, a test case for each trial; those that did
+    not run are skipped, in a suite of their own, with the reason.
     """
     xml: Any = junit.JUnitXml()
     suites: list[tuple[str, str, list[junit.TestCase], list[tuple[str, str]]]] = []

@@ -109,9 +109,6 @@ def _missing(comparison: Comparison) -> Iterator[str]:
         yield "all of B was run"
 
 
-# What the numbers over all cases are, and mean.
-
-
 def statements(comparison: Comparison) -> Iterator[str]:
     """The numbers over all cases and what they mean, in a sentence each."""
     both, verdicts, scores = comparison.judged_in_both, comparison.verdicts, comparison.scores
@@ -264,10 +261,7 @@ _MARKS: dict[State, tuple[str, str, str]] = {
 def print_trends(
     suites: Sequence[SuiteHistory], console: Console, *, everything: bool = False
 ) -> None:
-    """Every suite with its cases; the newest run is the rightmost mark.
-
-    The line of all cases is over those that are not shown, too.
-    """
+    """Every suite with its cases; the line of all cases is over those not shown, too."""
     seen: set[State] = set()
     for suite in suites:
         first, last = suite.runs[0], suite.runs[-1]

@@ -116,9 +116,6 @@ def _dump(model: BaseModel | None) -> dict[str, Any] | None:
     return None if model is None else model.model_dump(mode="json", by_alias=True)
 
 
-# Judging again, on a terminal.
-
-
 def judged_lines(label: str, grade: Grade, change: GradeChange | None) -> Iterator[Text]:
     """``FAIL   case  3/4 checks  0.75  why``, and below it what changed since an older grade; or,
     where there is none to compare with, what failed.
@@ -209,10 +206,7 @@ def panel_data(
     scores: Mapping[str, Score],
     trials: int,
 ) -> dict[str, Any]:
-    """As JSON: ``{schema_version, skillup_version, source, trials, judges, pairs}``.
-
-    A verdict's `passed` is null where the judge failed.
-    """
+    """As JSON; a verdict's `passed` is null where the judge failed."""
     judges, compared = [], []
     for column in columns:
         verdicts = [verdict.passed for verdict in column.read().values()]
@@ -283,10 +277,7 @@ _WORDS = {True: ("pass", "green"), False: ("fail", "red"), None: ("error", "bold
 
 
 def print_panel(data: Data, console: Console, *, quiet: bool = False) -> None:
-    """A line for each judge, with what it took; each pair, and each judge that people labelled.
-
-    Unless `quiet`, with every disagreement and both reasons.
-    """
+    """Each judge, each pair, and each judge with labels; unless `quiet`, every disagreement."""
     print_line(console, count(data["trials"], "trial"), style="bold")
     heads = ["judge", "items", "pass", "fail", "error", "calls", "stored", "tokens", "cost"]
     rows = []

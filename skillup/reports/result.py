@@ -32,10 +32,8 @@ def build_result(
     not_needed: Collection[str] = (),
     warnings: Iterable[str] = (),
 ) -> RunResult:
-    """The result of a run: `grades` by job id, in the order of `planned` (all job ids).
-
-    `stop`: what kept more trials from being started, in the result only if it did. `not_needed`:
-    jobs that `--until-decided` saved.
+    """`grades` by job id, in the order of `planned` (all job ids); `stop` is in the result only if
+    it kept trials from being started; `not_needed`: jobs that `--until-decided` saved.
     """
     ordered = [grades[job] for job in planned if job in grades]
     without = [job for job in planned if job not in grades]
@@ -55,9 +53,8 @@ def build_result(
 
 
 def summarize(grades: Sequence[Grade], duration_ms: int | None = None) -> Summary:
-    """Counts and sums over `grades`, of a run that took so long; None: all trials together.
-
-    A trial without the skill that fails is no failure of the skill: those are counted apart.
+    """Of a run that took so long (None: all trials together). What fails without the skill is no
+    failure of the skill: those are counted apart.
     """
     bare = [grade for grade in grades if grade.variant == BASELINE]
     costs = [grade.cost_usd for grade in grades if grade.cost_usd is not None]
@@ -181,9 +178,6 @@ def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
     return sum(known) if known else None
 
 
-# What tells trials from each other, and which of them have the same to say.
-
-
 def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     """Those with the same key together, in the order of the first of each."""
     groups: dict[Hashable, list[T]] = {}
@@ -238,10 +232,7 @@ def view_of(result: RunResult) -> RunView:
 
 
 def count_parts(summary: Summary | Counts, **more: int) -> list[tuple[str, str]]:
-    """``[("7 passed", "green"), ("1 error", …), …]``: what is none is left out, but for passes.
-
-    `more`: counts of trials without a grade, by word (``not_run=3``).
-    """
+    """``[("7 passed", "green"), ("1 error", …), …]``; `more`: of trials without a grade."""
     errors = "error" if summary.error == 1 else "errors"
     counts = (
         (summary.fail, "failed", STYLE["FAIL"]),

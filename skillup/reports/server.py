@@ -64,9 +64,6 @@ class NotServedError(Exception):
     """There is no such run or file to serve; why is nobody's business."""
 
 
-# The runs that are served: a folder's or a single one; what is known of each is kept.
-
-
 def _listed(info: Mapping[str, Any], summary: Mapping[str, Any], **known: Any) -> Json:
     """An entry of the list; what is not known of a run that cannot be read stays empty."""
     baseline = summary.get("baseline") or {}
@@ -244,10 +241,8 @@ class Guard:
 
 
 def open_inside(root: Path, encoded: str) -> BinaryIO:
-    """The regular file `encoded` (a path as it stands in a URL, decoded once) below `root`.
-
-    Raises NotServedError for everything else: directories, pipes, ways out (also by links), odd
-    names.
+    """The regular file `encoded` (a path in a URL, decoded once) below `root`. Raises
+    NotServedError for all else: directories, pipes, ways out (also by links), odd names.
     """
     parts = [os.fsdecode(unquote_to_bytes(part)) for part in encoded.split("/")]
     for part in parts:
@@ -266,9 +261,6 @@ def open_inside(root: Path, encoded: str) -> BinaryIO:
         os.close(descriptor)
         raise NotServedError
     return os.fdopen(descriptor, "rb")
-
-
-# What is answered to which path.
 
 
 @frozen

@@ -154,9 +154,6 @@ def trial_sheet(view: RunView, rows: Sequence[Row]) -> Sheet:
     return sheet
 
 
-# Cases that ran several times: how often each passed, which waver, where they fail.
-
-
 def _planned(case: CaseReliability) -> int:
     saved = case.decision.saved if case.decision is not None else 0
     return case.rate.judged + case.error + case.skip + case.not_run + saved
@@ -224,9 +221,6 @@ def _trials(cases: Sequence[CaseReliability], names: CaseNames, level: str) -> I
     yield sheet
 
 
-# Whether skills were used when they should be.
-
-
 def _triggering(found: Sequence[Triggering], names: CaseNames) -> Sheet:
     """A row for each skill; one that was observed once has nothing to be counted."""
     sheet = Sheet(
@@ -258,9 +252,6 @@ def _triggering(found: Sequence[Triggering], names: CaseNames) -> Sheet:
             beside[name] = f"{name}: installed beside it: {listed_ids(item.distractors)}"
     sheet.lines += [Cell(line, "dim") for line in beside.values()]
     return sheet
-
-
-# What the skill adds, and what it costs.
 
 
 def _uplift(found: Sequence[Uplift], names: CaseNames, level: str) -> Iterator[Sheet]:
@@ -325,8 +316,6 @@ def _points(item: Uplift) -> list[Cell]:
     between = interval(item.low, item.high, shown)
     return [Cell(shown(item.uplift), style), between, known(item.p, p_value)]
 
-
-# Several engines side by side: a row for each case, a column for each engine.
 
 _TOTALS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
     ("score", "score", "{:.2f}".format),

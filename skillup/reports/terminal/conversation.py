@@ -167,9 +167,6 @@ def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Ite
             yield from _check(child, details, full, depth + 1)
 
 
-# A trial that has ended, turn by turn, with its checks.
-
-
 @frozen
 class ShownTrial:
     job: str

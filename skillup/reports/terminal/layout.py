@@ -52,11 +52,9 @@ def print_table(
     style: str = "dim",
     indent: int = 0,
 ) -> None:
-    """A table without lines, each row only as long as what stands in it.
-
-    `align` has a letter for each column: `l` at the left and folded, `n` not folded, `r` at the
-    right. By default the first is names, and below heads all others are numbers; without heads
-    the last is folded.
+    """A table without lines, each row only as long as what stands in it. `align` has a letter for
+    each column: `l` at the left and folded, `n` not folded, `r` at the right. By default below
+    heads all but the first are numbers, and without heads the first and the last are folded.
     """
     if not rows and not heads:
         return

@@ -23,8 +23,6 @@ from skillup.schema.suite import lead_of
 from skillup.trial.history import turns_of
 from skillup.trial.request import TrialEvent
 
-# Problems of files.
-
 
 def shown_path(path: Path) -> str:
     """`path` as short as it can be from here."""
@@ -55,9 +53,6 @@ def print_problems(problems: Sequence[Problem], counts: Mapping[str, int]) -> No
     found = f"{count(errors, 'error')}, {count(len(problems) - errors, 'warning')}"
     verdict = "not valid" if errors else "ok"
     sys.stderr.write(f"{counted}: {verdict}{f' ({found})' if problems else ''}\n")
-
-
-# `skillup list`.
 
 
 def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
@@ -99,9 +94,6 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
             rows.append([name, shown_id(loaded.case.id), turns, (tags, "dim"), title])
     heads = ["suite", "case", "turns", "tags", "title"]
     print_table(make_console(sys.stdout), rows, heads, align="nnrll", style="bold")
-
-
-# `skillup session list`: sessions at a glance.
 
 
 @frozen
@@ -155,9 +147,6 @@ def print_sessions(rows: Sequence[ListedSession], *, more: bool) -> None:
     print_table(console, cells, heads, align="nnnrll", style="bold")
     if more:
         console.print("there may be more: --limit shows them", style="dim")
-
-
-# `skillup session show`: a session as a transcript that people can read, and as JSON.
 
 
 def head_lines(engine: str, path: Path, summary: SessionSummary) -> Iterator[str]:

@@ -134,10 +134,7 @@ class RunProgress:
         return left * (self.clock() - self.began) / ended
 
     def words(self) -> Iterator[str]:
-        """``3 running``, ``25 waiting``, ``12 s``, ``about 50 s left``, ``9k tokens``, ``$0.31``.
-
-        What matters most comes first: a narrow terminal cuts the rest.
-        """
+        """What matters most comes first: a narrow terminal cuts the rest."""
         counts = {"kept": self.kept, "running": len(self.running), "waiting": len(self._waiting)}
         yield from (f"{number} {word}" for word, number in counts.items() if number)
         yield seconds(round((self.clock() - self.began) * 1000))
@@ -306,9 +303,7 @@ class LiveReporter(PlainReporter):
 
 
 def reporter_for(console: Console, *, quiet: bool) -> type[PlainReporter]:
-    """The observer of a run, to be used in a ``with``.
-
-    The live display is for people: some CI systems give their jobs a terminal, and keep all that
+    """The live display is for people: some CI systems give their jobs a terminal, and keep all that
     it was sent as a log; and colours that FORCE_COLOR asks for make no terminal of a file.
     """
     in_ci = os.environ.get("CI", "").lower() not in ("", "0", "false")
@@ -316,13 +311,9 @@ def reporter_for(console: Console, *, quiet: bool) -> type[PlainReporter]:
     return LiveReporter if is_live else PlainReporter
 
 
-# When it is over: a table, why, and the counts.
-
-
 def print_result(result: RunResult, where: str, console: Console, *, verbose: bool = False) -> None:
-    """The closing table, then one line that counts; `where`: the run's directory.
-
-    Of cases that ran several times only trials that did not pass have a row, unless `verbose`.
+    """The closing table (of cases that ran several times, unless `verbose`, only trials that did
+    not pass), then one line that counts; `where`: the run's directory.
     """
     from skillup.reports.sheets import sheets_of, trial_sheet
 
