@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ SUITE_FILE, SKILL_FILE = "eval.yaml", "SKILL.md"
 DATASET_ENDINGS = frozenset({".json", ".jsonl"})
 _NEVER_INSIDE = {".git", ".skillup", ".venv", "node_modules", "__pycache__", "fixtures"}
 _YAML = {".yaml", ".yml"}
+_DOCS = "docs/writing-cases.md"
 
 
 @frozen
@@ -29,17 +31,11 @@ class SuiteRequest:
 
 
 def workspace_root(start: Path) -> Path:
-    """The nearest directory upwards that holds `engines/` or `.skillup/`; else `start` itself.
-
-    `cases/` alone is not enough to go by: too many projects have a directory of that name.
-    """
-    start = start.resolve()
-    if start.is_file():
-        start = start.parent
+    """The nearest directory upwards with `engines/` and `cases/`, or `.skillup/`; else `start`."""
+    start = start.resolve().parent if start.is_file() else start.resolve()
     for directory in (start, *start.parents):
-        if (directory / "engines").is_dir() and (directory / "cases").is_dir():
-            return directory
-        if (directory / ".skillup").is_dir():
+        has_both = (directory / "engines").is_dir() and (directory / "cases").is_dir()
+        if has_both or (directory / ".skillup").is_dir():
             return directory
     return start
 
@@ -52,26 +48,18 @@ def suite_root(suite_file: Path) -> Path:
 
 def find_suites(paths: Sequence[Path]) -> list[SuiteRequest]:
     """The suites that `paths` mean, each once, in that order. Raises UsageError if one has none."""
-    found: dict[Path, list[Path]] = {}
-    whole: set[Path] = set()
-    for path in paths:
-        for request in _requests(path):
-            key = request.path.resolve()
-            found.setdefault(key, []).extend(request.only)
-            if not request.only:
-                whole.add(key)
-    return [
-        SuiteRequest(path, () if path in whole else tuple(dict.fromkeys(only)))
-        for path, only in found.items()
-    ]
+    found: dict[Path, tuple[Path, ...]] = {}
+    for request in (request for path in paths for request in _requests(path)):
+        key = request.path.resolve()
+        is_whole = not request.only or found.get(key) == ()
+        found[key] = () if is_whole else (*found.get(key, ()), *request.only)
+    return [SuiteRequest(path, tuple(dict.fromkeys(only))) for path, only in found.items()]
 
 
 def _requests(path: Path) -> Iterator[SuiteRequest]:
     if not path.exists():
-        raise UsageError(
-            f"{path}: no such file or folder",
-            hint="give a suite (eval.yaml), a folder with suites, a skill with evals/, or a case",
-        )
+        hint = "give a suite (eval.yaml), a folder with suites, a skill with evals/, or a case"
+        raise UsageError(f"{path}: no such file or folder", hint=hint)
     if path.is_file():
         if path.suffix not in _YAML | DATASET_ENDINGS:
             hint = "suites and cases end in .yaml, datasets in .json or .jsonl"
@@ -81,25 +69,16 @@ def _requests(path: Path) -> Iterator[SuiteRequest]:
         else:
             yield SuiteRequest(path)
         return
-    for direct in (path / SUITE_FILE, path / "evals" / SUITE_FILE):
-        if direct.is_file():
-            yield SuiteRequest(direct)
-            return
-    below = []
-    for directory, names, files in os.walk(path):
+    below = [p for p in (path / SUITE_FILE, path / "evals" / SUITE_FILE) if p.is_file()][:1]
+    for directory, names, files in () if below else os.walk(path):
         names[:] = sorted(n for n in names if n not in _NEVER_INSIDE and not n.startswith("."))
         below += [Path(directory) / SUITE_FILE] * (SUITE_FILE in files)
-    if below:
-        yield from map(SuiteRequest, below)
-        return
-    if any(is_case(file) for file in sorted(path.glob("*.y*ml"))):
+    yield from map(SuiteRequest, below)
+    if not below and any(is_case(file) for file in path.glob("*.y*ml")):
         yield SuiteRequest(_suite_above(path), (path.resolve(),))
-        return
-    raise UsageError(
-        f"{path}: no {SUITE_FILE} in it or below it",
-        hint="write one (`name: …`, and the cases beside it), see docs/writing-cases.md; "
-        "a skill's suite is evals/eval.yaml",
-    )
+    elif not below:
+        hint = "write one (`name: …`, the cases beside it; of a skill: evals/), see " + _DOCS
+        raise UsageError(f"{path}: no {SUITE_FILE} in it or below it", hint=hint)
 
 
 def _suite_above(path: Path) -> Path:
@@ -108,11 +87,8 @@ def _suite_above(path: Path) -> Path:
         for candidate in (directory / SUITE_FILE, directory / "evals" / SUITE_FILE):
             if candidate.is_file():
                 return candidate
-    raise UsageError(
-        f"{path}: no {SUITE_FILE} beside it or above it",
-        hint="a case belongs to a suite: write an eval.yaml in its folder (`name: …` is enough), "
-        "see docs/writing-cases.md",
-    )
+    hint = f"a case belongs to a suite: write {SUITE_FILE} in its folder (`name: …`), see {_DOCS}"
+    raise UsageError(f"{path}: no {SUITE_FILE} beside it or above it", hint=hint)
 
 
 # A case file is distinguished from a suite file by its top-level keys, also if it has mistakes.
@@ -130,27 +106,18 @@ def is_case(path: Path) -> bool:
 
 
 def _keys(path: Path) -> set[bytes]:
-    try:
-        with path.open("rb") as stream:
-            return {match[1] for line in stream if (match := _KEY.match(line))}
-    except OSError:
-        return set()
+    with suppress(OSError), path.open("rb") as stream:
+        return {match[1] for line in stream if (match := _KEY.match(line))}
+    return set()
 
 
 def cases_beside(directory: Path) -> list[Path]:
     """Every YAML file beside the suite and in `cases/` that is no suite, and no judge's script."""
-    return [
-        path
-        for folder in (directory, directory / "cases")
-        for path in sorted(folder.glob("*"))
-        if path.suffix in _YAML
-        and not path.name.startswith(".")
-        and path.is_file()
-        # Variants of a suite stand beside it: eval-other.yaml. A case may be called evaluate.yaml.
-        and path.stem != "eval"
-        and (not path.name.startswith("eval") or is_case(path))
-        and not (_keys(path) and _keys(path) <= _OF_A_JUDGE)
-    ]
+    files = [*sorted(directory.glob("*.y*ml")), *sorted((directory / "cases").glob("*.y*ml"))]
+    files = [p for p in files if p.suffix in _YAML and p.name[0] != "." and p.is_file()]
+    # Variants of a suite stand beside it: eval-other.yaml. A case may be called evaluate.yaml.
+    files = [p for p in files if p.stem != "eval" and (p.name[:4] != "eval" or is_case(p))]
+    return [path for path in files if not _keys(path) or not _keys(path) <= _OF_A_JUDGE]
 
 
 # What a suite may not do unless its user trusts it (`--trust`): it may come from anywhere, so its
@@ -169,20 +136,14 @@ def is_trusted(environment: Mapping[str, str]) -> bool:
 def address_problem(
     field: str, address: str, environment: Mapping[str, str], *known: str | None
 ) -> str | None:
-    """Why no key may be sent to `address`, which a suite names in `field`; None: it may.
-
-    `known`: addresses that the user names, in the environment or in a profile.
-    """
+    """Why no key may be sent to `address`, which a suite names in `field`; `known`: by the user."""
     if is_trusted(environment) or address in known:
         return None
     return f"`{field}: {address}` would send your key to an address that the suite names; {ALLOW}"
 
 
 def project_of(root: Path) -> Path:
-    """The repository or workspace that a suite's `root` lies in; else `root` itself.
-
-    Never a directory that holds the user's whole home: that is nobody's project.
-    """
+    """The repository or workspace that `root` lies in, but none around the user's home."""
     root, home, here = root.resolve(), Path.home().resolve(), Path.cwd()
     repository = next((up for up in (root, *root.parents) if (up / ".git").exists()), root)
     candidates = [repository, workspace_root(root), *([here] if here in root.parents else [])]

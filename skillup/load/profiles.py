@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,8 @@ from pydantic import ValidationError
 from skillup.adapters import ADAPTERS, ALIASES, HOME_VARIABLES
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.load.problems import near_miss, problems_from
-from skillup.load.yaml_reader import Document, Loc, read_yaml
+from skillup.load.yaml_reader import Loc, read_yaml
 from skillup.schema.profile import Profile
-
-# ``${VAR}``, ``${VAR:-default}`` and ``${VAR?message}`` in profiles and suites.
 
 _REFERENCE = re.compile(
     r"\$(?:(?P<escape>\$)|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
@@ -76,29 +73,23 @@ def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profi
 
     Raises UsageError if it means nothing, InvalidFilesError if its file does not validate.
     """
-    path = Path(name)
-    if path.suffix in (".yaml", ".yml"):
-        if not path.is_file():
-            raise UsageError(f"--engine {name}: no such file", hint="give a profile's path or name")
-        return read_profile(path, environment)
-    files = profile_files(root)
-    for candidate in (name, ALIASES.get(name, name)):
-        if candidate in files:
-            return read_profile(files[candidate], environment)
-    name = ALIASES.get(name, name)
-    if name in ADAPTERS:
-        return Profile(name=name, engine=name)
+    full, files = ALIASES.get(name, name), profile_files(root)
+    path: Path | None = Path(name)
+    if Path(name).suffix not in (".yaml", ".yml"):
+        path = files.get(name, files.get(full))
+    if path is not None and not path.is_file():
+        raise UsageError(f"--engine {name}: no such file", hint="give a profile's path or name")
+    if path is not None:
+        profile, problems = check_profile(path, environment)
+        if profile is None or problems:
+            raise InvalidFilesError(problems)
+        return profile
+    if full in ADAPTERS:
+        return Profile(name=full, engine=full)
     known = sorted({*files, *ADAPTERS})
     suggestion = near_miss(name, known)
     hint = f"did you mean {suggestion}?" if suggestion else f"known here: {', '.join(known)}"
     raise UsageError(f"there is no engine `{name}`", hint=hint)
-
-
-def read_profile(path: Path, environment: Mapping[str, str]) -> Profile:
-    profile, problems = check_profile(path, environment)
-    if profile is None or problems:
-        raise InvalidFilesError(problems)
-    return profile
 
 
 def check_profile(
@@ -113,13 +104,25 @@ def check_profile(
     except InvalidFilesError as error:
         return None, list(error.problems)
     problems: list[Problem] = []
-    data = _expand_all(document.data, (), environment, document, problems)
-    if lenient:
-        problems = [replace(p, severity="warning") if p.fix == _SET_IT else p for p in problems]
-    if not data.get("name"):
-        data = {**data, "name": path.stem}
+
+    def expanded(value: Any, loc: Loc = ()) -> Any:
+        if isinstance(value, dict):
+            return {key: expanded(item, (*loc, key)) for key, item in value.items()}
+        if isinstance(value, list):
+            return [expanded(item, (*loc, number)) for number, item in enumerate(value)]
+        if not isinstance(value, str) or "$" not in value:
+            return value
+        try:
+            # `base_url: ${X:-}` means "not set", which an empty text would not.
+            return expand(value, environment) or (None if len(loc) == 1 else "")
+        except MissingVariableError as missing:
+            severity = "warning" if lenient and missing.fix == _SET_IT else "error"
+            problems.append(document.problem(loc, str(missing), missing.fix, severity))
+            return value
+
+    data = expanded(document.data)
     try:
-        profile = Profile.model_validate(data)
+        profile = Profile.model_validate({**data, "name": data.get("name") or path.stem})
     except ValidationError as error:
         problems += problems_from(error, document, Profile)
         return None, sorted(problems, key=lambda problem: (problem.line, problem.column))
@@ -142,23 +145,3 @@ def check_profile(
         command = [str(path.resolve().parent / name), *arguments]
         profile = profile.model_copy(update={"command": command})
     return profile, problems
-
-
-def _expand_all(
-    value: Any, loc: Loc, environment: Mapping[str, str], document: Document, found: list[Problem]
-) -> Any:
-    if isinstance(value, dict):
-        items = value.items()
-        return {k: _expand_all(v, (*loc, k), environment, document, found) for k, v in items}
-    if isinstance(value, list):
-        pairs = enumerate(value)
-        return [_expand_all(v, (*loc, n), environment, document, found) for n, v in pairs]
-    if not isinstance(value, str) or "$" not in value:
-        return value
-    try:
-        expanded = expand(value, environment)
-    except MissingVariableError as missing:
-        found.append(document.problem(loc, str(missing), missing.fix))
-        return value
-    # `base_url: ${X:-}` means "not set", which an empty text would not.
-    return expanded or None if len(loc) == 1 else expanded

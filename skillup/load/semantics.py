@@ -1,8 +1,6 @@
 """What a single field cannot know: names, turn numbers, files, ids and switches that fit.
 
-Parts of the language that load and that this version cannot run (``unsupported_in_…``) are warnings
-here; a run makes such a case an ERROR before its first turn, so that nothing is judged as if it had
-been looked at.
+What loads and cannot be run yet (``unsupported_in_…``) is a warning here, and an ERROR in a run.
 """
 
 from __future__ import annotations
@@ -27,9 +25,9 @@ from skillup.schema.checks import Check
 from skillup.schema.judge import PROMPT_VARIABLES, SkillRef, unknown_variables
 from skillup.schema.suite import Suite, lead_of, needs_simulator, playing_model
 
+_ERROR = "a run of this suite would be an error"
 _MOST_FOLLOW_UPS = 5
 _READ_BY_MODEL = ("rubric", "similar", "expected_output", "relevance", "answer_quality")
-_MCP = ("mcp", "servers"), "MCP servers are not set up yet"
 Known = list[frozenset[str]]
 """The names that have a value once turn n has ended (0: before the first); last: once all have."""
 
@@ -72,9 +70,9 @@ def read_case(
 
 def _without_model(path: LoadedCase) -> Iterator[Problem]:
     """A warning at the first check that a model reads, where none is named."""
-    case, every = path.case, all_checks(path.case)
-    places: list[Loc] = [(*loc, key) for loc, check, _ in every for key, _ in check.given()]
-    places = [place for place in places if place[-1] in _READ_BY_MODEL]
+    case, places = path.case, list[Loc]()
+    for loc, check, _ in all_checks(case):
+        places += [(*loc, key) for key, _ in check.given() if key in _READ_BY_MODEL]
     places += [("expected_output",)] * (case.expected_output is not None)
     for number, turn in enumerate(case.input.turns or ()):
         places += [(*TURNS, number, "expected_output")] * (turn.expected_output is not None)
@@ -96,9 +94,6 @@ def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iter
                 yield document.problem((*at, "name"), message, fix)
             taken.add(branch.name.casefold())
             yield from _branch_names(branch.turns, (*at, "turns"), document)
-
-
-# Templates: has every name a value where it stands?
 
 
 def _texts(
@@ -142,13 +137,8 @@ def _unknown_names(
     for name, written in names.items():
         if name not in known:
             message = f"{written} is not defined by `vars` or by an earlier `capture`"
-            fix = (
-                f"defined here: {listed}; for the text itself write \\{written}, or `literal: true`"
-            )
+            fix = f"defined here: {listed}; if it is text, write \\{written}, or `literal: true`"
             yield document.problem(loc, message, fix)
-
-
-# Checks: the turns and names that they may look at.
 
 
 def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
@@ -159,13 +149,11 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
     asked_of: dict[Loc, int] = {}
     for loc, check, depth in all_checks(case):
         own_turn = int(loc[2]) + 1 if loc[:2] == TURNS else None
-        # A compound check or a follow-up is asked when what is around it is; a gate is asked
-        # before its turn's captures.
+        # A gate is asked before its turn's captures, what is in a check when that is asked.
         default = last if own_turn is None else own_turn - (loc[-1] == "post_condition")
-        number = asked_of.get(loc[:-2], default)
-        own = getattr(check, "turn", None)
-        number = asked_of[loc] = last if own == "last" else number if own is None else own
-        given = list(check.given())
+        own, given = getattr(check, "turn", None), list(check.given())
+        asked_of[loc] = asked_of.get(loc[:-2], default) if own is None else own
+        number = asked_of[loc] = last if own == "last" else asked_of[loc]
         named = [(loc, own), *(((*loc, key), getattr(s, "turn", None)) for key, s in given)]
         for place, turn in named:
             if isinstance(turn, int) and turn > turns > 0:
@@ -177,18 +165,18 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
                 fix = "leave `turn` out for this turn, or move the check to the case's `assertions`"
                 yield problem((*place, "turn"), message, fix)
         for key, spec in given:
-            if key not in ("any_of", "all_of", "none_of"):
-                turn = getattr(spec, "turn", None) or number
-                # Files of the suite are kept before the first turn.
-                turn = 0 if key in ("golden_file", "script") else last if turn == "last" else turn
-                # A check knows what was defined when the turn had ended that it is asked of.
-                written = {} if check.literal else templates.written_in_check(key, spec)
-                names = known[min(turn, last)]
-                yield from _unknown_names(written, (*loc, key), names, path.document)
-                for name in unknown_variables(getattr(spec, "prompt", None) or ""):
-                    message = f"{{{{{name}}}}} is not a variable of a judge's prompt"
-                    listed = ", ".join("{{" + one + "}}" for one in PROMPT_VARIABLES)
-                    yield problem((*loc, key, "prompt"), message, f"known here: {listed}")
+            if key in ("any_of", "all_of", "none_of"):
+                continue
+            turn = getattr(spec, "turn", None) or number
+            # Files of the suite are kept before the first turn.
+            turn = 0 if key in ("golden_file", "script") else last if turn == "last" else turn
+            # A check knows what was defined when the turn had ended that it is asked of.
+            written = {} if check.literal else templates.written_in_check(key, spec)
+            yield from _unknown_names(written, (*loc, key), known[min(turn, last)], path.document)
+            for name in unknown_variables(getattr(spec, "prompt", None) or ""):
+                message = f"{{{{{name}}}}} is not a variable of a judge's prompt"
+                listed = ", ".join("{{" + one + "}}" for one in PROMPT_VARIABLES)
+                yield problem((*loc, key, "prompt"), message, f"known here: {listed}")
         if isinstance(check, Check) and check.prompt is not None:
             place = (*loc, "prompt")
             if own_turn is None:
@@ -198,20 +186,16 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
                 names_in = templates.written_in(check.prompt)
                 yield from _unknown_names(names_in, place, known[own_turn], path.document)
         if depth > _MOST_FOLLOW_UPS:
-            message = f"follow-ups nested {depth} deep"
-            yield problem(loc, message, f"the limit is {_MOST_FOLLOW_UPS}")
-
-
-# The conversation: who speaks, how long, and whether anything is checked.
+            what, fix = f"follow-ups nested {depth} deep", f"the limit is {_MOST_FOLLOW_UPS}"
+            yield problem(loc, what, fix)
 
 
 def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:
     case, problem = path.case, path.document.problem
     for index, turn in enumerate(case.input.turns or ()):
         if turn.slash_command and not re.match(r"/\S", turn.content or ""):
-            message = "`slash_command: true`, but it is no / and a name"
-            fix = "write the command, such as /compact"
-            yield problem((*TURNS, index, "content"), message, fix)
+            what = "`slash_command: true`, but it is no / and a name"
+            yield problem((*TURNS, index, "content"), what, "write it, such as /compact")
     led = case.user_simulator is not None and case.input.prompt is not None
     if led and case.max_turns is None and case.turn_limit is None:
         message = "the simulated user leads, and `max_turns` is missing"
@@ -236,31 +220,28 @@ def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
     if suite.environment.type != "none":
         what = f"environment `{suite.environment.type}` is not run yet"
         yield ("environment", "type"), f"{what}: trials run on this machine, with `none`"
-    yield from _not_fetched(suite.skills or [], ())
-    if suite.mcp.get("servers"):
-        yield _MCP
+    yield from _not_there(suite, [((), suite.skills or [])])
 
 
 def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
     """Where the case asks for something that is not run yet, and what it is."""
-    if case.mcp.get("servers"):
-        yield _MCP
-    for loc, judge in judges_of(case):
-        yield from _not_fetched(judge.skills, loc)
+    return _not_there(case, [(loc, judge.skills) for loc, judge in judges_of(case)])
 
 
-def _not_fetched(skills: list[SkillRef], loc: Loc) -> Iterator[tuple[Loc, str]]:
-    for n, skill in enumerate(skills):
-        if skill.source != "local_path":
-            what = f"skills from a `{skill.source}` are not fetched yet"
-            yield (*loc, "skills", n, "source"), what
-
-
-# Files that are named: in the suite and its project, and there.
+def _not_there(
+    owner: Case | Suite, installed: list[tuple[Loc, list[SkillRef]]]
+) -> Iterator[tuple[Loc, str]]:
+    if owner.mcp.get("servers"):
+        yield ("mcp", "servers"), "MCP servers are not set up yet"
+    for loc, skills in installed:
+        for n, skill in enumerate(skills):
+            if skill.source != "local_path":
+                what = f"skills from a `{skill.source}` are not fetched yet"
+                yield (*loc, "skills", n, "source"), what
 
 
 def _files_of_case(path: LoadedCase, root: Path) -> Iterator[Problem]:
-    """Files of the suite that a case names: outside of the suite or its project, or missing."""
+    """Files that a case names: outside of the suite or its project, or missing."""
     case, context = path.case, path.case.context
     named: list[tuple[Loc, str | None]] = [(("context", "fixture"), context.fixture)]
     if context.git is not None:
@@ -287,28 +268,24 @@ def _files_of_case(path: LoadedCase, root: Path) -> Iterator[Problem]:
             yield path.document.problem(loc, message, "a run would need it", "warning")
 
 
-# The suite: its skills, and the ids and dependencies of its cases.
-
-
 def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Problem]:
     """What is wrong (or not run yet) in an `eval.yaml` that validates."""
-    error, problem = "a run of this suite would be an error", document.problem
-    named: list[tuple[Loc, str | None]] = []
     skills: list[tuple[Loc, SkillRef]]
     skills = [(("skills", n, "path"), skill) for n, skill in enumerate(suite.skills or ())]
     skills += [(("distractors", n), SkillRef(path=p)) for n, p in enumerate(suite.distractors)]
     for loc, skill in skills:
-        named.append((loc, skill.path))
         if skill.source == "local_path" and not (root / skill.path / SKILL_FILE).is_file():
             what = f"there is no {SKILL_FILE} in {skill.path} (paths start from {root.name}/)"
             as_is = skill.as_is and (root / skill.path).is_dir()
-            fix = "what is there is installed all the same" if as_is else error
-            yield problem(loc, what, fix, "warning")
-    for place, message in unsupported_in_suite(suite):
-        yield problem(place, message, severity="warning")
+            fix = "what is there is installed all the same" if as_is else _ERROR
+            yield document.problem(loc, what, fix, "warning")
+    unsupported = [*unsupported_in_suite(suite)]
     if suite.engine is not None and suite.engine.custom is not None:
         message = "custom engines are not run yet; choose one with --engine"
-        yield problem(("engine", "custom"), message, severity="warning")
+        unsupported.append((("engine", "custom"), message))
+    for place, message in unsupported:
+        yield document.problem(place, message, severity="warning")
+    named: list[tuple[Loc, str | None]] = [(loc, skill.path) for loc, skill in skills]
     for n, dataset in enumerate(suite.cases.datasets):
         named.append((("cases", "datasets", n, "path"), dataset.path))
         named.append((("cases", "datasets", n, "case"), dataset.case))
@@ -319,11 +296,12 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
 
 def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -> Iterator[Problem]:
     """Checks of skills that the suite does not install: `skill_not_used` would pass every time."""
-    given = [(ref.path, ref.name) for ref in suite.skills or () if ref.source == "local_path"]
-    given += [(path, None) for path in (*suite.distractors, *(["."] * (suite.skills is None)))]
-    there = [(root / path, name) for path, name in given if (root / path / SKILL_FILE).is_file()]
-    own = ((name or path.resolve().name, skill_name(path)) for path, name in there)
-    known = sorted({name for names in own for name in names})
+    refs = suite.skills if suite.skills is not None else [SkillRef(path=".")]
+    refs = [*refs, *(SkillRef(path=path) for path in suite.distractors)]
+    there = [ref for ref in refs if ref.source == "local_path"]
+    there = [ref for ref in there if (root / ref.path / SKILL_FILE).is_file()]
+    names = {ref.name or (root / ref.path).resolve().name for ref in there}
+    known = sorted(names | {skill_name(root / ref.path) for ref in there})
     folded = {name.casefold() for name in known}
     found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
     for loaded in cases if known else ():
@@ -335,10 +313,8 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
                 plain = name.strip().casefold()
                 installed = {plain, plain.rpartition(":")[2]} & folded
                 if name and not installed and not templates.has_templates(name):
-                    guess = near_miss(name, known)
-                    fix = (
-                        f"did you mean `{guess}`?" if guess else f"it installs: {', '.join(known)}"
-                    )
+                    guess, listed = near_miss(name, known), ", ".join(known)
+                    fix = f"did you mean `{guess}`?" if guess else f"it installs: {listed}"
                     message = f"the suite installs no skill called {name}"
                     severity = "error" if guess and not more else "warning"
                     found[loaded.document.problem((*loc, key), message, fix, severity)] = None
@@ -350,9 +326,7 @@ def id_problems(cases: Sequence[LoadedCase], all_read: bool) -> Iterator[Problem
 
     `cases` are the linear ones: a case with branches is there once for each path through it.
     """
-    taken: dict[str, LoadedCase] = {}
-    families: dict[str, LoadedCase] = {}
-    owners: dict[str, str] = {}
+    taken, families, owners = dict[str, LoadedCase](), dict[str, LoadedCase](), dict[str, str]()
     for loaded in cases:
         case_id = loaded.case.id
         families.setdefault(loaded.family, loaded)
@@ -376,9 +350,8 @@ def id_problems(cases: Sequence[LoadedCase], all_read: bool) -> Iterator[Problem
                 continue
             else:
                 known = sorted(owners.keys() - {own})
-                guess = near_miss(needed, known)
-                listed = ", ".join(known[:12]) + ", …" * (len(known) > 12)
-                fix = f"did you mean `{guess}`?" if guess else f"the others are: {listed or 'none'}"
+                guess, listed = near_miss(needed, known), ", ".join(known[:12]) or "none"
+                fix = f"did you mean `{guess}`?" if guess else f"others are: {listed}"
                 message = f"there is no other case `{needed}` in this suite"
             yield loaded.document.problem(("depends_on", index), message, fix)
     try:

@@ -8,20 +8,14 @@ import pytest
 
 from skillup.adapters import ADAPTERS
 from skillup.errors import InvalidFilesError, UsageError
-from skillup.load.profiles import (
-    MissingVariableError,
-    check_profile,
-    expand,
-    load_profile,
-    read_profile,
-)
+from skillup.load.profiles import MissingVariableError, check_profile, expand, load_profile
 from skillup.schema.profile import Profile
 from tests.support.trees import make_tree
 
 
 def read(root: Path, text: str, **environment: str) -> Profile:
     make_tree(root, {"engines/p.yaml": text})
-    return read_profile(root / "engines" / "p.yaml", environment)
+    return load_profile(str(root / "engines" / "p.yaml"), root, environment)
 
 
 def refused(root: Path, text: str, **environment: str) -> list[str]:

@@ -116,7 +116,7 @@ def test_a_dependency_on_no_case_is_told_with_what_may_be_meant(tmp_path: Path) 
         ),
         (
             "c.yaml:2:14: depends_on[0]: there is no other case `zzz` in this suite; "
-            "the others are: b, create-files"
+            "others are: b, create-files"
         ),
     ]
 
