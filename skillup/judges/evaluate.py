@@ -70,11 +70,9 @@ class Judge(Protocol):
 
     def problem(self, case: Case) -> TurnError | None:
         """Why `case` could not be judged (no model, no key, …), found before its first turn."""
-        ...
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         """A result for each of the request's checks, in order, or those of a whole judge."""
-        ...
 
 
 @dataclass(slots=True)
@@ -97,7 +95,7 @@ class PendingJudgements:
         request = self._request(key, context, role)
         if check not in request.checks:
             request.checks.append(check)
-        return error_result(check.key, role, "not answered yet")
+        return blank_result(check.key, role, error="not answered yet")
 
     def judge(self, number: int, judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
         """The results of the case's judge `number`, a script or an agent."""
@@ -105,7 +103,7 @@ class PendingJudgements:
         if (known := self.answers.get(key)) is not None:
             return known
         self._request(key, context, "judge").judge = judge
-        return [error_result(judge.type or "rule_based", "judge", "not answered yet")]
+        return [blank_result(judge.type or "rule_based", "judge", error="not answered yet")]
 
     def _request(self, key: _Key, context: CheckContext, role: CheckRole) -> JudgeRequest:
         if key not in self.open:
@@ -118,23 +116,17 @@ def _digest(check: Check) -> str:
     return check.model_dump_json(exclude_unset=True, by_alias=True)
 
 
-def error_result(kind: str, role: CheckRole, error: str) -> CheckResult:
-    return CheckResult(name=kind, kind=kind, passed=False, score=0.0, role=role, error=error)
+def blank_result(kind: str, role: CheckRole, **fields: Any) -> CheckResult:
+    """Before anybody has answered; or the `error` why nobody has."""
+    own = {"name": kind, "passed": False, "score": 0.0, **fields}
+    return CheckResult(kind=kind, role=role, **own)
 
 
-def blank_result(check: Check, role: CheckRole, scope: str) -> CheckResult:
+def blank_of(check: Check, role: CheckRole, scope: str) -> CheckResult:
     key, spec = check.key_and_spec()
-    return CheckResult(
-        name=check.name or describe(check),
-        kind=key,
-        passed=False,
-        score=0.0,
-        weight=check.weight,
-        required=check.required,
-        scope=scope,
-        role=role,
-        expected=expected(key, spec),
-    )
+    own = {"name": check.name or describe(check), "expected": expected(key, spec)}
+    weight, required = check.weight, check.required
+    return blank_result(key, role, weight=weight, required=required, scope=scope, **own)
 
 
 async def evaluate(

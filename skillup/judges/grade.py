@@ -18,7 +18,7 @@ from skillup.checks.evaluate import (
     weighted_mean,
 )
 from skillup.frozen import frozen
-from skillup.judges.evaluate import Judge, PendingJudgements, UsageTracker, error_result
+from skillup.judges.evaluate import Judge, PendingJudgements, UsageTracker, blank_result
 from skillup.judges.evaluate import evaluate as evaluate_judged
 from skillup.schema.case import Case, PostCondition, Turn
 from skillup.schema.grade import CaseStatus, CheckResult, Grade, Simulated, TurnGrade
@@ -83,6 +83,7 @@ def grade_record(
     verdict = decide(judged, error)
     # What other trials' records count is not counted again.
     own = [step for turn in record.turns if turn.counted_by is None for step in turn.executed()]
+    modes = (record.engine.isolation, record.execution_mode)
     same = ("suite", "case_id", "variant", "trial", "attempt", "execution_mode", "session_id")
     return Grade(
         **{name: getattr(record, name) for name in same},
@@ -100,9 +101,14 @@ def grade_record(
         duration_ms=record.duration_ms,
         error=error.model_dump() if error else None,
         simulator=_simulated(record),
-        warnings=_warnings(record),
+        warnings=[_WARNINGS[mode] for mode in modes if mode in _WARNINGS],
     )
 
+
+_WARNINGS = {
+    "shared": "isolation: shared: the user's own skills, memory and settings were within reach",
+    "single_shot": "single_shot: the engine cannot resume, so all turns were one message",
+}
 
 # The part of record and case that is judged.
 
@@ -204,7 +210,7 @@ def _conversation_checks(
         else:
             found = pending.judge(number, judge, context) if pending is not None else []
             why = "no judge was asked: this grade is by rules alone"
-            found = found or [error_result(str(judge.type), "judge", why)]
+            found = found or [blank_result(str(judge.type), "judge", error=why)]
         results.extend(result.model_copy(update={"required": judge.required}) for result in found)
     return results
 
@@ -278,7 +284,13 @@ def decide(judged: Judged, error: TurnError | None) -> Verdict:
         if check.required and not gate and (check.assertable or closed is None):
             return Verdict("FAIL", score, f"{where}{in_words(check.name, check.found)}")
     if closed is not None:
-        return _at_the_gate(case, closed, score)
+        check = next(c for c in closed.checks if c.role == "post_condition" and not c.passed)
+        found = in_words(check.name, check.found)
+        why = f"turn {closed.turn_number}: post-condition not met: {found}"
+        condition = case.input.all_turns()[closed.turn_number - 1].post_condition
+        if condition is not None and condition.on_fail == "fail":
+            return Verdict("FAIL", score, why)
+        return Verdict("SKIP", 0.0, f"{why} (on_fail: skip_remaining)")
     if not deciding:
         return Verdict("FAIL", 0.0, "nothing was checked: there is no evidence to pass on")
     if (short := _falls_short(judged, deciding, bool(failed))) is not None:
@@ -341,15 +353,6 @@ def _falls_short(
 def _closed(turn: TurnGrade) -> bool:
     """Whether its gate was evaluated and failed; that of a turn never sent was not."""
     return turn.post_condition_passed is False and turn.status != "skipped"
-
-
-def _at_the_gate(case: Case, turn: TurnGrade, score: float) -> Verdict:
-    failed = next(c for c in turn.checks if c.role == "post_condition" and not c.passed)
-    why = f"turn {turn.turn_number}: post-condition not met: {in_words(failed.name, failed.found)}"
-    gate = case.input.all_turns()[turn.turn_number - 1].post_condition
-    if gate is not None and gate.on_fail == "fail":
-        return Verdict("FAIL", score, why)
-    return Verdict("SKIP", 0.0, f"{why} (on_fail: skip_remaining)")
 
 
 # The verdict without checks of whether the skill under test was used (Grade.status_apart). Those of
@@ -457,14 +460,3 @@ def _given_up(record: Record) -> str:
     if end.stop == "limit":
         return f"; the simulated user did not end the conversation: {end.reason}"
     return "; the simulated user gave up" + (f": {end.reason}" if end.reason else "")
-
-
-def _warnings(record: Record) -> list[str]:
-    warnings = []
-    if record.engine.isolation == "shared":
-        warnings.append(
-            "isolation: shared: the user's own skills, memory and settings were within reach"
-        )
-    if record.execution_mode == "single_shot":
-        warnings.append("single_shot: the engine cannot resume, so all turns were one message")
-    return warnings

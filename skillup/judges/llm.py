@@ -307,11 +307,9 @@ class WindowAnswer(AnswerForm):
 
 
 def _windows(exchanges: Sequence[Exchange], size: int) -> list[tuple[Sequence[Exchange], int]]:
-    """Every `size` neighbouring exchanges; a conversation that is no longer is one window.
+    """Every `size` neighbouring exchanges, each with how many are judged, from its end.
 
-    Each with how many are judged, from its end, so that each answer of a turn is judged once: the
-    first window judges all of its answers, every later one the answer that it adds. What lies
-    before the first turn is context alone.
+    Each answer of a turn is judged once; what lies before the first turn is context alone.
     """
     seen = next((n for n, exchange in enumerate(exchanges) if exchange.step is not None), 0)
     windows: list[tuple[Sequence[Exchange], int]] = []

@@ -15,7 +15,7 @@ from skillup.judges.evaluate import (
     Quotations,
     UsageTracker,
     Vote,
-    blank_result,
+    blank_of,
     gather,
     in_order_of_weight,
 )
@@ -172,7 +172,7 @@ class Reading:
         )
 
     def blank(self, check: Check) -> CheckResult:
-        return blank_result(check, self._role, self._scope)
+        return blank_of(check, self._role, self._scope)
 
     async def ask(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -185,9 +185,12 @@ class JudgeVerdict:
     kind: str = ""  # The key of the check it is about; `case`: of the trial as a whole
 
 
-def verdicts_of(job: str, grade: Grade) -> dict[JudgedItem, JudgeVerdict]:
+Verdicts = dict[JudgedItem, JudgeVerdict]
+
+
+def verdicts_of(job: str, grade: Grade) -> Verdicts:
     """What judges who read were asked about the trial, by criterion, and its own verdict."""
-    found: dict[JudgedItem, JudgeVerdict] = {}
+    found: Verdicts = {}
     read = ((turn, part) for turn, _, check in _checks(grade) for part in _within(check))
     for turn, result in read:
         parts = [(f"{result.name} / {child.name}", child) for child in result.children]
@@ -258,9 +261,7 @@ class Agreement:
         return self.agreed / self.items if self.items else None
 
 
-def agreement(
-    first: Mapping[JudgedItem, JudgeVerdict], second: Mapping[JudgedItem, JudgeVerdict]
-) -> Agreement:
+def agreement(first: Verdicts, second: Verdicts) -> Agreement:
     both = [(item, first[item], second[item]) for item in first if item in second]
     both = [(item, a, b) for item, a, b in both if None not in (a.passed, b.passed)]
     apart = tuple((item, a, b) for item, a, b in both if a.passed != b.passed)
@@ -286,19 +287,19 @@ NOW = "judged now"  # The name of the judges that the cases name
 class JudgeColumn:
     name: str
     model: str | None = None  # Asked in place of the cases' own judges; None: those themselves
-    verdicts: dict[JudgedItem, JudgeVerdict] = field(default_factory=dict)  # Of trials, too
+    verdicts: Verdicts = field(default_factory=dict)  # Of trials, too
     took: Judging | None = None
 
     def add(self, job: str, grade: Grade) -> None:
         self.verdicts.update(verdicts_of(job, grade))
         self.took = joined(self.took, grade.judging)
 
-    def read(self) -> dict[JudgedItem, JudgeVerdict]:
+    def read(self) -> Verdicts:
         """What was read by a model or an agent: what judges can differ in."""
         mechanical = (CASE, "script")
         return {item: one for item, one in self.verdicts.items() if one.kind not in mechanical}
 
-    def trials(self) -> dict[JudgedItem, JudgeVerdict]:
+    def trials(self) -> Verdicts:
         return {item: one for item, one in self.verdicts.items() if one.kind == CASE}
 
     def failures(self) -> dict[JudgedItem, str]:
@@ -408,7 +409,7 @@ def labels_to_fill_in(items: Iterable[JudgedItem]) -> str:
     return text.getvalue()
 
 
-def against_labels(verdicts: Mapping[JudgedItem, JudgeVerdict], labels: Sequence[Label]) -> Score:
+def against_labels(verdicts: Verdicts, labels: Sequence[Label]) -> Score:
     """How well `verdicts` agree with `labels`; a trial's own label outranks that of its case."""
     by_place = {(label.job, label.turn, label.check): label for label in labels}
     pairs: list[tuple[bool, bool]] = []

@@ -1,11 +1,9 @@
 """Asking models over the network, by way of pydantic-ai. Imported only when it comes to that.
 
-An answer is the one call of the one tool that is offered, whose arguments the provider holds to the
-form (``strict``); or, where a server knows no tools, a message that is one JSON object. What came
-is looked at here and not by pydantic-ai, which takes the first fenced object out of a longer text.
-
-The providers' clients retry what may succeed later (no connection, time-outs, status 5xx). A
-refusal (rate limit, overload) is waited out here, with all who ask the same provider.
+An answer is the one call of the one tool that is offered; or, where a server knows no tools, a
+message that is one JSON object. What came is looked at here and not by pydantic-ai, which takes the
+first fenced object out of a longer text. The clients retry what may succeed later (no connection,
+time-outs, 5xx); a refusal is waited out here, with all who ask the same provider.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from skillup.judges.artifacts import (
     copy_of,
     judged_part,
 )
-from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_result, error_result
+from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, blank_result
 from skillup.judges.llm import READ_BY_MODEL, read_checks
 from skillup.judges.models import Models
 from skillup.judges.question import MalformedAnswerError, Number, bare, strict_json, what_is_wrong
@@ -117,13 +117,13 @@ class JudgeRouter:
             kinds = [check.key for check in request.checks]
             if request.judge is not None:
                 kinds = [request.judge.type or "judge"]
-            return [error_result(kind, request.role, error) for kind in kinds]
+            return [blank_result(kind, request.role, error=error) for kind in kinds]
 
     def _place(self, suite_root: Path, own_profile: str, scratch: Path) -> JudgePlace:
-        def profiles(name: str | None) -> Profile:
-            return self.profiles(name or own_profile, suite_root)
-
-        return JudgePlace(self.models, scratch, profiles, suite_root, self.secrets)
+        return JudgePlace(
+            self.models, scratch, lambda name: self.profiles(name or own_profile, suite_root),
+            suite_root, self.secrets,
+        )  # fmt: skip
 
 
 # Judges that are programs: scripts, and agents.
@@ -156,7 +156,7 @@ async def judge_by_program(
     if request.judge is not None:
         return [await _whole_judge(request.judge, request.case, part, usage, place)]
     for check in request.checks:
-        blank, spec = blank_result(check, request.role, part.label), check.script
+        blank, spec = blank_of(check, request.role, part.label), check.script
         assert spec is not None
         seconds = spec.timeout_seconds
         judge = JudgeConfig(type="script", script_path=spec.path, timeout_seconds=seconds)
@@ -169,15 +169,9 @@ async def _whole_judge(
 ) -> CheckResult:
     record = part.record
     agent, path = judge.type == "agent_judge", judge.script_path or ""
-    blank = CheckResult(
-        name=judge.id or ("agent_judge" if agent else f"script: {path}"),
-        kind=judge.type or "script",
-        passed=False,
-        score=0.0,
-        role="judge",
-        scope=part.label,
-        expected=path,
-    )
+    name = judge.id or ("agent_judge" if agent else f"script: {path}")
+    own = {"name": name, "scope": part.label, "expected": path}
+    blank = blank_result(judge.type or "script", "judge", **own)
     if part.nothing is not None:
         return blank.model_copy(update=part.nothing)
     seconds, limit = judge.timeout_seconds, case.timeout_seconds

@@ -363,8 +363,8 @@ GRADE, MERGE = "skillup.schema.grade", "skillup.load.model"
 FOLDING = "skillup.checks.text"
 
 MUTANTS: list[tuple[int, str, str, str]] = [
-    (1, VERDICT, 'gate.on_fail == "fail"', "False"),
-    (1, VERDICT, 'gate.on_fail == "fail"', "True"),
+    (1, VERDICT, 'condition.on_fail == "fail"', "False"),
+    (1, VERDICT, 'condition.on_fail == "fail"', "True"),
     (2, GRADING, "if not all(result.passed for result in results):", "if False:"),
     (2, GRADING, 'context = replace(context, withheld="not asked: `expect` failed")', "pass"),
     (2, EVALUATE, "assertable=False, evaluated=False", "assertable=False"),
@@ -383,7 +383,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (6, VERDICT, "(check.assertable or closed is None)", "closed is None"),
     (6, VERDICT, "if check.required and not gate", "if False and not gate"),
     (7, VERDICT, "(check.assertable or closed is None)", "True"),
-    (7, VERDICT, "if closed is not None:\n        return", "if False:\n        return"),
+    (7, VERDICT, "if closed is not None:", "if False:"),
     (8, VERDICT, "if not speaks_for_it(check for _, check in deciding):", "if False:"),
     (8, SCORING, "any(result.passed and result.weight for", "any(result.passed for"),
     (9, VERDICT, "    if turn is not None:", "    if False:"),
