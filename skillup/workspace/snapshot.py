@@ -6,13 +6,14 @@ import difflib
 import errno
 import hashlib
 import os
+import re
 import secrets
 import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
-from itertools import takewhile
+from itertools import islice, takewhile
 from pathlib import Path
 
 from skillup.frozen import frozen
@@ -304,20 +305,12 @@ def unified_diff(before: str, after: str) -> Iterator[str]:
     if len(a) * len(b) > _MOST_COMPARISONS:
         yield f"[lines {start + 1} to {skip + len(a)} changed: too many to be shown]"
         return
-    matcher = difflib.SequenceMatcher(None, a, b)
-    for hunk in matcher.get_grouped_opcodes(_CONTEXT_LINES):
-        (_, a_start, _, b_start, _), (_, _, a_end, _, b_end) = hunk[0], hunk[-1]
-        sides = ((skip + a_start, a_end - a_start), (skip + b_start, b_end - b_start))
-        old, new = (f"{first + 1 if length else first},{length}" for first, length in sides)
-        yield f"@@ -{old} +{new} @@"
-        for kind, a_start, a_end, b_start, b_end in hunk:
-            signed = [(" " if kind == "equal" else "-", line) for line in a[a_start:a_end]]
-            if kind != "equal":
-                signed += [("+", line) for line in b[b_start:b_end]]
-            for sign, line in signed:
-                yield sign + line.removesuffix("\n")
-                if not line.endswith("\n"):
-                    yield "\\ No newline at end of file"
+    for line in islice(difflib.unified_diff(a, b, n=_CONTEXT_LINES), 2, None):
+        if line.startswith("@@"):
+            line = re.sub(r"(?<=[-+])\d+", lambda first: str(int(first[0]) + skip), line)
+        yield line.removesuffix("\n")
+        if not line.endswith("\n"):
+            yield "\\ No newline at end of file"
 
 
 def file_diffs(

@@ -60,11 +60,11 @@ def test_added_modified_and_deleted_files_with_their_diff(workspace: Workspace) 
         "+++ b/b.txt",
         "--- a/gone.txt",
         "+++ /dev/null",
-        "@@ -1,1 +0,0 @@",
+        "@@ -1 +0,0 @@",
         "-bye",
         "--- /dev/null",
         "+++ b/z/new.txt",
-        "@@ -0,0 +1,1 @@",
+        "@@ -0,0 +1 @@",
         "+hello",
         "\\ No newline at end of file",
     ]

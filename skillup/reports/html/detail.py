@@ -143,38 +143,6 @@ class EvidenceStep:
     places: Sequence[int]  # For each item of the transcript, its place among the page's items
 
 
-def _step(
-    turn: TurnRecord,
-    parts: list[Json],
-    limits: PageLimits,
-    raw: list[Json],
-    follow_up: int | None,
-) -> EvidenceStep:
-    """Without checks so far; `follow_up`: its place among the turn's, from 0."""
-    items, places = items_of(turn.transcript, limits)
-    changes: Json | None = None
-    if turn.changes is not None:
-        paths = turn.changes.model_dump(include={"added", "modified", "deleted"})
-        if any(paths.values()):
-            changes = {**paths, "diff": shortened(turn.changes.diff, limits.text), "images": []}
-    data = {
-        **turn.model_dump(include=OF_TURN),
-        "follow_up": follow_up,
-        "content": shortened(turn.content, limits.text),
-        "content_parts": parts,
-        "response": shortened(turn.response, limits.text),
-        "items": items,
-        "captures": [],
-        "changes": changes,
-        "checks": [],
-        "error": error_data(turn.error),
-        "follow_ups": [],
-        "raw": raw,
-        "score": None,
-    }
-    return EvidenceStep(turn, data, places)
-
-
 def _steps(
     job: str,
     record: Record,
@@ -183,7 +151,7 @@ def _steps(
     raw: RawFiles,
     attempt: int | None = None,
 ) -> list[list[EvidenceStep]]:
-    """Of each turn itself and its follow-ups."""
+    """Of each turn itself and its follow-ups, without checks so far."""
     planned = case.input.all_turns() if case is not None else []
     found = []
     for turn in record.turns:
@@ -195,9 +163,29 @@ def _steps(
                 template = planned[number - 1].content
             values = record.variables_after(number if place else number - 1)
             content = shortened(message.content, limits.text)
-            parts = content_parts(template, content, values)
-            links = raw.of_turn(job, number, place, attempt)
-            steps.append(_step(message, parts, limits, links, place - 1 if place else None))
+            items, places = items_of(message.transcript, limits)
+            changes: Json | None = None
+            if message.changes is not None:
+                paths = message.changes.model_dump(include={"added", "modified", "deleted"})
+                if any(paths.values()):
+                    diff = shortened(message.changes.diff, limits.text)
+                    changes = {**paths, "diff": diff, "images": []}
+            data = {
+                **message.model_dump(include=OF_TURN),
+                "follow_up": place - 1 if place else None,  # its place among the turn's
+                "content": content,
+                "content_parts": content_parts(template, content, values),
+                "response": shortened(message.response, limits.text),
+                "items": items,
+                "captures": [],
+                "changes": changes,
+                "checks": [],
+                "error": error_data(message.error),
+                "follow_ups": [],
+                "raw": raw.of_turn(job, number, place, attempt),
+                "score": None,
+            }
+            steps.append(EvidenceStep(message, data, places))
         steps[0].data["follow_ups"] = [step.data for step in steps[1:]]
         found.append(steps)
     turns = [steps[0].data for steps in found]
