@@ -11,9 +11,8 @@ in https://github.com/anthropics/skills.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +24,12 @@ from skillup.reports.result import total_tokens
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
+from skillup.store.files import no_mask, to_json
 from skillup.workspace.disk import path_problem
 
 
 @frozen
 class Exported:
-    """What was written for one suite on one engine."""
-
     directory: Path
     suite: str
     engine: str
@@ -174,14 +172,10 @@ def _write_files(outputs: Path, record: Record, run: RunDirectory) -> int:
     if answer:  # the viewer shows files only
         there = {path.stem.casefold() for path in outputs.glob("*.md")}
         name = f"{unique_name('answer', there)}.md"
-        _write_text(outputs / name, answer)
+        (outputs / name).write_bytes(answer.encode("utf-8", "replace"))
         size += len(answer)
     return size
 
 
-def _write_json(path: Path, data: Any) -> None:
-    _write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_bytes(text.encode("utf-8", "replace"))
+def _write_json(path: Path, data: Mapping[str, Any]) -> None:
+    path.write_bytes(to_json(data, no_mask, indent=2))

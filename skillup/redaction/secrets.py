@@ -1,8 +1,4 @@
-"""Secrets stay out of what is written: values of credential variables become ``***NAME***``.
-
-secrets = Secrets.from_environment(os.environ, names=("MY_KEY",))
-secrets.mask("the key is sk-123456")  ->  "the key is ***MY_KEY***"
-"""
+"""Secrets stay out of what is written: values of credential variables become ``***NAME***``."""
 
 from __future__ import annotations
 
@@ -31,8 +27,6 @@ _ONLY_LETTERS = re.compile(r"[A-Za-z]+([-_. ][A-Za-z]+)*")
 # So many backslashes JSON has for one of them where it is nested six deep.
 _LONGEST_ESCAPE = 64
 
-Hit = tuple[int, int, str]  # A secret in a text: its begin, its end, and its replacement
-
 
 def masking_bytes(mask: Callable[[str], str]) -> Callable[[bytes], bytes]:
     """The same mask for UTF-8, and for files whatever bytes they hold."""
@@ -49,10 +43,7 @@ class Secrets:
     """Knows the values that must not be written, in the forms in which they may turn up."""
 
     def __init__(self, values: Mapping[str, str], spared: Mapping[str, str] | None = None) -> None:
-        """`values`: name → secret. Values that are too short to be secrets are left out.
-
-        `spared`: values that count as none, see :attr:`spared`.
-        """
+        """`values`: name → secret; `spared`: those that count as none, see :attr:`spared`."""
         self._spared = dict(spared or {})
         self._values = {name: value for name, value in values.items() if len(value) >= SHORTEST}
         parts: dict[str, str] = {}
@@ -71,11 +62,7 @@ class Secrets:
     def from_environment(
         cls, environment: Mapping[str, str], names: Iterable[str | None] = ()
     ) -> Secrets:
-        """The values of the variables whose names say that they hold credentials, and of `names`.
-
-        Passwords inside of URLs (proxies, databases) count, too; paths of existing files do not,
-        nor do ordinary words (:attr:`spared`).
-        """
+        """As :func:`credentials_of`, but for ordinary words (:attr:`spared`)."""
         return cls({}).also_of(environment, names)
 
     @property
@@ -126,10 +113,7 @@ class Secrets:
         return f"Secrets({', '.join(sorted(self._values))})"
 
     def mask(self, text: str) -> str:
-        """The text without any of the secrets.
-
-        Colours may break one in two: a text that holds a secret loses its colour codes.
-        """
+        # Colours may break a secret in two: a text that holds one loses its colour codes.
         if self._forms and (plain := without_codes(text)) != text and any(self._hits(plain)):
             text = plain
         parts: list[str] = []
@@ -143,7 +127,6 @@ class Secrets:
         return "".join([*parts, text[end:]])
 
     def mask_bytes(self, data: bytes) -> bytes:
-        """Like :meth:`mask`, of UTF-8."""
         return masking_bytes(self.mask)(data) if self._forms else data
 
     def mask_data(self, data: Any) -> Any:
@@ -156,7 +139,8 @@ class Secrets:
             return type(data)(self.mask_data(item) for item in data)
         return data
 
-    def _hits(self, text: str) -> Iterator[Hit]:
+    def _hits(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Of each secret in the text its begin, its end, and its replacement."""
         for core, forms, mask in self._forms:
             for form in forms if core in text else ():
                 at = text.find(form)
@@ -196,10 +180,8 @@ def _escaped_forms(value: str) -> set[str]:
 
 
 def _base64_forms(value: str) -> Iterator[str]:
-    """What base64 makes of it (RFC 4648, both alphabets), alone or within a longer text.
-
-    There it may begin at any of the three bytes of a group; characters that its neighbours have a
-    share in are left out.
+    """What base64 makes of it (RFC 4648, both alphabets), beginning at any byte of a group of
+    three; characters that its neighbours have a share in are left out.
     """
     data = value.encode(errors="surrogateescape")
     for offset in range(3):
@@ -293,11 +275,9 @@ def _is_path(value: str) -> bool:
 
 
 # Values that cannot be masked, because our own files are made of them: a password `completed`
-# would take the status out of every record, `assistant` the agent out of its stream, and `2026-11`
-# the times.
+# would take the status out of every record, and `2026-11` the times.
 
-# A date or a time, or the beginning of one, as ISO 8601 and file names have them; versions and
-# numbers that are no longer than counts of tokens.
+# Beginnings of dates and times, as ISO 8601 and file names have them; versions, small numbers.
 _TIME = re.compile(
     r"(19|20)\d\d[-/.]?[01]\d([-/.]?([0-3]\d?)?([T_ -]\d[\d:.]*(Z|[+-][\d:]*)?|[T_ -])?)?"
     r"|[0-2]?\d:[0-5]\d(:[0-5]\d)?[\d.]*(Z|[+-][\d:]+)?|[\d.:+-]{1,7}|\d+\.\d+\.\d+"
@@ -344,7 +324,6 @@ _LINK = (
 )
 _BODY = rf"u001[bB](?:{_COLOUR}|{_LINK}|[ !#-/]*[0-\[\]-~])"
 _CODES = re.compile(rf"{_RAW}|(?<!\\)(?P<slashes>\\+){_BODY}(?:{_SAME}{_BODY})*")
-"""Those, and as JSON has them."""
 
 
 def without_codes(text: str) -> str:

@@ -292,7 +292,7 @@ def _found(
     if path == "":
         folder = str(served.folder)
         index = {"schema": PAGE_VERSION, "mode": "view", "folder": folder, "open": first}
-        return Answer(200, "text/html; charset=utf-8", page_html(index, [], title="skillup"))
+        return Answer(200, "text/html; charset=utf-8", page_html(index, {}, title="skillup"))
     if path == "api/runs":
         return _json(served.listing())
     if path == "api/events":

@@ -29,8 +29,7 @@ def path_problem(path: str) -> str | None:
 def stays_inside(root: Path, link: str) -> bool:
     """Whether the link at ``link`` (relative to ``root``) never leaves ``root`` on its way.
 
-    Absolute targets leave it, and so does ``../name-of-root/file``: in a copy of the tree they
-    would lead back to the original or to nothing. Targets that do not exist may stay inside.
+    Absolute targets and ``../name-of-root/file`` do: in a copy they would lead to the original.
     """
     target = os.readlink(root / link)  # noqa: PTH115 - `..` is not taken out of it
     on_its_way = os.path.normpath(os.path.join(os.path.dirname(link), target))  # noqa: PTH118, PTH120
@@ -49,8 +48,7 @@ _KINDS: dict[int, EntryKind] = {
 
 @frozen
 class Entry:
-    path: str
-    """POSIX, relative to the root, as the system gave it (undecodable bytes as surrogates)."""
+    path: str  # POSIX, below the root, as the system gave it (undecodable bytes as surrogates)
     kind: EntryKind  # special: a FIFO, socket or device
     status: os.stat_result  # Of the entry itself, not of what a link points to
 
@@ -67,9 +65,8 @@ def list_tree(
 ) -> Iterator[Entry]:
     """Every entry below ``root``, a directory before its content, sorted by name in each.
 
-    No file is opened and no link followed. ``leave_out(path, kind)`` drops an entry with all that
-    is below it. What vanishes meanwhile is left out. What cannot be read goes to
-    ``on_error(path, error)``; without it the OSError is raised.
+    No file is opened and no link followed. What ``leave_out`` drops is with all that is below it.
+    What vanishes meanwhile is left out; what cannot be read goes to ``on_error``.
     """
     pending = [""]
     top = str(root)
@@ -106,9 +103,8 @@ def shown(path: str) -> str:
 
 
 def copy_workspace(source: Path, destination: Path) -> None:
-    """Copies a workspace, to go on in the copy; ``destination`` is made and must not exist.
-
-    Links stay as they are, wherever they lead: the agent made them. Raises OSError.
+    """To go on in the copy, which must not exist. Links stay as they are, wherever they lead: the
+    agent made them. Raises OSError.
     """
     destination.mkdir(parents=True)
     copy_entries(list_tree(source), source, destination)
@@ -140,8 +136,7 @@ _ADVICE = {
     errno.EDQUOT: "free some space",
     errno.EFBIG: "raise the limit on the size of files (`ulimit -f`)",
 }
-_LEAST_BYTES = 256 << 10
-"""With less than this the next write may fail; whoever met the end of the disk leaves less."""
+_LEAST_BYTES = 256 << 10  # With less the next write may fail
 
 
 def refuse_full_disk(error: OSError, place: Path | None = None) -> None:

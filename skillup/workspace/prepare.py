@@ -37,8 +37,6 @@ _LINE_BYTES = 1000
 
 
 class PreparationError(Exception):
-    """Carries the TurnError that :func:`prepare_workspace` returns."""
-
     def __init__(self, message: str, *, evidence: str = "", kind: ErrorKind = "setup") -> None:
         super().__init__(message)
         evidence = evidence.strip()
@@ -51,8 +49,7 @@ class PreparationError(Exception):
 class PreparedWorkspace:
     root: Path  # A real path: agents name their sessions after it
     skills: tuple[SkillInfo, ...]
-    skill_paths: dict[str, Path]
-    """Name → directory in the workspace, the first if the engine looks in several."""
+    skill_paths: dict[str, Path]  # By name; the first place if the engine looks in several
 
 
 async def prepare_workspace(
@@ -72,9 +69,8 @@ async def prepare_workspace(
 
     In this order: fixture, inline files, git, skills, the suite's ``setup_steps``, the case's
     ``context.setup``; so setup commands see everything, and the skills are in no commit and not in
-    ``git status``. ``env`` is the whole environment of the commands, and ``marker`` is how their
-    processes are recognised; each may take ``timeout_seconds``; what they leave running is ended.
-    Relative paths of ``context`` are relative to ``suite_root``.
+    ``git status``. ``env`` is the whole environment of the commands; each may take
+    ``timeout_seconds``, and what it leaves running is ended, found by the ``marker``.
     """
 
     def place_files() -> Path:
@@ -213,10 +209,8 @@ class _Git:
     timeout_seconds: float  # Of each command
 
     async def run(self, *arguments: str, failure: str = "") -> bool:
-        """Runs one command; whether its exit code is 0.
-
-        Raises PreparationError if it cannot run; with git's own words if it fails and that is a
-        `failure`.
+        """Whether its exit code is 0. Raises PreparationError if it cannot run; with git's own
+        words if it fails and that is a `failure`.
         """
         settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
         # A GIT_DIR or GIT_INDEX_FILE of a hook that started us would redirect every command.
@@ -317,8 +311,7 @@ class SkillToInstall:
     source_dir: Path
     include: Sequence[str] = ()  # Globs; none: everything. SKILL.md always is
     exclude: Sequence[str] = ()  # Globs; they outrank ``include``
-    target: str | None = None
-    """The directory in the workspace, in place of those that the engine looks in."""
+    target: str | None = None  # In the workspace, in place of where the engine looks
     role: Literal["under_test", "distractor"] = "under_test"
     as_is: bool = False  # Without a SKILL.md, what is there is installed all the same
 
@@ -338,9 +331,8 @@ def install_skill(
     Permissions are kept; links become what they point to. Raises PreparationError if the skill is
     not usable, if a link leads out of it, or if the place is taken.
     """
-    problem = unusable(skill.source_dir, as_is=skill.as_is)
-    if problem is not None:
-        raise PreparationError(str(problem))
+    if (unfit := unusable(skill.source_dir, as_is=skill.as_is)) is not None:
+        raise PreparationError(str(unfit))
     name = skill.name
     files = sorted(
         file
@@ -354,9 +346,19 @@ def install_skill(
         places = [skill.target.rstrip("/")]
     directories = tuple(dict.fromkeys(places))
     for directory in directories:
-        _check_place(workspace, directory, name)
+        refused = f"the skill {name} cannot be installed to {directory!r}: "
+        if (problem := path_problem(directory)) is not None:
+            raise PreparationError(refused + problem)
+        place = workspace / directory
+        if os.path.lexists(place):
+            raise PreparationError(
+                f"{refused}it is there already; give skills in `skills` only, each once, and not "
+                "in a fixture as well"
+            )
+        if not place.resolve().is_relative_to(workspace.resolve()):
+            raise PreparationError(f"{refused}a link of the fixture leads out of the workspace")
         for path, source, _ in files:
-            target = workspace / directory / path
+            target = place / path
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
     # SHA-256 over path, executable bit and content of every file, in order of path.
@@ -375,23 +377,6 @@ def unusable(directory: Path, *, as_is: bool) -> Problem | None:
     if as_is and directory.is_dir() and not (directory / SKILL_FILE).exists():
         return None
     return skill_problem(directory)
-
-
-def _check_place(workspace: Path, directory: str, name: str) -> None:
-    problem = path_problem(directory)
-    if problem is not None:
-        raise PreparationError(f"the skill {name} cannot be installed to {directory!r}: {problem}")
-    place = workspace / directory
-    if os.path.lexists(place):
-        raise PreparationError(
-            f"the skill {name} cannot be installed: {directory} is there already; give skills in "
-            "`skills` only, each once, and not in a fixture as well"
-        )
-    if not place.resolve().is_relative_to(workspace.resolve()):
-        raise PreparationError(
-            f"the skill {name} cannot be installed to {directory}: "
-            "a link of the fixture leads out of the workspace"
-        )
 
 
 def _skill_files(root: Path, exclude: Sequence[str]) -> Iterator[tuple[str, Path, os.stat_result]]:

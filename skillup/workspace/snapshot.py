@@ -24,12 +24,12 @@ from skillup.workspace.disk import Entry, EntryKind, list_tree, shown
 class BlobStore:
     """A directory of blobs, ``<sha256[:2]>/<sha256>``, made at the first ``put``.
 
-    Safe for any number of threads and processes: a blob appears whole or not at all, and who
-    stores the same content twice stores it once. Methods raise OSError where the disk does.
+    Safe for any number of threads and processes: a blob appears whole or not at all, and once.
+    Methods raise OSError where the disk does.
     """
 
     def __init__(self, directory: Path, mask: Callable[[bytes], bytes] | None = None) -> None:
-        """`mask` takes secrets out of what is put; the SHA-256 is that of what is stored."""
+        """`mask` takes secrets out of what is put."""
         self.directory = directory
         self.masked = mask or (lambda content: content)
         self._set_lock = threading.Lock()
@@ -131,10 +131,9 @@ def take_snapshot(
 ) -> Snapshot:
     """Looks at everything below ``root`` and stores the contents of its files.
 
-    Files whose times, size and inode are as in ``previous`` are not read again. A file that cannot
-    be read or is too large to be hashed has no ``sha256``; FIFOs, sockets and devices are left out;
-    both are noted. It is given up, as an InterruptedError, once ``stop`` says so. Raises OSError if
-    ``root`` cannot be read or is no directory (any more), or if the blobs cannot be written.
+    Files whose times, size and inode are as in ``previous`` are not read again; one that cannot be
+    read or is too large to be hashed has no ``sha256``. Raises InterruptedError once ``stop`` says
+    so, OSError if ``root`` cannot be read or is no directory (any more), or a blob not written.
     """
     if root.is_symlink():
         raise NotADirectoryError(errno.ENOTDIR, "it was replaced by a symbolic link", str(root))
@@ -283,10 +282,7 @@ _TEXT_BYTES = 1 << 20  # Larger files are only named in a diff
 
 
 def unified_diff(before: str, after: str) -> Iterator[str]:
-    """The hunks, line by line without newlines; nothing if the texts are equal.
-
-    A file without a newline at its end is marked as git marks it.
-    """
+    """The hunks, line by line without newlines; nothing if the texts are equal."""
     if before == after:
         return
     # Split at newlines only (not at form feeds and the like), each with its newline.

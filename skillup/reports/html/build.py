@@ -8,7 +8,7 @@ import hashlib
 import html
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
@@ -17,7 +17,7 @@ from typing import Any, cast
 from urllib.parse import quote
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
-from skillup.history.comparison import CaseChange, Change, gates_by_suite
+from skillup.history.comparison import Change, gates_by_suite
 from skillup.history.index import all_runs, compare_with_index, index_url
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, workspace_of
 from skillup.history.series import CaseHistory, SeriesFilter, histories
@@ -35,20 +35,19 @@ _BUNDLE = ("viewer.css", "viewer.js")
 
 def page_html(
     index: Mapping[str, Any],
-    details: Iterable[tuple[str, bytes]],
+    details: Mapping[int, bytes],
     *,
     title: str,
     mask: Mask = no_mask,
 ) -> bytes:
-    """The page with its data in it.
-
-    `details`: the name of each trial (`n`) and what :func:`packed` made of its conversation.
-    """
-    parts = [_script_tag("application/json", "sk-index", _json_for_html(index, mask))]
-    parts.extend(
-        _script_tag("text/plain", f"sk-trial-{name}", data.decode("ascii"))
-        for name, data in details
-    )
+    """`details`: by `n`, conversations as :func:`packed`."""
+    text = to_json(index, mask, indent=None).decode().rstrip()
+    # Without a `<` nothing in it can end the script it stands in, or begin a comment.
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    parts = [f'<script type="application/json" id="sk-index">{text}</script>']
+    for n, data in details.items():
+        parts.append(f'<script type="text/plain" id="sk-trial-{n}">{data.decode("ascii")}</script>')
     skeleton, script = _assets()
     before, after = skeleton.split("<!-- data -->")
     filled = [before.replace("<!-- title -->", html.escape(mask(title))), *parts]
@@ -60,18 +59,6 @@ def packed(detail: Mapping[str, Any], mask: Mask = no_mask) -> bytes:
     """One conversation as it stands in the page: base64 of gzip of JSON."""
     # No time in it: the same conversation gives the same bytes.
     return base64.b64encode(gzip.compress(to_json(detail, mask, indent=None), 9, mtime=0))
-
-
-def _script_tag(kind: str, name: str, text: str) -> str:
-    return f'<script type="{kind}" id="{html.escape(name)}">{text}</script>'
-
-
-def _json_for_html(value: Mapping[str, Any], mask: Mask) -> str:
-    r"""JSON without a ``<``: nothing in it can end the script it stands in, or begin a comment."""
-    text = to_json(value, mask, indent=None).decode().rstrip()
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
 
 
 @lru_cache(maxsize=1)
@@ -94,7 +81,6 @@ _RUNS = 20  # The newest so many of each suite, this one included
 
 
 def _index_url_of(run: Path, index: str | None) -> str:
-    """The index that knows the run, as ``--index``: by default that of its own workspace."""
     return index_url(index, os.environ, workspace_of(run), write=False)
 
 
@@ -185,6 +171,11 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     for change in compared.cases:
         of_a, of_b = rows_a[change.key], rows_b[change.key]
         row_a, row_b = _representative(of_a, of_b), _representative(of_b, of_a)
+        word = _CHANGES[change.change]
+        if word == "not_run" and change.a.state == change.b.state:
+            word = "same"
+        elif word == "same" and change.a.score != change.b.score:
+            word = "changed"
         digests = [run.digests.get(change.key[:2]) for run in (earlier, later)]
         # A verdict that another run stands in with is not that of any trial of A.
         shown_a = None if change.key in compared.earlier else row_a
@@ -192,7 +183,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
             **change.key._asdict(),
             "a": _side(change.a, shown_a, shift),
             "b": _side(change.b, row_b, 0),
-            "change": _change(change),
+            "change": word,
             "case_changed": None not in digests and digests[0] != digests[1],
             "sure": change.sure,
             "how_sure": how_sure(change),
@@ -210,15 +201,6 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
         "notes": [*compared.notes, *filter(None, [changed_cases(edited)])],
     }
     return dict(sides)
-
-
-def _change(change: CaseChange) -> page_data.Change:
-    word = _CHANGES[change.change]
-    if word == "not_run" and change.a.state == change.b.state:
-        return "same"
-    if word == "same" and change.a.score != change.b.score:
-        return "changed"
-    return word
 
 
 def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:
@@ -260,18 +242,15 @@ _LARGEST = 9_900_000  # Bytes of the whole file
 _PICTURES = 4_000_000
 """Bytes of the pictures of all conversations, those of the first ones first: that there are many
 must not make packing them, only to leave them out, take minutes."""
-_EACH = 12_000  # A run of very many trials may take so much for each of them
+_EACH = 12_000  # And for each trial of a run of very many
 _TAG = 60  # Bytes around each of the conversations
-Pack = Callable[[int, PageLimits], bytes]
 
 
 def html_report(
     path: Path, *, mask: Mask = no_mask, index: str | None = None, against: Path | None = None
 ) -> bytes:
-    """The page of the run in `path`; beside `against`, an earlier run, if that is given.
-
-    `index` is the index of runs for the trends, as `--index`. Records are read one at a time.
-    Raises RunDirectoryError if one of the two is no run.
+    """The page of the run in `path`, beside an earlier one, `against`; one record in memory at a
+    time. Raises RunDirectoryError if one of the two is no run.
     """
     data = RunData(path)
     shift, shown = len(data.rows), data.recorded()
@@ -297,14 +276,15 @@ def html_report(
         return packed(detail, mask)
 
     title = f"skillup: {data.run_id}"
-    bare = len(page_html(whole, [], title=title, mask=mask))
+    bare = len(page_html(whole, {}, title=title, mask=mask))
     room = _LARGEST - bare - _TAG * len(shown)
     details = _fitting(shown, pack, max(room, _EACH * len(shown)))
-    named = [(str(n), one) for n, one in details.items()]
-    return page_html(whole, named, title=title, mask=mask)
+    return page_html(whole, details, title=title, mask=mask)
 
 
-def _fitting(shown: Sequence[int], pack: Pack, room: int) -> dict[int, bytes]:
+def _fitting(
+    shown: Sequence[int], pack: Callable[[int, PageLimits], bytes], room: int
+) -> dict[int, bytes]:
     """The conversations, packed; where they are too large together, the largest are shortened."""
     found = {n: pack(n, ORDINARY) for n in shown}
     for limits in TIGHTER:

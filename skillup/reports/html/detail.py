@@ -119,7 +119,7 @@ def items_of(
 
 
 def history_of(history: Sequence[HistoryItem], limits: PageLimits) -> list[Json]:
-    """What was put before turn 1: ``[{role, content, items}]``, results with their calls."""
+    """``[{role, content, items}]``, results with their calls."""
     found: list[Json] = []
     waiting: Waiting = {}
     for message in history:
@@ -320,19 +320,18 @@ def utf16(text: str, place: int) -> int:
 
 def _of_span(span: EvidenceSpan, steps: Sequence[EvidenceStep]) -> Json | None:
     if span.part == "file":  # the newest step up to the span's that changed it
-        for step in reversed(steps):
-            changes = step.data["changes"]
-            if step.record.turn_number > span.turn or changes is None:
+        for earlier in reversed(steps):
+            changes = earlier.data["changes"]
+            if earlier.record.turn_number > span.turn or changes is None:
                 continue
             if span.path in (*changes["added"], *changes["modified"], *changes["deleted"]):
-                return _place(step, **_CHANGES)
+                return _place(earlier, **_CHANGES)
         return None
     numbers = (span.turn, span.follow_up)
     of_turn = (s for s in steps if (s.record.turn_number, s.data["follow_up"]) == numbers)
-    step_or_none = next(of_turn, None)
-    if step_or_none is None:
+    if (step := next(of_turn, None)) is None:
         return None
-    step, within = step_or_none, (span.start, span.end)
+    within = (span.start, span.end)
     if span.part == "response":
         return _piece(step, step.record.response, step.data["response"], within)
     if span.item is None or span.item >= len(step.places):

@@ -63,8 +63,7 @@ class _Ended:
 class RunData:
     """One run, for one thread at a time; :meth:`read` looks again. Raises RunDirectoryError."""
 
-    def __init__(self, path: Path, *, base: str = "") -> None:
-        """`base`: what links to files of the run begin with."""
+    def __init__(self, path: Path, *, base: str = "") -> None:  # What links to its files begin with
         self.path = path.absolute()
         self._directory = RunDirectory.open(self.path)
         self._base = base
@@ -146,11 +145,9 @@ class RunData:
         return [r["n"] for r in self.rows if (self._place(r["job"]) / RECORD_FILE).is_file()]
 
     def head(self) -> PageRunHead:
-        profiles, suites = self.info.get("profiles"), self.info.get("suites")
-        versions: dict[str, str] = {}  # as the first record of each profile has it
-        for known in self._ended.values():
-            if known.version is not None:
-                versions.setdefault(known.row["engine"], known.version)
+        # As the first record of each profile has it.
+        ended = [known for known in self._ended.values() if known.version is not None]
+        versions = {known.row["engine"]: known.version for known in reversed(ended)}
         engines: list[PageEngine] = [
             {
                 "profile": name,
@@ -158,10 +155,9 @@ class RunData:
                 "model": about.get("model"),
                 "version": versions.get(name),
             }
-            for name, about in (profiles.items() if isinstance(profiles, dict) else ())
-            if isinstance(about, dict)
+            for name, about in (self.info.get("profiles") or {}).items()
         ]
-        named = list(suites) if isinstance(suites, dict) else []
+        suites = self.info.get("suites") or dict.fromkeys(row["suite"] for row in self.rows)
         return {
             "run_id": self.run_id,
             "started_at": self.started_at,
@@ -170,7 +166,7 @@ class RunData:
             "stopped": None if self.running else self.result.get("stopped"),
             "path": str(self.path),
             "engines": engines,
-            "suites": named or list(dict.fromkeys(row["suite"] for row in self.rows)),
+            "suites": list(suites),
             "skillup_version": self.info.get("skillup_version"),
         }
 
@@ -180,16 +176,13 @@ class RunData:
         history: list[PageCaseHistory] | None = None,
         sides: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """The page's index, in the form of `docs/reports.md`; `mode`: ``report`` or ``view``."""
         analysis = None if self.running else self.result.get("analysis")
         warnings = self.result.get("warnings")
         try:
             words = list(deciding(Analysis.model_validate(analysis).cases))
         except ValidationError:  # there is none, or it is another version's
             words = []
-        not_needed = self.not_needed()
-        needless = frozenset(not_needed)
-        saved = Counter(case_of(row) for row in self.rows if row["job"] in needless)
+        saved = Counter(case_of(row) for row in self.rows if row["status"] == "NOT_NEEDED")
         waiting = ("NOT_RUN", "RUNNING", "WAITING")
         decided = [  # of a run that is running, so far; else it is in the analysis
             {**key._asdict(), "decision": {**decision, "saved": saved[key]}}
@@ -205,7 +198,7 @@ class RunData:
             "decided": cast("list[Decided]", decided),
             "rows": self.rows,
             "not_run": [row["job"] for row in self.rows if row["status"] in waiting],
-            "not_needed": not_needed,
+            "not_needed": self.not_needed(),
             "warnings": [str(text) for text in warnings] if isinstance(warnings, list) else [],
             "history": history,
             "sides": cast("Sides | None", sides),
@@ -244,12 +237,12 @@ class RunData:
         job = planned["job"]
         directory = self._place(job)
         stamp = file_stamp(f"{directory}/{GRADE_FILE}"), file_stamp(f"{directory}/{RECORD_FILE}")
-        known = self._ended.get(job)
+        known = self._ended.pop(job, None)
         if None not in stamp and (known is None or known.stamp != stamp):
-            known = self._read_ended(planned, directory, stamp)
+            known = _read_ended(planned, directory, stamp)
         if known is not None and None not in stamp:
+            self._ended[job] = known
             return known.row.copy()
-        self._ended.pop(job, None)
         has_record = (directory / RECORD_FILE).is_file()
         status: Status = "NOT_RUN"
         if self.running and (has_record or job in self.progress.started):
@@ -271,23 +264,21 @@ class RunData:
             reason = "not run"
         return {**planned, "status": status, "reason": reason}
 
-    def _read_ended(
-        self, planned: PageRow, directory: Path, stamp: tuple[Stamp, Stamp]
-    ) -> _Ended | None:
-        try:
-            grade = Grade.model_validate_json(read_regular(directory / GRADE_FILE))
-        except (OSError, ValidationError):
-            return None
-        record = _object(directory / RECORD_FILE)
-        engine, branch_of = record.get("engine"), record.get("branch_of")
-        version = engine.get("version") if isinstance(engine, dict) else None
-        self._ended[planned["job"]] = known = _Ended(
-            stamp,
-            graded_row(planned, grade, branch_of if isinstance(branch_of, str) else None),
-            grade.model_copy(update={"turns": [], "assertions": []}),
-            version if isinstance(version, str) else None,
-        )
-        return known
+
+def _read_ended(planned: PageRow, directory: Path, stamp: tuple[Stamp, Stamp]) -> _Ended | None:
+    try:
+        grade = Grade.model_validate_json(read_regular(directory / GRADE_FILE))
+    except (OSError, ValidationError):
+        return None
+    record = _object(directory / RECORD_FILE)
+    engine, branch_of = record.get("engine"), record.get("branch_of")
+    version = engine.get("version") if isinstance(engine, dict) else None
+    return _Ended(
+        stamp,
+        graded_row(planned, grade, branch_of if isinstance(branch_of, str) else None),
+        grade.model_copy(update={"turns": [], "assertions": []}),
+        version if isinstance(version, str) else None,
+    )
 
 
 def file_stamp(path: str, *, size: bool = True) -> Stamp:

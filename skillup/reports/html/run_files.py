@@ -81,7 +81,7 @@ Link = dict[str, str]
 
 
 class RawFiles:
-    """The links of one run; `base` is what they begin with, empty for a page that lies in it."""
+    """The links of one run; `base` is what they begin with."""
 
     def __init__(self, run: Path, forks: Mapping[str, Fork], base: str = "") -> None:
         self._run = run
@@ -113,12 +113,7 @@ class RawFiles:
 
     def of_trial(self, job: str) -> list[Link]:
         """What belongs to no turn: the record, earlier attempts, the simulated user, artifacts."""
-
-        def is_of_no_turn(name: str) -> bool:
-            stream = _stream(name)
-            return stream is None or stream[0] > 0
-
-        return self._links(job, is_of_no_turn)
+        return self._links(job, lambda name: not (name.startswith("raw/") and _stream(name)))
 
     def _trial(self, job: str) -> Path:
         return self._run / "trials" / directory_of_job(job)

@@ -25,8 +25,8 @@ NASTY = "</script><script>alert(1)</script><!--<script>\u2028\u2029]]>&lt;\ud800
 
 def test_data_comes_out_as_it_went_in_and_no_text_ends_the_script_it_stands_in() -> None:
     nasty = {"b": NASTY, "a": ["é", 1, None]}
-    html = page_html({"a": NASTY, NASTY: 1}, [("1", packed(nasty))], title=NASTY)
-    quiet = page_html({"a": 1}, [("1", packed({"b": 1}))], title="x")
+    html = page_html({"a": NASTY, NASTY: 1}, {1: packed(nasty)}, title=NASTY)
+    quiet = page_html({"a": 1}, {1: packed({"b": 1})}, title="x")
     for tag in (b"<script", b"</script", b"<!--"):
         assert html.count(tag) == quiet.count(tag)
     assert b"alert(1)&lt;/script" in html.partition(b"<style>")[0], "the title is escaped"
@@ -37,7 +37,7 @@ def test_data_comes_out_as_it_went_in_and_no_text_ends_the_script_it_stands_in()
 
 
 def test_only_the_pages_own_script_may_run_and_nothing_is_loaded() -> None:
-    html = page_html({}, [], title="x").decode()
+    html = page_html({}, {}, title="x").decode()
     script = html.rpartition("<script>")[2].partition("</script>")[0]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', html)
@@ -191,8 +191,8 @@ def test_any_conversation_can_be_shown(seed: int) -> None:
     raw = RawFiles(Path("/nowhere"), {})
     detail = detail_of(1, text(), record, grade, limits=ORDINARY, raw=raw)
 
-    html = page_html({"rows": [{"reason": text()}]}, [("1", packed(detail))], title=text())
-    plain = page_html({"rows": []}, [("1", packed({}))], title="x")
+    html = page_html({"rows": [{"reason": text()}]}, {1: packed(detail)}, title=text())
+    plain = page_html({"rows": []}, {1: packed({})}, title="x")
     for dangerous in (b"<script", b"</script", b"<!--", b"<img"):
         assert html.count(dangerous) == plain.count(dangerous)
     shown = page_of(html).details[1]
