@@ -17,7 +17,7 @@ from pathlib import Path
 from playwright.sync_api import Page, sync_playwright
 
 from skillup.reports.html.build import html_report
-from tests.browser.chromium import chromium
+from tests.browser.pages import chromium
 from tests.support.large_runs import write_large_run
 
 _FILTER = """async (word) => {

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.browser.chromium import NAME, chromium
-from tests.browser.pages import Opened, address_of, opened
+from tests.browser.made import written
+from tests.browser.pages import NAME, Opened, address_of, chromium, opened
+from tests.support.pages import Page
 from tests.support.project import Project
 
 SUITE = Path(__file__).parent / "suite"
@@ -100,6 +102,16 @@ def report(runs: Path) -> str:
 def open_page(browser: Browser) -> Opener:
     """Opens a page and watches it, as a context: an address, `width`, `scheme`."""
     return partial(opened, browser)
+
+
+@pytest.fixture
+def show(open_page: Opener, tmp_path: Path) -> Opener:
+    """Opens a report with the data that a test has made."""
+
+    def shown(page: Page, title: str = "made", **more: Any) -> AbstractContextManager[Opened]:
+        return open_page(written(tmp_path / "report.html", page, title), **more)
+
+    return shown
 
 
 @pytest.fixture

@@ -2,128 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+from skillup.judges import grade_record
 from skillup.reports.html.build import packed, page_html
+from skillup.reports.html.detail import ORDINARY, detail_of
+from skillup.reports.html.run_data import graded_row, planned_rows
+from skillup.reports.html.run_files import RawFiles
+from skillup.schema.record import TranscriptItem, TurnRecord
+from tests.browser.pages import address_of
+from tests.support.pages import Page
+from tests.support.records import call, make_record, make_turn, read_file
 
 WORDS = "The library is open until six and the list of loans lies on the desk. " * 12
 
 
-def row(n: int, turns: int) -> dict[str, Any]:
-    """A line of the table; every tenth failed."""
-    failed = n % 10 == 0
-    return {
-        "n": n, "job": f"case-{n}/scripted/with_skill/1", "suite": "large", "case_id": f"case-{n}",
-        "title": f"Asks for book number {n}", "tags": ["even" if n % 2 == 0 else "odd"],
-        "engine": "scripted", "variant": "with_skill", "trial": 1,
-        "status": "FAIL" if failed else "PASS", "score": 0.8 if failed else 1.0,
-        "reason": "turn 5: not found" if failed else "all checks passed",
-        "turns": [{"status": "completed", "ok": not (failed and at == turns)}
-                  for at in range(1, turns + 1)],
-        "duration_ms": 1000 + n, "cost_usd": 0.01, "tokens": 5000, "error_kind": None,
-        "branch_of": None, "flaky": False,
-    }  # fmt: skip
+def written(path: Path, page: Page, title: str = "made") -> str:
+    """The address of a report with this data."""
+    details = {n: packed(detail) for n, detail in page.details.items()}
+    path.write_bytes(page_html(page.index, details, title=title))
+    return address_of(path)
 
 
-def turn(number: int) -> dict[str, Any]:
-    """A turn with a call, a long result and a check."""
-    answer = f"Answer {number}. {WORDS}"
-    check = {
-        "name": "contains \"open\"", "kind": "contains", "role": "assertion", "passed": True,
-        "score": 1.0, "weight": 1.0, "required": False, "assertable": True,
-        "scope": f"turn {number}", "expected": "open", "found": "open", "excerpt": "",
-        "error": None, "notes": [], "votes": None, "agreement": None, "children": [],
-        "evidence": {"turn": number, "follow_up": None, "in": "response", "item": None,
-                     "part": None, "argument": None, "start": 0, "end": 6},
-    }  # fmt: skip
-    call = {
-        "type": "tool", "id": f"call-{number}", "name": "shell", "kind": "shell", "agent": None,
-        "arguments": {"command": "cat loans.csv"},
-        "result": {"status": "success", "content": WORDS * 4},
-    }  # fmt: skip
-    return {
-        "turn_number": number, "follow_up": None, "status": "completed", "reason": "",
-        "source": "case", "content": f"Question {number}?",
-        "content_parts": [{"text": f"Question {number}?", "variable": None}],
-        "response": answer, "model": "scripted", "started_at": None, "duration_ms": 200,
-        "cost_usd": 0.002, "usage": {"input_tokens": 900, "output_tokens": 100},
-        "session_id": None, "session_verified": True, "counted_by": None,
-        "items": [call, {"type": "message", "text": answer, "agent": None}], "captures": [],
-        "changes": None, "checks": [check], "post_condition_passed": None, "error": None,
-        "notes": [], "follow_ups": [], "raw": [], "score": 1.0, "passed_on": None,
-    }  # fmt: skip
+def _turn(number: int) -> TurnRecord:
+    """With a call, a long result and an answer."""
+    command = call("shell", "shell", command="cat loans.csv")
+    answer, question = f"Answer {number}. {WORDS}", f"Question {number}?"
+    turn = make_turn(answer, content=question, calls=[command], results=[WORDS * 4])
+    message = TranscriptItem(type="message", text=answer)
+    return turn.model_copy(update={"transcript": [*turn.transcript, message]})
 
 
-def detail(n: int, turns: int) -> dict[str, Any]:
-    """A conversation."""
-    line = row(n, turns)
-    grade = {key: line[key] for key in ("status", "score", "reason", "cost_usd", "duration_ms")}
-    return {
-        "n": n, "job": line["job"], "grade": {**grade, "warnings": [], "usage": None},
-        "title": line["title"], "case_id": line["case_id"], "suite": "large",
-        "engine": {"profile": "scripted", "adapter": "scripted"}, "variant": "with_skill",
-        "trial": 1, "attempt": 1, "session_id": None, "started_at": None, "system": None,
-        "history": [], "turns": [turn(at) for at in range(1, turns + 1)],
-        "conversation_checks": [], "variables": {}, "notes": [], "skills": [], "error": None,
-        "skipped": None, "simulated_end": None, "family": None, "raw": [],
-    }  # fmt: skip
+def _conversation(turns: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of so many turns, each with a check, as a row and as it is read."""
+    numbers = range(1, turns + 1)
+    given = [{"content": f"Question {n}?", "assertions": [{"contains": "open"}]} for n in numbers]
+    case = {"id": "case", "input": {"turns": given}}
+    record = make_record(*map(_turn, numbers), case=case, suite="large").record
+    grade = grade_record(record, read_file)
+    (planned,) = planned_rows({"jobs": ["case/scripted/with_skill/1"]})
+    raw = RawFiles(Path("/nowhere"), {})
+    detail = detail_of(1, planned["job"], record, grade, limits=ORDINARY, raw=raw)
+    return {**graded_row(planned, grade, None), "tokens": 5000}, detail
 
 
-def repeated(cases: int, trials: int, turns: int) -> list[dict[str, Any]]:
-    """Cases with several trials: the 1st fails always, the 2nd at times, the 3rd at its end."""
-    rows: list[dict[str, Any]] = []
-    for case in range(1, cases + 1):
-        for trial in range(1, trials + 1):
-            at_end = case == 3
-            failed = case == 1 or at_end or (case == 2 and trial % 2 == 0)
-            line = row(len(rows) + 1, turns)
-            line.update(
-                job=f"case-{case}/scripted/with_skill/{trial}", case_id=f"case-{case}",
-                title=f"Asks for book number {case}", tags=["even" if case % 2 == 0 else "odd"],
-                trial=trial, status="FAIL" if failed else "PASS", flaky=case == 2,
-                reason=("a check of it all" if at_end else "turn 5: not found") if failed else
-                "all checks passed", end=False if at_end else None,
-                turns=[{"status": "completed", "ok": not (failed and at == turns and not at_end)}
-                       for at in range(1, turns + 1)],
-            )  # fmt: skip
-            rows.append(line)
-    return rows
-
-
-def on_engines(
-    rows: list[dict[str, Any]], engines: dict[str, float | None]
-) -> list[dict[str, Any]]:
-    """The same on each of `engines`, whose trials cost so much."""
-    found: list[dict[str, Any]] = []
-    for line in rows:
-        for engine, cost in engines.items():
-            found.append({**line, "n": len(found) + 1, "engine": engine, "cost_usd": cost})
-    return found
-
-
-def large_report(
-    path: Path,
+def made(
     cases: int,
     turns: int = 5,
     *,
     trials: int = 1,
-    engines: dict[str, float | None] | None = None,
+    engines: Mapping[str, float | None] | None = None,
     user_costs: Iterable[float | None] = (),
     **more: Any,
-) -> Path:
-    """A report of so many cases, on each of `engines`; `more` goes into its index.
+) -> Page:
+    """So many cases, on each of `engines`, whose trials cost so much; `more` goes into the index.
 
-    `user_costs`: of simulated users of the first trials.
+    Every tenth failed; of cases with several trials the 1st always, the 2nd at times, the 3rd at
+    its end. `user_costs`: of simulated users of the first trials.
     """
-    rows = [row(n, turns) for n in range(1, cases + 1)]
-    if trials > 1:
-        rows = repeated(cases, trials, turns)
-    if engines:
-        rows = on_engines(rows, engines)
-    for line, cost in zip(rows, user_costs, strict=False):
-        line["simulator"] = {"messages": 2, "cost_usd": cost, "tokens": None, "models": []}
+    template, conversation = _conversation(turns)
+    rows: list[dict[str, Any]] = []
+    details: dict[int, dict[str, Any]] = {}
+    costs = (engines or {"scripted": 0.01}).items()
+    for case, trial, (engine, cost) in product(range(cases), range(trials), costs):
+        number, n = case + 1, len(rows) + 1
+        at_end = trials > 1 and number == 3
+        failed = number % 10 == 0
+        if trials > 1:
+            failed = at_end or number == 1 or (number == 2 and trial % 2 == 1)
+        verdict: dict[str, Any] = {"status": "PASS", "score": 1.0, "reason": "all checks passed"}
+        if failed:
+            reason = "a check of it all" if at_end else "turn 5: not found"
+            verdict = {"status": "FAIL", "score": 0.8, "reason": reason}
+        named = {"n": n, "job": f"case-{number}/{engine}/with_skill/{trial + 1}", "engine": engine}
+        named |= {"case_id": f"case-{number}", "title": f"Asks for book number {number}"}
+        named["trial"] = trial + 1
+        row = {**template, **named, **verdict, "end": False if at_end else None, "cost_usd": cost}
+        row["tags"] = ["odd" if number % 2 else "even"]
+        row["flaky"] = trials > 1 and number == 2
+        row["turns"] = [dict(turn) for turn in template["turns"]]
+        row["turns"][-1]["ok"] = not failed or at_end
+        rows.append(row)
+        own = deepcopy(conversation)
+        details[n] = {**own, **named, "grade": {**own["grade"], **verdict}}
+    for row, cost in zip(rows, user_costs, strict=False):
+        row["simulator"] = {"messages": 2, "cost_usd": cost, "tokens": None, "models": []}
     index: dict[str, Any] = {
         "schema": "skillup.page/1", "mode": "report",
         "run": {"run_id": "large", "started_at": "2026-01-01T00:00:00Z", "finished": True,
@@ -132,9 +99,4 @@ def large_report(
         "analysis": None, "rows": rows, "not_run": [], "not_needed": [], "history": None,
         "sides": None, "warnings": [], **more,
     }  # fmt: skip
-    details = []
-    for line in rows:
-        named = {key: line[key] for key in ("job", "case_id", "title", "trial", "n")}
-        details.append((str(line["n"]), packed({**detail(line["n"], turns), **named})))
-    path.write_bytes(page_html(index, details, title="large"))
-    return path
+    return Page(index, details)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,8 +13,28 @@ from typing import Any
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 COUNTED = "window.changesOfAddress = 0; addEventListener('hashchange', () => changesOfAddress++);"
+HERE = Path(__file__).parent
+OUTSIDE, OVERLAPPING, TOO_FAINT = (
+    (HERE / f"{name}.js").read_text("utf-8") for name in ("outside", "overlapping", "too_faint")
+)
+CASES = ("tour", "closed", "remove/agree", "ladder", "renewal", "gate", "notes")
+NAME = "SKILLUP_TEST_CHROMIUM"
+"""The browser's path, or a name on PATH. Where this is set, as on CI, tests fail without it."""
+_PROGRAMS = (
+    *("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome"),
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+)
 TWO_FRAMES = """() => new Promise((done) =>
   requestAnimationFrame(() => requestAnimationFrame(done)))"""
+
+
+def chromium() -> str | None:
+    """The path of the system's own browser: none is downloaded. None: there is none."""
+    wanted = os.environ.get(NAME)
+    found = next(filter(None, map(shutil.which, [wanted] if wanted else _PROGRAMS)), None)
+    assert found or not wanted, f"{NAME}={wanted}: there is no such browser; install Chromium"
+    return found
 
 
 @dataclass
@@ -64,6 +86,46 @@ class Opened:
     def focused(self) -> str:
         """The text of what has the focus."""
         return str(self.page.evaluate("document.activeElement.textContent.trim()"))
+
+    def wrong(self) -> list[str]:
+        """What sticks out of the page as it stands, overlaps, or is too faint."""
+        scrolled = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        found = ["the whole page"] * (self.page.evaluate(scrolled) > 0)
+        for script in (OUTSIDE, OVERLAPPING, TOO_FAINT):
+            found += self.page.evaluate(script)
+        return found
+
+    def unfold(self) -> None:
+        """Open all that can be opened."""
+        self.page.evaluate(
+            """() => {
+              for (let round = 0; round < 3; round++)
+                document.querySelectorAll("details, .foldable").forEach((one) => one.fold(true));
+            }"""
+        )
+        self.settled()
+
+    def printed(self) -> None:
+        """As the browser has the page when it prints."""
+        # A function around it, as the browser's driver calls what comes out of a script.
+        print_it = "window.print = () => dispatchEvent(new Event('beforeprint'));"
+        self.page.evaluate(f"() => {{ {print_it} }}")
+        self.page.emulate_media(media="print")
+        self.page.keyboard.press("Control+p")
+        self.page.wait_for_selector("#annex .conversation")
+
+    def places(self) -> list[str]:
+        """Addresses: the summary, a filtered table, pairs, and a conversation of each kind."""
+        self.go("#/")
+        rows = [self.page.locator(f'#rows tr:has(.case-link:text-is("{c}"))') for c in CASES]
+        numbers = [row.first.get_attribute("data-n") for row in rows]
+        moody = self.page.evaluate(
+            """() => ['FAIL', 'PASS'].map((status) => SK.page.index.rows.find((row) =>
+               row.case_id === 'moody' && row.status === status).n)"""
+        )
+        pairs = ["#/pair/0", f"#/trial/{moody[0]}/with/{moody[1]}"]
+        trials = [f"#/trial/{number}" for number in numbers]
+        return ["#/", "#/?status=FAIL&q=nothing-like-it", *pairs, *trials]
 
 
 @contextmanager

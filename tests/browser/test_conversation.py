@@ -1,8 +1,19 @@
-"""A conversation as it happened: messages, calls, captures, checks, forks, errors."""
+"""A conversation as it happened: messages, calls, captures, checks, forks, errors, pictures."""
 
 from __future__ import annotations
 
-from tests.browser.pages import Opened
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Opener
+from tests.browser.made import made
+from tests.browser.pages import Opened, address_of
+from tests.support.pages import Page
+from tests.support.pictures import png
+from tests.support.project import Project
 
 
 def test_one_with_everything(seen: Opened, report: str) -> None:
@@ -83,6 +94,7 @@ def test_follow_ups_simulated_users_branches_and_trials(seen: Opened) -> None:
     assert follow_up.count() == 1
     assert "Are you sure?" in follow_up.inner_text()
     assert follow_up.locator("mark.evidence-passed").inner_text() == "six"
+    assert " ".join(page.inner_text(".follow-up > .turn-facts").split()).startswith("● passed")
     assert "first follow-up" in page.inner_text(".turn-head")
     seen.go("#/")
     seen.open_case("renewal")
@@ -135,3 +147,163 @@ def test_a_link_to_a_turn_goes_there_and_one_to_nothing_says_so(seen: Opened, re
     with seen.arriving():
         seen.page.keyboard.press("Escape")
     assert seen.cases()
+
+
+# After failed gates and retries, and in branches of branches.
+
+SUITE = {
+    "s/eval.yaml": "name: s\nreport: {formats: [html]}",
+    "s/gated.yaml": """
+        context: {files: {a.log: x}}
+        input:
+          turns:
+            - content: Delete the log.
+              post_condition: {must_contain: confirm}
+              assertions: [{tool_not_called: {kind: shell}}]
+            - content: "Yes."
+              assertions: [{contains: deleted}]
+        assertions: [{files_not_exist: [a.log]}]
+        scripted: [{steps: [{run: rm a.log}], say: It is gone.}]
+    """,
+    "s/branchy.yaml": """
+        input:
+          turns:
+            - content: Delete it.
+              branches:
+                - {name: refuse, turns: ["No."], assertions: [{contains: kept}]}
+                - name: agree
+                  turns:
+                    - content: "Yes."
+                      assertions: [{contains: gone}]
+                      branches:
+                        - {name: thanks, turns: [Thanks.]}
+                        - {name: undo, turns: [Undo.]}
+            - content: Which?
+              assertions: [{contains: log}]
+        scripted:
+          - {when: ^yes, say: Gone.}
+          - {when: ^no, say: Kept.}
+          - {say: a.log}
+    """,
+    "s/retried.yaml": """
+        input: {turns: [Hello, More]}
+        assertions: [{contains: hello}]
+        retry_policy: {max_retries: 1, retry_on: [crash]}
+        scripted: [{turn: 1, say: Hello.}, {say: Hello., misbehave: {exit_code: 1, times: 1}}]
+    """,
+}
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The report of a run of all these cases."""
+    project = Project(tmp_path_factory.mktemp("run")).write(SUITE)
+    outcome = project.run("run", "s", "--out", "r")
+    report = project.root / "r/report.html"
+    assert report.is_file(), outcome.stderr
+    return address_of(report)
+
+
+@pytest.fixture
+def told(open_page: Opener, address: str) -> Iterator[Opened]:
+    """It, opened."""
+    with open_page(address) as seen:
+        yield seen
+
+
+def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened) -> None:
+    told.open_case("gated")
+    assert told.texts(".checks h4") == [
+        "Checks 1 of 2 failed",
+        "Checks not evaluated",
+        "Checks of the whole conversation not evaluated",
+    ]
+    assert "not evaluated" in told.page.inner_text(".conversation-checks .check")
+    assert told.page.locator(".show-evidence").count() == 0
+    assert told.page.locator(".verdict .status").inner_text() == "✗ failed"
+    told.go("#/")
+    row = told.page.locator('#rows tr:has(.case-link:text-is("gated"))')
+    assert "end" not in row.locator(".dots").inner_text()
+
+
+def test_branches_stand_beneath_what_they_forked_from(told: Opened) -> None:
+    told.open_case("branchy/agree/undo")
+    lines = [text.split()[1] for text in told.texts(".family a")]
+    names = ("", "/refuse", "/agree/thanks", "/agree/undo")
+    assert lines == [f"branchy{name}" for name in names]
+    parents = told.page.locator(".family li li").evaluate_all(
+        "(all) => all.map((one) => one.parentElement.closest('li').querySelector('a').textContent)"
+    )
+    assert parents[0].startswith("● branchy ")
+    assert told.texts(".family li li .aside")[0] == "its own from turn 2"
+
+
+def test_a_retried_trial_says_how_the_earlier_attempt_ended_and_shows_it(told: Opened) -> None:
+    told.open_case("retried")
+    notice = told.page.inner_text(".attempts")
+    assert "This is attempt 2." in notice
+    assert "Attempt 1 ended as ! error crash: " in notice
+    links = told.page.locator(".facts a").evaluate_all("(all) => all.map((a) => a.href)")
+    assert any(link.endswith("/attempt-1.json") for link in links)
+    assert any(link.endswith("/raw.attempt-1/turn-02.stdout.jsonl") for link in links)
+    assert told.page.locator(".attempt .turn").count() == 0
+    told.page.click(".attempts summary")
+    assert told.texts(".attempt .turn-head .status") == ["· completed", "! error"]
+    assert told.texts(".attempt .error-box h4 code") == ["crash"]
+
+
+# Pictures that an agent made are shown, small, and nothing else is taken for one.
+
+
+def drawn(*images: dict[str, Any]) -> Page:
+    """A conversation whose turn made these."""
+    page, paths = made(1, 1), [one["path"] for one in images]
+    page.details[1]["turns"][0]["changes"] = {
+        "added": paths, "modified": [], "deleted": [], "diff": "", "images": list(images),
+    }  # fmt: skip
+    return page
+
+
+def image(width: int, height: int) -> dict[str, Any]:
+    made = png(width, height)
+    told = {"path": "logo.png", "size": len(made), "type": "image/png"}
+    return {**told, "width": width, "height": height, "data": base64.b64encode(made).decode()}
+
+
+def unfolded(seen: Opened) -> None:
+    seen.go("#/trial/1")
+    seen.page.click(".changes > summary")
+    seen.page.wait_for_selector(".images")
+
+
+def test_it_is_drawn_within_bounds_and_named(show: Opener) -> None:
+    with show(drawn(image(900, 900)), width=360) as seen:
+        unfolded(seen)
+        shown = seen.page.locator(".images img")
+        shown.evaluate("(node) => node.decode()")
+        assert shown.evaluate("(node) => node.naturalWidth") == 900
+        assert shown.get_attribute("alt") == "logo.png"
+        box = shown.bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 360
+        assert box["width"] == pytest.approx(box["height"], abs=1)
+        caption = seen.page.inner_text("figcaption").replace("\u202f", " ")
+        assert caption.startswith("logo.png 900 × 900, ")
+
+
+def test_nothing_else_is_taken_for_a_picture(show: Opener) -> None:
+    others: list[dict[str, Any]] = [
+        {"type": "image/svg+xml"},
+        {"type": "text/html"},
+        {"type": "image/png,<script>"},
+        {"data": "http://example.com/track.png"},
+        {"data": '" onerror="window.hacked=1'},
+        {"data": None, "path": "large.png", "size": 2_000_000, "width": None},
+    ]
+    images = [{**image(3, 2), **more} for more in others]
+    with show(drawn(*images)) as seen:
+        unfolded(seen)
+        assert seen.page.locator("main img").count() == 0
+        said = seen.texts("figcaption")
+        assert ["not shown here" in one for one in said] == [True] * len(others)
+        assert said[-1].replace("\u202f", " ") == "large.png 2 000 kB, not shown here"

@@ -1,28 +1,15 @@
-"""The page in both themes and at three widths: legible (WCAG 2.2, AA), nothing out of its place."""
+"""The page in both themes, at several widths (legible: WCAG 2.2, AA; in its place), on paper."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import pytest
 
 from tests.browser.conftest import Opener
-from tests.browser.pages import Opened
-from tests.browser.views import places, unfold
+from tests.browser.made import made
+from tests.browser.pages import TOO_FAINT, Opened
 
-HERE = Path(__file__).parent
-OUTSIDE, OVERLAPPING, TOO_FAINT = (
-    (HERE / f"{name}.js").read_text("utf-8") for name in ("outside", "overlapping", "too_faint")
-)
 STILL = "() => Promise.all(document.getAnimations().map((one) => one.finished))"
 GROUND = "getComputedStyle(document.documentElement).backgroundColor"
-
-
-def wrong(seen: Opened) -> list[str]:
-    """What sticks out of the page as it stands, or overlaps."""
-    scrolled = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    found: list[str] = seen.page.evaluate(OUTSIDE) + seen.page.evaluate(OVERLAPPING)
-    return found + ["the whole page"] * (seen.page.evaluate(scrolled) > 0)
 
 
 @pytest.mark.slow
@@ -35,23 +22,22 @@ def test_nothing_sticks_out_overlaps_or_is_too_faint(
           .filter((node) => node.checkVisibility()).map((node) => node.getBoundingClientRect())
           .filter((box) => box.height < 24 || box.width < 24).length"""
         assert width > 360 or seen.page.evaluate(small) == 0
-        for place in places(seen):
+        for place in seen.places():
             seen.go(place)
-            assert wrong(seen) == [], place
-            unfold(seen)
-            assert wrong(seen) == [], f"{place}, unfolded"
-            assert seen.page.evaluate(TOO_FAINT) == [], place
+            assert seen.wrong() == [], place
+            seen.unfold()
+            assert seen.wrong() == [], f"{place}, unfolded"
 
 
 def test_the_list_of_runs_and_two_of_them_have_room_on_a_phone(
     open_page: Opener, viewed: str
 ) -> None:
     with open_page(viewed, width=360) as seen:
-        assert wrong(seen) == []
+        assert seen.wrong() == []
         new, old = seen.cases()
         seen.go(f"#/run/{new}/?against={old}")
         assert seen.page.is_visible("#against")
-        assert wrong(seen) == []
+        assert seen.wrong() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -85,3 +71,36 @@ def test_the_system_decides_until_the_reader_does(open_page: Opener, report: str
         assert seen.page.evaluate(GROUND) == dark
         seen.page.emulate_media(media="print", color_scheme="dark")
         assert seen.page.evaluate(GROUND) == "rgb(255, 255, 255)", "paper is light"
+
+
+def test_failed_conversations_are_printed_unfolded_without_controls(seen: Opened) -> None:
+    seen.page.set_viewport_size({"width": 700, "height": 900})
+    seen.page.wait_for_function("() => innerWidth === 700")
+    seen.printed()
+    titles = seen.texts("#annex h1")
+    assert any(title.startswith("tour") for title in titles)
+    assert any(title.startswith("closed") for title in titles)
+    assert not any(title.startswith("renewal") for title in titles)
+    assert seen.page.locator("#annex .tool:not([open])").count() == 0
+    assert seen.page.locator("#annex .tool-inside").count() > 4
+    cut = """[...document.querySelectorAll('#annex .text')]
+      .filter((node) => node.scrollHeight > node.clientHeight + 2).length"""
+    assert seen.page.evaluate(cut) == 0
+    for selector in (".top", ".filter", ".unfold", ".skip-link"):
+        assert not any(node.is_visible() for node in seen.page.locator(selector).all()), selector
+    assert seen.page.pdf().startswith(b"%PDF")
+    seen.page.evaluate("() => { dispatchEvent(new Event('afterprint')); }")
+    assert seen.page.locator("#annex").count() == 0
+    assert seen.page.locator("main details[open]").count() == 0, "folded again"
+
+
+def test_a_hundred_are_printed_and_how_many_are_not_is_said(show: Opener) -> None:
+    page = made(103, 1)
+    for n, row in enumerate(page.index["rows"]):
+        row.update(status="FAIL", reason=f"reason {n}")
+    with show(page) as seen:
+        seen.printed()
+        assert seen.page.locator("#annex .conversation").count() == 100
+        assert seen.page.inner_text("#not-printed") == (
+            "3 more conversations failed, beyond the first 100: filter the table to print others."
+        )
