@@ -167,10 +167,7 @@ def listed(items: Iterable[str], *, nothing: str = "none", longest: int = _LONGE
 
 
 def in_words(name: str, found: str) -> str:
-    """A check and the first line of what it found, which does not repeat what the name says.
-
-    ``contains "yes": not found``, where `found` is ``not found: "yes"``.
-    """
+    """A check and the first line of what it found, without what its name says already."""
     first = next(iter(found.strip().splitlines()), "")
     short = first.removesuffix(f" {name.partition(' ')[2]}").rstrip(": ")
     return f"{name}: {short or first}" if first else name

@@ -28,10 +28,7 @@ CONVERSATION = "conversation"
 
 
 def weighted_mean(results: Sequence[CheckResult]) -> float:
-    """The weighted mean of the scores; 1.0 without checks, 0.0 if a required one failed.
-
-    If every weight is 0 the checks only inform: the score is 1.0.
-    """
+    """The weighted mean of the scores; 1.0 without any weight, 0.0 if a required one failed."""
     if any(result.required and not result.passed for result in results):
         return 0.0
     total = sum([result.weight for result in results])
@@ -130,10 +127,7 @@ class _Mode:
 def evaluate(
     check: Check, context: CheckContext, *, role: CheckRole = "assertion", negated: bool = False
 ) -> CheckResult:
-    """Evaluate `check` on the context's turn, or the conversation. Never raises for what is found.
-
-    `negated`: it is one that should fail.
-    """
+    """`check` on the context's turn, or the conversation; `negated`: it should fail."""
     return _evaluate(check, *check.key_and_spec(), context, _Mode(role, negated))
 
 
@@ -198,24 +192,20 @@ def _evaluate(
     lacks = key != "none_of" and any(c.required and not c.passed for c in finding.children)
     parts = finding.children or spec  # of a compound check, as its parts were filled in
     name = None if own is None else own.name
+    same = ("found", "excerpt", "assertable", "evaluated", "error", "error_kind")
     return CheckResult(
+        **{field: getattr(finding, field) for field in same},
         name=title(key, parts, own, turn) if name is None else name,
         kind=key,
         passed=passed,
         score=finding.score if finding.score is not None else float(passed),
         weight=1.0 if own is None else own.weight,
         required=required or (own is not None and own.required) or lacks,
-        assertable=finding.assertable,
-        evaluated=finding.evaluated,
         scope=scope.label,
         role=mode.role,
         expected=expected(key, parts),
-        found=finding.found,
-        excerpt=finding.excerpt,
         spans=list(finding.spans),
         skill=spec if key in ("skill_used", "skill_not_used") else None,
-        error=finding.error,
-        error_kind=finding.error_kind,
         children=list(finding.children),
     )
 
@@ -311,10 +301,7 @@ def evaluate_checks(checks: Sequence[Check], context: CheckContext) -> list[Chec
 
 
 def evaluate_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckContext) -> TurnResult:
-    """`turn` and its follow-ups, by the turn's `checks` and those nested in them.
-
-    `context` is the conversation's.
-    """
+    """`turn` and its follow-ups; `context` is the conversation's."""
     answers = [
         (answer, evaluate_checks(nested, replace(context, turn=answer)))
         for answer, nested in _answers(checks, turn)
@@ -343,11 +330,7 @@ def evaluate_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckConte
 def follow_ups(
     checks: Sequence[Check], results: Sequence[CheckResult]
 ) -> Iterator[tuple[int, Check]]:
-    """What is sent next, in order, each with its place in `checks`; nothing if no check failed.
-
-    `results` are those of :func:`evaluate_checks`. A check that could not be evaluated sends
-    nothing: that is trouble of ours, not the agent's.
-    """
+    """What is sent next, with its place in `checks`; an error of ours sends nothing."""
     own = [(place, check) for place, check in enumerate(checks) if not _stands_alone(check)]
     failed = [
         placed
@@ -366,10 +349,7 @@ def _stands_alone(check: Check) -> bool:
 def _answers(
     checks: Sequence[Check], turn: TurnRecord
 ) -> Iterator[tuple[TurnRecord, Sequence[Check]]]:
-    """Every follow-up and the checks of its answer, in the order they were sent.
-
-    One that is no longer in the case has none.
-    """
+    """Every follow-up, in the order sent, and the checks of its answer as the case has them."""
     for answer in turn.follow_ups:
         place = answer.asked_by[-1] if answer.asked_by else len(checks)
         nested = checks[place].assertions if 0 <= place < len(checks) else None

@@ -74,10 +74,7 @@ def _found_by(pattern: str, files: Collection[str]) -> list[str]:
 
 
 def _absent(found: str, files: Files, patterns: Sequence[str], subject: CheckSubject) -> Finding:
-    """Not there, unless one may be where the workspace was not looked at, such as in `.git`.
-
-    Its spans are files of these names that a turn up to the last one deleted.
-    """
+    """Not there, unless nobody looked there; its spans are such files that were deleted."""
     for pattern in patterns:
         path = normal_path(pattern).rstrip("/")
         for place in [".git"] if ".git" in path.split("/") else subject.last.unseen:

@@ -209,10 +209,7 @@ def expected(key: str, spec: Any) -> str:
 
 
 def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Finding:
-    """What the check finds: what must be there, in the last answer; what must not, in every one.
-
-    `negated`: it stands in `none_of` or in `failure`, where the two change places.
-    """
+    """What must be there, in the last answer; what must not, in all; `negated`: turned round."""
     ask = KINDS[key].look
     assert ask is not None
     if not KINDS[key].of_answers:

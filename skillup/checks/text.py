@@ -62,10 +62,7 @@ def find_text(text: str, piece: str, *, case_sensitive: bool) -> Span | None:
 
 
 class Searcher:
-    """Searches within one check, which together may take two seconds.
-
-    They respect case, whatever `case_sensitive` says: `(?i)` in the pattern ignores it.
-    """
+    """The searches of one check, two seconds in all; only `(?i)` makes them ignore case."""
 
     __slots__ = ("_left",)
 
@@ -176,10 +173,7 @@ def glob(spec: Sequence[str], subject: CheckSubject, *, wanted: bool = True) -> 
 
 
 def violation(schema: Any, value: Any) -> str | None:
-    """What of `value` breaks the schema most; None: nothing does.
-
-    Raises CannotEvaluateError for a reference that leads nowhere, and a regex that takes too long.
-    """
+    """What of `value` breaks the schema most, or None; CannotEvaluateError if nobody can say."""
     from jsonschema.exceptions import ValidationError, best_match
     from jsonschema.validators import Draft202012Validator, extend, validator_for
     from referencing.jsonschema import EMPTY_REGISTRY
@@ -267,10 +261,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def same_value(wanted: Any, actual: Any, *, case_sensitive: bool, partly: bool = False) -> bool:
-    """Equal as JSON means it: 1 is 1.0, true is not 1. Keys of mappings always respect case.
-
-    With `partly`, a mapping may have more keys than are wanted of it.
-    """
+    """Equal as JSON means it: 1 is 1.0, true is not 1; `partly`: mappings may have more keys."""
     if isinstance(wanted, bool) or isinstance(actual, bool):
         return wanted is actual
     if isinstance(wanted, str) and isinstance(actual, str):

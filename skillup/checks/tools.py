@@ -77,10 +77,7 @@ def argument(call: ToolCall, path: str) -> Argument | None:
 
 @lru_cache(maxsize=4096)
 def same_tool(wanted: str, name: str, case_sensitive: bool) -> bool:
-    """Whether `wanted` names the tool `name`; ``*`` in it stands for anything.
-
-    ``server::tool`` and ``mcp__server__tool`` are the same tool.
-    """
+    """Whether `wanted`, in which ``*`` is anything, names the tool: ``s::t`` is ``mcp__s__t``."""
     if wanted == name:
         return True
     if not case_sensitive:
@@ -228,11 +225,8 @@ def _unpaired(
     calls: Sequence[ToolCall],
     fits: Callable[[ToolMatch, ToolCall], bool],
 ) -> list[int]:
-    """Indexes of wanted calls left over when as many as possible have a call of their own.
-
-    A maximum matching (augmenting paths): first come, first served would let a wanted call that
-    many fit take the only one that fits another.
-    """
+    """Indexes of wanted calls left over when as many as possible have a call of their own."""
+    # A maximum matching (augmenting paths): first come, first served could take another's only one.
     fitting = [[i for i, call in enumerate(calls) if fits(one, call)] for one in wanted]
     taken_by: dict[int, int] = {}
 
@@ -270,7 +264,7 @@ def show_match(match: ToolMatch) -> str:
 # or read its file, or that the file's own lines stand in a result.
 
 _SKILL_FILE = "/SKILL.md"
-_LINES_IN_A_ROW = 3
+_LINES_IN_A_ROW = 3  # One alone may have been found by a search
 _FEWEST_LETTERS = 4
 _FEWEST_LETTERS_OF_ALL = 16
 _LEFT_OUT = (" characters left out …", "truncated")
@@ -335,10 +329,7 @@ class _Skill:
         return loaded or (result is not None and self.is_shown_by(result))
 
     def is_shown_by(self, result: ToolResult) -> bool:
-        """Whether some lines that follow each other in its file are in the result.
-
-        One alone may have been found by a search; all of a shorter file have to be there.
-        """
+        """Whether some lines in a row of its file are there; of a shorter file, all."""
         content = plain(result.content)
         row = 0
         for line in self._lines:

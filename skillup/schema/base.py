@@ -101,11 +101,7 @@ def _add_other_names(schema: JsonSchemaValue, names: list[str]) -> None:
 
 
 def _text(value: Any) -> Any:
-    """Let a whole number or a boolean stand where text is meant; refuse a decimal number.
-
-    ``must_contain: [404]`` can only mean the text ``404``. A float cannot be taken back to what was
-    written (``1.10`` has become ``1.1``), so it is refused.
-    """
+    """Text written without quotes: not ``1.10``, of which only the number 1.1 is left."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -198,10 +194,7 @@ def compiled_pattern(pattern: str, fold: bool) -> "regex.Pattern[str]":
 
 
 def kept_group(pattern: str) -> str | int:
-    """The group whose text a capture keeps: `value`, else the only one.
-
-    Raises ValueError if there is no such group, or `pattern` is no regex.
-    """
+    """The group whose text a capture keeps: `value`, else the only one, else ValueError."""
     compiled = compiled_pattern(pattern, False)
     if "value" in compiled.groupindex:
         return "value"

@@ -343,10 +343,7 @@ class CheckKeys(Model):
     tool_not_called_in_turn: ToolMatchInTurn | None = optional("skill-up, by turn.")
 
     def given(self) -> Iterator[tuple[str, Any]]:
-        """The keys that ask something, as written in YAML, with their arguments, in a fixed order.
-
-        An empty list asks nothing, so nothing passes by it.
-        """
+        """The YAML keys and arguments that ask something, in order; an empty list asks nothing."""
         # A check has one key of fifty: looking at those that are set is what keeps this cheap.
         names = [name for name in self.model_fields_set if name in _KEYS]
         if len(names) > 1:

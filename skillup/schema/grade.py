@@ -130,10 +130,7 @@ class TurnGrade(Model):
 def deciding(
     own: Sequence[CheckResult], follow_ups: Sequence[FollowUpGrade], passed_on: str | None
 ) -> list[CheckResult]:
-    """The results that a turn stands or falls by, of its own and its follow-ups' results.
-
-    What is required decides wherever it stands; a follow-up that passed replaces the rest.
-    """
+    """What a turn stands or falls by; a follow-up that passed replaces all but required checks."""
     if passed_on is None:
         later = (check for one in follow_ups for check in one.checks)
         return [*own, *(check for check in later if check.required and not check.passed)]
@@ -196,10 +193,7 @@ class Rate(Model):
 
 
 class Overall(Rate):
-    """All trials with the skill under test together.
-
-    Trials of one case are alike, so where cases have several the interval is one over cases.
-    """
+    """All trials with the skill; where cases have several, the interval is one over cases."""
 
     cases: int = Field(description="The cases that have a verdict.")
 
@@ -213,10 +207,7 @@ class AtK(Model):
 
 
 class TurnReliability(Model):
-    """One turn over all trials of a case that have a verdict.
-
-    A turn passes if it completed, its gate opened and all of its checks passed.
-    """
+    """One turn over all verdicts of a case; to pass, it completes, with its gate and checks."""
 
     turn_number: int = Field(description="From 1.")
     rate: Rate = Field(description="Of the times it was run; where trials share it, that is once.")
@@ -284,10 +275,7 @@ class Uplift(Model):
 
 
 class Triggering(Model):
-    """Whether a skill is used when it should be, and only then.
-
-    From checks `skill_used` and `skill_not_used` that name it, in trials with the skill.
-    """
+    """Whether a skill is used when it should be, by checks `skill_used`, `skill_not_used`."""
 
     suite: str = Field(description="The suite's name.")
     engine: str = Field(description="The profile's name.")

@@ -195,10 +195,7 @@ def uses(prompt: str, name: str) -> bool:
 
 
 def fill(prompt: str, value: Callable[[str], str]) -> str:
-    """`prompt` with each variable replaced by its `value`; braces inside values stay as they are.
-
-    What is no variable stays too: :func:`unknown_variables` has it refused when the case is loaded.
-    """
+    """`prompt` with each variable replaced by its `value`; all other braces stay."""
 
     def filled(match: re.Match[str]) -> str:
         return value(match["name"]) if match["name"] in PROMPT_VARIABLES else match[0]

@@ -1,7 +1,4 @@
-"""A profile: which engine, command, model, permissions, limits, prices (`engines/*.yaml`).
-
-And the scripts of the `scripted` engine, a small agent that really acts.
-"""
+"""A profile (`engines/*.yaml`): how an engine is run; and the scripts of the `scripted` engine."""
 
 import re
 from typing import Annotated, Any, Literal

@@ -171,10 +171,7 @@ class SimulatedEnd(Model):
 
 
 class HistoryItem(Model):
-    """A message that was put into the session before the first turn, as it was put there.
-
-    Every call has an id. Its `name` is empty where the case gives only a `kind`.
-    """
+    """A message put into the session before turn 1; calls may have a kind and no `name`."""
 
     role: Literal["user", "assistant", "tool"] = Field(description="Who said it.")
     content: str = Field("", description="What was said, or what the tool gave back.")

@@ -220,10 +220,7 @@ def needs_simulator(case: Case) -> bool:
 
 
 def playing_model(given: UserSimulator | None, case: Case) -> JudgeModel | None:
-    """The model that plays the user: the suite's own, else the one that judges; None: nobody.
-
-    skill-up names a model by `model` and `protocol` or `provider`.
-    """
+    """The model that plays the user: the suite's own, else the one that judges; None: nobody."""
     given = given or UserSimulator.model_construct()
     if given.model:
         return JudgeModel(

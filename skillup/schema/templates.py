@@ -75,10 +75,7 @@ def render(
 
 
 def pieces(text: str, variables: Mapping[str, str]) -> list[tuple[str, str | None]]:
-    """What :func:`render` gives, in pieces: each with the name of the variable that it came from.
-
-    A name without a value stays as it is written.
-    """
+    """What :func:`render` gives, each piece with its variable; a name without a value stays."""
     found: list[tuple[str, str | None]] = []
     place = 0
     for match in _TEMPLATE.finditer(text):
@@ -93,10 +90,7 @@ def pieces(text: str, variables: Mapping[str, str]) -> list[tuple[str, str | Non
 
 
 def fill(key: str, spec: Any, variables: Mapping[str, str]) -> Any:
-    """The arguments `spec` of the check `key` with every name replaced; raises as :func:`render`.
-
-    A value always stands for itself: within a pattern or a glob its special characters are escaped.
-    """
+    """The check's arguments as :func:`render` fills them in; values in patterns are escaped."""
 
     def filled(text: str, sort: _Sort) -> str:
         return render(text, variables, braces=sort != "prompt", quote=_QUOTES.get(sort))
@@ -105,10 +99,7 @@ def fill(key: str, spec: Any, variables: Mapping[str, str]) -> Any:
 
 
 def written_in_check(key: str, spec: Any) -> dict[str, str]:
-    """As :func:`written_in`, of all texts in the arguments of the check `key`.
-
-    In a prompt for a judge ``{{name}}`` is none: there it stands for the judge's own material.
-    """
+    """As :func:`written_in`, of a check's texts; in a prompt ``{{name}}`` is the judge's."""
     found: dict[str, str] = {}
 
     def noted(text: str, sort: _Sort) -> str:
