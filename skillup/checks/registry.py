@@ -20,7 +20,7 @@ from skillup.checks.context import (
 from skillup.checks.text import shown
 from skillup.checks.tools import show_match
 from skillup.frozen import frozen
-from skillup.schema.checks import Check, GoldenFile, JsonMatch, TextSet, ToolCount, ToolMatch
+from skillup.schema.checks import Check, GoldenFile, JsonMatch, TextSet, ToolCount
 from skillup.schema.record import TurnRecord
 
 FOLLOW_UP = "follow_up"
@@ -68,11 +68,6 @@ def _show_texts(spec: TextSet, show: Callable[[str], str] = quoted) -> str:
     return "; ".join(parts)
 
 
-def _show_calls(spec: ToolCount) -> str:
-    counts = [f"{word} {n}" for word in ("min", "max") if (n := getattr(spec, word)) is not None]
-    return ", ".join([show_match(spec), *counts])
-
-
 def _show_json(spec: JsonMatch) -> str:
     condition = "is absent" if spec.exists is False else "exists"
     if "equals" in spec.model_fields_set:
@@ -104,11 +99,6 @@ def _texts(how: str) -> Callable[[Any], TextSet]:
     return lambda spec: TextSet.model_construct(**{how: getattr(spec, "not_contains", spec)})
 
 
-def _never(spec: ToolMatch) -> ToolCount:
-    wanted = {name: getattr(spec, name) for name in ToolMatch.model_fields}
-    return ToolCount.model_construct(**wanted, max=0)
-
-
 @frozen
 class CheckKind:
     look: Callable[[Any, CheckSubject], Finding] | None
@@ -124,7 +114,7 @@ class CheckKind:
 _at_most = partial(partial, _limit, within=operator.le)
 _contains = partial(CheckKind, text.contains, _show_texts, of_answers=True)
 _matches = CheckKind(text.matches, partial(_show_texts, show="/{}/".format), of_answers=True)
-_called = partial(CheckKind, tools.tool_called, show=_show_calls)
+_called = partial(CheckKind, tools.tool_called, show_match)
 _glob = partial(CheckKind, show=_show_list, of_answers=True)
 KINDS: dict[str, CheckKind] = {
     "contains": _contains(),
@@ -137,7 +127,7 @@ KINDS: dict[str, CheckKind] = {
     "max_tokens": CheckKind(_at_most(of="tokens")),
     "json": CheckKind(text.json_value, _show_json, of_answers=True),
     "tool_called": _called(),
-    "tool_not_called": _called(show=show_match, forbids=True, read=_never),
+    "tool_not_called": _called(forbids=True),
     "tool_sequence": CheckKind(
         tools.tool_sequence, lambda s: f"{s.mode}: {listed(map(show_match, s.calls))}"
     ),
@@ -174,7 +164,7 @@ KINDS: dict[str, CheckKind] = {
         read=lambda s: TextSet.model_construct(all=s.contains_all, any=s.contains_any)
     ),
     "tool_called_in_turn": _called(),
-    "tool_not_called_in_turn": _called(show=show_match, forbids=True, read=_never),
+    "tool_not_called_in_turn": _called(forbids=True),
 }
 COMPOSITE = frozenset({"any_of", "all_of", "none_of"})  # Checks made of checks
 JUDGED = frozenset(
@@ -186,7 +176,7 @@ JUDGED = frozenset(
 def meaning(key: str, spec: Any) -> Any:
     """The arguments as the check's own function takes them; once more changes nothing."""
     read = KINDS[key].read
-    return spec if read is None or isinstance(spec, TextSet | ToolCount) else read(spec)
+    return spec if read is None or isinstance(spec, TextSet) else read(spec)
 
 
 def describe(check: Check) -> str:

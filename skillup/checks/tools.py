@@ -180,12 +180,13 @@ def show_calls(calls: Iterable[ToolCall]) -> str:
     return listed((show_call(call) for call in calls), nothing="no tool was called")
 
 
-def tool_called(spec: ToolCount, subject: CheckSubject) -> Finding:
-    """A tool was called, as often as wanted: at least once, unless the check says otherwise."""
+def tool_called(spec: ToolMatch, subject: CheckSubject) -> Finding:
+    """A tool was called, as often as a ToolCount wants it; by a bare match, never."""
     matcher, calls = CallMatcher(subject), subject.calls
     hits = [call for call in calls if matcher.matches(spec, call)]
-    least = spec.min if spec.min is not None else int(spec.max != 0)
-    passed = least <= len(hits) and (spec.max is None or len(hits) <= spec.max)
+    least, most = (spec.min, spec.max) if isinstance(spec, ToolCount) else (None, 0)
+    least = least if least is not None else int(most != 0)
+    passed = least <= len(hits) and (most is None or len(hits) <= most)
     if hits:
         return matcher.finding(passed, spec, hits)
     similar = [call for call in calls if matcher.is_named(spec, call)]
@@ -255,7 +256,10 @@ def show_match(match: ToolMatch) -> str:
             named.append(f"{where} ~ /{wanted.matches}/")
         if wanted.exists is not None:
             named.append(f"{where} {'exists' if wanted.exists else 'is absent'}")
-    return " ".join(named)
+    counts = [
+        f"{word} {n}" for word in ("min", "max") if (n := getattr(match, word, None)) is not None
+    ]
+    return ", ".join([" ".join(named), *counts])
 
 
 # Whether the agent used a skill, by evidence that no text of the agent's can make up. Some agents
@@ -278,7 +282,8 @@ def skill_used(spec: str, subject: CheckSubject, *, wanted: bool = True) -> Find
         results = {result.call_id: result for result in turn.tool_results}
         for call in turn.tool_calls:
             result = results.get(call.id)
-            if skill.is_used_by(call, result):
+            loaded = result is not None and result.status != "error" and skill.is_named_by(call)
+            if loaded or (result is not None and skill.is_shown_by(result)):
                 spans = subject.whole_call(call)
                 return Finding(wanted, "used", show_call(call, 200), spans=spans)
             if doubtful is None and skill.may_be_used_by(call, result):
@@ -292,6 +297,10 @@ def skill_used(spec: str, subject: CheckSubject, *, wanted: bool = True) -> Find
         why = "what it printed is not known, or not what the skill's file holds"
         raise NotAssertableError(f"{show_call(doubtful)} may have read the skill: {why}")
     return Finding(not wanted, "not used", show_calls(subject.calls))
+
+
+def _letters(text: str) -> int:
+    return sum(map(str.isalnum, text))
 
 
 class _Skill:
@@ -314,19 +323,17 @@ class _Skill:
                 keys = (line.partition(":") for line in front)
                 titles = [v.strip().strip("'\"") for k, _, v in keys if k.strip() == "name"]
                 titles.append(directory.rpartition("/")[2])
-                lines = dict.fromkeys(_characteristic_lines(front, body))
+                # What the agent knows only by reading: the front matter is given to it anyway.
+                lines = [one.strip() for one in body if _letters(one) >= _FEWEST_LETTERS]
+                if _letters("".join(lines)) < _FEWEST_LETTERS_OF_ALL:
+                    lines = [*(line.strip() for line in front if line.strip()), *lines]
                 is_it = any(self._folded(title) in self._names for title in titles)
-                (own if is_it else others).update(lines)
+                (own if is_it else others).update(dict.fromkeys(lines))
         # As far as no other skill has them and the agent cannot know them unread.
         self._lines = [line for line in own if line not in others]
 
     def _folded(self, text: str) -> str:
         return folded(text, case_sensitive=self._case_sensitive)
-
-    def is_used_by(self, call: ToolCall, result: ToolResult | None) -> bool:
-        """Whether the call loaded the skill, or gave what its file holds."""
-        loaded = result is not None and result.status != "error" and self._is_named_by(call)
-        return loaded or (result is not None and self.is_shown_by(result))
 
     def is_shown_by(self, result: ToolResult) -> bool:
         """Whether some lines in a row of its file are there; of a shorter file, all."""
@@ -341,7 +348,7 @@ class _Skill:
     def may_be_used_by(self, call: ToolCall, result: ToolResult | None) -> bool:
         """Whether nobody can say: it is about the skill, and what it gave is not all known."""
         if call.kind in ("skill", "read"):
-            return result is None and self._is_named_by(call)
+            return result is None and self.is_named_by(call)
         texts = self._arguments(call)
         if result is None or any(mark in result.content for mark in _LEFT_OUT):
             words = (self._folded(_SKILL_FILE[1:]), *self._names)
@@ -350,7 +357,7 @@ class _Skill:
             return False
         return any(f"/{name}/" in f"/{text}" for text in texts for name in self._names)
 
-    def _is_named_by(self, call: ToolCall) -> bool:
+    def is_named_by(self, call: ToolCall) -> bool:
         """Whether the engine's tool for skills, or for reading files, was called with it."""
         if call.kind == "skill":
             given = [(k, call.arguments.get(k)) for k in ("skill", "name", "command")]
@@ -365,10 +372,3 @@ class _Skill:
     def _arguments(self, call: ToolCall) -> list[str]:
         texts = (Argument(name, value).text for name, value in call.arguments.items())
         return [self._folded(text.replace("\\", "/")) for text in texts]
-
-
-def _characteristic_lines(front: list[str], body: list[str]) -> list[str]:
-    """What the agent knows only by reading: its front matter is given to it in any case."""
-    lines = [line.strip() for line in body if sum(map(str.isalnum, line)) >= _FEWEST_LETTERS]
-    enough = sum(map(str.isalnum, "".join(lines))) >= _FEWEST_LETTERS_OF_ALL
-    return lines if enough else [*(line.strip() for line in front if line.strip()), *lines]
