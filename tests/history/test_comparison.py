@@ -149,25 +149,18 @@ def test_a_baseline_is_listed_and_not_counted() -> None:
     assert comparison.scores.a == comparison.scores.b
 
 
-def test_an_earlier_run_stands_in_for_what_an_error_kept_from_a_verdict() -> None:
-    """Passed on Monday, an error on Tuesday, failed on Wednesday: it is newly failing."""
-    monday, tuesday = a_run("monday", {"one": "p"}), a_run("tuesday", {"one": "e"})
-    wednesday = a_run("wednesday", {"one": "f"})
-    assert cases_without_verdict(tuesday, wednesday) == {a_key("one")}
-    earlier = {key: (monday, own) for key, own in by_case(monday.trials).items()}
-    comparison = compare_runs(tuesday, wednesday, 0.95, earlier)
-    assert [case.change for case in comparison.cases] == ["newly_failing"]
-    assert comparison.earlier == {a_key("one"): "monday"}
-
-
-def test_an_earlier_run_stands_in_for_a_skip_too() -> None:
-    """What it depends on met an error on Tuesday: that hides no regression on Wednesday."""
-    monday, tuesday = a_run("monday", {"one": "ppppp"}), a_run("tuesday", {"one": "sssss"})
+@pytest.mark.parametrize("between", ["eeeee", "sssss"])
+def test_an_earlier_run_stands_in_for_an_error_and_for_a_skip(between: str) -> None:
+    """Passed on Monday, an error on Tuesday, failed on Wednesday: it is newly failing. So, too, if
+    what it depends on met the error.
+    """
+    monday, tuesday = a_run("monday", {"one": "ppppp"}), a_run("tuesday", {"one": between})
     wednesday = a_run("wednesday", {"one": "fffff"})
     assert cases_without_verdict(tuesday, wednesday) == {a_key("one")}
     earlier = {key: (monday, own) for key, own in by_case(monday.trials).items()}
     comparison = compare_runs(tuesday, wednesday, 0.95, earlier)
     assert [(case.change, case.sure) for case in comparison.cases] == [("newly_failing", True)]
+    assert comparison.earlier == {a_key("one"): "monday"}
 
 
 def test_a_run_of_a_few_cases_in_between_hides_nothing() -> None:

@@ -1,13 +1,14 @@
-"""The index: what goes in comes out, once, whoever writes at the same time; runs by name, which
-run is the one before, and whose verdicts are taken where it has none.
+"""The index: what goes in comes out, once, whoever writes at the same time; runs by name, and which
+run is the one before.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +27,32 @@ from skillup.history.index import (
 )
 from skillup.history.runs import CaseKey, RunOutcomes
 from tests.support.outcomes import a_key, a_run
+from tests.support.postgresql import programs, server
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The URL of a server's own database."""
+    found = programs()
+    if found is None:
+        pytest.skip("PostgreSQL is not installed (no initdb)")
+    pytest.importorskip("psycopg", reason="the driver of PostgreSQL (psycopg) is not installed")
+    with server(found) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an index that nobody has written."""
+    if request.param == "sqlite":
+        return str(tmp_path / "index.sqlite")
+    import psycopg
+
+    url: str = request.getfixturevalue("postgresql")
+    name = f"index_{secrets.token_hex(4)}"
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"'.encode())
+    return url.replace("/postgres?", f"/{name}?")
 
 
 def test_a_run_comes_out_as_it_went_in(index: str) -> None:
