@@ -224,10 +224,6 @@ def worker_and_unit_of(pid: int, workers: list[int]) -> tuple[int, int]:
     return ancestors[place], ancestors[place - 1]
 
 
-def events(project: Project, kind: str) -> list[Any]:
-    return [event for event in project.journal() if event["event"] == kind]
-
-
 LEFT, RIGHT = "c/left/scripted/with_skill/1", "c/right/scripted/with_skill/1"
 # The first time that the right path runs, its agent goes on for ever.
 PARTS = """
@@ -278,7 +274,7 @@ def test_trials_whose_worker_is_killed_run_again_together_on_one_that_comes_late
     result = json.loads(stdout)
     assert [case["status"] for case in result["cases"]] == ["PASS"] * 3
     assert (tmp_path / "log").read_text().split().count("one") == 2
-    finished = Counter(event["job"] for event in events(project, "trial_finished"))
+    finished = Counter(event["job"] for event in project.journal("trial_finished"))
     assert finished == {LEFT: 1, RIGHT: 1, "b/scripted/with_skill/1": 1}
     left, right = project.record(LEFT), project.record(RIGHT)
     assert [turn.get("counted_by") for turn in left["turns"]] == [None, None]
@@ -313,7 +309,7 @@ def test_a_client_that_is_killed_leaves_no_agent_and_the_run_can_go_on(
     with project.start(*on(cluster)) as process:
         shell = agent(tmp_path)
         deadline = time.monotonic() + GUARD_SECONDS
-        while not events(project, "trial_finished"):
+        while not project.journal("trial_finished"):
             assert time.monotonic() < deadline
             time.sleep(0.05)
         process.kill()
@@ -323,7 +319,7 @@ def test_a_client_that_is_killed_leaves_no_agent_and_the_run_can_go_on(
     there = ("--executor", "dask", "--scheduler", cluster.address)
     outcome = project.run("run", "--resume", run, *there, "--json")
     assert outcome.exit_code == 0, outcome.stderr
-    assert len(events(project, "trial_finished")) == 2
+    assert len(project.journal("trial_finished")) == 2
 
 
 def test_a_scheduler_that_goes_ends_the_run_in_a_bounded_time(
@@ -387,4 +383,4 @@ def test_a_worker_with_another_skillup_ends_the_run_before_a_trial_begins(
     refused = project.run(*on(cluster))
     assert refused.exit_code == 3
     assert re.search(r"worker tcp://127.0.0.1:\d+ has skillup 0.0.1, not ", refused.stderr)
-    assert not events(project, "trial_finished")
+    assert not project.journal("trial_finished")

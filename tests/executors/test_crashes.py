@@ -209,8 +209,7 @@ def test_an_agent_that_fills_the_disk_it_works_on_gets_no_verdict(
     assert "Traceback" not in outcome.stderr
     before = finished(run)
     assert {Path(name).parts[1] for name in before} == set(SMALL_CASES)
-    events = [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
-    ended = {event["job"].split("/")[0] for event in events if event["event"] == "trial_finished"}
+    ended = {e["job"].split("/")[0] for e in suite.journal("trial_finished", run="out")}
     assert ended == set(SMALL_CASES)
     # The rest runs, nothing that had finished, and comes to what `calm` came to.
     asked = log.read_text().split()

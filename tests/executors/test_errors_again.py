@@ -6,7 +6,6 @@ import json
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -61,10 +60,6 @@ def behave(project: Project) -> None:
     (project.root / "mood.json").unlink()
 
 
-def events(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "events.jsonl").read_text().splitlines()]
-
-
 def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
     project: Project, failed: Path
 ) -> None:
@@ -77,9 +72,9 @@ def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
     assert "run again: 1 trial that met an error (rate_limit)" in again.stderr
     assert "--retry-errors" not in again.stderr
     assert (failed / TRIAL / "attempt-1.json").read_bytes() == before
-    retried = [event for event in events(failed) if event["event"] == "errors_retried"]
-    assert retried[0]["held_again"] == ["a/moody/with_skill/1"]
-    assert retried[0]["skipped_before"] == ["b/moody/with_skill/1"]
+    (retried,) = project.journal("errors_retried", run="out")
+    assert retried["held_again"] == ["a/moody/with_skill/1"]
+    assert retried["skipped_before"] == ["b/moody/with_skill/1"]
     trend = project.run("trends", "--index", "index.db", "--json").data
     assert "ERROR" not in json.dumps(trend)
     nothing = resume(project, "--retry-errors")

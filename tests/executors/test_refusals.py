@@ -118,7 +118,7 @@ def test_in_a_family_a_quota_leaves_all_its_trials(project: Project, turn: int) 
     assert result["cases"] == []
     assert result["stopped"]["kind"] == "quota"
     assert not (project.latest_run() / "scratch").exists()
-    left = [event["job"][-1] for event in project.journal() if event["event"] == "trial_left"]
+    left = [event["job"][-1] for event in project.journal("trial_left")]
     assert sorted(left) == ["1", "2", "3"]  # what watches the run shows them no more
 
 

@@ -1,37 +1,20 @@
-"""What a later start of a run finds, and what it refuses."""
+"""What a later start of a run finds and refuses; conversations go on with their next turn."""
 
 from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.project import Project
-
-CASES = 4
-LIMIT = 60
-
-CASE = """
-    input:
-      turns: [one, two]
-    assertions: [{{contains: done}}]
-    scripted:
-      - turn: 1
-        say: first
-      - turn: 2
-        steps: [{{run: "echo {name} >> {log}"}}, {{write: {{path: out.txt, content: {name}}}}}]
-        say: done {name}
-    """
-
-
-def suite(project: Project, log: Path) -> None:
-    """Cases that tell a file outside their workspace when they are about to finish."""
-    cases = {f"c{n}.yaml": CASE.format(name=f"c{n}", log=log) for n in range(CASES)}
-    project.write({"eval.yaml": "name: d\n", **cases})
+from tests.support.moody import set_mood
+from tests.support.project import GUARD_SECONDS, Project
 
 
 def without_times(value: Any) -> Any:
@@ -40,27 +23,6 @@ def without_times(value: Any) -> Any:
         changing = ("run_id", "session_id", "started_at", "duration_ms")
         return {k: without_times(v) for k, v in value.items() if k not in changing}
     return [without_times(v) for v in value] if isinstance(value, list) else value
-
-
-def log_of(log: Path) -> list[str]:
-    """The cases that have said so, each as often as it has."""
-    return log.read_text(encoding="utf-8").split() if log.exists() else []
-
-
-def finished(run: Path) -> set[str]:
-    return {
-        path.parent.parent.parent.parent.name for path in run.glob("trials/*/*/*/*/record.json")
-    }
-
-
-def test_a_run_that_is_finished_runs_nothing_again(project: Project, tmp_path: Path) -> None:
-    log = tmp_path / "log.txt"
-    suite(project, log)
-    first = project.run_json(".", "--out", "out")
-    again = project.run("run", "--resume", "out", "--json")
-    assert again.exit_code == 0
-    assert without_times(again.data) == without_times(first)
-    assert sorted(log_of(log)) == sorted(f"c{n}" for n in range(CASES))
 
 
 JUDGED = {
@@ -77,6 +39,18 @@ JUDGED = {
         scripted: [{steps: [{run: "test -e 'RESUMED' || kill -9 $(cat 'PID')"}], say: wrong}]
         """,
 }
+
+
+def test_a_run_that_is_finished_runs_nothing_again(project: Project, tmp_path: Path) -> None:
+    case = JUDGED["cases/a.yaml"].replace("ALTER", f"echo asked >> '{tmp_path}/log.txt'")
+    project.write({"eval.yaml": "name: s\n", "a.yaml": case, "b.yaml": case})
+    first = project.run_json(".", "--out", "out")
+    again = project.run("run", "--resume", "out", "--json")
+    assert again.exit_code == 0
+    assert without_times(again.data) == without_times(first)
+    assert (tmp_path / "log.txt").read_text() == "asked\n" * 2
+
+
 GOLDEN = "{golden_file: golden.txt}"
 
 
@@ -100,8 +74,9 @@ def test_what_trials_are_judged_by_is_the_same_after_resuming(
     project.write(files)
     with project.start("run", ".", "--out", "out") as process:
         pid.write_text(str(process.pid))
-        process.wait(LIMIT)
-    assert finished(project.root / "out") == {"a"}
+        process.wait(GUARD_SECONDS)
+    (finished,) = (project.root / "out/trials").glob("*/*/*/*/record.json")
+    assert finished.parts[-5] == "a"
     resumed.touch()
 
     refused = project.run("run", "--resume", "out", "--json")
@@ -154,3 +129,194 @@ def test_an_agent_that_removes_the_journal_changes_nothing_in_the_run(project: P
     statuses = {case["case_id"]: case["status"] for case in outcome.data["cases"]}
     assert statuses == {"z": "PASS", "a": "PASS", "b": "FAIL"}, outcome.stderr
     assert "was set aside" in outcome.stderr
+
+
+# A run that ended in the middle of conversations goes on with the next turn of each.
+
+JOB = "a/moody/with_skill/1"
+TURNS = """
+    input:
+      turns:
+        - content: one
+          capture: [{variable: word, pattern: 'is (\\w+)'}]
+        - content: two <<word>>
+        - content: three
+        - content: four
+    assertions: [{tool_called: {kind: write}}, {contains: {all: ["one, two walrus, three"]}}]
+    scripted:
+      - {turn: 1, say: it is walrus, steps: [{write: {path: a.txt, content: a}}]}
+      - {turn: 2, say: ok, steps: [{run: "echo b > b.txt; git init -q ."}]}
+      - {turn: 3, say: ok}
+      - {turn: 4, say: "{{turns.1.user}}, {{turns.2.user}}, {{turns.3.user}}"}
+    """
+
+
+def conversation(project: Project, case: str = TURNS) -> None:
+    project.write({"eval.yaml": "name: d\n", "a.yaml": case})
+
+
+def scratch_of(run: Path) -> Path:
+    (found,) = (run / "scratch").resolve().iterdir()
+    return found
+
+
+@pytest.fixture
+def calm(project: Project) -> dict[str, Any]:
+    """The result of an undisturbed run."""
+    conversation(project)
+    set_mood(project)
+    result = project.run_json(".", "-e", "moody", "--out", "calm")
+    assert result["summary"]["pass"] == 1, result["cases"]
+    assert isinstance(result, dict)
+    return result
+
+
+def wait_until_session_has(run: Path, text: str, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + GUARD_SECONDS / 2
+    while not any(
+        text in path.read_text() for path in run.glob("scratch/*/home/scripted-agent/*/*.jsonl")
+    ):
+        assert process.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def killed_in_turn(project: Project, turn: int, number: int = signal.SIGKILL) -> Path:
+    """A run that was ended while its agent was at `turn`."""
+    conversation(project)
+    set_mood(project, turn, hang=True)
+    run = project.root / "out"
+    with project.start("run", ".", "-e", "moody", "--out", "out") as process:
+        wait_until_session_has(run, f'"user", "turn": {turn},', process)
+        process.send_signal(number)
+        process.communicate(timeout=GUARD_SECONDS)
+    set_mood(project)
+    return run
+
+
+def plain(record: dict[str, Any]) -> Any:
+    """Without notes, processes, places, and the digest of a session with its id and path."""
+    del record["notes"]
+    for turn in record["turns"]:
+        turn["process"] = turn["workspace"] = turn["session"]["prefix_sha256"] = None
+        turn["session"]["prefix_bytes"] = None
+    return without_times(record)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_ended_in_turn_3_it_goes_on_with_turn_3(
+    project: Project, calm: dict[str, Any], number: int
+) -> None:
+    run = killed_in_turn(project, 3, number)
+    kept = {p.name: p.read_bytes() for p in (run / "trials" / JOB / "raw").glob("turn-0[12].*")}
+    assert len(kept) == 4
+    outcome = project.run("run", "--resume", "out", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert without_times(outcome.data["cases"]) == without_times(calm["cases"])
+    (found,) = project.journal("trial_continued", run="out")
+    assert (found["job"], found["after_turn"]) == (JOB, 2)
+    raw = run / "trials" / JOB / "raw"
+    assert {p.name: p.read_bytes() for p in raw.glob("turn-0[12].*")} == kept
+    record = project.record(JOB, run="out")
+    assert record["notes"] == [
+        "resumed after turn 2: turns 1–2 were run by an earlier start of the run"
+    ]
+    assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True, True]
+    assert len({turn["session_id"] for turn in record["turns"]}) == 1
+    assert not (run / "trials" / JOB / "checkpoint.json").exists()
+    assert not (run / "scratch").exists()
+    assert plain(record) == plain(project.record(JOB, run="calm"))
+
+
+def changed_workspace(run: Path, project: Project) -> None:
+    (scratch_of(run) / "workspace" / "a.txt").write_text("someone else's", encoding="utf-8")
+
+
+def changed_git(run: Path, project: Project) -> None:
+    (scratch_of(run) / "workspace" / ".git" / "HEAD").write_text("ref: x\n", encoding="utf-8")
+
+
+def lost_scratch(run: Path, project: Project) -> None:
+    scratch = scratch_of(run)
+    scratch.rename(scratch.with_name("elsewhere"))
+
+
+def other_session(run: Path, project: Project) -> None:
+    for file in (scratch_of(run) / "home").rglob("*.jsonl"):
+        file.write_bytes(file.read_bytes().replace(b'"', b"'", 1))
+
+
+def torn_checkpoint(run: Path, project: Project) -> None:
+    path = run / "trials" / JOB / "checkpoint.json"
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def other_case(run: Path, project: Project) -> None:
+    conversation(project, TURNS.replace("content: three", "content: trois"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("disturb", "why"),
+    [
+        (changed_workspace, "the workspace was changed meanwhile"),
+        (changed_git, "the workspace was changed meanwhile"),
+        (lost_scratch, "its scratch directory is gone"),
+        (other_session, "the file of session ID does not hold exactly its turns"),
+        (other_case, "the case, its variables or the engine were changed since"),
+        (torn_checkpoint, None),
+    ],
+)
+def test_if_anything_is_not_as_it_was_it_begins_anew_and_says_why(
+    project: Project, disturb: Any, why: str | None
+) -> None:
+    conversation(project)
+    set_mood(project, 3, error="quota")
+    project.run("run", ".", "-e", "moody", "--out", "out")
+    set_mood(project)
+    run = project.root / "out"
+    disturb(run, project)
+    project.run("run", "--resume", "out")
+    record = project.record(JOB, run="out")
+    expected = f"begun anew with turn 1, not resumed after turn 2: {why}"
+    notes = [re.sub(r"session \S+", "session ID", note) for note in record["notes"]]
+    assert notes == ([expected] if why else [])
+    assert [turn["status"] for turn in record["turns"]] == ["completed"] * 4
+    assert not project.journal("trial_continued", run="out")
+    assert (run / "trials" / JOB / "raw.attempt-1" / "turn-02.stdout.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_a_quota_ends_the_run_and_resuming_goes_on_with_the_next_turn(
+    project: Project, calm: dict[str, Any]
+) -> None:
+    conversation(project)
+    set_mood(project, 3, error="quota")
+    outcome = project.run("run", ".", "-e", "moody", "--out", "out", "--json")
+    run = project.root / "out"
+    assert outcome.data["cases"] == []
+    assert [job["job"] if isinstance(job, dict) else job for job in outcome.data["not_run"]]
+    assert outcome.data["stopped"]["kind"] == "quota"
+    assert "allowance is used up" in outcome.data["stopped"]["message"]
+    assert outcome.exit_code not in (0, 2)
+    assert [e["job"] for e in project.journal("trial_left", run="out")] == [JOB]
+    assert (scratch_of(run) / "home").is_dir()
+    # Still none: it is left again, at the same turn.
+    again = project.run("run", "--resume", "out", "--json")
+    assert again.data["stopped"]["kind"] == "quota"
+    set_mood(project)
+    outcome = project.run("run", "--resume", "out", "--json")
+    assert outcome.exit_code == 0, outcome.stderr
+    assert without_times(outcome.data["cases"]) == without_times(calm["cases"])
+    assert [e["after_turn"] for e in project.journal("trial_continued", run="out")] == [2, 2]
+    assert not (run / "scratch").exists()
+
+
+def test_where_a_variable_holds_a_secret_there_is_no_checkpoint(project: Project) -> None:
+    conversation(project)
+    set_mood(project, 3, error="quota")
+    given = ["-e", "moody", "--var", "other=walrus-0123456789", "--out", "out"]
+    project.run("run", ".", *given, env={"MY_API_KEY": "walrus-0123456789"})
+    assert not (project.root / "out" / "trials" / JOB / "checkpoint.json").exists()
+    assert not (project.root / "out" / "scratch").exists()

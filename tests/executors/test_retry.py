@@ -80,5 +80,4 @@ def test_a_trial_that_recovers_passes_and_the_first_attempts_are_kept(project: P
     assert (grade["status"], project.record("c/scripted/with_skill/1")["attempt"]) == ("PASS", 3)
     trial = project.latest_run() / "trials/c/scripted/with_skill/1"
     assert {path.name for path in trial.glob("attempt-*")} == {"attempt-1.json", "attempt-2.json"}
-    retried = [event for event in project.journal() if event["event"] == "trial_retried"]
-    assert [event["attempt"] for event in retried] == [1, 2]
+    assert [event["attempt"] for event in project.journal("trial_retried")] == [1, 2]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from pathlib import Path
@@ -55,9 +54,8 @@ def run(project: Project, *arguments: str) -> Outcome:
     return project.run("run", ".", "--out", "out", "--json", *arguments)
 
 
-def record(project: Project, case: str, trial: int = 1, out: str = "out") -> Any:
-    path = project.root / out / "trials" / case / "scripted/with_skill" / str(trial) / "record.json"
-    return json.loads(path.read_text(encoding="utf-8"))
+def record(project: Project, case: str, trial: int = 1) -> Any:
+    return project.record(f"{case}/scripted/with_skill/{trial}", run="out")
 
 
 def without(turn: dict[str, Any], *keys: str) -> dict[str, Any]:

@@ -102,10 +102,12 @@ class Project:
     def latest_run(self) -> Path:
         return max((self.root / ".skillup" / "runs").iterdir())
 
-    def journal(self) -> list[Any]:
-        text = (self.latest_run() / "events.jsonl").read_text(encoding="utf-8")
-        return [json.loads(line) for line in text.splitlines()]
+    def journal(self, event: str | None = None, *, run: str | None = None) -> list[Any]:
+        """The latest run's, or that of `run`; the events of one kind alone, if it is given."""
+        place = self.latest_run() if run is None else self.root / run
+        events = map(json.loads, (place / "events.jsonl").read_text(encoding="utf-8").splitlines())
+        return [one for one in events if event in (None, one["event"])]
 
-    def record(self, job: str) -> Any:
-        path = self.latest_run() / "trials" / job / "record.json"
-        return json.loads(path.read_text(encoding="utf-8"))
+    def record(self, job: str, *, run: str | None = None) -> Any:
+        place = self.latest_run() if run is None else self.root / run
+        return json.loads((place / "trials" / job / "record.json").read_text(encoding="utf-8"))
