@@ -7,50 +7,37 @@ from typing import Any
 from skillup.executors.stopping import Budget, StopPolicy
 from skillup.judges import grade_record
 from skillup.schema.grade import Grade, Judging, Stop
-from skillup.schema.record import EngineInfo, Record, SimulatorInfo, TurnError, TurnRecord, Usage
+from skillup.schema.record import EngineInfo, Record, SimulatorInfo, TurnRecord, Usage
+from tests.support.records import make_record, make_turn
 
 USED: dict[str, Any] = {"cost_usd": 0.5, "usage": Usage(input_tokens=100, output_tokens=20)}
-BEGAN = "2026-01-01T00:00:00.000Z"
 
 
-def a_turn(number: int = 1, session: str | None = "s", **more: Any) -> TurnRecord:
-    fields = {"turn_number": number, "status": "completed", "content": "x", "started_at": BEGAN}
-    return TurnRecord(**{**fields, "session_id": session, **more})
+def a_trial(*turns: TurnRecord) -> Record:
+    case = {"id": "c", "input": {"turns": ["go on"] * len(turns)}}
+    engine = EngineInfo(profile="nightly", adapter="scripted")
+    return make_record(*turns, case=case, engine=engine).record
 
 
-def a_trial(*turns: TurnRecord, **more: Any) -> Record:
-    fields: dict[str, Any] = {
-        "run_id": "r",
-        "suite": "s",
-        "case_id": "c",
-        "case": {"id": "c", "input": {"turns": ["go on"] * len(turns)}},
-        "engine": EngineInfo(profile="nightly", adapter="scripted"),
-        "started_at": BEGAN,
-        "duration_ms": 1,
-        "turns": list(turns),
-    }
-    return Record(**fields, **more)
-
-
-def graded(record: Record, judging: Judging | None = None, **more: Any) -> Grade:
-    return grade_record(record, lambda _: None).model_copy(update={"judging": judging, **more})
+def graded(record: Record, judging: Judging | None = None) -> Grade:
+    return grade_record(record, lambda _: None).model_copy(update={"judging": judging})
 
 
 def policy(*costs: float | None, tokens: int | None = None, **limits: Any) -> StopPolicy:
-    """After trials that cost so much, each in a session of its own."""
+    """After trials that cost so much."""
     stopping = StopPolicy(**limits)
-    for number, usd in enumerate(costs):
+    for usd in costs:
         usage = None if tokens is None else Usage(input_tokens=tokens)
-        record = a_trial(a_turn(session=f"t{number}", cost_usd=usd, usage=usage))
+        record = a_trial(make_turn(cost_usd=usd, usage=usage))
         stopping.count(record, graded(record))
     return stopping
 
 
 def test_agents_judges_and_users_count_together() -> None:
     written = SimulatorInfo(cost_usd=0.25, usage=Usage(input_tokens=7, output_tokens=3))
-    follow_up = a_turn(2, source="follow_up", asked_by=[0], **USED)
-    second = a_turn(2, source="simulator", simulator=written, follow_ups=[follow_up], **USED)
-    record = a_trial(a_turn(1, **USED), second)
+    follow_up = make_turn(source="follow_up", asked_by=[0], **USED)
+    second = make_turn(source="simulator", simulator=written, follow_ups=[follow_up], **USED)
+    record = a_trial(make_turn(**USED), second)
     usage = Usage(input_tokens=1000, output_tokens=None).model_dump()
     judging = Judging(calls=3, cached_calls=1, models=["m"], usage=usage, cost_usd=1.0)
     stopping = StopPolicy()
@@ -61,15 +48,15 @@ def test_agents_judges_and_users_count_together() -> None:
 
 def test_what_another_record_counts_is_not_counted() -> None:
     stopping = StopPolicy()
-    held = a_turn(1, counted_by="c/nightly/with_skill/1", **USED)
-    stopping.count(a_trial(held, a_turn(2, **USED)), None)
+    held = make_turn(counted_by="c/nightly/with_skill/1", **USED)
+    stopping.count(a_trial(held, make_turn(**USED)), None)
     assert (stopping.cost.total, stopping.tokens.total) == (0.5, 120)
 
 
 def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:
     stopping = StopPolicy(max_cost_usd=2.0)
-    stopping.count(a_trial(a_turn(1, session="first", cost_usd=1.0)), None)
-    record = a_trial(a_turn(1, session="second", cost_usd=0.25))
+    stopping.count(a_trial(make_turn(cost_usd=1.0)), None)
+    record = a_trial(make_turn(cost_usd=0.25))
     stopping.count(record, graded(record))
     assert stopping.has_room(2)  # 1.25 + 2 × 0.25
     assert not stopping.has_room(3)
@@ -79,9 +66,8 @@ def test_an_attempt_is_spent_and_is_no_part_of_an_average_trial() -> None:
 def test_who_reports_nothing_is_named_once_if_that_is_limited() -> None:
     shown: list[str] = []
     stopping = StopPolicy(shown.append, max_cost_usd=1.0)
-    for session in ("a", "b"):
-        simulator = SimulatorInfo(model="u")
-        record = a_trial(a_turn(1, session=session, source="simulator", simulator=simulator))
+    record = a_trial(make_turn(source="simulator", simulator=SimulatorInfo(model="u")))
+    for _ in range(2):
         stopping.count(record, graded(record, Judging(calls=1, models=["m", "n"])))
     names = ["the engine nightly", "the judge m and n", "the simulated user u"]
     text = "reports no cost, so --max-cost-usd cannot count what it uses"
@@ -93,9 +79,9 @@ def test_what_used_nothing_reports_nothing_and_is_not_blamed() -> None:
     judging = Judging(calls=2, cached_calls=2, models=["m"])
     stopping = StopPolicy(max_cost_usd=9.0, max_tokens=9000)
     for record in (
-        a_trial(a_turn(status="error", error=TurnError(kind="crash", message="it broke"))),
-        a_trial(a_turn(status="skipped", started_at=None)),
-        a_trial(a_turn(session="x", source="simulator", simulator=free, **USED)),
+        a_trial(make_turn(status="error")),
+        a_trial(make_turn(status="skipped")),
+        a_trial(make_turn(source="simulator", simulator=free, **USED)),
     ):
         stopping.count(record, graded(record, judging))
     assert (stopping.warnings, stopping.cost.total, stopping.tokens.total) == ([], 0.5, 120)

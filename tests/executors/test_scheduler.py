@@ -12,6 +12,7 @@ import pytest
 from skillup.executors.scheduler import Scheduler, units_of
 from skillup.plan import Job
 from tests.support.plans import a_plan
+from tests.support.project import Project
 
 BRANCHES = [{"name": "x", "turns": ["x"]}, {"name": "y", "turns": ["y"]}]
 BOTH: Any = ("with_skill", "without_skill")
@@ -120,3 +121,33 @@ def test_what_it_takes_to_choose_grows_with_the_jobs_and_not_with_their_square(
         return lines
 
     assert 0 < lines_for(200) < 3 * lines_for(100)
+
+
+PASS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
+FAIL = PASS.replace("say: fine", "say: bad")
+ERROR = PASS.replace("say: fine", "say: fine, misbehave: {exit_code: 1}")
+
+
+@pytest.mark.parametrize(("first", "status"), [(FAIL, "FAIL"), (ERROR, "ERROR")])
+def test_what_depends_on_a_case_that_did_not_pass_is_skipped_down_the_line(
+    project: Project, first: str, status: str
+) -> None:
+    after = {name: f"depends_on: [{on}]\n{PASS}" for name, on in ("ab", "bc")}
+    project.write({"eval.yaml": "name: d\n", "c.yaml": first, "d.yaml": PASS})
+    project.write({f"{name}.yaml": text for name, text in after.items()})
+    project.write({"e.yaml": "id: group/e\n" + FAIL, "f.yaml": "depends_on: [group/e]\n" + PASS})
+    cases = {case["case_id"]: case for case in project.run_json(".")["cases"]}
+    assert cases["f"]["reason"] == "depends on group/e, which ended as FAIL"
+    found = {name: case["status"] for name, case in cases.items() if len(name) == 1}
+    assert found == {"f": "SKIP", "c": status, "b": "SKIP", "a": "SKIP", "d": "PASS"}
+
+
+def test_dependencies_hold_trial_by_trial_and_in_parallel(project: Project) -> None:
+    project.write({"eval.yaml": "name: d\n", "a.yaml": PASS})
+    project.write({"b.yaml": f"depends_on: [a]\n{PASS}", "c.yaml": f"depends_on: [a, b]\n{PASS}"})
+    result = project.run_json(".", "-j", "4", "--trials", "3")
+    assert result["summary"]["pass"] == 9
+    events = [(event["event"], event.get("job")) for event in project.journal()]
+    for trial in (1, 2, 3):
+        ended = events.index(("trial_finished", f"a/scripted/with_skill/{trial}"))
+        assert ended < events.index(("trial_started", f"b/scripted/with_skill/{trial}"))

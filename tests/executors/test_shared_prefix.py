@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.support.project import Outcome, Project
 
 SUITE = "name: d\n"
@@ -270,17 +268,3 @@ def test_trials_of_branches_share_what_both_allow(project: Project, tmp_path: Pa
     assert outcome.data["summary"]["pass"] == 6
     # Turn 1 once for all; turn 2 once for each trial, whose branches share it.
     assert shared_turns(tmp_path) == ["1", "2", "2"]
-
-
-@pytest.mark.parametrize(
-    ("case", "turns"),
-    [
-        (COUNTED.format(log="/dev/null"), "3 turns"),
-        ("input: {prompt: x}\nscripted: [{say: x}]\n", "1 turn"),
-    ],
-)
-def test_a_turn_that_a_case_has_not_is_a_wrong_use(project: Project, case: str, turns: str) -> None:
-    project.write({"eval.yaml": SUITE, "c.yaml": case})
-    outcome = run(project, "--trials", "2", "--trials-from-turn", "4")
-    assert outcome.exit_code == 2
-    assert f"--trials-from-turn 4: c has {turns}" in outcome.stderr
