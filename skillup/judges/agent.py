@@ -153,9 +153,9 @@ async def judge_by_agent(
     except OSError as problem:
         refuse_full_disk(problem, place.scratch)
         error = f"the judge's sandbox: {problem}"
-    notes = [place.mask(note) for note in dict.fromkeys(notes)]
+    notes = [place.models.mask(note) for note in dict.fromkeys(notes)]
     if error:
-        return blank.model_copy(update={"error": place.mask(error), "notes": notes})
+        return blank.model_copy(update={"error": place.models.mask(error), "notes": notes})
     votes = {name: [answer.vote_on(name) for answer in answers] for name in agent.asked}
     quotations = Quotations(agent.quotable())
     return await anyio.to_thread.run_sync(result_of_agent, judge, blank, votes, notes, quotations)
@@ -262,7 +262,7 @@ class _AgentJudge:
         (root / "home").mkdir(mode=0o700)
         copy = copy_of(judged.files, judged.read_file, directory / "workspace")
         context = judge.context or JudgeContext()
-        materials = write_materials(directory / "judge", judged, context, place.mask)
+        materials = write_materials(directory / "judge", judged, context, place.models.mask)
         materials.notes += copy.notes()
         skills: dict[str, Path] = {}
         for ref in judge.skills:
@@ -275,7 +275,7 @@ class _AgentJudge:
 
     def quotable(self) -> Iterator[Part]:
         """What was judged: transcript, changes and files; what the agent did comes first."""
-        judged, mask = self.judged, self.place.mask
+        judged, mask = self.judged, self.place.models.mask
         talk = in_order_of_weight(texts_of(judged))
 
         def parts() -> Iterator[Part]:
@@ -315,9 +315,6 @@ class _AgentJudge:
             "sample": sample,
         }
         return dict(self.place.models.clean(asked))
-
-
-# What it is asked, and the form of its answer.
 
 
 class AgentVerdict(AnswerForm):

@@ -40,10 +40,6 @@ class JudgePlace:
         self.scratch.mkdir(parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(prefix=prefix, dir=self.scratch)).resolve()
 
-    def mask(self, text: str) -> str:
-        """Without the secrets of a text that will be kept or shown."""
-        return self.models.mask(text)
-
 
 @frozen
 class JudgedPart:
@@ -85,9 +81,6 @@ def judged_part(context: CheckContext) -> JudgedPart:
         note = "the conversation took place elsewhere: it has no workspace, an empty one was shown"
         return replace(part, notes=(note,))
     return replace(part, nothing={"error": NO_SNAPSHOT})
-
-
-# What changed in the workspace from the start to the point in question, and what is in it.
 
 
 def diff_lines(before: Files, after: Files, read_file: ReadFile) -> Iterator[str]:

@@ -149,9 +149,6 @@ def _up_to_the_gate(case: Case, context: CheckContext) -> Case:
     return case
 
 
-# Turns.
-
-
 def _gate_results(
     turn: TurnRecord, gate: PostCondition | None, context: CheckContext
 ) -> list[CheckResult]:
@@ -188,9 +185,6 @@ def _grade_turn(turn: TurnRecord, written: Turn | None, context: CheckContext) -
     if turn.status != "completed":
         return graded
     return graded.model_copy(update={"score": weighted_mean(graded.deciding_checks())})
-
-
-# The conversation.
 
 
 def _conversation_checks(
@@ -410,9 +404,6 @@ def _apart(check: CheckResult, beside: Collection[str]) -> CheckResult | None:
     passed = all(c.passed for c in left) if every else not any(c.passed for c in left)
     score = weighted_mean(left) if every else float(passed)
     return check.model_copy(update={"children": left, "passed": passed, "score": score})
-
-
-# What else a grade says of a record.
 
 
 def _error_of(

@@ -98,8 +98,6 @@ class Exchange:
         return [replace(part, label=f"{self.label} · {part.label}") for part in self.parts]
 
 
-# As much of it as there is room for.
-
 LONGEST: dict[PartKind, int] = {
     "answer": 24_000,
     "user": 12_000,
@@ -164,9 +162,6 @@ def material(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Mat
 
 def _size(parts: Sequence[Part]) -> int:
     return sum(len(part.text) + len(part.label) for part in parts)
-
-
-# The record as exchanges.
 
 
 def setting_of(record: Record, variables: Mapping[str, str]) -> tuple[Part, ...]:

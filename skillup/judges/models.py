@@ -149,9 +149,6 @@ class AnswerCache:
         return known
 
 
-# Asking.
-
-
 class _NoAnswerError(Exception):
     """There is none to keep; `answer` says why."""
 

@@ -65,9 +65,6 @@ async def _receive(response: Any) -> None:
         response.headers["x-should-retry"] = "false"  # what these clients go by
 
 
-# What a user reads where there is no answer.
-
-
 class RefusedError(Exception):
     """A refused request that is not made again; the text says why, the cause is the refusal."""
 

@@ -114,9 +114,8 @@ class JudgeRouter:
             if isinstance(defect, OSError):
                 refuse_full_disk(defect)
             error = self.models.mask(defect_message(defect))
-            kinds = [check.key for check in request.checks]
-            if request.judge is not None:
-                kinds = [request.judge.type or "judge"]
+            whole = request.judge
+            kinds = [whole.type or "judge"] if whole else [check.key for check in request.checks]
             return [blank_result(kind, request.role, error=error) for kind in kinds]
 
     def _place(self, suite_root: Path, own_profile: str, scratch: Path) -> JudgePlace:
@@ -124,9 +123,6 @@ class JudgeRouter:
             self.models, scratch, lambda name: self.profiles(name or own_profile, suite_root),
             suite_root, self.secrets,
         )  # fmt: skip
-
-
-# Judges that are programs: scripts, and agents.
 
 
 def problem_of(case: Case, place: JudgePlace) -> TurnError | None:
@@ -145,7 +141,7 @@ def problem_of(case: Case, place: JudgePlace) -> TurnError | None:
                 yield f"{judge.id or 'agent_judge'}: {why}"
 
     first = next(problems(), None)
-    return None if first is None else TurnError(kind="judge", message=place.mask(first))
+    return None if first is None else TurnError(kind="judge", message=place.models.mask(first))
 
 
 async def judge_by_program(
@@ -227,14 +223,12 @@ async def judge_by_script(
         if isinstance(problem, OSError):
             refuse_full_disk(problem, place.scratch)
             error = f"the script's workspace: {problem}"
-        return blank.model_copy(update={"error": place.mask(error)})
+        return blank.model_copy(update={"error": place.models.mask(error)})
     output = await run_quiet(argv, cwd=copy.root, env=environment, timeout_seconds=seconds)
-    output = replace(
-        output,
-        stdout=place.mask(output.stdout),
-        stderr=place.mask(output.stderr),
-        start_error=place.mask(output.start_error) if output.start_error else None,
-    )
+    mask = place.models.mask
+    stopped = mask(output.start_error) if output.start_error else None
+    stdout, stderr = mask(output.stdout), mask(output.stderr)
+    output = replace(output, stdout=stdout, stderr=stderr, start_error=stopped)
     result = verdict_of(output, blank, judge)
     notes += [*part.notes, *copy.notes(), *result.notes]
     return result.model_copy(update={"notes": notes})
@@ -310,11 +304,11 @@ def _environment(
         ("EVAL_FINAL_MESSAGE_PATH", "final_message.txt", last.response),
         ("EVAL_RECORD_PATH", "record.json", record.model_dump_json()),
     ):
-        masked = place.mask(text)
+        masked = place.models.mask(text)
         (files / file).write_text(masked, "utf-8", errors="backslashreplace", newline="")
         variables[name] = str(files / file)
     for name, text in (
-        ("EVAL_FINAL_MESSAGE", place.mask(last.response)),
+        ("EVAL_FINAL_MESSAGE", place.models.mask(last.response)),
         ("EVAL_CASE_ID", record.case_id),
         ("EVAL_FILES_NOT_KEPT", "\n".join(copy.not_kept)),
     ):
