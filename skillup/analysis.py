@@ -51,9 +51,7 @@ def analyse(
 ) -> Analysis:
     """What `grades` say together, in the order of the plan; `run_info` is what `run.json` has.
 
-    `not_run` and `not_needed` are ids of jobs. Of `run_info` only `suites` and `request` matter;
-    without them ({}) gates, distractors, sequential tests and the suites of trials that did not
-    run are not known, and the rest is.
+    Of it only `suites` and `request` matter; what hangs on them is not known without them ({}).
     """
     own: dict[CaseKey, list[Grade]] = {}
     for grade in grades:
@@ -302,9 +300,7 @@ def _difference(counts: PassCounts) -> float:
 
 
 def uplift_interval(counts: Sequence[PassCounts]) -> Interval | None:
-    """As wide as what the cases say by how they differ, and as what their trials leave open: each
-    alone may be too narrow. None without any case.
-    """
+    """As wide as what the cases say by how they differ, and as what their trials leave open."""
     if not counts:
         return None
     low, high = widened(mean_difference(counts), list(map(_difference, counts)))
@@ -373,10 +369,7 @@ def _triggering(trials: Iterable[Grade], suites: Mapping[str, Any]) -> list[Trig
 
 
 def skill_uses(grade: Grade) -> Iterator[SkillUse]:
-    """What a trial's checks say: one observation for each skill and expectation.
-
-    Turns that several trials share are evidence once: in the trial that counts them.
-    """
+    """One observation for each skill and expectation; of shared turns in the trial that counts."""
     seen: dict[tuple[str, bool], list[SkillUse]] = {}
     for use in _all_of(grade):
         seen.setdefault((use.skill.casefold(), use.expected), []).append(use)

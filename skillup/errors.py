@@ -1,7 +1,6 @@
 """The exceptions that skillup raises, all of them on purpose.
 
-What happens *inside* a conversation (an agent that crashes, a capture that misses, a judge that
-fails) is never an exception but data: :class:`skillup.schema.record.TurnError`.
+What happens *inside* a conversation is data: :class:`skillup.schema.record.TurnError`.
 """
 
 from __future__ import annotations

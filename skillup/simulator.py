@@ -1,7 +1,4 @@
-"""Who plays the user of a case, a model or an engine: it writes messages, and judges nothing.
-
-What was said is data, and fenced like what judges are shown (:mod:`skillup.judges.material`).
-"""
+"""Who plays the user of a case, a model or an engine; what was said is data, and fenced."""
 
 from __future__ import annotations
 
@@ -277,11 +274,7 @@ def _facts(given: Sequence[str]) -> str:
 
 
 def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> str:
-    """What was said, and what to write now.
-
-    Whoever plays on in a session that they `resumed` is told of live exchange `since` (from 0) and
-    of those after it.
-    """
+    """What was said, and what to write now; a `resumed` session is told exchanges from `since`."""
     sections = []
     earlier = [(item.role, item.content) for item in part.history if item.content.strip()]
     live = [pair for said in part.said[since:] for pair in zip(_SPEAKERS, said, strict=True)]

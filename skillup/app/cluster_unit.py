@@ -1,7 +1,6 @@
 """A process on a worker of a cluster that runs a few trials, as `skillup run` would.
 
-It is given a directory, whose `root` takes the place of `/` here, and `message.json` says what to
-run, its paths as the client has them. What came of it is in `run`. It ends when its worker does.
+In its directory `root` takes the place of `/`, `message.json` says what to run, `run` comes of it.
 """
 
 from __future__ import annotations

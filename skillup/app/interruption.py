@@ -52,8 +52,7 @@ _PATIENCE_SECONDS = 10.0
 def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunRequest:
     """The request of the run that is resumed; only how it is run may be given anew, not what.
 
-    Values of `--var` that were secrets have to be. Raises UsageError if one of these is missing or
-    anything else is given besides, RunDirectoryError if it is no run.
+    Raises UsageError for anything else, and if a `--var` that was a secret is missing.
     """
     fresh = asdict(RunRequest())
     how = {name: value for name, value in asdict(given).items() if name in _HOW}
@@ -84,8 +83,7 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
 def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) -> RunDirectory:
     """The run directory at `path`, open for writing.
 
-    Raises UsageError if `plan` has other trials than the run, or if a case was changed of which
-    trials have finished that stand.
+    Raises UsageError if `plan` has other trials, or a changed case of which trials stand.
     """
     earlier = RunDirectory.open(path)
     run_info = earlier.run_info()
@@ -190,10 +188,7 @@ class Shutdown:
         self._stopping, self._resume_command, self._times = stopping, resume_command, 0
 
     def run(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Await `work`, which is cancelled when a signal comes; whether one did.
-
-        Raises SkillupError (exit 3) if the run directory fails, with the command that resumes.
-        """
+        """Await `work`, which a signal cancels; whether one came. Errors name how to resume."""
         begun = False
 
         async def watched() -> bool:

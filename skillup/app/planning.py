@@ -119,10 +119,7 @@ def refuse(problems: Mapping[str, bool], hint: str) -> None:
 
 
 def plan_of(request: RunRequest) -> tuple[Plan, int]:
-    """The plan that `request` asks for, and how many trials at once the suites in it allow.
-
-    Raises UsageError and InvalidFilesError; warnings go to stderr.
-    """
+    """The plan that `request` asks for, and how many trials at once its suites allow. Warns."""
     _check_until_decided(request)
     variables = parse_vars(request.variables)
     loaded = load_paths([request.base / path for path in request.paths], variables=variables)
@@ -202,8 +199,7 @@ def _check_until_decided(request: RunRequest) -> None:
 def shard_of(plan: Plan, shard: str, *, by_case: bool) -> Plan:
     """The part ``INDEX/COUNT`` of `plan`: the same one wherever the plan is made.
 
-    Trials that share turns, or of which one depends on the other, are in one shard, and so are all
-    trials of a case if `by_case`. Raises UsageError for what is no shard.
+    Trials that share turns or depend on each other, and with `by_case` a case's, are in one.
     """
     index, _, count = shard.partition("/")
     if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
@@ -270,10 +266,7 @@ def root_with_engines(base: Path, suite: Path) -> Path:
 def profiles_for(
     suites: Sequence[LoadedSuite], engines: Sequence[str], model: str | None, base: Path
 ) -> dict[str, list[Profile]]:
-    """By suite file, the profiles that run its cases: those asked for, else the suite's own.
-
-    Raises InvalidFilesError for variables that would send a real agent's key elsewhere, too.
-    """
+    """By suite file, the profiles that run its cases: those asked for, else the suite's own."""
     chosen: dict[str, list[Profile]] = {}
     for suite in suites:
         root = root_with_engines(base, suite.path)
@@ -338,10 +331,7 @@ def require_scripts(plan: Plan) -> None:
 
 
 def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> Secrets:
-    """What nothing of a run may show: the credentials of its agents, simulated users and judges.
-
-    Raises UsageError if a variable that `api_key_env` names cannot be masked.
-    """
+    """What nothing of a run may show. Raises UsageError for a key that cannot be masked."""
     loaded = {job.suite.path: job.suite for job in plan.jobs}.values()
     suites = [suite.suite for suite in loaded]
     cases = list({id(job.loaded.case): job.loaded.case for job in plan.jobs}.values())

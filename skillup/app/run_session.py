@@ -73,7 +73,7 @@ class RunSession:
     ) -> None:
         """A new run at `path` (default: in the workspace), or the one to `resume`.
 
-        `about` goes into `run.json` as it is. Raises SkillupError; then nothing was written.
+        `about` goes into `run.json` as it is. If this raises SkillupError, nothing was written.
         """
         end_what_was_left()
         self.request, self.plan = request, plan
@@ -223,9 +223,7 @@ class RunSession:
 
 
 def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) -> dict[str, Any]:
-    """What `run.json` holds; of suites the file, gates (as they are now), skills, and the titles,
-    tags and ids of cases.
-    """
+    """What `run.json` holds; of suites their files, gates, skills, and what cases are called."""
     jobs = plan.whole or plan.jobs
     suites: dict[str, dict[str, Any]] = {}
     for job in jobs:

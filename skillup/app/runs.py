@@ -37,10 +37,7 @@ _OWN_EVENTS = frozenset({"run_created", "run_reopened", "result_written"})
 
 
 def run_path(name: str) -> Path:
-    """The directory of the run `name`; one that is there, whatever is in it. Says which is `last`.
-
-    Raises UsageError if there is none, or if several ids begin so.
-    """
+    """The directory of the run `name`; says which is `last`. Raises UsageError if it is not one."""
     if name != LAST and os.path.exists(name):  # noqa: PTH110 - a name may be too long for a path
         return Path(name)
     folder = runs_folder(workspace_root(Path()))
@@ -165,10 +162,7 @@ def _has_failed(directory: Path) -> bool:
 
 
 def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
-    """Make the run `out` of those in `paths`, which stay as they are; its result.
-
-    Raises UsageError if they do not fit together, RunDirectoryError if `out` is not empty.
-    """
+    """Make the run `out` of those in `paths`; its result. Raises UsageError if they do not fit."""
     shards = [RunDirectory.open(path) for path in paths]
     infos = [shard.run_info() for shard in shards]
     for shard, info in zip(shards, infos, strict=True):

@@ -76,9 +76,7 @@ def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
 
 
 def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
-    """Models of judges and players of users that could not be asked: warnings; judges that are
-    written down are checked as files.
-    """
+    """Models and players that could not be asked: warnings; written-down judges are checked."""
     from skillup.app.run_session import simulators_of
     from skillup.judges.models import Models
     from skillup.judges.router import first_read

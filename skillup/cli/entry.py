@@ -1,7 +1,6 @@
 """How the command begins and ends: exceptions as messages and exit codes, Ctrl-C, stdout.
 
-A :class:`SkillupError` says what to do and carries its code. Ctrl-C is 130, and never shows a
-traceback. Anything else is a defect of ours: exit 3, with a log that can be pasted into a report.
+What is no :class:`SkillupError` is a defect of ours: exit 3, with a log for a report.
 """
 
 from __future__ import annotations
@@ -156,10 +155,7 @@ def _leave(*_: object) -> None:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Within, Ctrl-C is a KeyboardInterrupt, and outside then an :class:`_Interrupted`.
-
-    Where :func:`leave_when_interrupted` was not called, signals are left as they are.
-    """
+    """Within, Ctrl-C is a KeyboardInterrupt, and outside then an :class:`_Interrupted`."""
     ours = signal.getsignal(signal.SIGINT) is _leave
     try:
         if ours:

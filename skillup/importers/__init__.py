@@ -1,5 +1,1 @@
-"""Other tools' suites, converted into ours: one module or package for each tool.
-
-Every value that a converter reads is marked as used (`source.SourceValue`); what is left unmarked
-is listed in the report, so that nothing is dropped in silence.
-"""
+"""Other tools' suites, converted into ours; what no converter has read is listed in a report."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.importers.promptfoo import suite
@@ -16,7 +16,6 @@ from skillup.load.datasets import EXPECTED, HISTORY, MESSAGE, NotAnItemError, re
 from skillup.load.discover import ALLOW, SKILL_FILE
 from skillup.load.suites import load_paths
 
-Format = Literal["agentv", "vibecheck", "promptfoo", "anthropic", "langfuse"]
 Checks = list[dict[str, Any]]
 
 
@@ -25,7 +24,7 @@ class Imported:
     """One file that has become a suite in `directory`."""
 
     source: Path
-    format: Format
+    format: str
     draft: SuiteDraft
     directory: Path
     notes: list[Problem]
@@ -33,12 +32,11 @@ class Imported:
 
 
 def import_files(
-    paths: Sequence[Path], out: Path, *, format_: Format | None = None, force: bool = False
+    paths: Sequence[Path], out: Path, *, format_: str | None = None, force: bool = False
 ) -> list[Imported]:
     """Convert `paths` and write the suites: one file into `out`, several into folders of it.
 
-    Nothing is written if anything is wrong. Raises UsageError for a file that is no suite or that
-    would be overwritten, InvalidFilesError with what is wrong in it.
+    Raises UsageError and InvalidFilesError; then nothing is written.
     """
     names: set[str] = set()
     imported: list[Imported] = []
@@ -55,7 +53,7 @@ def import_files(
     return imported
 
 
-def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft, list[Problem]]:
+def convert_file(path: Path, format_: str | None) -> tuple[str, SuiteDraft, list[Problem]]:
     """The file as a suite, not yet written, and the notes on it."""
     sources = open_sources(path)
     found = format_ or detect(sources)
@@ -82,9 +80,7 @@ def convert_file(path: Path, format_: Format | None) -> tuple[Format, SuiteDraft
 
 
 def _read_back(imported: Sequence[Imported]) -> None:
-    """A suite that does not load would be our defect; what it reads outside of its project, as the
-    skill beside the source, is noted.
-    """
+    """Note what a suite reads outside of its project; one that does not load is our defect."""
     fix = "run it with --trust, or import it into that project"
     for item in imported:
         errors = load_paths([item.directory / "eval.yaml"]).errors
@@ -120,7 +116,7 @@ _RESULT_KEYS = {
 """Of results, recordings and parts of suites, whose other keys are a case's."""
 
 
-def detect(sources: list[SourceFile]) -> Format:
+def detect(sources: list[SourceFile]) -> str:
     """The tool that `sources` (one file) come from. Raises UsageError if it is no suite."""
     path, data = sources[0].path, sources[0].data
     listed = data.get("items", data.get("data")) if isinstance(data, dict) else data
@@ -135,7 +131,7 @@ def detect(sources: list[SourceFile]) -> Format:
     return found
 
 
-def _suite(data: dict[Any, Any]) -> Format | None:
+def _suite(data: dict[Any, Any]) -> str | None:
     evals = data.get("evals")
     if isinstance(evals, list):
         checked = any(isinstance(entry, dict) and "checks" in entry for entry in evals)
@@ -155,7 +151,7 @@ def _suite(data: dict[Any, Any]) -> Format | None:
     return "agentv" if is_agentv else "promptfoo"
 
 
-def _item(item: dict[Any, Any], name: str) -> Format | None:
+def _item(item: dict[Any, Any], name: str) -> str | None:
     keys = set(item)
     if keys & _RESULT_KEYS:
         return None
@@ -353,7 +349,7 @@ _VIBECHECKS = {
     "model": "choose the agent and its model with --engine and --model",
     "authorization_token": "left out: secrets do not belong into a suite",
 }
-_FORMATS: dict[Format, tuple[Callable[[list[SourceValue]], SuiteDraft], dict[str, str]]] = {
+_FORMATS: dict[str, tuple[Callable[[list[SourceValue]], SuiteDraft], dict[str, str]]] = {
     "agentv": (partial(suite.convert, promptfoo=False), suite.EXPLANATIONS),
     "promptfoo": (partial(suite.convert, promptfoo=True), suite.EXPLANATIONS),
     "vibecheck": (_vibecheck, _VIBECHECKS),

@@ -1,7 +1,6 @@
 """skill-up's judge-debug files: one execution and its judge in a JSON file, as record and case.
 
-Source of the format: ``skill-up judge debug`` of alibaba/skill-up (`internal/judge`, `Input`), and
-its files `examples/judge-debug-*.json` and `judge-inputs/*.json`.
+Source: ``skill-up judge debug`` of alibaba/skill-up, its `examples/judge-debug-*.json`.
 """
 
 from __future__ import annotations
@@ -78,8 +77,7 @@ def read_judge_input(
 ) -> JudgeInput:
     """The execution in the file; the contents of its workspace go into `blobs`.
 
-    `workspace` and `skill_dir` outrank the folders that the file names. Raises UsageError for what
-    is no such file, InvalidFilesError for a case that does not validate.
+    The folders given outrank the file's. Raises UsageError, and InvalidFilesError for its case.
     """
     text = read_text(path)
     given = {"workspace_path": workspace, "skill_dir": skill_dir}

@@ -1,9 +1,8 @@
 """Other tools' files: YAML, JSON or JSON lines, with the place of every value and its use.
 
-Whoever reads a value through a SourceValue has used it; what nobody used is reported in the end.
-
-A suite comes from anybody, and the files that it names are copied into a workspace that an agent
-reads. So what lies outside of its project, or hidden in it, is not touched (``../.ssh/id_rsa``).
+Whoever reads a value through a SourceValue has used it; what nobody used is reported in the end. A
+suite comes from anybody, and an agent reads the files that it names: what lies outside of its
+project, or hidden in it, is not touched (``../.ssh/id_rsa``).
 """
 
 from __future__ import annotations
@@ -268,7 +267,7 @@ class SourceValue:
     # Files that the source names.
 
     def find(self, reference: str, base: Path | None = None) -> list[Path]:
-        """The file or directory, or the files of a glob; none, and a note, if they are not there.
+        """The file, directory, or files of a glob, with a note if there is none.
 
         They may lie in the repository of the file that names them, else as far as one level up.
         """
@@ -369,9 +368,7 @@ class TemplateScope:
     _depth: int = 0
 
     def fill(self, value: Any, node: SourceValue) -> Any:
-        """`value` with every template in it filled in; a text that is one placeholder keeps the
-        type of its value. The environment is never read: it has secrets.
-        """
+        """`value` with its templates filled in; of the environment, which has secrets, nothing."""
         if isinstance(value, str):
             return self._text(value, node)
         if isinstance(value, list):

@@ -35,10 +35,7 @@ def slug(text: str, otherwise: str = "case") -> str:
 
 
 def unique_name(name: str, taken: set[str]) -> str:
-    """`name`, or with a number behind it so that it is not in `taken`, where it is added.
-
-    Names that differ in case only are the same, as in some file systems.
-    """
+    """`name`, with a number if it is `taken` (in any case of letters), where it is added."""
     made, number = name, 1
     while made.casefold() in taken:
         number += 1
@@ -77,10 +74,7 @@ class CaseDraft:
     file: str = ""  # Where it is written, in the suite's folder
 
     def as_dict(self, fixture: str = "") -> dict[str, Any]:
-        """As it is written; `fixture` is the directory that holds what is `placed`.
-
-        Texts of the other tool mean themselves: a ``<<name>>`` in them is no template of ours.
-        """
+        """As it is written, no text a template of ours; `fixture` holds what is `placed`."""
         turns = [
             without_empty(
                 content=escape(turn["content"]),
@@ -144,10 +138,7 @@ class SuiteDraft:
 
 
 def lay_out(draft: SuiteDraft, directory: Path) -> dict[Path, str | Path]:
-    """`draft` as files of `directory`: texts, and files to copy, by the path of each.
-
-    Raises InvalidFilesError, with places in the source, for what could not be said in our language.
-    """
+    """Texts, and files to copy, by path. Raises InvalidFilesError, with places in the source."""
     # As the loader has it for a file; the eval.yaml that is there may be a link to elsewhere.
     resolved = directory.resolve()
     root = resolved.parent if resolved.name == "evals" else resolved
@@ -200,8 +191,7 @@ def write_files(
 ) -> None:
     """Write texts, and copies of files; undone on Ctrl-C, or if `check` or a write raises.
 
-    What is there already is replaced with `force`, a link by a file; else it is a UsageError before
-    the first file. Raises UsageError for trouble on the way, too.
+    What is there is replaced with `force`, a link by a file; else it is a UsageError.
     """
     there = [path for path in files if os.path.lexists(path)]
     old = {path: path.with_name(f".{path.name}.{os.getpid()}.old") for path in there}

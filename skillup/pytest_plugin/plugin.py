@@ -117,10 +117,8 @@ class SelectedSuites:
 class SkillupPlugin:
     """The run of a pytest session: opened when its first case runs, closed when the session ends.
 
-    Conversations run in an event loop of their own, in a thread of their own: pytest, and plug-ins
-    of it that have event loops, are not disturbed. With pytest-xdist all cases go to one worker.
-
-    No properties: some versions of pytest get every attribute of a plug-in, to look for fixtures.
+    Conversations have an event loop in a thread of their own: nothing of pytest's is disturbed. No
+    properties: some versions of pytest get every attribute of a plug-in, to look for fixtures.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -157,10 +155,7 @@ class SkillupPlugin:
             item.add_marker(name)
 
     def run_trial(self, job: Job) -> Grade:
-        """The trial's grade. Raises SkillupError if the run cannot be made or gone on with.
-
-        Skips the item of one that depends on what was not run. Ctrl-C ends the trial's processes.
-        """
+        """The trial's grade, or a skipped item. Raises SkillupError; Ctrl-C ends its processes."""
         self.opened()
         future = self._portal.start_task_soon(self._trials.run, job)
         try:
@@ -294,10 +289,7 @@ class SuiteFile(pytest.File):
     plugin: SkillupPlugin
 
     def collect(self) -> Iterator[pytest.Item]:
-        """An item for each trial, marked with the tags of its case.
-
-        Raises CollectError with the problems of files that are wrong.
-        """
+        """An item for each trial, marked with its case's tags. Raises CollectError."""
         path, suites = self.path.resolve(), self.plugin.suites
         jobs = [job for job in suites.plan.jobs if job.suite.path == path]
         if suites.problem is not None:
@@ -319,9 +311,7 @@ class SuiteFile(pytest.File):
 
 
 class TrialItem(pytest.Item):
-    """One trial. Its conversation runs in the set-up, so that trouble there is an error of
-    pytest's, too; the test itself is the verdict.
-    """
+    """One trial. It runs in the set-up, whose errors are pytest's, too; the test is the verdict."""
 
     job: Job
     plugin: SkillupPlugin
@@ -369,9 +359,8 @@ class TrialItem(pytest.Item):
 def add_to_arguments(config: pytest.Config, suites: Sequence[Path]) -> None:
     """Have pytest look at the suites' files.
 
-    `--skillup PATH` on the command line is a path to collect as any other: where it is the only
-    one, `testpaths` and the working directory, which are what pytest collects for want of a path,
-    are not collected. In `addopts` it adds to what is collected anyway.
+    On the command line `--skillup PATH` is a path as any other: where it is the only one, neither
+    `testpaths` nor the working directory is collected. In `addopts` it adds to what is.
     """
     typed = any(str(a).partition("=")[0] == "--skillup" for a in config.invocation_params.args)
     given = config.args_source is pytest.Config.ArgsSource.ARGS

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillup.importers.convert import Format, Imported, import_files
+from skillup.importers.convert import Imported, import_files
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import read_yaml
 
@@ -50,7 +50,7 @@ Convert = Callable[..., Result]
 def convert(tmp_path: Path) -> Convert:
     """Write a text to a file of that name, import it, and check that the result loads."""
 
-    def run(text: str, name: str = "suite.yaml", format_: Format | None = None) -> Result:
+    def run(text: str, name: str = "suite.yaml", format_: str | None = None) -> Result:
         source = tmp_path / "project" / "evals" / name
         source.parent.mkdir(parents=True, exist_ok=True)
         source.write_text(textwrap.dedent(text), encoding="utf-8")

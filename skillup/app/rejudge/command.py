@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from skillup import __version__
 from skillup.analysis import analyse
-from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging
-from skillup.errors import ExitCode, UsageError
+from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging, file_stamps
+from skillup.errors import ExitCode, SkillupError, UsageError
 from skillup.judges.rejudge import (
     NOW,
     RECORDED,
@@ -40,6 +41,8 @@ from skillup.reports.terminal.listing import shown_path
 from skillup.reports.text import Labels, plain, shown_id
 from skillup.schema.record import utc_now
 from skillup.store.trials import load_grade
+
+_LOOK_SECONDS = 0.5
 
 
 def judge_again(request: RejudgeRequest) -> int:
@@ -109,17 +112,28 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
             console.print(f"judges that read: {words}", soft_wrap=True)
 
 
+def judge_on_changes(request: RejudgeRequest, report: Callable[[SkillupError], object]) -> int:
+    """Judge now and after each change, until Ctrl-C, which is a KeyboardInterrupt."""
+    seen = None
+    while True:
+        # Looked at before it is read: what changes meanwhile is noticed the next time.
+        if (stamps := file_stamps(request.cases)) != seen:
+            seen = stamps
+            try:
+                judge_again(request)
+            except SkillupError as error:  # a file may just be half written
+                report(error)
+            sys.stderr.write("watching the files of --cases; Ctrl-C ends\n")
+        time.sleep(_LOOK_SECONDS)
+
+
 # How good are the judges? `--against`, `--labels` and `--write-labels`.
 
 
 def compare_judges(
     request: RejudgeRequest, against: Sequence[str], labels_file: Path | None, write: Path | None
 ) -> int:
-    """Judge by each judge of `against` in place of the cases' own, compare, show; the exit code.
-
-    `labels_file` is `--labels`, `write` is `--write-labels`. Raises UsageError if there is nothing
-    to compare, InvalidFilesError for wrong labels or cases.
-    """
+    """Judge by each judge of `against` in place of the cases' own, compare, show; the exit code."""
     if write is not None and write.exists():
         hint = "it may hold labels that somebody wrote; choose another name"
         raise UsageError(f"--write-labels {write}: it is there already", hint=hint)

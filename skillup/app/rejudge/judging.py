@@ -275,9 +275,7 @@ def file_stamps(paths: Sequence[Path]) -> dict[str, tuple[int, int]]:
 def with_references(
     record: Record, case: Case, root: Path, mask: Callable[[str], str]
 ) -> tuple[Record, Mapping[str, bytes]]:
-    """The record with the files that the edited `case` names as they are now, if they are there;
-    their contents, masked as a run's, by SHA-256.
-    """
+    """The record with the files that `case` names as they are now; their contents by SHA-256."""
     from skillup.judges.grade import as_written
     from skillup.trial.artifacts import read_reference, reference_paths
 
@@ -335,8 +333,8 @@ def masked(model: M, secrets: Secrets, *, exclude_unset: bool = False) -> M:
 def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited: bool) -> Judges:
     """Makes the router for a record and the case it is judged by, the same one where it can be.
 
-    What was answered when the run was judged, or stands in a judge input, is not asked again. Where
-    judges are `compared` it is, and written-down judges are read anew, as where cases are `edited`.
+    Stored answers are not asked for again; where judges are `compared` all are, and written-down
+    judges are read anew, as where cases are `edited`.
     """
 
     # Most runs are judged by rules alone: these are loaded only where they are needed.

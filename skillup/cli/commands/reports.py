@@ -15,6 +15,8 @@ import typer
 from skillup.cli import options as o
 from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
+from skillup.load.discover import workspace_root
+from skillup.reports.text import count, listed_ids, plain
 
 if TYPE_CHECKING:
     from skillup.reports.server import Served
@@ -43,7 +45,6 @@ def show(
     from skillup.app.runs import run_path, shown_trials
     from skillup.reports.terminal.conversation import TrialPrinter
     from skillup.reports.terminal.layout import make_console
-    from skillup.reports.text import count, plain
     from skillup.store.files import no_mask, to_json
 
     only_failed = failed or (case is None and trial is None)
@@ -93,7 +94,6 @@ def report(
     from skillup.app.runs import run_path
     from skillup.history.index import PREVIOUS, index_url, run_before
     from skillup.history.runs import read_run
-    from skillup.load.discover import workspace_root
     from skillup.reports.formats import FORMATS, HTML, parse_formats, write_reports
     from skillup.store import RunDirectory
     from skillup.store.files import no_mask
@@ -111,23 +111,18 @@ def report(
         else:
             beside = run_path(against)
         if beside.resolve() == directory.path.resolve():
-            raise UsageError(
-                f"--against {against}: that is the run itself", hint="name another one"
-            )
-    there = (directory.path / RESULT_FILE).exists()
-    result = directory.read_result() if there and names != (HTML,) else None
-    if result is not None:
-        result = with_analysis(result, directory.run_info())
+            what = f"--against {against}: that is the run itself"
+            raise UsageError(what, hint="name another one")
+    result = None
+    if (directory.path / RESULT_FILE).exists() and names != (HTML,):
+        result = with_analysis(directory.read_result(), directory.run_info())
     # What is in a run's files was masked when it was written.
     written = write_reports(result, names, directory.path, no_mask, index=index, against=beside)
     sys.stdout.writelines(f"{path}\n" for path in written)
     return 0
 
 
-class To(StrEnum):
-    """What can be written."""
-
-    anthropic = "anthropic"
+To = StrEnum("To", ["anthropic"])
 
 
 def export(
@@ -139,7 +134,6 @@ def export(
     from skillup.app.runs import run_path
     from skillup.exporters.anthropic import export_run
     from skillup.reports.terminal.listing import shown_path
-    from skillup.reports.text import plain
     from skillup.store import RunDirectory
 
     directory = RunDirectory.open(run_path(run))
@@ -211,7 +205,6 @@ def compare(
         index_url,
         run_before,
     )
-    from skillup.load.discover import workspace_root
     from skillup.reports.past_runs import comparison_json, print_comparison
     from skillup.reports.terminal.layout import make_console
     from skillup.store.places import runs_folder
@@ -224,10 +217,8 @@ def compare(
     earlier = run_before(later, url) if a == PREVIOUS else find_run(a, url, folder)
     # A run that was copied is the same run; its id alone may be a mere name of a directory.
     if (earlier.run_id, earlier.started_at) == (later.run_id, later.started_at):
-        raise UsageError(
-            f"A and B are the same run, {later.run_id}",
-            hint="`skillup compare previous RUN` compares a run with the one before",
-        )
+        hint = "`skillup compare previous RUN` compares a run with the one before"
+        raise UsageError(f"A and B are the same run, {later.run_id}", hint=hint)
     gates = gates_by_suite(later, given)
     comparison = compare_with_index(earlier, later, gates, url)
     results = check_gates(comparison, gates)
@@ -257,10 +248,8 @@ def trends(
     """
     from skillup.history import index as runs
     from skillup.history.series import SeriesFilter, histories
-    from skillup.load.discover import workspace_root
     from skillup.reports.past_runs import print_trends, trends_json
     from skillup.reports.terminal.layout import make_console
-    from skillup.reports.text import count, listed_ids, plain
     from skillup.store.places import runs_folder
 
     if variant not in (None, "with_skill", "without_skill"):
@@ -310,7 +299,6 @@ def view(
     import webbrowser
 
     from skillup.reports.server import ViewServer
-    from skillup.reports.text import plain
 
     served, first = _served(run, index)
     server = ViewServer(served, port, first)
@@ -335,7 +323,6 @@ def view(
 def _served(run: str | None, index: str | None) -> tuple[Served, str | None]:
     """What is served, and the run that is shown first. Raises UsageError if it is not there."""
     from skillup.app.runs import run_path
-    from skillup.load.discover import workspace_root
     from skillup.reports.server import Served
     from skillup.store.places import RUN_FILE, runs_folder, runs_in
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
@@ -16,11 +15,11 @@ import typer
 from skillup.cli import options as o
 from skillup.cli.entry import report
 from skillup.cli.options import option
-from skillup.errors import ExitCode, SkillupError, UsageError
+from skillup.errors import ExitCode, UsageError
+from skillup.reports.text import count
 
 if TYPE_CHECKING:
     from skillup.app.planning import RunRequest
-    from skillup.app.rejudge.judging import RejudgeRequest
 
 _RESUME = "Go on with this run (a directory, an id, or `last`); finished trials are kept."
 _WAIT = "How long agents, judges and simulated users wait out rate limits: 10m; 0: not at all."
@@ -34,7 +33,6 @@ _TARGET = (
     "file of skill-up, an agent's session, or a folder of sessions."
 )
 _AGAINST = "Compare judges: this model, with another --against or the recorded grades."
-_LOOK_SECONDS = 0.5
 
 
 def run(
@@ -117,11 +115,9 @@ def _request_of(
         earlier = run_path(resume)
         return requested_again(earlier, RunRequest(**asked), out), earlier
     if retry_errors:
-        raise UsageError(
-            "--retry-errors runs trials of an earlier run again, and no run was named",
-            hint="name it: --resume RUN --retry-errors; to retry within a run, there is "
-            "retry_policy in the suite",
-        )
+        hint = "name it: --resume RUN; to retry within a run, there is retry_policy in the suite"
+        what = "--retry-errors runs trials of an earlier run again, and no run was named"
+        raise UsageError(what, hint=hint)
     asked["paths"] = tuple(map(str, default_paths(given["paths"])))
     fallback = os.environ.get(FALLBACK_VARIABLE) or None
     return RunRequest(**asked, directory=str(Path.cwd()), judge_model_fallback=fallback), None
@@ -184,7 +180,6 @@ def _run_and_show(
     from skillup.executors.scheduler import worth_retrying
     from skillup.reports.result import exit_code
     from skillup.reports.terminal.listing import shown_path
-    from skillup.reports.text import count
     from skillup.store.files import to_json
 
     for aside in directory.set_aside:
@@ -230,7 +225,7 @@ def judge(
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted. Of a
     comparison of judges: 0 it was made, 3 a judge failed on something.
     """
-    from skillup.app.rejudge.command import compare_judges, judge_again
+    from skillup.app.rejudge.command import compare_judges, judge_again, judge_on_changes
     from skillup.app.rejudge.judging import RejudgeRequest
     from skillup.app.rejudge.sources import open_source
     from skillup.plan import Selection
@@ -254,22 +249,4 @@ def judge(
         )
         if panel:
             return compare_judges(request, tuple(against or ()), labels, write_labels)
-        return _judge_on_changes(request) if watch else judge_again(request)
-
-
-def _judge_on_changes(request: RejudgeRequest) -> int:
-    """Judge now and after each change, until Ctrl-C, which is a KeyboardInterrupt."""
-    from skillup.app.rejudge.command import judge_again
-    from skillup.app.rejudge.judging import file_stamps
-
-    seen = None
-    while True:
-        # Looked at before it is read: what changes meanwhile is noticed the next time.
-        if (stamps := file_stamps(request.cases)) != seen:
-            seen = stamps
-            try:
-                judge_again(request)
-            except SkillupError as error:  # a file may just be half written
-                report(error)
-            sys.stderr.write("watching the files of --cases; Ctrl-C ends\n")
-        time.sleep(_LOOK_SECONDS)
+        return judge_on_changes(request, report) if watch else judge_again(request)

@@ -16,6 +16,8 @@ import typer
 from skillup.cli import options as o
 from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
+from skillup.load.discover import workspace_root
+from skillup.reports.text import count, plain
 
 
 def validate(
@@ -79,9 +81,7 @@ def init(
 ) -> int:
     """Write evals/ for a skill: a case that needs it, one that does not, and one of two turns."""
     from skillup.app.suites import new_suite, write_suite
-    from skillup.load.discover import workspace_root
     from skillup.load.profiles import load_profile
-    from skillup.reports.text import plain
 
     load_profile(engine, workspace_root(skill_dir), os.environ)  # raises if there is none
     files = new_suite(skill_dir, engine, request)
@@ -97,14 +97,7 @@ def init(
     return 0
 
 
-class From(StrEnum):
-    """The tools whose files are read."""
-
-    agentv = "agentv"
-    vibecheck = "vibecheck"
-    promptfoo = "promptfoo"
-    anthropic = "anthropic"
-    langfuse = "langfuse"
+From = StrEnum("From", ["agentv", "vibecheck", "promptfoo", "anthropic", "langfuse"])
 
 
 def import_suite(
@@ -121,7 +114,6 @@ def import_suite(
     """
     from skillup.importers.convert import import_files
     from skillup.reports.terminal.listing import shown_path
-    from skillup.reports.text import count, plain
 
     for item in import_files(files, out, format_=from_.value if from_ else None, force=force):
         for note in item.notes:
@@ -135,15 +127,7 @@ def import_suite(
     return 0
 
 
-class Which(StrEnum):
-    """The files that have a schema."""
-
-    case = "case"
-    suite = "suite"
-    profile = "profile"
-    judge = "judge"
-    record = "record"
-    result = "result"
+Which = StrEnum("Which", ["case", "suite", "profile", "judge", "record", "result"])
 
 
 def schema(
@@ -165,9 +149,8 @@ def schema(
             text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
             (out / f"{name}.schema.json").write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UsageError(
-            f"cannot write to {out}: {error.strerror or error}", hint="choose another --out"
-        ) from None
+        what = f"cannot write to {out}: {error.strerror or error}"
+        raise UsageError(what, hint="choose another --out") from None
     return 0
 
 
@@ -212,7 +195,6 @@ def list_sessions(
 ) -> int:
     """List the sessions that the agents' CLIs have kept, newest first."""
     from skillup.reports.terminal.listing import ListedSession, print_sessions, session_as_dict
-    from skillup.reports.text import plain
     from skillup.sessions.index import HEAD_BYTES, newest_heads, session_files, session_homes
 
     homes = session_homes(os.environ)
@@ -251,12 +233,11 @@ def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.
         sys.stdout.write(session_json(engine, path, reader.read(path), reader.summary))
         return 0
     head = read_head(path, path.stat().st_size) or reader.summary
-    lines = head_lines(engine, path, head)
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    sys.stdout.writelines(f"{line}\n" for line in head_lines(engine, path, head))
     print_entries(reader.read(path), make_console(sys.stdout), full=full)
     agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
-    lines = foot_lines(reader.summary, sub_agents=agents)
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    foot = foot_lines(reader.summary, sub_agents=agents)
+    sys.stdout.writelines(f"{line}\n" for line in foot)
     return 0
 
 

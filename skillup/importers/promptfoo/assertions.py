@@ -66,8 +66,8 @@ def convert_assertions(
 ) -> Checks:
     """The checks for the assertions in `nodes` (lists, or single ones).
 
-    Bare texts become criteria of one rubric, where the first of them stood. As in AgentV, each of
-    them weighs as much as any other check; those of a turn (`of_turn`), together, as one.
+    Bare texts become one rubric, where the first of them stood. As in AgentV each of them weighs as
+    much as any other check; those of a turn (`of_turn`), together, as one.
     """
     checks: Checks = []
     texts: list[str] = []
