@@ -128,9 +128,8 @@ def _overall(trials: Iterable[Grade]) -> Overall | None:
         return None
     passed, verdicts = map(sum, zip(*counts, strict=True))
     low, high = interval
-    return Overall(
-        passed=passed, judged=verdicts, rate=passed / verdicts, low=low, high=high, cases=len(cases)
-    )
+    rate = passed / verdicts
+    return Overall(passed=passed, judged=verdicts, rate=rate, low=low, high=high, cases=len(cases))
 
 
 def _engine_columns(trials: Iterable[Grade]) -> list[EngineColumn]:
@@ -223,9 +222,8 @@ def _decision(
         return None
     threshold = threshold_of(key.suite, run_info)
     side, count = decide(verdicts, threshold)
-    return Decision(
-        verdict=side, threshold=threshold, error_rate=ERROR_RATE, trials=count, saved=saved
-    )
+    about = {"threshold": threshold, "error_rate": ERROR_RATE}
+    return Decision(verdict=side, trials=count, saved=saved, **about)
 
 
 # What the skill adds: the trials of each case with it, against those without. That a skill is used
@@ -370,27 +368,23 @@ def _triggering(trials: Iterable[Grade], suites: Mapping[str, Any]) -> list[Trig
 
 def skill_uses(grade: Grade) -> Iterator[SkillUse]:
     """One observation for each skill and expectation; of shared turns in the trial that counts."""
-    seen: dict[tuple[str, bool], list[SkillUse]] = {}
-    for use in _all_of(grade):
-        seen.setdefault((use.skill.casefold(), use.expected), []).append(use)
-    for (_, expected), uses in seen.items():
-        used = [use.used for use in uses]
-        yield uses[0]._replace(used=all(used) if expected else any(used))
-
-
-def _all_of(grade: Grade) -> Iterator[SkillUse]:
+    found: list[SkillUse] = []
     for turn in grade.turns:
         if turn.counted_by is None:
             # Not only what decided: a follow-up that heals a turn is not what the user asked first.
             for checks in (turn.checks, *(follow_up.checks for follow_up in turn.follow_ups)):
-                yield from _expectations(checks, required=True)
+                found += _expectations(checks, required=True)
     for check in grade.assertions:
-        if check.role == "failure":
+        if failure := check.role == "failure":
             # Reports turn a failure rule's result round: it passes where its pattern is absent.
-            as_found = check.model_copy(update={"passed": not check.passed})
-            yield from _expectations([as_found], required=False)
-        else:
-            yield from _expectations([check], required=True)
+            check = check.model_copy(update={"passed": not check.passed})
+        found += _expectations([check], required=not failure)
+    seen: dict[tuple[str, bool], list[SkillUse]] = {}
+    for use in found:
+        seen.setdefault((use.skill.casefold(), use.expected), []).append(use)
+    for (_, expected), uses in seen.items():
+        used = [use.used for use in uses]
+        yield uses[0]._replace(used=all(used) if expected else any(used))
 
 
 def _expectations(checks: Iterable[CheckResult], *, required: bool) -> Iterator[SkillUse]:

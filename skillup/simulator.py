@@ -62,18 +62,15 @@ class SimulatorFactory:
         self, case: Case, suite: UserSimulator | None, root: Path
     ) -> TurnError | None:
         """Why nobody can play the user of `case`, before its first turn; None: somebody can."""
-        why = None
-        try:
-            profile = self._who(case, suite, root)
-            if isinstance(profile, Profile):
-                if profile.name not in self._checked:
-                    found = await get_engine(profile.engine).check(profile, self.models.environment)
-                    problem = found.problem.message if found.problem is not None else None
-                    self._checked[profile.name] = (found.version, problem)
-                if (unusable := self._checked[profile.name][1]) is not None:
-                    why = f"`{profile.name}` cannot play the user: {unusable}"
-        except CannotAskError as nobody:
-            why = str(nobody)
+        why = self.known_problem(case, suite, root)
+        profile = self._who(case, suite, root) if why is None else None
+        if isinstance(profile, Profile):
+            if profile.name not in self._checked:
+                found = await get_engine(profile.engine).check(profile, self.models.environment)
+                problem = found.problem.message if found.problem is not None else None
+                self._checked[profile.name] = (found.version, problem)
+            if (unusable := self._checked[profile.name][1]) is not None:
+                why = f"`{profile.name}` cannot play the user: {unusable}"
         return None if why is None else TurnError(kind="judge", message=self.models.mask(why))
 
     def known_problem(self, case: Case, suite: UserSimulator | None, root: Path) -> str | None:
@@ -118,9 +115,8 @@ class SimulatorFactory:
             if not isinstance(get_engine(profile.engine), SessionResumer):
                 why = "it cannot resume a session"
             elif profile.engine == "scripted" and suite.scripted is None:
-                why = (
-                    "its engine is the scripted one: say in `user_simulator.scripted` what it says"
-                )
+                what = "say in `user_simulator.scripted` what it says"
+                why = f"its engine is the scripted one: {what}"
         except SkillupError as problem:
             why = problem.message
         if why is not None:

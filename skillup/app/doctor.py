@@ -21,7 +21,7 @@ from skillup.engines.base import (
     TurnRequest,
 )
 from skillup.engines.registry import get_engine
-from skillup.errors import ExitCode, SkillupError
+from skillup.errors import SkillupError
 from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.load.profiles import load_profile, profile_files
@@ -175,9 +175,3 @@ def print_findings(findings: Sequence[DoctorFinding]) -> None:
             lines.append((f"probe: {finding.probe}", ""))
         for text, style in [*lines, *((note, "dim") for note in finding.notes)]:
             console.print(Text(plain(f"{finding.name}: {text}"), style=style), soft_wrap=True)
-
-
-def exit_code(findings: Sequence[DoctorFinding], *, named: bool) -> ExitCode:
-    """Every engine that was named must work; without names, one is enough."""
-    works = [finding.works for finding in findings]
-    return ExitCode.PASSED if (all(works) if named else any(works)) else ExitCode.ERROR

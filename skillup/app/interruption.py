@@ -32,7 +32,6 @@ from skillup.plan import Job, Plan
 from skillup.process.tree import kill_running
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import count, listed, listed_ids
-from skillup.schema.case import Case
 from skillup.store import RunDirectory
 
 _FROM_NOW_ON = ("max_fail", "max_cost_usd", "max_tokens", "time_limit", "executor", "scheduler")
@@ -121,14 +120,12 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
 
 def case_digests(jobs: Iterable[Job]) -> dict[str, str]:
     """For ``run.json``: by its name in jobs a digest of each case, without places and `--var`."""
-    cases = {_name(job): job.loaded.case for job in jobs}
-    return {name: _digest(case) for name, case in cases.items()}
-
-
-def _digest(case: Case) -> str:
-    data = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
-    text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+    digests = {}
+    for name, case in {_name(job): job.loaded.case for job in jobs}.items():
+        data = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        digests[name] = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+    return digests
 
 
 def _name(job: Job) -> str:

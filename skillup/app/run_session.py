@@ -215,10 +215,9 @@ class RunSession:
 
         suites = {job.suite.path: job.suite.suite for job in self.plan.jobs}
         formats = [*self.request.reports, *(f for s in suites.values() for f in s.report.formats)]
-        written = write_reports(
-            result, formats, self.directory.path, self.secrets.mask, index=index
-        )
-        index_finished_run(self.directory.path, self.request.base, index)
+        path, mask = self.directory.path, self.secrets.mask
+        written = write_reports(result, formats, path, mask, index=index)
+        index_finished_run(path, self.request.base, index)
         return list(written)
 
 
@@ -314,16 +313,10 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
     secrets = secrets.sparing(names_of_run(plan, base))
     sent = json.dumps(asdict(request))
     if secrets.mask(sent) != sent:
-        raise SkillupError(
-            "an option of the command holds a credential, which is not sent to workers",
-            hint="set the variable at the workers, and name it: ${NAME}",
-        )
-    return Cluster(
-        scheduler=scheduler,
-        request=asdict(request),
-        files=pack(plan, paths, suites, roots, list(files.values()), secrets),
-        parallel=parallel,
-    )
+        what = "an option of the command holds a credential, which is not sent to workers"
+        raise SkillupError(what, hint="set the variable at the workers, and name it: ${NAME}")
+    packed = pack(plan, paths, suites, roots, list(files.values()), secrets)
+    return Cluster(scheduler=scheduler, request=asdict(request), files=packed, parallel=parallel)
 
 
 def index_finished_run(path: Path, start: Path, given: str | None) -> None:
@@ -349,8 +342,7 @@ def needs_judge(case: Case) -> bool:
     """Whether anything in `case` is judged by a model, an agent or a script."""
     checks = [*(check for _, check, _ in all_checks(case)), *case.checks()]
     checks += [check for turn in case.input.all_turns() for check in turn.checks()]
-    judged = any(key in JUDGED for check in checks for key, _ in check.given())
-    return judged or bool(case.all_judges())
+    return bool(case.all_judges()) or any(k in JUDGED for check in checks for k, _ in check.given())
 
 
 def answer_cache(
@@ -381,19 +373,15 @@ def router_of(
     from skillup.judges.models import Models
     from skillup.judges.router import JudgeRouter
 
-    jobs = {id(job.loaded.case): job for job in plan.jobs}
+    places = {id(job.loaded.case): (job.suite.root, job.profile.name) for job in plan.jobs}
     of_plan = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
-
-    def case_location(case: Case) -> tuple[Path, str] | None:
-        job = jobs.get(id(case))
-        return (job.suite.root, job.profile.name) if job is not None else None
 
     def profile(name: str, root: Path) -> Profile:
         known = of_plan.get((root, name))
         return known or load_profile(name, root_with_engines(base, root), environment)
 
     models = Models(environment, secrets.mask, cache, rate_limiter=rate_limiter)
-    return JudgeRouter(models, profile, case_location, secrets=secrets)
+    return JudgeRouter(models, profile, lambda case: places.get(id(case)), secrets=secrets)
 
 
 def simulators_of(

@@ -208,7 +208,18 @@ def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
                     # Where an unfinished one was left is on the machine that ran it.
                     left_out = shutil.ignore_patterns(CHECKPOINT_FILE)
                     shutil.copytree(source.trial_directory(job), target, ignore=left_out)
-            result = with_analysis(_result(merged, info, shards), info)
+            results = [
+                shard.read_result() for shard in shards if (shard.path / RESULT_FILE).exists()
+            ]
+            ended = (job for job in info["jobs"] if merged.finished_record(job) is not None)
+            grades = {job: grade for job in ended if (grade := merged.read_grade(job)) is not None}
+            stop = next((r.stopped for r in results if r.stopped is not None), None)
+            saved = {job for r in results for job in r.not_needed if job not in grades}
+            warnings = dict.fromkeys(text for r in results for text in r.warnings)
+            took = milliseconds_of_starts(merged.events())
+            about = info["run_id"], info["started_at"]
+            result = build_result(*about, grades, info["jobs"], took, stop, saved, warnings)
+            result = with_analysis(result, info)
             merged.write_result(result)
     return result
 
@@ -216,21 +227,6 @@ def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
 def _planned_jobs(info: Mapping[str, Any]) -> list[str]:
     """All jobs of the plan of which a run may be a part."""
     return list(info.get("planned") or info["jobs"])
-
-
-def _result(
-    merged: RunDirectory, info: Mapping[str, Any], parts: Sequence[RunDirectory]
-) -> RunResult:
-    """The result of the trials in `merged`; why others were not run its `parts` know."""
-    results = [part.read_result() for part in parts if (part.path / RESULT_FILE).exists()]
-    finished = (job for job in info["jobs"] if merged.finished_record(job) is not None)
-    grades = {job: grade for job in finished if (grade := merged.read_grade(job)) is not None}
-    stop = next((r.stopped for r in results if r.stopped is not None), None)
-    saved = {job for result in results for job in result.not_needed if job not in grades}
-    warnings = dict.fromkeys(text for result in results for text in result.warnings)
-    took = milliseconds_of_starts(merged.events())
-    about = info["run_id"], info["started_at"]
-    return build_result(*about, grades, info["jobs"], took, stop, saved, warnings)
 
 
 def _check_same_plan(

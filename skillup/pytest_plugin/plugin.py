@@ -102,15 +102,10 @@ class SelectedSuites:
 
     def narrowed(self, jobs: Sequence[Job]) -> tuple[RunRequest, Plan]:
         """The request and the plan of a run of `jobs`, with what they depend on."""
-        known = {job.id: job for job in self.plan.jobs}
-        needed: set[str] = set()
-        waiting = [job.id for job in jobs]
-        while waiting:
-            name = waiting.pop()
-            if name in known and name not in needed:
-                needed.add(name)
-                waiting.extend(known[name].depends_on)
-        plan = Plan(tuple(job for name, job in known.items() if name in needed))
+        needed = {job.id for job in jobs}
+        for job in reversed(self.plan.jobs):  # each stands after those it depends on
+            needed.update(job.depends_on if job.id in needed else ())
+        plan = Plan(tuple(job for job in self.plan.jobs if job.id in needed))
         return replace(self._request, jobs=tuple(job.id for job in plan.jobs)), plan
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from skillup import __version__
 from skillup.analysis import analyse
-from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging, file_stamps
+from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging, file_stamps, masked
 from skillup.errors import ExitCode, SkillupError, UsageError
 from skillup.judges.rejudge import (
     NOW,
@@ -201,12 +201,12 @@ def _fill(judging: Rejudging, columns: Sequence[JudgeColumn], counts: RejudgeCou
                 older = subject.grade if column.name == RECORDED else None
                 known = load_grade(older) if older is not None else None
                 if known is not None:
-                    column.add(subject.job_id, judging.cleaned(known))
+                    column.add(subject.job_id, masked(known, judging.secrets))
                     continue
                 model = column.model
                 case = judged_by(item.case, model, Path.cwd()) if model is not None else item.case
                 yield (column, subject.job_id), replace(anew, case=case)
 
     for (column, job_id), grade in judging.graded(items()):
-        column.add(job_id, judging.cleaned(grade))
+        column.add(job_id, masked(grade, judging.secrets))
     return trials

@@ -100,11 +100,11 @@ class Rejudging:
     def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
         """One at a time."""
         for subject, found in self.graded(self.items(counts)):
-            grade, last = self.cleaned(found), self.request.last
+            grade, last = masked(found, self.secrets), self.request.last
             older = last.get(subject.job_id) if last is not None else None
             if older is None and subject.grade is not None:
                 recorded = load_grade(subject.grade)
-                older = self.cleaned(recorded) if recorded is not None else None
+                older = masked(recorded, self.secrets) if recorded is not None else None
             if last is not None:
                 last[subject.job_id] = grade
             change = compare(older, grade) if older is not None else None
@@ -122,10 +122,6 @@ class Rejudging:
 
     def _say(self, note: str) -> None:
         sys.stderr.write(plain(f"note: {self.secrets.mask(note)}") + "\n")
-
-    def cleaned(self, grade: Grade) -> Grade:
-        """`grade` without secrets."""
-        return masked(grade, self.secrets)
 
     def items(self, counts: RejudgeCounts) -> Iterator[tuple[RecordSubject, RegradeItem]]:
         """What is to be judged, in order; what is not is counted, and said, at the end."""

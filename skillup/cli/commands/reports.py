@@ -8,7 +8,6 @@ import sys
 from enum import StrEnum
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,9 +16,6 @@ from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
 from skillup.reports.text import count, listed_ids, plain
-
-if TYPE_CHECKING:
-    from skillup.reports.server import Served
 
 _SHOWN = 20
 
@@ -298,9 +294,22 @@ def view(
     import threading
     import webbrowser
 
-    from skillup.reports.server import ViewServer
+    from skillup.app.runs import run_path
+    from skillup.reports.server import Served, ViewServer
+    from skillup.store.places import RUN_FILE, runs_folder, runs_in
 
-    served, first = _served(run, index)
+    usual = folder = runs_folder(workspace_root(Path())).absolute()
+    first = None
+    if run is not None:
+        folder = run_path(run).absolute()
+        if (folder / RUN_FILE).is_file():
+            folder, first = folder.parent, folder.name
+        elif not folder.is_dir():
+            raise UsageError(f"{run} is no run", hint="give a run's directory or id, or a folder")
+        elif not runs_in(folder):
+            raise UsageError(f"{run} holds no runs", hint="give a run's directory, or its folder")
+    only = first if folder != usual else None
+    served = Served(folder, only=only, index=index)
     server = ViewServer(served, port, first)
     sys.stdout.write(f"{server.url}\n")
     sys.stdout.flush()
@@ -318,24 +327,3 @@ def view(
         server.stopping.set()
         server.server_close()
     return 0
-
-
-def _served(run: str | None, index: str | None) -> tuple[Served, str | None]:
-    """What is served, and the run that is shown first. Raises UsageError if it is not there."""
-    from skillup.app.runs import run_path
-    from skillup.reports.server import Served
-    from skillup.store.places import RUN_FILE, runs_folder, runs_in
-
-    usual = runs_folder(workspace_root(Path()))
-    if run is None:
-        return Served(usual, index=index), None
-    path = run_path(run).absolute()
-    if (path / RUN_FILE).is_file():
-        if path.parent == usual.absolute():
-            return Served(usual, index=index), path.name
-        return Served(path.parent, only=path.name, index=index), path.name
-    if not path.is_dir():
-        raise UsageError(f"{run} is no run", hint="give a run's directory or id, or a folder")
-    if not runs_in(path):
-        raise UsageError(f"{run} holds no runs", hint="give a run's directory, or its folder")
-    return Served(path, index=index), None

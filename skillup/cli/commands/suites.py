@@ -165,7 +165,7 @@ def doctor(
 
     Exit code: 0 if at least what was named works, 3 otherwise.
     """
-    from skillup.app.doctor import examine, exit_code, print_findings
+    from skillup.app.doctor import examine, print_findings
 
     findings = examine(engine, probe=probe)
     if as_json:
@@ -173,7 +173,8 @@ def doctor(
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
     else:
         print_findings(findings)
-    return exit_code(findings, named=bool(engine))
+    works = [finding.works for finding in findings]
+    return ExitCode.PASSED if (all if engine else any)(works) else ExitCode.ERROR
 
 
 SESSION: Any = typer.Argument(
