@@ -30,23 +30,19 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _LEADS = frozenset({"prompt", "turns", "conversation", "transcript"})
 
 
-# Which items are taken: `--item`, `--sample-size`, `--seed`.
-
-
 @frozen
 class Sampling:
-    """What was asked for; the default takes everything."""
+    """Which items are taken; the default takes everything."""
 
-    item: str | None = None
-    """Only items whose id or message has this text in it; upper and lower case are the same."""
+    item: str | None = None  # Only those whose id or message has this text in it, in any case
     size: int | None = None  # At most so many items of each suite
     seed: int = 0  # The same seed takes the same items of the same dataset, on any machine
 
 
 def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSuite]:
-    """`suites` with only the items that are taken; other cases stay in a sample.
+    """`suites` with only the items that are taken. Raises UsageError if there are none.
 
-    Raises UsageError if items are asked for and there are none.
+    By `item`, other cases are left out; they stay beside a sample.
     """
     if sampling.item is None and sampling.size is None:
         return list(suites)
@@ -69,9 +65,6 @@ def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSui
         hint = f"the first items are: {', '.join(case.case.id for case in items[:5])}"
         raise UsageError(f"no item has `{sampling.item}` in its id or message", hint=hint)
     return taken
-
-
-# From a suite's datasets to cases.
 
 
 def dataset_cases(
@@ -153,9 +146,6 @@ def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
     return data
 
 
-# From a file to items.
-
-
 @frozen
 class DatasetItem:
     id: str
@@ -171,7 +161,7 @@ class DatasetItem:
 
 
 class NotAnItemError(Exception):
-    """A value that no case can be made of: what is wrong with it, and what would be right."""
+    """What is wrong with a value that no case can be made of, and what would be right."""
 
 
 def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:

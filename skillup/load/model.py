@@ -106,8 +106,6 @@ def _walk(
             yield from _walk(inner, (*loc, key), depth + (key == "assertions"))
 
 
-# A suite's defaults, merged into each of its cases.
-
 _PLAIN = ("max_turns", "turn_limit", "pass_threshold", "aggregation", "on_turn_failure", "trials")
 _OF_THE_BASE = (
     *("model", "base_url", "api_key_env", "engine", "pass_threshold", "timeout_seconds"),
@@ -193,9 +191,6 @@ def _fill(judge: JudgeConfig, base: JudgeConfig) -> JudgeConfig:
     return judge.model_copy(update={n: v for n, v in updates.items() if v is not None})
 
 
-# Branches: a case whose turns name alternative continuations becomes one linear case per path.
-
-
 @frozen
 class _Line:
     """A path in the making: its branches' names, its turns and checks with their places."""
@@ -207,7 +202,7 @@ class _Line:
 
 
 def paths_of(loaded: LoadedCase) -> list[LoadedCase]:
-    """The linear cases that `loaded` stands for: itself, if none of its turns has branches.
+    """The linear cases, one for each path through its branches, that `loaded` stands for.
 
     A branch's id is ``CASE/BRANCH`` (within a branch ``CASE/BRANCH/BRANCH``); the turns that follow
     the branching turn in the same list are a path, too, whose id goes without a name.

@@ -1,7 +1,4 @@
-"""From pydantic's validation errors to problems with a place, a field and a way out.
-
-No model has a union of two shapes, so each error is about what is written at its place.
-"""
+"""From pydantic's validation errors to problems with a place, a field and a way out."""
 
 from __future__ import annotations
 
@@ -90,7 +87,7 @@ def problems_from(
         keys, key = keys_of(owner) if owner else {}, str(loc[-1]) if loc else ""
         on_key = one["type"] in ("extra_forbidden", "invalid_key") or one["loc"][-1:] == ("[key]",)
         # A mapping's own first line says more about it than the first key inside.
-        at = document.locate(path, key=on_key or (isinstance(value, dict | list) and bool(path)))
+        at_key = on_key or (isinstance(value, dict | list) and bool(path))
         if one["type"] == "extra_forbidden":
             guess = near_miss(key, keys)
             misspelled.add((path[:-1], id(keys[guess]) if guess else None))
@@ -104,7 +101,7 @@ def problems_from(
             path = (*path, key)
         else:
             message, fix = _words(one, on_key)
-        problems[document.problem(path, message, fix, at=at)] = None
+        problems[document.problem(path, message, fix, key=at_key)] = None
     return sorted(problems, key=lambda problem: (problem.line, problem.column))
 
 

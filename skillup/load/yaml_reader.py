@@ -36,7 +36,7 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """One file as data, whose top level is a mapping; without a `node`, all is on one `line`."""
+    """One file as data; without a `node`, all is on one `line`."""
 
     path: Path
     text: str
@@ -47,7 +47,6 @@ class Document:
     """Of a case that is one path through branches: where its turns and checks are written."""
 
     def as_written(self, loc: Sequence[str | int]) -> Loc:
-        """Where in the file stands what the model has at `loc`."""
         place = tuple(loc)
         known = next((end for end in (3, 2) if place[:end] in self.moved), None)
         return place if known is None else (*self.moved[place[:known]], *place[known:])
@@ -75,11 +74,10 @@ class Document:
         fix: str = "",
         severity: str = "error",
         *,
-        at: tuple[int, int] | None = None,
+        key: bool = False,
     ) -> Problem:
-        """A problem with the value at `loc`; `at` outranks its place."""
         where = field_name(self.as_written(loc))
-        return Problem(self.path, *(at or self.locate(loc)), where, message, fix, severity)
+        return Problem(self.path, *self.locate(loc, key=key), where, message, fix, severity)
 
 
 def field_name(loc: Iterable[object]) -> str:
