@@ -16,11 +16,10 @@ from skillup.adapters import ADAPTERS
 from skillup.engines.registry import tokens_of
 from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
-from skillup.load.datasets import Sampling, sampled
 from skillup.load.discover import ADDRESS, ALLOW, address_problem, is_trusted, workspace_root
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import load_profile, profile_files
-from skillup.load.suites import load_paths
+from skillup.load.suites import Sampling, load_paths, sampled
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import Secrets
 from skillup.schema.case import Case

@@ -17,8 +17,7 @@ from skillup.frozen import frozen
 from skillup.judges.agent import numbered, result_of_agent
 from skillup.judges.evaluate import Judge, JudgeRequest, UsageTracker, Vote
 from skillup.load.compat import read_case
-from skillup.load.problems import near_miss, problems_from
-from skillup.load.yaml_reader import Document, read_text
+from skillup.load.yaml_reader import Document, near_miss, problems_from, read_text
 from skillup.schema.case import Case
 from skillup.schema.checks import ToolKind
 from skillup.schema.grade import CheckResult

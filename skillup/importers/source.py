@@ -17,8 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem
-from skillup.load.datasets import no_constant
-from skillup.load.yaml_reader import Loc, field_name, parse_yaml, read_text, refuse
+from skillup.load.yaml_reader import Loc, field_name, no_constant, parse_yaml, read_text, refuse
 
 JSON_LINES = {".jsonl", ".ndjson"}
 _PAIR = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}")

@@ -29,8 +29,7 @@ from skillup.judges.question import (
     parse_model,
 )
 from skillup.load.model import judge_settings
-from skillup.load.problems import problems_from
-from skillup.load.yaml_reader import read_yaml
+from skillup.load.yaml_reader import problems_from, read_yaml
 from skillup.ratelimit import RateLimiter
 from skillup.schema.base import Model, compiled_pattern
 from skillup.schema.case import Case

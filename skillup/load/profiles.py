@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from skillup.adapters import ADAPTERS, ALIASES, HOME_VARIABLES
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.load.problems import near_miss, problems_from
-from skillup.load.yaml_reader import Loc, read_yaml
+from skillup.load.yaml_reader import Loc, near_miss, problems_from, read_yaml
 from skillup.schema.profile import Profile
 
 _REFERENCE = re.compile(

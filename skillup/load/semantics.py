@@ -16,8 +16,7 @@ from skillup.errors import Problem
 from skillup.load import compat
 from skillup.load.discover import SKILL_FILE, outside_problem, skill_name
 from skillup.load.model import TURNS, LoadedCase, all_checks, judges_of, merge_defaults, paths_of
-from skillup.load.problems import near_miss, problems_from
-from skillup.load.yaml_reader import Document, Loc
+from skillup.load.yaml_reader import Document, Loc, near_miss, problems_from
 from skillup.schema import templates
 from skillup.schema.base import outside_suite
 from skillup.schema.case import Case, Turn

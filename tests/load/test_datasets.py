@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from skillup.errors import UsageError
-from skillup.load.datasets import Sampling, sampled
 from skillup.load.model import Loaded, LoadedSuite
-from skillup.load.suites import load_paths
+from skillup.load.suites import Sampling, load_paths, sampled
 from skillup.trial.history import past_of
 from tests.support.trees import make_tree
 

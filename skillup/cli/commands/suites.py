@@ -54,8 +54,7 @@ def list_cases(
 ) -> int:
     """List suites and their cases without running them."""
     from skillup.app.planning import default_paths
-    from skillup.load.datasets import Sampling, sampled
-    from skillup.load.suites import load_paths
+    from skillup.load.suites import Sampling, load_paths, sampled
     from skillup.plan import Selection
     from skillup.reports.terminal.listing import case_as_dict, print_listing
 
