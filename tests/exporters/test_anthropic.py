@@ -48,6 +48,11 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return project.root / "ws"
 
 
+def home_of(exported: Path, name: str) -> Path:
+    homes = exported.glob("eval-*")
+    return next(h for h in homes if read(h / "eval_metadata.json")["eval_name"] == name)
+
+
 def test_its_aggregator_comes_to_the_benchmark_that_we_wrote(exported: Path) -> None:
     ours, theirs = read(exported / "benchmark.json"), runs_of(exported)
 
@@ -61,11 +66,7 @@ def test_its_aggregator_comes_to_the_benchmark_that_we_wrote(exported: Path) -> 
 
 
 def test_trials_in_error_are_no_runs_there(exported: Path) -> None:
-    broken = next(
-        home
-        for home in exported.glob("eval-*")
-        if read(home / "eval_metadata.json")["eval_name"] == "broken"
-    )
+    broken = home_of(exported, "broken")
 
     assert [path.name for path in broken.iterdir()] == ["eval_metadata.json"]
     notes = read(exported / "benchmark.json")["notes"]
@@ -73,16 +74,8 @@ def test_trials_in_error_are_no_runs_there(exported: Path) -> None:
     assert all("(broken)" in note and "was not graded: ERROR" in note for note in notes)
 
 
-def run_of(exported: Path, name: str) -> Path:
-    return next(
-        home / "with_skill/run-1"
-        for home in exported.glob("eval-*")
-        if read(home / "eval_metadata.json")["eval_name"] == name
-    )
-
-
 def test_outputs_are_what_the_agent_made_and_its_last_answer(exported: Path) -> None:
-    outputs = run_of(exported, "writes") / "outputs"
+    outputs = home_of(exported, "writes") / "with_skill/run-1/outputs"
 
     files = {p.relative_to(outputs).as_posix() for p in outputs.rglob("*") if p.is_file()}
     assert files == {"out/new.txt", "answer.md", "answer-2.md"}

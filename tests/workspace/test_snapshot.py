@@ -1,18 +1,28 @@
-"""Snapshots: what is in a workspace, read no oftener than needed."""
+"""Snapshots: what is in a workspace, its contents as blobs, and what a turn did to it."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from skillup.schema.record import FileState
+from skillup.schema.record import FileState, WorkspaceChanges
 from skillup.store.scratch import remove_tree
-from skillup.workspace.snapshot import BlobStore, SnapshotLimits, diff_snapshots, take_snapshot
+from skillup.workspace.snapshot import (
+    BlobStore,
+    SnapshotLimits,
+    diff_snapshots,
+    take_snapshot,
+    unified_diff,
+)
 from tests.support.trees import make_deep, make_tree
 
 
@@ -177,3 +187,171 @@ def test_directories_too_deep_for_a_path_are_noted(tmp_path: Path, blobs: BlobSt
     assert snapshot.unseen
     assert all(path.startswith("deep") and path.endswith("/") for path in snapshot.unseen)
     remove_tree(root)
+
+
+# Each content once, whole, for any number of writers.
+
+
+def test_the_same_content_is_stored_once_and_what_is_not_kept_is_none(
+    tmp_path: Path, blobs: BlobStore
+) -> None:
+    assert blobs.get("0" * 64) is None
+    name = blobs.put(b"x")
+    assert blobs.path_of(name) == tmp_path / "blobs" / name[:2] / sha(b"x")
+    inode = blobs.path_of(name).stat().st_ino
+    assert blobs.put(b"x") == name
+    assert blobs.path_of(name).stat().st_ino == inode
+    assert len([path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]) == 1
+    assert blobs.read_state(FileState(sha256=name, size=1)) == b"x"
+    assert blobs.read_state(FileState(sha256=name, size=1, kept=False)) is None
+    assert blobs.read_state(FileState(sha256=None, size=1, link="x")) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"y"])
+def test_a_damaged_blob_is_never_handed_out_and_a_cut_one_is_mended(
+    blobs: BlobStore, damage: bytes
+) -> None:
+    name = blobs.put(b"x")
+    blobs.path_of(name).write_bytes(damage)
+    assert blobs.get(name) is None
+    blobs.path_of(name).write_bytes(b"")
+    blobs.put(b"x")
+    assert blobs.get(name) == b"x"
+
+
+def test_threads_may_store_the_same_content_at_once(tmp_path: Path, blobs: BlobStore) -> None:
+    contents = [bytes([number]) * 100_000 for number in range(10)]
+
+    def put_all(_: int) -> None:
+        for content in contents:
+            blobs.put(content)
+        blobs.sync()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(put_all, range(8)))
+    files = [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]
+    assert {path.name for path in files} == set(map(sha, contents))
+
+
+# What a turn did to the workspace.
+
+
+class Workspace:
+    """A directory, its blobs, and the changes since it was looked at last."""
+
+    def __init__(self, tmp_path: Path, blobs: BlobStore) -> None:
+        self.root = make_tree(tmp_path / "w", {"a.txt": "one\ntwo\n", "gone.txt": "bye\n"})
+        self.blobs = blobs
+        self.limits = SnapshotLimits(read_total=1 << 21)
+        self.last = take_snapshot(self.root, self.blobs, None, self.limits)
+
+    def changes(self) -> WorkspaceChanges:
+        after = take_snapshot(self.root, self.blobs, self.last, self.limits)
+        changes = diff_snapshots(self.last, after, self.blobs)
+        self.last = after
+        return changes
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, blobs: BlobStore) -> Workspace:
+    return Workspace(tmp_path, blobs)
+
+
+def test_added_modified_and_deleted_files_with_their_diff(workspace: Workspace) -> None:
+    make_tree(workspace.root, {"a.txt": "one\n2\n", "z/new.txt": "hello", "b.txt": ""})
+    (workspace.root / "gone.txt").unlink()
+    changes = workspace.changes()
+    assert changes.added == ["b.txt", "z/new.txt"]
+    assert changes.modified == ["a.txt"]
+    assert changes.deleted == ["gone.txt"]
+    assert changes.diff.splitlines() == [
+        "--- a/a.txt",
+        "+++ b/a.txt",
+        "@@ -1,2 +1,2 @@",
+        " one",
+        "-two",
+        "+2",
+        "--- /dev/null",
+        "+++ b/b.txt",
+        "--- a/gone.txt",
+        "+++ /dev/null",
+        "@@ -1 +0,0 @@",
+        "-bye",
+        "--- /dev/null",
+        "+++ b/z/new.txt",
+        "@@ -0,0 +1 @@",
+        "+hello",
+        "\\ No newline at end of file",
+    ]
+
+
+def test_modes_and_links_are_compared_and_binary_files_named_only(workspace: Workspace) -> None:
+    (workspace.root / "a.txt").chmod(0o755)
+    (workspace.root / "link").symlink_to("a.txt")
+    make_tree(workspace.root, {"x.bin": b"\0\1", "x\n--- a/y": "1\n"})
+    changes = workspace.changes()
+    assert (changes.modified, changes.added) == (["a.txt"], ["link", "x\n--- a/y", "x.bin"])
+    assert "[now executable]" in changes.diff
+    assert "+++ b/x.bin\n[nothing → 2 bytes; not shown" in changes.diff
+    assert r"+++ 'b/x\n--- a/y'" in changes.diff.splitlines()  # cannot forge lines
+
+    (workspace.root / "link").unlink()
+    (workspace.root / "link").symlink_to("b.txt")
+    changes = workspace.changes()
+    assert changes.modified == ["link"]
+    assert "symbolic link to 'a.txt' → symbolic link to 'b.txt'" in changes.diff
+    (workspace.root / "link").unlink()
+    make_tree(workspace.root, {"link": "a.txt"})
+    assert workspace.changes().modified == ["link"]
+    assert workspace.changes() == WorkspaceChanges()
+
+
+def test_a_file_too_large_to_be_hashed_is_compared_by_its_times(workspace: Workspace) -> None:
+    with (workspace.root / "huge").open("wb") as file:
+        file.truncate(3 << 21)
+    workspace.changes()
+    os.utime(workspace.root / "huge", (2, 2))
+    assert workspace.changes().modified == ["huge"]
+    assert workspace.changes().modified == []
+
+
+def test_a_long_diff_is_cut_and_says_so(workspace: Workspace) -> None:
+    make_tree(workspace.root, {"long.txt": "line\n" * 20_000})
+    diff = workspace.changes().diff
+    assert len(diff) < 66_000
+    assert diff.endswith("[the diff goes on; cut at 65536 characters]\n")
+
+
+LINES = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "\f\n", "d"]), max_size=30)
+
+
+@settings(max_examples=25, deadline=None)
+@given(LINES, LINES)
+def test_git_can_apply_every_diff(
+    tmp_path_factory: pytest.TempPathFactory, a: list[str], b: list[str]
+) -> None:
+    before, after = "".join(a), "".join(b)
+    lines = list(unified_diff(before, after))
+    assert bool(lines) == (before != after)
+    if not before or not after or not lines:
+        return
+    directory = tmp_path_factory.mktemp("apply")
+    (directory / "f").write_bytes(before.encode())
+    patch = "\n".join(["--- a/f", "+++ b/f", *lines, ""])
+    subprocess.run(
+        ["git", "apply", "--unidiff-zero", "--whitespace=nowarn", "-"],
+        input=patch.encode(),
+        cwd=directory,
+        check=True,
+        capture_output=True,
+    )
+    assert (directory / "f").read_bytes() == after.encode()
+
+
+def test_large_texts_are_compared_quickly_and_a_line_added_to_one_is_a_small_diff() -> None:
+    before = "".join(f"{number}\n" for number in range(20_000))
+    after = "".join(f"{number}\n" for number in reversed(range(20_000)))
+    lines = list(unified_diff(f"x\n{before}y\n", f"x\n{after}y\n"))
+    assert lines == ["[lines 2 to 20002 changed: too many to be shown]"]
+    lines = list(unified_diff(before, f"{before}new\n"))
+    assert lines == ["@@ -19998,3 +19998,4 @@", " 19997", " 19998", " 19999", "+new"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,17 +18,7 @@ SUITE = {
     "s/eval.yaml": """
         name: s
         report: {formats: [html]}
-        user_simulator: {model: "scripted:lab/member.yaml"}
         judge: {model: "scripted:lab/judge.yaml"}
-    """,
-    "s/lab/member.yaml": """
-        rules:
-          - when: Your card is renewed
-            answer: {stop: completed, reason: It was renewed.}
-          - when: What is your name
-            answer: {message: Dana Reyes}
-          - when: 'message 1\\.'
-            answer: {message: "Hi, I would like to renew my card."}
     """,
     "s/lab/judge.yaml": """
         rules:
@@ -90,38 +79,6 @@ SUITE = {
           - {when: then, say: Please confirm first.}
           - {when: confirm, say: Done.}
           - {say: I will.}
-    """,
-    "s/renew.yaml": """
-        input:
-          conversation:
-            max_turns: 4
-            persona: {role: A member, objective: Have the card renewed}
-        assertions: [{contains: renewed}]
-        scripted:
-          - {when: renew, say: "Of course. What is your name?"}
-          - {when: Dana, say: "Thank you. Your card is renewed."}
-    """,
-    "s/past.yaml": """
-        input:
-          history:
-            - {role: user, content: What soup do I like?}
-            - role: assistant
-              content: I look.
-              tool_calls: [{id: one, kind: shell, arguments: {command: cat soup.txt}}]
-            - {role: tool, call_id: one, content: lentil}
-            - {role: assistant, content: Lentil.}
-          turns:
-            - content: And to drink?
-              assertions: [{contains: water}]
-        scripted: [{say: Water.}]
-    """,
-    "s/gate.yaml": """
-        input:
-          turns:
-            - {content: Ready?, post_condition: {contains: "yes"}, assertions: [{contains: steady}]}
-            - Go.
-        assertions: [{contains: gone}]
-        scripted: [{say: "No."}]
     """,
     "s/breaks.yaml": """
         input:
@@ -274,27 +231,6 @@ def test_follow_ups_stand_in_their_turn_with_their_own_evidence(page: Page) -> N
     assert captured["used_in"] == [2]
 
 
-def test_a_simulated_users_messages_are_marked(page: Page) -> None:
-    detail = page.detail("renew")
-
-    assert [turn["source"] for turn in detail["turns"]] == ["simulator", "simulator"]
-    assert detail["turns"][1]["content_parts"] == [{"text": "Dana Reyes", "variable": None}]
-    assert detail["simulated_end"] == {"stop": "completed", "reason": "It was renewed."}
-
-
-def test_a_past_is_shown_before_the_first_turn(page: Page) -> None:
-    history = page.detail("past")["history"]
-
-    assert [(entry["role"], entry["content"]) for entry in history] == [
-        ("user", "What soup do I like?"),
-        ("assistant", "I look."),
-        ("assistant", "Lentil."),
-    ]
-    call = history[1]["items"][0]
-    assert call["arguments"] == {"command": "cat soup.txt"}
-    assert call["result"] == {"status": "success", "content": "lentil"}
-
-
 def test_an_error_comes_with_advice(page: Page) -> None:
     row, detail = page.row("breaks"), page.detail("breaks")
     error = detail["turns"][0]["error"]
@@ -305,16 +241,6 @@ def test_an_error_comes_with_advice(page: Page) -> None:
     assert error["advice"] == "fix the pattern, give a `default`, or make it a check"
     assert detail["error"] is None, "it is said in the turn"
     assert [turn["status"] for turn in detail["turns"]] == ["error", "skipped"]
-
-
-def test_what_a_failed_gate_kept_from_being_asked_has_not_failed_by_itself(page: Page) -> None:
-    detail = page.detail("gate")
-    checks = [*detail["turns"][0]["checks"], *detail["conversation_checks"]]
-    assert [(check["role"], check["evaluated"]) for check in checks] == [
-        ("post_condition", True),
-        ("assertion", False),
-        ("assertion", False),
-    ]
 
 
 def test_forks_are_a_tree(page: Page) -> None:
@@ -328,15 +254,6 @@ def test_forks_are_a_tree(page: Page) -> None:
     assert len(roots) == 1
     assert all(node["forks_at"] == 2 for node in family["tree"] if node not in roots)
     assert page.detail("deletes")["family"] is None
-
-
-def test_the_streams_of_shared_turns_are_found_where_they_were_held(
-    page: Page,
-) -> None:
-    for case in ("forks", "forks/agree", "forks/refuse"):
-        shared, own = page.detail(case)["turns"]
-        assert [Path(link["href"]).name for link in shared["raw"]][-1] == "turn-01.stdout.jsonl"
-        assert own["raw"]
 
 
 @pytest.mark.parametrize("path", ["a.txt", "gone.txt", "same.txt"])

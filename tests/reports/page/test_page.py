@@ -6,6 +6,7 @@ import base64
 import hashlib
 import random
 import re
+import typing
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,11 @@ import pytest
 from skillup.judges import grade_record
 from skillup.reports.html.build import html_report, packed, page_html
 from skillup.reports.html.detail import ORDINARY, detail_of
+from skillup.reports.html.page_data import TYPES, typescript
 from skillup.reports.html.run_files import RawFiles
+from skillup.reports.result import ADVICE, error_data
+from skillup.schema.record import ErrorKind, TurnError
+from tests.docs.blocks import PAGES, tables_of
 from tests.support.large_runs import write_large_run
 from tests.support.pages import marked, page_of
 from tests.support.pictures import gif, png
@@ -144,6 +149,36 @@ def test_large_pictures_are_named_and_all_of_a_report_have_a_limit(project: Proj
     ]
     assert shown == [["a.png"]] * 10 + [[]] * (cases - 10)
     assert len(report) < 10_000_000
+
+
+# The types that the page is checked against are those of its data; its advice is that of the docs.
+
+
+def test_the_types_of_the_page_are_fresh() -> None:
+    """If they are not: `python -m skillup.reports.html.page_data`."""
+    assert TYPES.read_text("utf-8") == typescript()
+
+
+def test_every_kind_has_the_advice_of_its_page() -> None:
+    page = next(page for page in PAGES if page.name == "errors.md")
+    table = next(t for t in tables_of(page) if t.marker.action == "kinds")
+    told = {
+        kind.strip("`"): re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", what)
+        for kind, _, what in table.rows
+    }
+    assert told == ADVICE
+    assert set(ADVICE) == set(typing.get_args(ErrorKind))
+
+
+def test_errors_of_records_and_of_grades_look_alike() -> None:
+    about = {"kind": "network", "message": "m", "evidence": "e"}
+    error = TurnError.model_validate(about)
+    expected = {**about, "advice": "check `base_url` and the network"}
+    assert error_data(error) == error_data(error.model_dump()) == expected
+    assert error_data(None) is None
+    unknown = error_data({"kind": "of a later version", "message": "m"})
+    assert unknown is not None
+    assert unknown["advice"] == ""
 
 
 # Whatever an agent writes, its conversation can be shown, and the page stays what it is.
