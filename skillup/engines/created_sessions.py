@@ -178,13 +178,12 @@ class WritingCliEngine(CliEngine):
     ) -> EngineTurn:
         try:
             return write()
-        except UnwritableError as error:
+        except (UnwritableError, OSError) as error:
+            if isinstance(error, OSError):
+                refuse_full_disk(error, trial.home)
+            kind = error.kind if isinstance(error, UnwritableError) else "setup"
             message = f"{what} cannot be written as a session: {error}"
-            return EngineTurn(error=self.error(error.kind, message))
-        except OSError as error:
-            refuse_full_disk(error, trial.home)
-            message = f"{what} could not be written as a session: {error}"
-            return EngineTurn(error=self.error("setup", message))
+            return EngineTurn(error=self.error(kind, message))
 
 
 def _write_whole(file: Path, lines: Iterable[bytes]) -> None:

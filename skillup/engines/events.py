@@ -6,7 +6,7 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 from skillup.engines.base import ItemWatcher, Progress
@@ -158,11 +158,6 @@ class Transcript:
         result = ToolResult(call_id=call_id, status=status, content=content)
         self.add(TranscriptItem(type="tool_result", tool_result=result, agent=agent))
 
-    def loaded_skill(self, name: str) -> None:
-        """A skill that the prompt itself loaded: no event shows it."""
-        self.call("prompt#skill", "Skill", "skill", {"skill": name})
-        self.result("prompt#skill", "success", "")
-
     def notice(self, text: str, agent: str | None = None) -> None:
         """A warning that is no failure, once."""
         if text and text not in self.notices:
@@ -183,6 +178,16 @@ class Transcript:
         if self.unknown_events + self.unread_lines <= _UNKNOWN_KEPT:
             text = f"unknown event: {text[:_UNKNOWN_CHARACTERS]}"
             self.add(TranscriptItem(type="notice", text=text))
+
+
+def loaded_skills(names: Iterable[str], installed: Collection[str]) -> list[TranscriptItem]:
+    """Those that the prompt itself loaded: no event shows it."""
+    transcript = Transcript()
+    for name in names:
+        if name in installed:
+            transcript.call("prompt#skill", "Skill", "skill", {"skill": name})
+            transcript.result("prompt#skill", "success", "")
+    return transcript.items
 
 
 def read_event(line: bytes) -> dict[str, Any] | str | None:

@@ -17,7 +17,6 @@ from skillup.engines.claude_code.engine import (
     CLOSING,
     OPENING,
     ClaudeCode,
-    is_user_message,
     own_call,
     project_folder,
 )
@@ -72,7 +71,7 @@ def rows_of(history: Sequence[HistoryItem]) -> list[dict[str, Any]]:
     ],
 )
 def test_only_what_somebody_sent_is_a_user_message(entry: dict[str, Any], counts: bool) -> None:
-    assert is_user_message({"type": "user", **entry}) is counts
+    assert ClaudeCode().is_user_message({"type": "user", **entry}) is counts
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from skillup.engines.created_sessions import (
     own_arguments,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
-from skillup.engines.events import Transcript, as_amount, as_dict, words
+from skillup.engines.events import as_amount, as_dict, loaded_skills, words
 from skillup.engines.session_files import VersionRange
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission, Profile
@@ -127,7 +127,15 @@ class ClaudeCode(WritingCliEngine):
         return min(found, default=None)
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
-        return is_user_message(row)
+        """Not a tool's result or the CLI's own text."""
+        flags = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
+        if row.get("type") != "user" or any(row.get(flag) for flag in flags):
+            return False
+        content = as_dict(row.get("message")).get("content")
+        if isinstance(content, list):
+            texts = [as_dict(block).get("text") for block in content]
+            content = next((text for text in texts if isinstance(text, str) and text), None)
+        return isinstance(content, str) and not content.startswith("[Request interrupted")
 
     def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
         return KEY_VARIABLES
@@ -164,12 +172,10 @@ class ClaudeCode(WritingCliEngine):
         self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
     ) -> EngineTurn:
         """A skill that the prompt itself calls (`/name …`) loads without any event."""
-        transcript = Transcript()
-        prompt = turn.prompt.removeprefix("/").split(maxsplit=1)
-        called = prompt[0] if prompt and turn.slash_command and result.error is None else ""
-        if called in trial.skills:
-            transcript.loaded_skill(called)
-        return replace(result, items=[*transcript.items, *result.items])
+        called = turn.prompt.removeprefix("/").split(maxsplit=1)[:1]
+        if result.error is not None or not turn.slash_command:
+            return result
+        return replace(result, items=[*loaded_skills(called, trial.skills), *result.items])
 
     def is_slash_command(self, prompt: str) -> bool:
         """Whatever begins with a slash and a name; what it does not know is then an error."""
@@ -208,7 +214,7 @@ class ClaudeCode(WritingCliEngine):
         notices: list[str] = []
         if not messages:
             raise UnwritableError("setup", "it holds no message to begin with")
-        if not is_user_message({"type": messages[0]["role"], "message": messages[0]}):
+        if not self.is_user_message({"type": messages[0]["role"], "message": messages[0]}):
             messages.insert(0, {"role": "user", "content": OPENING})
             notices.append(f"before the history, which does not begin with the user: {OPENING}")
         if messages[-1]["role"] == "user":
@@ -257,22 +263,6 @@ def _isolation(workspace: Path) -> list[str]:
     return [*own_servers, *project_only, "--settings", settings]
 
 
-_LONGEST_SLUG = 200
-
-
-def is_user_message(entry: dict[str, Any]) -> bool:
-    """Whether a line is a message that somebody sent, not a tool result or the CLI's own text."""
-    flags = ("isMeta", "isSidechain", "isCompactSummary", "isVisibleInTranscriptOnly")
-    if entry.get("type") != "user" or any(entry.get(flag) for flag in flags):
-        return False
-    message = entry.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    if isinstance(content, list):
-        texts = [block.get("text") for block in content if isinstance(block, dict)]
-        content = next((text for text in texts if isinstance(text, str) and text), None)
-    return isinstance(content, str) and not content.startswith("[Request interrupted")
-
-
 def project_folder(engine_home: Path, workspace: Path) -> Path:
     """Where Claude Code looks for sessions held in `workspace`, a real path; it need not exist.
 
@@ -281,8 +271,8 @@ def project_folder(engine_home: Path, workspace: Path) -> Path:
     """
     path = str(workspace)
     slug = re.sub("[^a-zA-Z0-9]", lambda found: "-" * (1 + (found[0] > "\uffff")), path)
-    if len(slug) > _LONGEST_SLUG:
-        what = f"the workspace's path is longer than {_LONGEST_SLUG} characters"
+    if len(slug) > 200:
+        what = "the workspace's path is longer than 200 characters"
         raise UnwritableError("setup", f"{what}: {path}")
     return engine_home / "projects" / slug
 

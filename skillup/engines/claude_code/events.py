@@ -153,7 +153,10 @@ class ClaudeEvents(EventParser):
         if kind == "system":
             self._system(event)
         elif kind == "assistant":
-            self._assistant(event)
+            agent = as_text(event.get("parent_tool_use_id")) or None
+            self._api_error = as_text(event.get("error")) or self._api_error
+            text = add_answer(self, event, agent)
+            self.response = text if text and agent is None else self.response
         elif kind == "user":
             # Texts are the prompt again, or what the CLI adds by itself.
             agent = as_text(event.get("parent_tool_use_id")) or None
@@ -182,14 +185,6 @@ class ClaudeEvents(EventParser):
             self.notice(text)
         elif subtype not in _SILENT_SYSTEM:
             self.unknown(event)
-
-    def _assistant(self, event: dict[str, Any]) -> None:
-        agent = as_text(event.get("parent_tool_use_id")) or None
-        if event.get("error"):
-            self._api_error = as_text(event["error"])
-        text = add_answer(self, event, agent)
-        if text and agent is None:
-            self.response = text
 
 
 def add_answer(transcript: Transcript, row: dict[str, Any], agent: str | None) -> str:
@@ -223,7 +218,11 @@ def take_block(transcript: Transcript, block: dict[str, Any], agent: str | None)
     elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
         name, given = as_text(block.get("name")), block.get("input")
         arguments = given if isinstance(given, dict) else {"input": given}
-        transcript.call(as_text(block.get("id")), *portable_name(name), arguments, agent)
+        tool: ToolKind = _KINDS.get(name, "other")
+        if name.startswith("mcp__"):
+            server, _, rest = name.removeprefix("mcp__").partition("__")
+            name, tool = f"{server}::{rest}", "mcp"
+        transcript.call(as_text(block.get("id")), name, tool, arguments, agent)
     elif kind.endswith("tool_result"):
         content = content_text(block.get("content", block.get("output")))
         failed = block.get("is_error") is True
@@ -232,14 +231,6 @@ def take_block(transcript: Transcript, block: dict[str, Any], agent: str | None)
     else:
         transcript.unknown(block)
     return ""
-
-
-def portable_name(name: str) -> tuple[str, ToolKind]:
-    """The name as skillup shows it (MCP: `server::tool`), and its kind."""
-    if name.startswith("mcp__"):
-        server, _, tool = name.removeprefix("mcp__").partition("__")
-        return f"{server}::{tool}", "mcp"
-    return name, _KINDS.get(name, "other")
 
 
 def system_notice(subtype: str, row: dict[str, Any]) -> str:

@@ -36,7 +36,7 @@ from skillup.engines.created_sessions import (
     own_arguments,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
-from skillup.engines.events import Transcript, as_amount, as_dict, as_text, content_text, words
+from skillup.engines.events import as_amount, as_dict, as_text, content_text, loaded_skills, words
 from skillup.engines.session_files import VersionRange, rows_of
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage
@@ -185,11 +185,8 @@ class Codex(WritingCliEngine):
         error, part, notices = result.error, RolloutPart(), list(result.notices)
         if file is not None:
             part = read_part(file, turn.previous.prefix_bytes if turn.previous else 0)
-        seen = Transcript()
-        for name in part.loaded_skills:
-            if name in trial.skills:
-                seen.loaded_skill(name)
-        items = [*seen.items, *with_refused(result.items, part.refused)]
+        items = loaded_skills(part.loaded_skills, trial.skills)
+        items += with_refused(result.items, part.refused)
         if error is None and (reason := broken_sandbox(items)) is not None:
             what = f"its sandbox does not work here: {reason}; none of the agent's commands ran"
             fix = "let codex make one (user namespaces, bubblewrap), or use `permission: full`"
@@ -316,7 +313,12 @@ def read_part(path: Path, offset: int) -> RolloutPart:
         reader = CodexTranscript()
         for row in rows if len(rows) > 1 else ():
             reader.feed(row)
-        part.refused += [(after, _failed(entry.item)) for entry in reader.entries]
+        for entry in reader.entries:
+            refused = entry.item
+            if refused.tool_result is not None:
+                failed = refused.tool_result.model_copy(update={"status": "error"})
+                refused = refused.model_copy(update={"tool_result": failed})
+            part.refused.append((after, refused))
     if total:
         before: dict[str, int] = {}
         for row in rows_of(path, offset):
@@ -325,12 +327,6 @@ def read_part(path: Path, offset: int) -> RolloutPart:
         # There is no count if the total was set back.
         part.usage = Usage(**{name: count for name, count in own.items() if count >= 0})
     return part
-
-
-def _failed(item: TranscriptItem) -> TranscriptItem:
-    given = item.tool_result
-    result = given and given.model_copy(update={"status": "error"})
-    return item.model_copy(update={"tool_result": result})
 
 
 def with_refused(
@@ -401,6 +397,10 @@ def _payloads(history: Sequence[HistoryItem], thread_id: str) -> Iterator[tuple[
             "completed_at_ms": 0,
         }
 
+    def message(kind: str) -> tuple[str, Row]:
+        content = [{"type": kind, "text": item.content}]
+        return "response_item", {"type": "message", "role": item.role, "content": content}
+
     for number, item in enumerate(history):
         if item.tool_result is not None:
             result = item.tool_result
@@ -412,12 +412,12 @@ def _payloads(history: Sequence[HistoryItem], thread_id: str) -> Iterator[tuple[
             yield "response_item", row
         elif item.role == "user":
             turn += 1
-            yield "response_item", _message("user", "input_text", item.content)
+            yield message("input_text")
             text = {"type": "text", "text": item.content, "text_elements": []}
             yield completed("UserMessage", number, text)
         elif item.content:
             yield completed("AgentMessage", number, {"type": "Text", "text": item.content})
-            yield "response_item", _message("assistant", "output_text", item.content)
+            yield message("output_text")
         for call in item.tool_calls:
             namespace, name, given = own_call(call)
             row = {"type": "function_call", "name": name, "call_id": call.id}
@@ -425,7 +425,3 @@ def _payloads(history: Sequence[HistoryItem], thread_id: str) -> Iterator[tuple[
             if name == _SHELL_TOOL:
                 shell_calls.add(call.id)
             yield "response_item", row | ({"namespace": namespace} if namespace else {})
-
-
-def _message(role: str, kind: str, text: str) -> Row:
-    return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
