@@ -196,34 +196,22 @@ def test_a_history_is_read_as_it_was_given(trial: TrialContext) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "name", "arguments", "command"),
+    ("kind", "name", "given", "made"),
     [
-        ("shell", "", {"command": "ls -l"}, "ls -l"),
-        ("shell", "", {"cmd": "ls -l"}, "ls -l"),
-        ("shell", "", {"command": ["cat", "a b"]}, "cat 'a b'"),
-        ("shell", "command_execution", {"command": "ls"}, "ls"),
+        ("shell", "", {"command": "ls -l"}, ("", "exec_command", {"cmd": "ls -l"})),
+        ("shell", "", {"cmd": "ls -l"}, ("", "exec_command", {"cmd": "ls -l"})),
+        ("shell", "", {"command": ["cat", "a b"]}, ("", "exec_command", {"cmd": "cat 'a b'"})),
+        ("shell", "command_execution", {"cmd": "ls"}, ("", "exec_command", {"cmd": "ls"})),
+        ("read", "", {"x": 1}, ("", "read", {"x": 1})),
+        ("shell", "Bash", {"x": 1}, ("", "Bash", {"x": 1})),
+        ("other", "odd name.v2", {"x": 1}, ("", "odd_name_v2", {"x": 1})),
+        ("mcp", "tiny::add", {"x": 1}, ("mcp__tiny", "add", {"x": 1})),
     ],
 )
-def test_what_codex_does_by_the_shell(
-    kind: ToolKind, name: str, arguments: dict[str, Any], command: str
+def test_what_codex_does_by_the_shell_and_what_is_a_function_of_its_name(
+    kind: ToolKind, name: str, given: dict[str, Any], made: tuple[str, str, dict[str, Any]]
 ) -> None:
-    made = own_call(call("c", kind, name, **arguments))
-    assert made == ("", "exec_command", {"cmd": command})
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "expected"),
-    [
-        ("read", "", ("", "read")),
-        ("shell", "Bash", ("", "Bash")),
-        ("other", "odd name.v2", ("", "odd_name_v2")),
-        ("mcp", "tiny::add", ("mcp__tiny", "add")),
-    ],
-)
-def test_anything_else_is_a_function_of_its_name(
-    kind: ToolKind, name: str, expected: tuple[str, str]
-) -> None:
-    assert own_call(call("c", kind, name, x=1)) == (*expected, {"x": 1})
+    assert own_call(call("c", kind, name, **given)) == made
 
 
 def first_row(**changes: Any) -> dict[str, Any]:
@@ -313,11 +301,3 @@ def test_a_fork_has_the_parents_rows_under_its_own_id_and_the_parent_stays(
     assert f"<cwd>{there}</cwd> {cwd}-2 {there.as_uri()}/a" in copy.read_text()
     assert trial.session_id not in copy.read_text()
     assert tree_of(home_of(trial)) == before
-    data = source.read_bytes()
-    source.write_bytes(data.replace(b'"source"', b'"forked_from_id":"x","source"', 1))
-    copy.unlink()
-    by_codex = anyio.run(CODEX.fork, trial.session_id, trial, child)
-    assert by_codex.error
-    assert by_codex.error.kind == "unsupported"
-    assert "in another file" in by_codex.error.message
-    assert CODEX.session_file(home_of(child), child.session_id) is None

@@ -131,14 +131,6 @@ def test_wrong_arguments_and_scripts_and_how_it_starts(tmp_path: Path) -> None:
         assert done.stdout.startswith(expected)
 
 
-def test_a_limit_of_steps(tmp_path: Path) -> None:
-    steps = [{"run": "touch a"}, {"run": "touch b"}]
-    agent = RawAgent(tmp_path, [{"steps": steps, "say": "x"}], max_turns=1)
-    limit = {"kind": "max_turns", "message": "the limit of 1 steps was reached"}
-    assert error(agent.first("go")) == limit
-    assert [path.name for path in agent.workspace.iterdir()] == ["a"]
-
-
 PERMITTED = {
     "full": {"shell": "success", "write_file": "success", "read_file": "success"},
     "edits": {"shell": "error", "write_file": "success", "read_file": "success"},

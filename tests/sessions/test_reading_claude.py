@@ -125,20 +125,6 @@ def test_what_is_not_understood_is_counted_once_and_kept(tmp_path: Path, row: An
     )
 
 
-def test_sub_agents_are_named(tmp_path: Path) -> None:
-    rows = [
-        HELLO,
-        claude_row("user", "look", "1", None, isSidechain=True, agentId="a1"),
-        claude_row("assistant", text("seen"), "2", "1", isSidechain=True, agentId="a1"),
-    ]
-    entries, summary = read(write_rows(tmp_path / "s.jsonl", rows))
-    assert [(e.role, e.item.agent, e.turn) for e in entries][1:] == [
-        ("user", "a1", 1),
-        ("assistant", "a1", 1),
-    ]
-    assert summary.turns == 1
-
-
 def message(uuid: str, parent: str | None, kind: str = "user", **more: Any) -> dict[str, Any]:
     content: Any = text(uuid) if kind == "assistant" else uuid
     return claude_row(kind, content, uuid, parent, **more)

@@ -135,44 +135,24 @@ FOUND = {"content": [{"type": "text", "text": "found"}]}
 MCP = {"arguments": {"q": "x"}, "status": "completed", "result": FOUND}
 
 
+def function(name: str, **keys: Any) -> dict[str, Any]:
+    return item("function_call", call_id="c", name=name, **keys)
+
+
+FOUND_BY_MCP = item("function_call_output", call_id="c", output="found")
+LOCAL_SHELL = item("local_shell_call", call_id="c", action={"command": ["ls"]})
+
+
 @pytest.mark.parametrize(
     ("rows", "name", "kind", "content"),
     [
-        (
-            [
-                item("function_call", call_id="c", name="find", namespace="mcp__files__"),
-                item("function_call_output", call_id="c", output="found"),
-            ],
-            "files::find",
-            "mcp",
-            "found",
-        ),
-        (
-            [done("McpToolCall", id="c", server="files", tool="find", **MCP)],
-            "files::find",
-            "mcp",
-            "found",
-        ),
+        ([function("find", namespace="mcp__files__"), FOUND_BY_MCP], "files::find", "mcp", "found"),
+        ([done("McpToolCall", id="c", server="a", tool="b", **MCP)], "a::b", "mcp", "found"),
         ([item("web_search_call", id="c", action={"query": "x"})], "web_search", "web", None),
         ([done("WebSearch", id="c", query="x")], "web_search", "web", None),
-        (
-            [item("local_shell_call", call_id="c", action={"command": ["ls"]})],
-            "command_execution",
-            "shell",
-            None,
-        ),
-        (
-            [item("function_call", call_id="c", name="update_plan", arguments=None)],
-            "update_plan",
-            "other",
-            None,
-        ),
-        (
-            [item("function_call", call_id="c", name="spawn_agent", arguments="{")],
-            "spawn_agent",
-            "agent",
-            None,
-        ),
+        ([LOCAL_SHELL], "command_execution", "shell", None),
+        ([function("update_plan", arguments=None)], "update_plan", "other", None),
+        ([function("spawn_agent", arguments="{")], "spawn_agent", "agent", None),
     ],
 )
 def test_other_tools(

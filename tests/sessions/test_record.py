@@ -1,4 +1,4 @@
-"""A session as a record: judged as if skillup had run it."""
+"""Which messages of a session are one turn, and its record: judged as if skillup had run it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,15 @@ from skillup.judges import grade_record
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
-from skillup.sessions.record import read_session, record_of_session
-from tests.support.session_files import claude_row, codex_meta, event, said, text, write_rows
+from skillup.sessions.record import RecordedSession, read_session, record_of_session
+from tests.support.session_files import (
+    claude_row,
+    codex_meta,
+    event,
+    said,
+    text,
+    write_rows,
+)
 
 WRITES = {"assertions": [{"contains": "a.md"}]}
 NEVER = {"assertions": [{"contains": "never said"}]}
@@ -74,6 +81,7 @@ def test_turns_tools_usage_and_times(session: Path) -> None:
         read_session(session.with_name("none.jsonl"))
 
 
+NOTHING = {"assertions": [{"not_contains": "x"}]}
 DONE = {"assertions": [{"contains": "done"}]}
 WROTE = {"assertions": [{"tool_called": {"kind": "write"}}, {"contains": "a.md"}]}
 
@@ -83,11 +91,7 @@ WROTE = {"assertions": [{"tool_called": {"kind": "write"}}, {"contains": "a.md"}
     [
         (case(WROTE, DONE), "PASS", None),
         (case(DONE, WRITES), "FAIL", None),
-        (
-            case({}, {}, {"assertions": [{"not_contains": "x"}]}),
-            "FAIL",
-            "2 turns, the case 3 turns",
-        ),
+        (case({}, {}, NOTHING), "FAIL", "2 turns, the case 3 turns"),
         (case(WRITES), "PASS", "2 turns, the case 1 turn:"),
         # What the second turn answered is not the case's.
         (case({}, assertions=[{"contains": "done"}]), "FAIL", None),
@@ -107,11 +111,7 @@ def test_it_is_judged_turn_by_turn(
 
 @pytest.mark.parametrize(
     "check",
-    [
-        {"files_exist": "a.md"},
-        {"files_not_exist": "b.md"},
-        {"file_contains": {"path": "a.md", "content": "x"}},
-    ],
+    [{"files_exist": "a.md"}, {"files_not_exist": "b.md"}],
 )
 def test_checks_of_files_never_pass_and_say_why(session: Path, check: dict[str, Any]) -> None:
     result = grade(session, case({"assertions": [check]}, {})).turns[0].checks[0]
@@ -151,11 +151,7 @@ def test_where_the_case_does_not_say_how_many_turns_there_are_all_are_judged(
 
 @pytest.mark.parametrize(
     "third",
-    [
-        {},
-        {"post_condition": {"must_contain_any": ["x"], "on_fail": "skip_remaining"}},
-        {"assertions": [{"not_contains": "x"}]},
-    ],
+    [{}, {"post_condition": {"must_contain_any": ["x"], "on_fail": "skip_remaining"}}, NOTHING],
 )
 def test_a_case_whose_last_turn_the_session_lacks_never_passes(
     session: Path, third: dict[str, Any]
@@ -216,3 +212,61 @@ def test_usage_is_the_turns_own_and_counted_once(tmp_path: Path) -> None:
     [turn] = record_of(write_rows(tmp_path / "s.jsonl", rows), case({})).turns
     assert turn.usage
     assert (turn.usage.input_tokens, turn.usage.output_tokens) == (10, 9)
+
+
+COMMAND = "<command-message>x</command-message><command-name>/{}</command-name>"
+CALL = [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}}]
+
+
+def found_in(tmp_path: Path, rows: list[Any]) -> RecordedSession:
+    return read_session(write_rows(tmp_path / "session.jsonl", rows))
+
+
+@pytest.mark.parametrize(
+    ("spoken", "turns", "unanswered"),
+    [
+        (
+            ["u one", "a first", "a second", "u two", "a third"],
+            [("one", "second"), ("two", "third")],
+            [],
+        ),
+        (["u one", "u two", "a yes"], [("one\n\ntwo", "yes")], []),
+        (["u one", "u one", "a yes"], [("one", "yes")], []),
+        (["u one", "a yes", "u two"], [("one", "yes")], ["two"]),
+        (
+            [
+                "u " + COMMAND.format("clear"),
+                "u <local-command-stdout>cleared</local-command-stdout>",
+                "u one",
+                "a yes",
+            ],
+            [("one", "yes")],
+            ["/clear"],
+        ),
+        (
+            ["u " + COMMAND.format("review") + "<command-args>the diff\n</command-args>", "a fine"],
+            [("/review the diff", "fine")],
+            [],
+        ),
+        (["u one", CALL, "u two"], [("one", "")], ["two"]),
+        (
+            ["u one", "a I begin", "u [Request interrupted by user]", "u two", "a yes"],
+            [("one", "I begin"), ("two", "yes")],
+            [],
+        ),
+    ],
+)
+def test_messages_and_answers_as_turns(
+    tmp_path: Path, spoken: list[Any], turns: list[tuple[str, str]], unanswered: list[str]
+) -> None:
+    rows = []
+    for number, one in enumerate(spoken):
+        parent = str(number - 1) if number else None
+        kind = "assistant" if one is CALL or one.startswith("a ") else "user"
+        words = one if one is CALL else text(one[2:]) if kind == "assistant" else one[2:]
+        rows.append(claude_row(kind, words, str(number), parent))
+    found = found_in(tmp_path, rows)
+    assert [(turn.content, turn.response) for turn in found.turns] == turns
+    assert [turn.content for turn in found.unanswered] == unanswered
+    assert found.turns[0].command == turns[0][0].startswith("/")
+    assert found.turns[0].interrupted == (turns[0][1] == "I begin")

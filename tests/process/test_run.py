@@ -1,4 +1,4 @@
-"""run_process and run_quiet: how a process ends, what it writes, and what is delivered."""
+"""How a process starts and ends, what it writes, and what is delivered, however it comes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,20 @@ import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skillup.process.run import CompletedOutput, run_process, run_quiet
+from skillup.process.run import (
+    CompletedOutput,
+    OutputStream,
+    ProcessRequest,
+    run_process,
+    run_quiet,
+)
 from tests.support.children import GUARD_SECONDS, Children
 
 FULL = Path("/dev/full")  # every write to it finds the disk full
@@ -224,36 +233,104 @@ def test_a_full_disk_ends_the_process_and_is_raised(
 
 
 @pytest.mark.parametrize(
-    ("argv", "timeout_seconds", "expected"),
+    ("command", "timeout_seconds", "expected"),
     [
         (
-            ["sh", "-c", "cat; printf '\\n\\n'; printf '\\377' >&2; exit 3"],
+            "cat; printf '\\n\\n'; printf '\\377' >&2; exit 3",
             None,
-            CompletedOutput(3, "a\r\nb\n\n", "\ufffd", timed_out=False, start_error=None),
+            (3, "a\r\nb\n\n", "\ufffd", False, None),
         ),
-        (
-            ["sh", "-c", "echo hello; sleep 300"],
-            0.5,
-            CompletedOutput(None, "hello\n", "", timed_out=True, start_error=None),
-        ),
-        (
-            ["no-such-git"],
-            None,
-            CompletedOutput(
-                None,
-                "",
-                "",
-                timed_out=False,
-                start_error="no-such-git: no such program on the PATH",
-            ),
-        ),
+        ("echo hello; sleep 300", 0.5, (None, "hello\n", "", True, None)),
     ],
 )
 def test_a_quiet_command_returns_its_output_exactly(
-    tmp_path: Path, argv: list[str], timeout_seconds: float | None, expected: CompletedOutput
+    tmp_path: Path, command: str, timeout_seconds: float | None, expected: tuple[Any, ...]
 ) -> None:
-    env = {"PATH": os.environ["PATH"]}
-    run = partial(
-        run_quiet, argv, cwd=tmp_path, env=env, timeout_seconds=timeout_seconds, stdin=b"a\r\nb"
+    options: dict[str, Any] = {"cwd": tmp_path, "env": os.environ}
+    options["timeout_seconds"] = timeout_seconds
+    run = partial(run_quiet, ("sh", "-c", command), **options, stdin=b"a\r\nb")
+    assert anyio.run(run) == CompletedOutput(*expected)
+
+
+@pytest.mark.parametrize(
+    ("argv", "extra", "message"),
+    [
+        (("no-such-agent",), {}, "no-such-agent: no such program on the PATH"),
+        (("./no-such-agent",), {}, "./no-such-agent: No such file or directory"),
+        # The PATH that counts is the request's own.
+        (("true",), {"PATH": "/nowhere"}, "true: no such program on the PATH"),
+        (("./plain",), {}, "./plain: Permission denied"),
+        (
+            ("./headless",),
+            {},
+            "./headless: the interpreter that its first line names does not exist",
+        ),
+        (("./words",), {}, "./words: Exec format error"),
+        (("true", *["x" * 100_000] * 100), {}, "true: Argument list too long"),
+        (("true", "a\0b"), {}, "cannot be passed on"),
+        (("true",), {"A": "a\0b"}, "cannot be passed on"),
+    ],
+    ids=range(9),
+)
+def test_why_a_program_did_not_start(
+    tmp_path: Path, argv: tuple[str, ...], extra: dict[str, str], message: str
+) -> None:
+    for name, content, mode in (
+        ("plain", "#!/bin/sh\n", 0o644),
+        ("headless", "#!/no/such/interpreter\n", 0o755),
+        ("words", "echo hello\n", 0o755),
+    ):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        (tmp_path / name).chmod(mode)
+    request = ProcessRequest(argv, tmp_path, {"PATH": os.defpath, **extra})
+    outcome = anyio.run(run_process, request)
+    assert (outcome.ended_by, outcome.exit_code, outcome.signal) == ("not_started", None, None)
+    assert outcome.start_error is not None
+    assert outcome.start_error.endswith(message) or message in outcome.start_error
+
+
+def test_a_missing_working_directory(tmp_path: Path) -> None:
+    place = tmp_path / "missing"
+    for what in ("does not exist", "is not a directory"):
+        outcome = anyio.run(run_process, ProcessRequest(("true",), place, {"PATH": os.defpath}))
+        assert outcome.start_error == f"the working directory {place} {what}"
+        place.touch()
+
+
+def stream(written: bytearray | None = None, **options: Any) -> OutputStream:
+    write = None if written is None else written.extend
+    return OutputStream(ProcessRequest(("x",), Path(), {}, **options), write)
+
+
+@given(st.lists(st.binary(max_size=12)), st.lists(st.integers(1, 20)))
+def test_lines_are_the_same_wherever_the_chunks_fall(texts: list[bytes], sizes: list[int]) -> None:
+    expected = [line for text in texts for line in text.split(b"\n")]
+    data = b"".join(line + b"\n" for line in expected) + b"last"
+    split = stream()
+    lines = []
+    for size in [*sizes, len(data)]:
+        chunk, data = data[:size], data[size:]
+        lines += split.feed(chunk)
+    assert lines + split.finish() == [*expected, b"last"]
+
+
+def test_a_secret_that_the_limit_cuts_is_not_half_shown() -> None:
+    written = bytearray()
+    masked = stream(
+        written, max_output_bytes=20, redact=lambda line: line.replace(b"s3cr3t", b"***")
     )
-    assert anyio.run(run) == expected
+    assert masked.feed(b"a s3cr3t\n") == [b"a ***"]
+    assert masked.feed(b"another s3cr3t") + masked.finish() == []
+    assert written == b"a ***\n"
+
+
+def test_beyond_the_limit_bytes_are_counted_and_dropped() -> None:
+    written = bytearray()
+    limited = stream(written, max_output_bytes=10)
+    assert limited.feed(b"one\ntwo\n") == [b"one", b"two"]
+    assert (limited.feed(b""), limited.over_limit) == ([], False)
+    assert (limited.feed(b"three\nfour\n"), limited.over_limit) == ([], True)
+    assert limited.finish() == []
+    assert limited.feed(b"five\n") == []
+    assert limited.total_bytes == 24
+    assert written == b"one\ntwo\nth"
