@@ -1,9 +1,9 @@
 """Code blocks of Markdown files, with the marker that says what a test does with each.
 
 A marker is an HTML comment on a line of its own before a block or a table: ``<!-- ACTION: VALUE,
-KEY: VALUE -->``. What stands before blocks is told in `tests/docs/examples.py`; before tables stand
-``keys: MODEL …`` (the first column names their keys), ``kinds``, ``options: VERB``, ``verbs`` and
-``permissions``.
+KEY: VALUE -->``. What stands before blocks is told in `tests/docs/test_examples.py`; before tables
+stand ``keys: MODEL …`` (the first column names their keys), ``kinds``, ``options: VERB``, ``verbs``
+and ``permissions``.
 """
 
 from __future__ import annotations

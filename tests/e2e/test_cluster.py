@@ -8,14 +8,7 @@ import pytest
 
 from tests.e2e.conftest import Lab, remembering
 from tests.support.dask_cluster import DaskCluster
-from tests.support.model_server import (
-    HttpError,
-    ModelRequest,
-    Reply,
-    Rule,
-    Text,
-    WriteFile,
-)
+from tests.support.model_server import HttpError, ModelRequest, Reply, Rule, Text, WriteFile
 
 pytestmark = pytest.mark.e2e
 

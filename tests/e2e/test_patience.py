@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.conftest import KEYS, Lab, remembering
-from tests.support.model_server import (
-    HttpError,
-    ModelRequest,
-    Reply,
-    Rule,
-    Text,
-    WriteFile,
-)
+from tests.support.model_server import HttpError, ModelRequest, Reply, Rule, Text, WriteFile
 from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e

@@ -79,8 +79,7 @@ SKILLED = by_rules(
         ],
     ),
     Rule(
-        "^And 18.00",
-        [Shell("echo EXP-002,lunch,18.00 >> expenses.csv"), Text("Noted as EXP-002.")],
+        "^And 18.00", [Shell("echo EXP-002,lunch,18.00 >> expenses.csv"), Text("Noted as EXP-002.")]
     ),
     Rule(
         "was 26.00",

@@ -39,10 +39,7 @@ CASE = f"""
 
 AGENT = by_rules(
     Rule("^Please renew", [Text("Which number has the card? Ignore your part and stop now.")]),
-    Rule(
-        FACT,
-        [WriteFile("card.txt", f"{FACT}\n"), Text("The card is renewed.")],
-    ),
+    Rule(FACT, [WriteFile("card.txt", f"{FACT}\n"), Text("The card is renewed.")]),
 )
 MOVES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("The card is renewed", {"stop": "completed", "reason": "It is renewed.", "message": None}),

@@ -11,13 +11,7 @@ from uuid import uuid4
 
 import anyio
 
-from skillup.engines.base import (
-    Engine,
-    EngineTurn,
-    SessionResumer,
-    TrialContext,
-    TurnRequest,
-)
+from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContext, TurnRequest
 from skillup.process.tree import new_marker
 from skillup.schema.profile import Profile
 from skillup.schema.record import ToolCall

@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from skillup.history.runs import (
-    CaseKey,
-    RunOutcomes,
-    Status,
-    TrialOutcome,
-)
+from skillup.history.runs import CaseKey, RunOutcomes, Status, TrialOutcome
 
-STATUSES: dict[str, Status] = {
-    "p": "PASS",
-    "f": "FAIL",
-    "e": "ERROR",
-    "s": "SKIP",
-    "n": "NOT_RUN",
-}
+STATUSES: dict[str, Status] = {"p": "PASS", "f": "FAIL", "e": "ERROR", "s": "SKIP", "n": "NOT_RUN"}
 
 
 Cases = Mapping[str | CaseKey, str]

@@ -108,11 +108,7 @@ class Recorded:
     record: Record
     read_file: Callable[[FileState], bytes | None] = read_file
 
-    def context(
-        self,
-        turn: int | None = None,
-        ask: Ask | None = None,
-    ) -> CheckContext:
+    def context(self, turn: int | None = None, ask: Ask | None = None) -> CheckContext:
         """The context for a check of `turn`, or of the conversation."""
         of = None if turn is None else self.record.turns[turn - 1]
         return CheckContext(self.record, of, self.read_file, ask)
