@@ -9,24 +9,10 @@ from dataclasses import replace
 import pytest
 
 from skillup.schema.checks import CHECK_FIELDS, Check
-from tests.checks.tables import (
-    compound_rows,
-    file_rows,
-    number_rows,
-    skill_up_rows,
-    text_rows,
-    tool_rows,
-)
+from tests.checks.tables import answer_rows, compound_rows, file_rows, tool_rows
 from tests.support.check_rows import Row
 
-ROWS = [
-    *text_rows.ROWS,
-    *skill_up_rows.ROWS,
-    *tool_rows.ROWS,
-    *file_rows.ROWS,
-    *number_rows.ROWS,
-    *compound_rows.ROWS,
-]
+ROWS = [*answer_rows.ROWS, *tool_rows.ROWS, *file_rows.ROWS, *compound_rows.ROWS]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)

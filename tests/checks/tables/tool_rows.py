@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
-from tests.support.check_rows import row
+from tests.support.check_rows import Row, row
 from tests.support.records import Recorded, call, file_states, make_record, make_turn
 
 TOOLS = make_record(
@@ -24,28 +24,17 @@ CLAUDE = make_record(
         results=["Launching skill: log-keeper"],
     )
 )
-REFUSED = make_record(
-    make_turn(
-        transcript=[
-            TranscriptItem(
-                type="tool_call",
-                tool_call=ToolCall(id="c", name="Skill", kind="skill", arguments={"skill": "tidy"}),
-            ),
-            TranscriptItem(
-                type="tool_result",
-                tool_result=ToolResult(call_id="c", status="error", content="Unknown skill: tidy"),
-            ),
-        ]
-    )
-)
 
 
 def _shown(
     content: str, status: str = "error", command: str = "cat x/skills/tidy/SKILL.md"
 ) -> Recorded:
     """A shell command that names the skill's file, and what it printed."""
-    result = ToolResult.model_validate({"call_id": "s", "status": status, "content": content})
-    called = ToolCall(id="s", name="shell", kind="shell", arguments={"command": command})
+    return _called(call("shell", "shell", command=command), content, status)
+
+
+def _called(called: ToolCall, content: str, status: str) -> Recorded:
+    result = ToolResult.model_validate({"call_id": "", "status": status, "content": content})
     items = [
         TranscriptItem(type="tool_call", tool_call=called),
         TranscriptItem(type="tool_result", tool_result=result),
@@ -73,12 +62,18 @@ UNANSWERED = make_record(
 )
 
 
+REFUSED = _called(call("Skill", "skill", skill="tidy"), "Unknown skill: tidy", "error")
+
+
+def _sequence(passes: bool, calls: list[object], mode: str) -> Row:
+    return row(passes, "tool_sequence", {"calls": calls, "mode": mode}, TOOLS)
+
+
 def _rm(**condition: object) -> dict[str, object]:
     return {"kind": "shell", "args": {"command": condition}}
 
 
 ROWS = [
-    row(True, "tool_called", "Bash", TOOLS),
     row(True, "tool_called", "mcp__github__create_issue", TOOLS),
     row(True, "tool_called", "my__db::query", TOOLS, turn=2),
     row(True, "tool_called", {"name": "github::*", "args": {"repo": {"id": 7.0}}}, TOOLS),
@@ -89,35 +84,21 @@ ROWS = [
     row(True, "tool_called", {"name": "Read", "args": {"offset": {"exists": False}}}, TOOLS),
     row(True, "tool_called", {"kind": "mcp", "args": {"sql": {"equals": None}}}, TOOLS, turn=2),
     row(True, "tool_called", {"kind": "web", "min": 0}, NONE),
-    row(False, "tool_called", "Write", TOOLS),
     row(False, "tool_called", "bash", TOOLS, case_sensitive=True),
     row(False, "tool_called", {"kind": "shell", "min": 3}, TOOLS),
     row(False, "tool_called", {"name": "Read", "args": {"limit": True}}, TOOLS),
     row(False, "tool_called", {"name": "Read", "args": {"limit": "10"}}, TOOLS),
     row(False, "tool_called", _rm(contains="rm", matches="mv"), TOOLS),
     row(False, "tool_called", "Rea?", TOOLS),
-    row(True, "tool_not_called", "Write", TOOLS),
     row(True, "tool_not_called", {"kind": "shell"}, NONE),
     row(True, "tool_not_called", _rm(matches=r"\bmv\b"), TOOLS),
     row(False, "tool_not_called", _rm(matches=r"\brm\b"), TOOLS),
     row(False, "tool_not_called", {"kind": "shell"}, TOOLS, turn=None),
     row(True, "tool_sequence", {"calls": ["Read", {"kind": "mcp"}]}, TOOLS),
-    row(
-        True,
-        "tool_sequence",
-        {"calls": ["Read", "Bash", "github::*", "exec"], "mode": "exact"},
-        TOOLS,
-    ),
-    row(
-        True,
-        "tool_sequence",
-        {"calls": [{"kind": "shell"}, "Bash", "Read"], "mode": "any_order"},
-        TOOLS,
-    ),
-    row(False, "tool_sequence", {"calls": ["exec", "Read"]}, TOOLS),
-    row(False, "tool_sequence", {"calls": ["Read", "Bash"], "mode": "exact"}, TOOLS),
-    row(False, "tool_sequence", {"calls": ["Read"], "mode": "exact"}, NONE),
-    row(False, "tool_sequence", {"calls": ["Bash", "Bash"], "mode": "any_order"}, TOOLS),
+    _sequence(True, ["Read", "Bash", "github::*", "exec"], "exact"),
+    _sequence(True, [{"kind": "shell"}, "Bash", "Read"], "any_order"),
+    _sequence(False, ["Read", "Bash"], "exact"),
+    _sequence(False, ["Bash", "Bash"], "any_order"),
     row(True, "skill_used", "log-keeper", CLAUDE),
     row(True, "skill_used", "log-tools:log-keeper", CLAUDE, turn=None),
     row(True, "skill_used", "tidy", READER),
