@@ -110,7 +110,9 @@ class LiveConversation:
             return
         elapsed = max(0.0, time.monotonic() - self.began - self.waited)
         checkpoint = Checkpoint(
-            record=self.record.model_copy(update={"turns": self.turns, "judging": self.judging()}),
+            record=self.record.model_copy(
+                update={"turns": [*self.turns], "judging": self.judging()}
+            ),
             variables=dict(self.variables),
             messages=session.messages,
             session=session.fingerprint,
@@ -408,7 +410,7 @@ class LiveConversation:
 
         `within` is the turn that `about` is part of: a follow-up is judged in the light of it.
         """
-        turns = self.turns if within is None else [*self.turns, within]
+        turns = [*self.turns] if within is None else [*self.turns, within]
         record = self.record.model_copy(update={"turns": turns})
         context = CheckContext(record, about, self.session.blobs.read_state)
         judge = self.request.judge
@@ -443,7 +445,10 @@ def _with_refusals(sent: TurnRecord, refused: Sequence[TurnRecord], waited: floa
 
 
 def _first_error(results: Sequence[CheckResult], what: str) -> TurnError | None:
-    """Of the first check that could not be evaluated; `what` has a place for its name."""
+    """Of the first check that could not be evaluated: to go on would make a verdict of a trouble.
+
+    `what` has a place for its name.
+    """
     broken = next((result for result in results if result.error is not None), None)
     if broken is None:
         return None

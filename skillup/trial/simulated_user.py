@@ -45,8 +45,9 @@ async def next_message(
     try:
         persona, scenario = case.input.persona(), case.user_simulator
         if persona is not None:
-            fields = {name: getattr(persona, name) for name in Persona.model_fields}
-            persona = persona.model_copy(update=_rendered(fields, variables))
+            given = ((name, getattr(persona, name)) for name in Persona.model_fields)
+            filled_in = {name: _rendered(value, variables) for name, value in given}
+            persona = persona.model_copy(update=filled_in)
         part = SimulatorPart(
             persona=persona,
             scenario=_rendered(scenario.scenario if scenario else None, variables),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,8 +53,3 @@ def a_result(
     result = build_result("run", "2026-01-01T00:00:00.000Z", jobs, list(jobs), 10)
     update = {"not_run": list(not_run), "not_needed": list(not_needed), "finished": not not_run}
     return result.model_copy(update=update)
-
-
-def seed_of(job_id: str) -> str:
-    """What a run gives the scripted agent of that job for its lots."""
-    return str(zlib.crc32(job_id.encode()))

@@ -120,9 +120,11 @@ def test_a_user_that_fails_in_the_middle_is_an_error_and_not_the_agents_fault(
     assert result["simulator"] == {**result["simulator"], "messages": 1, "stop": None}
 
 
-def test_what_the_user_writes_is_no_template(project: Project) -> None:
+def test_what_the_user_writes_is_no_template_and_its_part_is_one(project: Project) -> None:
     user = USER.replace("message: Dana", "message: 'Dana <<name>> {{name}}'")
-    result = run_case(project, "vars: {name: Kim}\n" + LED.replace("\n    ", "\n"), user)
+    user = user.replace("rules:", "rules:\n      - {when: {system: '<<'}, error: not filled in}")
+    case = LED.replace("[brief]", "['says <<name>>']").replace("\n    ", "\n")
+    result = run_case(project, "vars: {name: Kim}\n" + case, user)
     assert result["turns"][1]["content"] == "Dana <<name>> {{name}}"
 
 
