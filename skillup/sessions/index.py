@@ -1,19 +1,29 @@
-"""The sessions of the user's own agents: where they are, and each as a stream of entries."""
+"""The sessions of the user's own agents: where they are, and what was said in one."""
 
 from __future__ import annotations
 
 import json
 import os
 import stat
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from typing import Any
+
+from rich.console import Console
 
 from skillup.engines.registry import session_readers
-from skillup.engines.session_files import SessionReader, SessionSummary, lines_of
+from skillup.engines.session_files import SessionEntry, SessionReader, SessionSummary, lines_of
 from skillup.errors import UsageError
 from skillup.frozen import frozen
+from skillup.reports.terminal.conversation import ConversationStream
+from skillup.reports.terminal.layout import Part, make_console, print_table
+from skillup.reports.text import count, one_line
+from skillup.trial.request import TrialEvent
 
 _LINES_TO_TRY = 100
 
@@ -146,3 +156,91 @@ def session_format(path: Path) -> type[SessionReader]:
         labels = " or ".join(each.label for each, _ in session_readers())
         raise UsageError(f"{path} is no session of {labels}", hint=_HINT)
     return found
+
+
+def session_as_dict(file: SessionFile, head: SessionSummary) -> dict[str, Any]:
+    """For ``--json``; `turns` are those of the head if `turns_complete` is false."""
+    of_summary = ("turns", "first_words", "title", "model", "version")
+    return {
+        "engine": file.engine,
+        "session_id": file.session_id,
+        "modified": datetime.fromtimestamp(file.modified, UTC).isoformat(timespec="seconds"),
+        "project": head.cwd,
+        "turns_complete": file.size <= HEAD_BYTES,
+        **{name: getattr(head, name) for name in of_summary},
+        "size": file.size,
+        "path": str(file.path),
+    }
+
+
+def print_sessions(found: Sequence[tuple[SessionFile, SessionSummary]], *, more: bool) -> None:
+    """One table to stdout, and whether there may be more."""
+    console = make_console(sys.stdout)
+    home = str(Path.home())
+    cells: list[list[Part]] = []
+    for file, head in found:
+        project = head.cwd or "–"
+        if project == home or project.startswith(home + "/"):
+            project = "~" + project[len(home) :]
+        changed = datetime.fromtimestamp(file.modified).astimezone()
+        cells.append(
+            [
+                (one_line(file.session_id, 40), "cyan"),
+                file.engine,
+                changed.strftime("%Y-%m-%d %H:%M"),
+                f"{'' if file.size <= HEAD_BYTES else '≥'}{head.turns}",
+                one_line(project, 60),
+                one_line(head.first_words or head.title or "", 80),
+            ]
+        )
+    heads = ["session", "engine", "last change", "turns", "project", "first words"]
+    print_table(console, cells, heads, align="nnnrll", style="bold")
+    if more:
+        console.print("there may be more: --limit shows them", style="dim")
+
+
+def head_lines(engine: str, path: Path, summary: SessionSummary) -> Iterator[str]:
+    yield one_line(f"{engine} {summary.session_id or path.stem}", 200)
+    fields = {"title": summary.title, "project": summary.cwd, "started": summary.started}
+    fields |= {"model": summary.model, "version": summary.version, "file": str(path)}
+    for name, value in fields.items():
+        if value:
+            yield f"  {name:<8} {one_line(value, 300)}"
+
+
+def print_entries(entries: Iterable[SessionEntry], console: Console, *, full: bool = False) -> None:
+    """As conversations of a run are printed: shortened, unless `full`."""
+    stream = ConversationStream(console, full=full)
+    for entry in entries:
+        if entry.role == "user":
+            sent = TrialEvent("", "message_sent", entry.turn, text=entry.item.text or "")
+            stream.add(sent, "")
+        elif entry.item.text or entry.role.startswith("tool_"):
+            stream.add(TrialEvent("", "item", entry.turn, item=entry.item), "")
+
+
+def foot_lines(summary: SessionSummary, *, sub_agents: Iterable[Path]) -> Iterator[str]:
+    """What stands below it: counts, and all that was left out or not understood."""
+    yield ""
+    yield count(summary.turns, "turn")
+    if summary.unknown_lines:
+        yield f"{count(summary.unknown_lines, 'line')} not understood"
+    if summary.truncated:
+        yield "the last line is cut off: the session is being written, or its writer was stopped"
+    for path in sub_agents:
+        yield f"a sub-agent's own session: {one_line(str(path), 500)}"
+
+
+def session_json(
+    engine: str, path: Path, entries: Iterable[SessionEntry], summary: SessionSummary
+) -> str:
+    """``{"entries": [...], "session": {...}}``; `summary` is complete when all have been read."""
+    rows = [
+        {
+            **{name: getattr(entry, name) for name in ("line", "timestamp", "turn", "role")},
+            **entry.item.model_dump(exclude_none=True, exclude={"type"}),
+        }
+        for entry in entries
+    ]
+    session = {"engine": engine, "path": str(path), **asdict(summary)}
+    return json.dumps({"entries": rows, "session": session}, ensure_ascii=False, indent=1) + "\n"

@@ -12,11 +12,11 @@ from rich.console import Console
 from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.plan import Job, Plan
 from skillup.reports.terminal.conversation import ConversationStream
-from skillup.reports.terminal.listing import foot_lines, head_lines, print_entries
 from skillup.reports.terminal.run import LiveReporter, RunProgress
 from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
+from skillup.sessions.index import foot_lines, head_lines, print_entries
 from skillup.trial.request import TrialEvent
 from tests.support.graded import a_grade, a_turn
 from tests.support.plans import jobs_of

@@ -18,10 +18,16 @@ from skillup.engines.session_files import loss_of, missing_message, rows_of
 from skillup.errors import UsageError
 from skillup.judges import grade_record
 from skillup.load.suites import load_paths
-from skillup.reports.terminal.listing import foot_lines, head_lines, print_entries, session_json
 from skillup.schema.case import Case
 from skillup.sessions.case import case_of_session, suite_text
-from skillup.sessions.index import detect_format, read_head
+from skillup.sessions.index import (
+    detect_format,
+    foot_lines,
+    head_lines,
+    print_entries,
+    read_head,
+    session_json,
+)
 from skillup.sessions.record import read_session, record_of_session
 from tests.support.damaged import damaged_lines
 from tests.support.session_files import (

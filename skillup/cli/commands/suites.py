@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import sys
-from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -194,24 +193,19 @@ def list_sessions(
     as_json: bool = o.JSON,
 ) -> int:
     """List the sessions that the agents' CLIs have kept, newest first."""
-    from skillup.reports.terminal.listing import ListedSession, print_sessions, session_as_dict
-    from skillup.sessions.index import HEAD_BYTES, newest_heads, session_files, session_homes
+    from skillup.sessions import index
 
-    homes = session_homes(os.environ)
+    homes = index.session_homes(os.environ)
     chosen = {name: place for name, place in homes.items() if engine in (None, name)}
     if not chosen:
         raise UsageError(f"--engine {engine}: unknown", hint=f"one of {', '.join(homes)}")
-    files = session_files(chosen)
-    found = newest_heads(files, project, limit)
-    rows = [
-        ListedSession(**asdict(file), summary=head, whole=file.size <= HEAD_BYTES)
-        for file, head in found
-    ]
+    files = index.session_files(chosen)
+    found = index.newest_heads(files, project, limit)
     if as_json:
-        data = [session_as_dict(row) for row in rows]
+        data = [index.session_as_dict(file, head) for file, head in found]
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
-    elif rows:
-        print_sessions(rows, more=len(rows) == limit < len(files))
+    elif found:
+        index.print_sessions(found, more=len(found) == limit < len(files))
     else:
         places = ", ".join(map(str, chosen.values()))
         of_project = f" of {project}" if project else ""
@@ -223,20 +217,19 @@ def list_sessions(
 def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.JSON) -> int:
     """Print a session as a transcript."""
     from skillup.reports.terminal.layout import make_console
-    from skillup.reports.terminal.listing import foot_lines, head_lines, print_entries, session_json
-    from skillup.sessions.index import find_session, read_head, session_format
+    from skillup.sessions import index
 
-    path = find_session(session, os.environ)
-    reader = session_format(path)()
+    path = index.find_session(session, os.environ)
+    reader = index.session_format(path)()
     engine = reader.engine
     if as_json:
-        sys.stdout.write(session_json(engine, path, reader.read(path), reader.summary))
+        sys.stdout.write(index.session_json(engine, path, reader.read(path), reader.summary))
         return 0
-    head = read_head(path, path.stat().st_size) or reader.summary
-    sys.stdout.writelines(f"{line}\n" for line in head_lines(engine, path, head))
-    print_entries(reader.read(path), make_console(sys.stdout), full=full)
+    head = index.read_head(path, path.stat().st_size) or reader.summary
+    sys.stdout.writelines(f"{line}\n" for line in index.head_lines(engine, path, head))
+    index.print_entries(reader.read(path), make_console(sys.stdout), full=full)
     agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
-    foot = foot_lines(reader.summary, sub_agents=agents)
+    foot = index.foot_lines(reader.summary, sub_agents=agents)
     sys.stdout.writelines(f"{line}\n" for line in foot)
     return 0
 
