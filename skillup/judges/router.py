@@ -190,11 +190,10 @@ async def _whole_judge(
     return await judge_by_agent(judge, part, usage, place, blank)
 
 
-# The judge that is a script: run in a copy of the workspace, on its own, within its time.
-#
-# As in skill-up exit code 0 is a pass, another is not, and what it prints is the evidence. Codes by
-# which a shell says that there was nothing to run, or that a signal ended it, are no verdicts. It
-# may also print a JSON object (docs/judges.md), against which the exit code has the last word.
+# The judge that is a script: run in a copy of the workspace, on its own, within its time. As in
+# skill-up exit code 0 is a pass, another is not, and what it prints is the evidence. Codes by which
+# a shell says that there was nothing to run, or that a signal ended it, are no verdicts. It may
+# also print a JSON object (docs/judges.md), against which the exit code has the last word.
 
 SCRIPT_SECONDS = 30.0
 _SHELLS = {".sh": "/bin/sh", ".bash": "bash"}
@@ -361,16 +360,10 @@ class _Verdict(BaseModel):
 
     def result(self, blank: CheckResult, threshold: float) -> dict[str, Any]:
         """The fields of `blank` that it gives; a score without `pass` passes from `threshold`."""
-        children = [
-            CheckResult(
-                name=_shown(part.name or f"assertion {number}"),
-                kind="script",
-                scope=blank.scope,
-                role=blank.role,
-                **part.result(blank, 1.0),
-            )
-            for number, part in enumerate(self.parts or [], start=1)
-        ]
+        children: list[CheckResult] = []
+        for number, part in enumerate(self.parts or [], start=1):
+            own = {"name": _shown(part.name or f"assertion {number}"), "scope": blank.scope}
+            children.append(blank_result("script", blank.role, **own, **part.result(blank, 1.0)))
         passed, score = self.passed, self.score
         if score is None:
             if passed is None:
