@@ -236,9 +236,11 @@ async def _prepare(
     )
     if isinstance(made, TurnError):
         return made
-    context = context_of(request, made.root, home.resolve(), added, made.skill_paths, marker=marker)
+    paths = {skill.info.name: made.root / skill.directories[0] for skill in made.skills}
+    context = context_of(request, made.root, home.resolve(), added, paths, marker=marker)
     snapshot = await look_at(made.root, request.blobs)
-    return LiveSession(request.engine, context, request.blobs, snapshot), made.skills
+    infos = tuple(skill.info for skill in made.skills)
+    return LiveSession(request.engine, context, request.blobs, snapshot), infos
 
 
 async def _place_history(live: LiveSession, past: Past) -> EngineTurn:

@@ -48,8 +48,7 @@ class PreparationError(Exception):
 @frozen
 class PreparedWorkspace:
     root: Path  # A real path: agents name their sessions after it
-    skills: tuple[SkillInfo, ...]
-    skill_paths: dict[str, Path]  # By name; the first place if the engine looks in several
+    skills: tuple[InstalledSkill, ...]
 
 
 async def prepare_workspace(
@@ -112,11 +111,7 @@ async def prepare_workspace(
             message=f"the workspace could not be prepared: {error.strerror or error}{where}; "
             "see that the file can be read and the disk has room",
         )
-    return PreparedWorkspace(
-        root=root,
-        skills=tuple(skill.info for skill in installed),
-        skill_paths={skill.info.name: root / skill.directories[0] for skill in installed},
-    )
+    return PreparedWorkspace(root, tuple(installed))
 
 
 def _copy_fixture(source: Path, destination: Path) -> None:

@@ -73,6 +73,8 @@ class RunData:
 
     def read(self) -> None:
         self.info = self._directory.run_info()
+        self.run_id = str(self.info.get("run_id") or self.path.name)
+        self.started_at = str(self.info.get("started_at") or "")
         self.progress = progress_of(self._directory.events())
         self.result = _object(self.path / RESULT_FILE)
         self.result.pop("cases", None)
@@ -85,14 +87,6 @@ class RunData:
         self._trees: dict[str, list[PageRow]] = defaultdict(list)
         for row in self.rows:
             self._trees[_root(row["job"], self.progress.forks)].append(row)
-
-    @property
-    def run_id(self) -> str:
-        return str(self.info.get("run_id") or self.path.name)
-
-    @property
-    def started_at(self) -> str:
-        return str(self.info.get("started_at") or "")
 
     def detail(self, n: int, limits: PageLimits, *, shift: int = 0) -> dict[str, Any]:
         """The trial `n`; called `n + shift` in it; one that is not over, as far as it is known."""
