@@ -285,7 +285,7 @@ _TIME = re.compile(
 _WORD = re.compile(r"[A-Za-z][A-Za-z_./-]*(/?\d{1,3})?")
 # What reads or writes files and streams, and in its source a word in quotation marks, or the name
 # of a model's field.
-_FOLDERS = ("schema", "engines", "sessions", "store", "executors", "app", "reports", "exporters")
+_FOLDERS = ("schema", "engines", "sessions", "store", "executors", "app", "reports")
 _WORD_OF_SOURCE = re.compile(r'"([A-Za-z_][\w./-]{5,60})"|^    (\w{6,60}):', re.MULTILINE)
 
 

@@ -32,7 +32,7 @@ def _content(name: str, result: RunResult) -> str:
         from skillup.reports.markdown import markdown
 
         return markdown(result)
-    from skillup.reports.benchmark import benchmark_json
+    from skillup.reports.anthropic import benchmark_json
 
     return benchmark_json(result)
 

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from pydantic import ValidationError
 
 from skillup.errors import UsageError
-from skillup.reports.benchmark import benchmark, runs_of
+from skillup.reports.anthropic import benchmark, runs_of
 from skillup.reports.formats import FORMATS, parse_formats
 from skillup.reports.junit import junit_xml
 from skillup.reports.markdown import escape, markdown

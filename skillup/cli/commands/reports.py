@@ -128,7 +128,7 @@ def export(
 ) -> int:
     """Write a run as a workspace of Anthropic's skill-creator."""
     from skillup.app.runs import run_path
-    from skillup.exporters.anthropic import export_run
+    from skillup.reports.anthropic import export_run
     from skillup.reports.terminal.listing import shown_path
     from skillup.store import RunDirectory
 

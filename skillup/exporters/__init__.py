@@ -1,1 +1,0 @@
-"""Runs in the form of other tools."""
