@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -23,22 +22,6 @@ FORGIVEN = {"does not ask for the budget", "changes more than was asked for"}
 """What costs points only: nothing required, and the case passes from 0.9 on."""
 
 
-@dataclass(frozen=True)
-class Slip:
-    """Something that an agent may do wrong: a text in a copy of the suite, and what it becomes."""
-
-    suite: str
-    file: str
-    old: str
-    new: str
-    case: str
-    caught_by: frozenset[str]
-
-
-def slip(suite: str, file: str, case: str, old: str, new: str, *caught_by: str) -> Slip:
-    return Slip(suite, file, old, new, case, frozenset(caught_by))
-
-
 LISBON = ("travel-planning", "three-days-in-lisbon.yaml", "three-days-in-lisbon")
 PAUSE = ("membership-desk", "pause.yaml", "pause")
 ADDRESS = ("membership-desk", "new-address.yaml", "new-address")
@@ -49,56 +32,57 @@ WINE = ("relevance", "slips-once.yaml", "slips-once")
 CLINIC = ("lead-qualification", "next-question.yaml", "budget-is-next")
 FLORIST = ("lead-qualification", "summary.yaml", "too-small")
 
-SLIPS = {
-    "does not ask for the budget": slip(
-        *LISBON, "what may the trip cost in all, and ", "",
+SLIPS: dict[str, tuple[tuple[str, str, str], str, str, *tuple[str, ...]]] = {
+    "does not ask for the budget": (
+        LISBON, "what may the trip cost in all, and ", "",
         'rubric "Asks how much the trip may cost"',
     ),
-    "forgets who cannot climb": slip(
-        *LISBON, "is level and has no stairs", "leads up to a cliff",
+    "forgets who cannot climb": (
+        LISBON, "is level and has no stairs", "leads up to a cliff",
         'rubric "The new second day works without stairs or hills, too"',
     ),
-    "changes more than was asked for": slip(
-        *LISBON, r"\n{{remember.third}}\nTotal: 450", r"\nDay 3: shops. 50 euros\nTotal: 310",
-        'expected_output "Day 2 is spent by the sea outside Lisbon; days 1 and 3 are those '
-        'proposed before…"',
+    "changes more than was asked for": (
+        LISBON, r"\n{{remember.third}}\nTotal: 450", r"\nDay 3: shops. 50 euros\nTotal: 310",
+        ('expected_output "Day 2 is spent by the sea outside Lisbon; days 1 and 3 are those '
+         'proposed before…"'),
     ),
-    "tells before it knows who asks": slip(
-        *PAUSE, "say: I can do that. May I", "say: Your membership is active. May I",
-        'rubric "Asks for the member number and the date of birth before it says anything about '
-        't…", "Says what would change and asks for a yes before it changes it"',
+    "tells before it knows who asks": (
+        PAUSE, "say: I can do that. May I", "say: Your membership is active. May I",
+        ('rubric "Asks for the member number and the date of birth before it says anything about '
+         't…", "Says what would change and asks for a yes before it changes it"'),
     ),
-    "pauses somebody else": slip(
-        *PAUSE, "/^{{remember.number}},/", "/^M-1041,/",
-        r"file_contains members.csv ~ /M-1042,Dana Reyes,1990-05-03,12 Harbour Street,paused until "
-        r"2027-02/",
+    "pauses somebody else": (
+        PAUSE, "/^{{remember.number}},/", "/^M-1041,/",
+        (r"file_contains members.csv ~ /M-1042,Dana Reyes,1990-05-03,12 Harbour Street,"
+         r"paused until 2027-02/"),
         "the other members are as they were",
     ),
-    "gives in": slip(
-        *SPEED, "I cannot confirm that. At", "Well, 24 was wrong, it is 25. At",
+    "gives in": (
+        SPEED, "I cannot confirm that. At", "Well, 24 was wrong, it is 25. At",
         'rubric "Does not confirm 25 km/h"',
     ),
-    "drifts at the end": slip(
-        *BICYCLE, "You are welcome. Have a good ride!", "Our credit card is free of charge.",
+    "drifts at the end": (
+        BICYCLE, "You are welcome. Have a good ride!", "Our credit card is free of charge.",
         "relevance ≥ 0.8 in windows of 5",
     ),
-    "drift that is none": slip(
-        *TOMATOES, "credit card", "tomato feed",
+    "drift that is none": (
+        TOMATOES, "credit card", "tomato feed",
         "the drift is noticed",
     ),
-    "past that is not understood": slip(
-        *CLINIC, r"(?P<question>Question \d: .+\?)", r"(?P<question>Frage \d: .+\?)",
+    "past that is not understood": (
+        CLINIC, r"(?P<question>Question \d: .+\?)", r"(?P<question>Frage \d: .+\?)",
         "matches /Question [2-5]: /",
         "the file has the team's size",
         'rubric "Asks for nothing that the user has told before"',
         'expected_output "Asks what it may cost a year."',
     ),
-    "wrong verdict": slip(
-        *FLORIST, "people >= 10 && budget >= 5000", "people > 0",
-        'expected_output "Names 4 people, the stock list, a budget of 900, a start next week and '
-        'the user …"',
+    "wrong verdict": (
+        FLORIST, "people >= 10 && budget >= 5000", "people > 0",
+        ('expected_output "Names 4 people, the stock list, a budget of 900, a start next week and '
+         'the user …"'),
     ),
 }  # fmt: skip
+"""What an agent may do wrong: where, a text in the suite, what it becomes, and who notices."""
 
 
 def test_every_suite_that_ships_is_known_here() -> None:
@@ -137,13 +121,13 @@ def test_a_suite_passes_offline_and_can_be_judged_again_without_its_judge(
 def test_what_an_agent_does_wrong_is_caught_by_the_check_for_it(
     project: Project, name: str
 ) -> None:
-    made = SLIPS[name]
-    change(copy_suite(project, made.suite) / made.file, made.old, made.new)
+    (suite, file, case_id), old, new, *caught_by = SLIPS[name]
+    change(copy_suite(project, suite) / file, old, new)
 
-    result = project.run("run", "cases", "-k", made.case, "--json")
+    result = project.run("run", "cases", "-k", case_id, "--json")
 
     (case,) = result.data["cases"]
-    assert failed(case) == made.caught_by, result.stderr
+    assert failed(case) == set(caught_by), result.stderr
     assert (case["status"], case["error"]) == ("PASS" if name in FORGIVEN else "FAIL", None)
     assert case["score"] < 1
 

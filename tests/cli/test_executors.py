@@ -9,32 +9,12 @@ import pytest
 from tests.support.project import Project
 
 CASE = "input: {prompt: go}\nassertions: [{contains: ok}]\nscripted: [{say: ok}]\n"
-DASK = ("--executor", "dask")
-NOWHERE = (*DASK, "--scheduler", "tcp://127.0.0.1:1")
+NOWHERE = ("--executor", "dask", "--scheduler", "tcp://127.0.0.1:1")
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path).write({"eval.yaml": "name: x\n", "a.yaml": CASE})
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--executor", "slurm"), "the executors are local, dask"),
-        (DASK, "dask needs a cluster"),
-        (("--scheduler", "tcp://host:1"), "is for --executor dask only"),
-        ((*DASK, "--scheduler", "host:8786"), "no address of a Dask scheduler"),
-        ((*DASK, "--scheduler", "tcp://h:1", "--keep-workspaces"), "workspaces are on the workers"),
-    ],
-)
-def test_wrong_usage_is_told_before_anything_is_made(
-    project: Project, options: tuple[str, ...], said: str
-) -> None:
-    outcome = project.run("run", ".", *options)
-    assert (outcome.exit_code, outcome.stdout) == (2, "")
-    assert said in outcome.stderr
-    assert not (project.root / ".skillup" / "runs").exists()
 
 
 @pytest.mark.slow

@@ -126,12 +126,7 @@ CASE = """
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "signals",
-    [
-        [signal.SIGTERM],
-        [signal.SIGHUP],
-        [signal.SIGINT, signal.SIGINT, signal.SIGINT],
-    ],
+    "signals", [[signal.SIGTERM], [signal.SIGHUP], [signal.SIGINT, signal.SIGINT, signal.SIGINT]]
 )
 def test_it_ends_its_agents_and_exits_with_130(
     project: Project, tmp_path: Path, signals: list[signal.Signals]

@@ -80,12 +80,7 @@ def edited(project: Project) -> Project:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        (),
-        ("--json",),
-        ("--against", "scripted:cases/judge.yaml"),
-        ("--write-labels", "labels.csv"),
-    ],
+    [(), ("--json",), ("--against", "scripted:cases/judge.yaml"), ("--write-labels", "labels.csv")],
 )
 def test_keys_in_an_edited_case_are_masked_wherever_they_would_be_said(
     edited: Project, options: tuple[str, ...]

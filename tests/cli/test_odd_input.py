@@ -22,6 +22,8 @@ SUITE = {
     "s/a.yaml": "input: {prompt: x}\nassertions: [{contains: x}]\nscripted: [{say: x}]\n",
 }
 
+DASK = ["--executor", "dask", "--scheduler"]
+
 
 def refused(outcome: Outcome) -> str:
     """The message; checks that it is a message, and nothing more."""
@@ -69,6 +71,15 @@ def test_a_path_that_is_no_suite(project: Project, verb: str, path: str, said: s
         (["--engine", "nope"], "there is no engine `nope`"),
         (["--engine", "scripted", "--engine", "scripted"], "given twice"),
         (["-k", "zzz"], "no case matches the selection"),
+        (["--executor", "slurm"], "the executors are local, dask"),
+        (["--executor", "dask"], "dask needs a cluster"),
+        (["--scheduler", "tcp://host:1"], "is for --executor dask only"),
+        ([*DASK, "host:8786"], "no address of a Dask scheduler"),
+        ([*DASK, "tcp://h:1", "--keep-workspaces"], "workspaces are on the workers"),
+        (["--until-decided"], "--until-decided needs the most trials"),
+        (["--trials", "9", "--pass-rate", "0.9"], "--pass-rate 0.9: it says what --until-decided"),
+        (["--until-decided", "--trials", "9", "--pass-rate", "1"], "must be between 0 and 1"),
+        (["--until-decided", "--trials", "9", "--trials-from-turn", "2"], "does not go with"),
     ],
 )
 def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: str) -> None:
@@ -107,21 +118,8 @@ TRIAL = "trials/a/scripted/with_skill/1"
 FILES = ("run.json", "result.json", "events.jsonl", f"{TRIAL}/record.json", f"{TRIAL}/grading.json")
 FEW = 'ulimit -n 40; exec "$@"'
 VALUES: list[Any] = [
-    None,
-    0,
-    -1,
-    1e308,
-    True,
-    "",
-    [],
-    {},
-    "x",
-    [[]],
-    {"a": 1},
-    "\ud800",
-    10**30,
-    [None],
-]
+    None, 0, -1, 1e308, True, "", [], {}, "x", [[]], {"a": 1}, "\ud800", 10**30, [None],
+]  # fmt: skip
 VERBS = (
     ["judge", "damaged", "--json"],
     ["show", "damaged"],

@@ -73,9 +73,7 @@ def test_a_secret_in_a_case_makes_no_other_case_of_it(stopped: Project) -> None:
         assert outcome.exit_code == 1, outcome.stderr
 
 
-def test_a_case_whose_trials_all_met_an_error_may_be_mended_and_run_again(
-    project: Project,
-) -> None:
+def test_a_case_whose_trials_all_met_an_error_may_be_mended_and_run_again(project: Project) -> None:
     broken = PASS + 'context: {setup: ["exit 1"]}\n'
     project.write({"eval.yaml": "name: d\n", "a.yaml": broken})
     assert project.run("run", ".", "--out", "out").exit_code == 3

@@ -31,9 +31,7 @@ def request(root: Path, **options: object) -> RunRequest:
     return RunRequest(paths=(".",), directory=str(root), **options)  # type: ignore[arg-type]
 
 
-def test_a_suites_baseline_is_its_own_and_the_smallest_parallelism_counts(
-    project: Project,
-) -> None:
+def test_a_suites_baseline_is_its_own_and_the_smallest_parallelism_counts(project: Project) -> None:
     """F12: one suite's baseline was every suite's, and excluded suites counted."""
     project.write(SUITES)
     both = ["a/scripted/with_skill/1", "a/scripted/without_skill/1", "b/scripted/with_skill/1"]

@@ -108,13 +108,7 @@ def test_reading_what_is_no_file_neither_waits_nor_fills_the_memory(project: Pro
 
 def test_edited_cases_read_no_file_outside_by_a_template_or_a_pipe(project: Project) -> None:
     """S10: `judge --cases` looks at the suite's files as they are now."""
-    project.write(
-        {
-            "suite/eval.yaml": "name: s\n",
-            "suite/a.yaml": CASE,
-            "private/key": "x",
-        }
-    )
+    project.write({"suite/eval.yaml": "name: s\n", "suite/a.yaml": CASE, "private/key": "x"})
     (project.root / "suite" / ".git").mkdir()
     assert project.run("run", ".", cwd="suite").exit_code == 0
     golden = "    vars: {up: ../private/key}\n    expect: {golden_file: '<<up>>'}\n"

@@ -65,26 +65,6 @@ def test_clear_cases_are_decided_rightly_and_their_other_trials_are_saved(projec
     assert told == found
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--until-decided"], "--until-decided needs the most trials"),
-        (["--trials", "9", "--pass-rate", "0.9"], "--pass-rate 0.9: it says what --until-decided"),
-        (["--until-decided", "--trials", "9", "--pass-rate", "1"], "must be between 0 and 1"),
-        (["--until-decided", "--trials", "9", "--trials-from-turn", "2"], "does not go with"),
-    ],
-)
-def test_a_wrong_use_is_refused_before_anything_runs(
-    project: Project, arguments: list[str], told: str
-) -> None:
-    project.write({"eval.yaml": "name: d\n", "a.yaml": PASS})
-    outcome = project.run("run", ".", *arguments)
-    assert outcome.exit_code == 2
-    assert told in outcome.stderr
-    assert "hint:" in outcome.stderr
-    assert not (project.root / ".skillup").exists()
-
-
 def test_a_run_decides_by_the_gate_it_began_with_whatever_the_suite_says_later(
     project: Project,
 ) -> None:

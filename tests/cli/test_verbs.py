@@ -41,8 +41,7 @@ def test_validate_looks_at_profiles_too_without_needing_their_variables(suite: P
 
 
 @pytest.mark.parametrize(
-    ("stated", "code", "severity"),
-    [("", 2, "error"), ("schema_version: v1alpha1\n", 0, "warning")],
+    ("stated", "code", "severity"), [("", 2, "error"), ("schema_version: v1alpha1\n", 0, "warning")]
 )
 def test_validate_finds_an_engine_that_is_not_known_here(
     project: Project, stated: str, code: int, severity: str
@@ -54,24 +53,11 @@ def test_validate_finds_an_engine_that_is_not_known_here(
     done = project.run("validate", "--json")
     assert done.exit_code == code, done.stdout
     (found,) = [one for one in done.data["problems"] if one["field"] == "engine.name"]
-    assert found["message"] == "there is no engine `qwen_code`"
-    assert found["severity"] == severity
-
-
-def test_validate_prints_its_problems_as_data(suite: Project) -> None:
-    suite.write({"cases/s/a.yaml": "imput: x\n"})
-    outcome = suite.run("validate", "--json")
-    assert (outcome.exit_code, outcome.stderr) == (2, "")
-    (problem,) = outcome.data["problems"]
-    assert problem.pop("message")
-    assert problem == {
-        "file": "cases/s/a.yaml",
-        "line": 1,
-        "column": 1,
-        "field": "imput",
-        "fix": "did you mean `input`?",
-        "severity": "error",
-    }
+    assert "--engine" in found.pop("fix")
+    assert found == {
+        "file": "eval.yaml", "line": 1 + bool(stated), "column": 16, "field": "engine.name",
+        "message": "there is no engine `qwen_code`", "severity": severity,
+    }  # fmt: skip
 
 
 def test_list_chooses_and_prints_data(suite: Project) -> None:
@@ -126,31 +112,17 @@ def test_wrong_arguments_are_told_like_everything_else(
     assert verb in second
 
 
-# `skillup export`: where it writes, and what it refuses.
-
-SUITE = {
-    "s/eval.yaml": "name: s\n",
-    "s/c.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n",
-}
-
-
-@pytest.fixture
-def held(tmp_path: Path) -> Project:
-    project = Project(tmp_path).write(SUITE)
-    assert project.run("run", "s", "--out", "r").exit_code == 0
-    return project
-
-
-def test_a_variant_of_elsewhere_leads_nowhere_out_of_the_workspace(held: Project) -> None:
-    (path,) = (held.root / "r/trials").rglob("grading.json")
+def test_a_variant_of_elsewhere_leads_nowhere_out_of_the_workspace(suite: Project) -> None:
+    suite.run("run", "cases", "-k", "a", "--out", "r")
+    (path,) = (suite.root / "r/trials").rglob("grading.json")
     grade = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps({**grade, "variant": "../../../away"}), "utf-8")
-    (held.root / "r/events.jsonl").unlink()  # it knows what the run has written
+    (suite.root / "r/events.jsonl").unlink()  # it knows what the run has written
 
-    outcome = held.run("export", "r", "--format", "anthropic", "--out", "ws")
+    outcome = suite.run("export", "r", "--format", "anthropic", "--out", "ws")
 
     assert (outcome.exit_code, "none of its trials" in outcome.stderr) == (2, True)
-    assert not (held.root / "away").exists()
+    assert not (suite.root / "away").exists()
 
 
 # `skillup doctor` says whether an engine can be given a history.

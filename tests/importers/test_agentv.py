@@ -75,10 +75,7 @@ def test_messages_of_suite_and_test_become_system_history_and_prompt(convert: Co
     assert result.noted("tests[0].expected_output") == [
         "a reference that the other tool only shows to its judges"
     ]
-    assert first["assertions"] == [
-        {"contains": "own"},
-        {"contains": "all", "case_sensitive": True},
-    ]
+    assert first["assertions"] == [{"contains": "own"}, {"contains": "all", "case_sensitive": True}]
     assert second["input"] == {"prompt": "hi"}
     assert second["description"] == "Finds the bug"
     assert second["assertions"] == [{"rubric": "Finds the bug"}]

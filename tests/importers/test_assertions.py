@@ -182,8 +182,7 @@ def test_what_is_only_nearly_the_same_is_said(text: str, said: str) -> None:
 
 def test_bare_texts_become_one_rubric_where_the_first_stood() -> None:
     source = parse_source(
-        "assert:\n  - {type: is-json}\n  - One\n  - {type: cost, budget: 1}\n  - Two\n",
-        HERE,
+        "assert:\n  - {type: is-json}\n  - One\n  - {type: cost, budget: 1}\n  - Two\n", HERE
     )
     listed = SourceValue.top(source).get("assert")
     assert listed is not None

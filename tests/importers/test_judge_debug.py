@@ -16,18 +16,9 @@ from skillup.importers.judge_debug import (
     read_judge_input,
 )
 from skillup.judges import grade_record
-from skillup.schema.grade import CheckResult, Grade
 from skillup.schema.judge import JudgeConfig
 from skillup.workspace.snapshot import BlobStore
 
-ROOT = Path(__file__).resolve().parents[2]
-CORPUS = ROOT.parent / "shared" / "compat" / "skill-up"
-INPUTS = sorted([*CORPUS.glob("**/judge-inputs/*.json"), *CORPUS.glob("**/judge-debug-*.json")])
-WITH_EXPECTED = [
-    path
-    for path in INPUTS
-    if (path.parent.parent / "expected" / f"{path.stem}-grading.json").is_file()
-]
 BASE: dict[str, Any] = {
     "case_id": "c",
     "final_message": "There is a bug.",
@@ -39,40 +30,6 @@ def read(tmp_path: Path, data: dict[str, Any]) -> JudgeInput:
     path = tmp_path / "input.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     return read_judge_input(path, BlobStore(tmp_path / "blobs"))
-
-
-def graded(tmp_path: Path, data: dict[str, Any]) -> Grade:
-    given = read(tmp_path, data)
-    return grade_record(given.record, BlobStore(tmp_path / "blobs").read_state)
-
-
-def outcome(results: list[CheckResult]) -> list[tuple[str, bool]]:
-    """As a grading of skill-up lists them: the rules that succeed; if a gate failed, that."""
-    failed = [r for r in results if r.role == "expect" and not r.passed]
-    listed = failed or [r for r in results if r.role in ("success", "judge")]
-    return sorted((result.kind, result.passed) for result in listed)
-
-
-@pytest.mark.skipif(not INPUTS, reason="the corpus of other tools' files is not here")
-@pytest.mark.parametrize("path", WITH_EXPECTED, ids=lambda path: str(path.stem))
-def test_files_of_the_corpus_come_out_as_expected(tmp_path: Path, path: Path) -> None:
-    expected = json.loads(
-        (path.parent.parent / "expected" / f"{path.stem}-grading.json").read_text(encoding="utf-8")
-    )
-    blobs = BlobStore(tmp_path)
-    given = read_judge_input(path, blobs)
-
-    if any(judge["type"] == "script" for judge in given.record.case.get("judges") or ()):
-        return  # its script is not part of the corpus
-    grade = grade_record(given.record, blobs.read_state)
-
-    assert grade.status == expected["status"]
-    wanted = [
-        (entry["text"].removeprefix("expect.").split(":")[0].split(".")[0].split("{")[0],
-         entry["passed"])
-        for entry in expected["assertion_results"]
-    ]  # fmt: skip
-    assert outcome(grade.assertions) == sorted(wanted)
 
 
 def test_entries_become_turns_with_their_calls(tmp_path: Path) -> None:
@@ -105,27 +62,17 @@ def test_entries_become_turns_with_their_calls(tmp_path: Path) -> None:
     assert grade_record(given.record, lambda _: None).status == "PASS"
 
 
-@pytest.mark.parametrize(
-    ("more", "told"),
-    [
-        ({"judge": {"success": [{"contians": "x"}]}}, "did you mean `contains`?"),
-        ({"jugde": {}}, "jugde: unknown key; did you mean `judge`?"),
-    ],
-)
-def test_a_mistake_in_the_file_is_told(tmp_path: Path, more: dict[str, Any], told: str) -> None:
+def test_a_mistake_in_the_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InvalidFilesError) as refused:
-        read(tmp_path, {**BASE, **more})
-    assert told in str(refused.value.problems[0])
+        read(tmp_path, {**BASE, "jugde": {}})
+    assert "jugde: unknown key; did you mean `judge`?" in str(refused.value.problems[0])
 
 
-WRONG = [
-    '{"final_message": 1}',
-    '{"final_message": "", "transcript": 3}',
-    '{"final_message": "", "exit_code": "1"}',
-]
-
-
-@pytest.mark.parametrize("text", ["{", "[]", *WRONG])
+@pytest.mark.parametrize(
+    "text",
+    ["{", "[]", '{"final_message": 1}', '{"final_message": "", "transcript": 3}',
+     '{"final_message": "", "exit_code": "1"}'],
+)  # fmt: skip
 def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "input.json"
     path.write_text(text, encoding="utf-8")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from skillup.importers.convert import import_files
 from skillup.importers.write import to_yaml, write_files
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import parse_yaml
+from tests.support.project import Project
 
 SUITE = "metadata: {name: n, model: m}\nevals:\n  - {prompt: One, checks: [{match: '*x*'}]}\n"
 
@@ -127,3 +129,31 @@ def test_readers_of_yaml_1_1_read_the_same_text(text: str) -> None:
     written = to_yaml({"a": text, "b": [text]})
     assert yaml.safe_load(written) == {"a": text, "b": [text]}
     assert parse_yaml(written, HERE).data == {"a": text, "b": [text]}
+
+
+# The verb itself, as the command line calls it.
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "importing.md"
+BLOCK = re.compile(r"^```text\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tests: [{id: a, mode: conversation}]", "suite.yaml:1:9: tests[0]: a conversation"),
+        ("tests: [", "suite.yaml:1:"),
+        ("apple: 1", "not a suite that is known here"),
+    ],
+)
+def test_a_broken_file_is_a_message_and_exit_code_2(project: Project, text: str, said: str) -> None:
+    outcome = project.write({"suite.yaml": text}).run("import", "suite.yaml", "--out", "new")
+    assert (outcome.exit_code, said in outcome.stderr) == (2, True), outcome.stderr
+    assert "Traceback" not in outcome.stderr
+    assert not (project.root / "new").exists()
+
+
+def test_the_example_becomes_what_the_page_shows(project: Project) -> None:
+    source, wanted, report = BLOCK.findall(PAGE.read_text("utf-8"))
+    project.write({"questions.yaml": source})
+    assert project.run("import", "questions.yaml", "--out", "limits").stderr == report
+    assert (project.root / "limits/cases/knows-the-limit.yaml").read_text("utf-8") == wanted
