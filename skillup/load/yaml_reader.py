@@ -10,13 +10,12 @@ from __future__ import annotations
 import os
 import re
 import stat
-import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, Union, get_args, get_origin
+from typing import Any, NoReturn, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -359,29 +358,19 @@ def keys_of(model: type[BaseModel]) -> Mapping[str, FieldInfo]:
     return keys
 
 
-def _kinds(annotation: Any) -> Iterator[Any]:
-    """What an annotation allows, without Annotated and unions."""
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin in (Annotated, Union, types.UnionType):
-        for branch in inner[:1] if origin is Annotated else inner:
-            yield from _kinds(branch)
-    else:
-        yield annotation
-
-
 def _models(annotation: Any) -> list[type[BaseModel]]:
-    kinds = _kinds(annotation)
-    return [kind for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseModel)]
+    """The models of an annotation, also those in its unions, lists and mappings."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for inner in get_args(annotation) for model in _models(inner)]
 
 
-def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel] | None:
-    here: list[Any] = [model]
+def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel]:
+    here = [model]
     for part in loc:
-        kinds = [kind for annotation in here for kind in _kinds(annotation)]
-        inner = [get_args(kind)[-1] for kind in kinds if get_origin(kind) in (dict, list)]
-        fields = [keys_of(model).get(str(part)) for one in here for model in _models(one)]
-        here = inner + [field.annotation for field in fields if field] or here
-    return next((model for annotation in here for model in _models(annotation)), None)
+        fields = [info for model in here if (info := keys_of(model).get(str(part)))]
+        here = [model for info in fields for model in _models(info.annotation)] or here
+    return here[0]
 
 
 _MOST_LISTED = 12  # Beyond this, allowed values (or keys) are not listed
@@ -401,8 +390,7 @@ def problems_from(
             is_key = isinstance(value, dict) and part in value
             if is_key or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
                 path, value = (*path, part), value[part]
-        owner = _model_at(model, loc[:-1])
-        keys, key = keys_of(owner) if owner else {}, str(loc[-1]) if loc else ""
+        keys, key = keys_of(_model_at(model, loc[:-1])), str(loc[-1]) if loc else ""
         on_key = one["type"] in ("extra_forbidden", "invalid_key") or one["loc"][-1:] == ("[key]",)
         # A mapping's own first line says more about it than the first key inside.
         at_key = on_key or (isinstance(value, dict | list) and bool(path))
@@ -413,10 +401,9 @@ def problems_from(
         elif one["type"] == "missing":
             if (path, id(keys.get(key))) in misspelled:
                 continue  # one mistake, one message
-            about = (keys[key].description if key in keys else None) or "it is needed"
-            message = f"`{key}` is missing"
+            about = (keys[key].description if key in keys else None) or "It is needed"
+            message, path = f"`{key}` is missing", (*path, key)
             fix = f"add it ({about[:1].lower()}{about[1:].rstrip('.')})"
-            path = (*path, key)
         else:
             message, fix = _words(one, on_key)
         problems[document.problem(path, message, fix, key=at_key)] = None
@@ -485,7 +472,8 @@ def _unknown_key(
         # `{content: Great, thanks.}` is a mapping with the keys `content` and `thanks.`
         return message, "within braces a comma begins a new key: put the text in quotes"
     for name, info in keys.items():
-        if any(key in keys_of(child) for child in _models(info.annotation)):
+        inner = () if get_origin(info.annotation) in (list, dict) else _models(info.annotation)
+        if any(key in keys_of(child) for child in inner):
             inside = field_name((*path[:-1], name))
             return message, f"it belongs to `{inside}`: check the indentation"
     if guess is not None:
