@@ -23,7 +23,7 @@ from skillup.load.discover import (
     workspace_root,
 )
 from skillup.load.model import Loaded, LoadedSuite
-from skillup.load.profiles import check_profile, is_profile, profile_files
+from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.redaction.secrets import Secrets
 from skillup.reports.terminal.listing import shown_path
@@ -45,14 +45,15 @@ def validate_paths(
     paths: Sequence[Path], variables: dict[str, str]
 ) -> tuple[Mapping[str, int], Sequence[Problem]]:
     """How many suites, cases and profiles `paths` and their workspaces have; their problems."""
-    others = [path for path in paths if not is_profile(path)]
+    folders = {path: (path if path.is_dir() else path.parent).resolve() for path in paths}
+    others = [path for path in paths if folders[path].name != "engines"]
     loaded = load_paths(others, variables=variables) if others else Loaded((), ())
     files: list[Path] = []
     for path in paths:
         if path in others:
             files += profile_files(workspace_root(path)).values()
         else:
-            files += profile_files(path.resolve().parent).values() if path.is_dir() else [path]
+            files += profile_files(folders[path].parent).values() if path.is_dir() else [path]
     profiles = dict.fromkeys(file.resolve() for file in files)
     problems = [*loaded.problems]
     for suite in loaded.suites:

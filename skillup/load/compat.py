@@ -69,22 +69,19 @@ def read_suite(document: Document, problems: list[Problem]) -> Suite:
         turn_limit=own.turn_limit or own.max_turns or _TURNS,
         max_turns=None,
         expect=_exact(own.expect),
-        judge=own.judge and _judge(own.judge, None),
+        judge=own.judge and _judge(own.judge),
     )
     return _with(
         suite,
         cases=_with(suite.cases, defaults=defaults),
-        judge=suite.judge and _judge(suite.judge, None),
-        judges=suite.judges and [_judge(judge, None) for judge in suite.judges],
+        judge=suite.judge and _judge(suite.judge),
+        judges=suite.judges and [_judge(judge) for judge in suite.judges],
         skills=suite.skills and [_with(skill, as_is=True) for skill in suite.skills],
     )
 
 
 def read_case(data: dict[str, Any], suite: Suite, *, default_id: str) -> Case:
-    """The case in our language, `suite`'s defaults merged in. Raises ValidationError.
-
-    Where nothing is asked of the agent at all, it has to end with exit code 0.
-    """
+    """The case in our language, `suite`'s defaults merged in. Raises ValidationError."""
     case = _translated(Case.model_validate(_without_unset(data)), suite)
     merged = merge_defaults(case, suite, default_id=default_id)
     if len(merged.input.turns or ()) > 1 or merged.user_simulator is not None:
@@ -92,7 +89,7 @@ def read_case(data: dict[str, Any], suite: Suite, *, default_id: str) -> Case:
     expected = merged.expect is not None and any(True for _ in merged.expect.given())
     if expected or merged.all_judges() or merged.checks():
         return merged
-    return _with(merged, expect=CheckSet(exit_code=0))
+    return _with(merged, expect=CheckSet(exit_code=0))  # where nothing is asked of the agent
 
 
 def _without_unset(data: dict[str, Any]) -> dict[str, Any]:
@@ -134,7 +131,7 @@ def _translated(case: Case, suite: Suite) -> Case:
         "timeout_covers_judges": True,
         "expect": _exact(case.expect),
         "judge": case.judge and _judge(case.judge, suite.judge),
-        "judges": case.judges and [_judge(judge, None) for judge in case.judges],
+        "judges": case.judges and [_judge(judge) for judge in case.judges],
     }
     if limits is not None:
         changes["constraints"] = None
@@ -166,7 +163,7 @@ def _turn(turn: Turn, *, last: bool) -> Turn:
     return _with(turn, post_condition=gate, capture=capture, **said)
 
 
-def _judge(judge: JudgeConfig, base: JudgeConfig | None) -> JudgeConfig:
+def _judge(judge: JudgeConfig, base: JudgeConfig | None = None) -> JudgeConfig:
     """`base`: the suite's, whose threshold holds where the judge has none."""
     changes: dict[str, Any] = {
         "success": [_exact(check) for check in judge.success],

@@ -24,11 +24,7 @@ _NO_REFERENCE = "write ${VAR}, ${VAR:-default} or ${VAR?message}; for the text i
 
 
 class MissingVariableError(LookupError):
-    """A reference without a value, or what only looks like one: the text says which."""
-
-    def __init__(self, message: str, fix: str = _SET_IT) -> None:
-        super().__init__(message)
-        self.fix = fix
+    """A reference without a value, or what only looks like one: what is wrong, and a way out."""
 
 
 def expand(text: str, environment: Mapping[str, str]) -> str:
@@ -53,18 +49,13 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
             return found
         if "-" in operator:
             return rest
-        raise MissingVariableError(rest or f"the variable {name} is not set")
+        raise MissingVariableError(rest or f"the variable {name} is not set", _SET_IT)
 
     return _REFERENCE.sub(value, text)
 
 
 def profile_files(root: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted((root / "engines").glob("*.y*ml"))}
-
-
-def is_profile(path: Path) -> bool:
-    """Whether `path` is an `engines/` directory, or a file in one."""
-    return (path if path.is_dir() else path.parent).resolve().name == "engines"
 
 
 def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profile:
@@ -115,8 +106,8 @@ def check_profile(
             # `base_url: ${X:-}` means "not set", which an empty text would not.
             return expand(value, environment) or (None if len(loc) == 1 else "")
         except MissingVariableError as missing:
-            severity = "warning" if lenient and missing.fix == _SET_IT else "error"
-            problems.append(document.problem(loc, str(missing), missing.fix, severity))
+            severity = "warning" if lenient and _SET_IT in missing.args else "error"
+            problems.append(document.problem(loc, *missing.args, severity))
             return value
 
     data = expanded(document.data)

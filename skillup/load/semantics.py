@@ -32,23 +32,18 @@ Known = list[frozenset[str]]
 
 
 def read_case(
-    document: Document,
-    default_id: str,
-    variables: frozenset[str],
-    suite: Suite,
-    root: Path,
-    *,
-    theirs: bool = False,
+    document: Document, variables: frozenset[str], suite: Suite, root: Path, *, theirs: bool = False
 ) -> tuple[Case | None, list[Problem]]:
     """The case with the suite's defaults, if it validates; what is wrong (or not run yet) in it.
 
     `variables` are names that `--var` will define; `theirs`: it is skill-up's.
     """
+    name = document.path.stem
     try:
         if theirs:
-            case = compat.read_case(document.data, suite, default_id=default_id)
+            case = compat.read_case(document.data, suite, default_id=name)
         else:
-            case = merge_defaults(Case.model_validate(document.data), suite, default_id=default_id)
+            case = merge_defaults(Case.model_validate(document.data), suite, default_id=name)
     except ValidationError as error:
         return None, problems_from(error, document, Case)
     found = [*_branch_names(case.input.turns or [], TURNS, document)]
@@ -118,11 +113,9 @@ def _texts(
             for text in value if isinstance(value, list) else [value]:
                 yield (*place, name), text, last
     for number, turn in enumerate(given.turns or ()):
-        if not turn.literal:
-            place = (*TURNS, number)
-            yield (*place, "content"), turn.content, known[number]
-            yield (*place, "respond"), turn.respond, known[number]
-            yield (*place, "expected_output"), turn.expected_output, known[number + 1]
+        for key in () if turn.literal else ("content", "respond", "expected_output"):
+            names = known[number + (key == "expected_output")]
+            yield (*TURNS, number, key), getattr(turn, key), names
     yield ("expected_output",), case.expected_output, last
     for where, judge in judges_of(case):
         for number, criterion in enumerate(judge.criteria):
@@ -321,10 +314,7 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
 
 
 def id_problems(cases: Sequence[LoadedCase], all_read: bool) -> Iterator[Problem]:
-    """Ids that are taken, and dependencies on nothing, on oneself or in a circle.
-
-    `cases` are the linear ones: a case with branches is there once for each path through it.
-    """
+    """Ids of linear cases that are taken; dependencies on nothing, on oneself or in a circle."""
     taken, families, owners = dict[str, LoadedCase](), dict[str, LoadedCase](), dict[str, str]()
     for loaded in cases:
         case_id = loaded.case.id

@@ -18,15 +18,7 @@ from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.frozen import frozen
-from skillup.load import compat
-from skillup.load.discover import (
-    DATASET_ENDINGS,
-    SuiteRequest,
-    cases_beside,
-    find_suites,
-    outside_problem,
-    suite_root,
-)
+from skillup.load import compat, discover
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite, paths_of
 from skillup.load.semantics import id_problems, read_case, skill_name_problems, suite_problems
 from skillup.load.yaml_reader import (
@@ -50,7 +42,7 @@ def load_paths(paths: Sequence[Path], *, variables: Iterable[str] = ()) -> Loade
     """
     problems: list[Problem] = []
     suites: dict[str, LoadedSuite] = {}
-    for request in find_suites(paths):
+    for request in discover.find_suites(paths):
         suite = _load_suite(request, frozenset(variables), problems)
         if suite is None:
             continue
@@ -74,15 +66,15 @@ def _read(path: Path, problems: list[Problem]) -> Document | None:
 
 
 def _load_suite(
-    request: SuiteRequest, variables: frozenset[str], problems: list[Problem]
+    request: discover.SuiteRequest, variables: frozenset[str], problems: list[Problem]
 ) -> LoadedSuite | None:
     document: Document | None
-    if (path := request.path).suffix in DATASET_ENDINGS:  # a dataset by itself
+    if (path := request.path).suffix in discover.DATASET_ENDINGS:  # a dataset by itself
         data = {"name": path.stem, "cases": {"files": [], "datasets": [{"path": path.name}]}}
         document = Document(path, "", data)
     elif (document := _read(path, problems)) is None:
         return None
-    root = suite_root(request.path)
+    root = discover.suite_root(request.path)
     valid = True
     try:
         if document.data.get("schema_version") == compat.VERSION:
@@ -106,7 +98,7 @@ def _load_suite(
     for file in files:
         if (own := _read(file, problems)) is not None:
             theirs = compat.VERSION in (suite.schema_version, own.data.get("schema_version"))
-            case, found = read_case(own, file.stem, variables, suite, root, theirs=theirs)
+            case, found = read_case(own, variables, suite, root, theirs=theirs)
             problems.extend(found)
             cases += [LoadedCase(case, own)] if case is not None else []
     all_read = len(cases) == len(files) and not request.only
@@ -124,14 +116,11 @@ def _load_suite(
 def _case_files(
     suite: Suite, document: Document, root: Path, templates: Set[Path], problems: list[Problem]
 ) -> list[Path]:
-    """The suite's case files in the order of `cases.files`, else by name; each once.
-
-    `templates` are the case files of datasets. What is wrong goes into `problems`.
-    """
+    """Those of `cases.files`, in that order, else by name but for datasets' `templates`."""
     directory, found = document.path.resolve().parent, list[Path]()
     for index, pattern in enumerate(suite.cases.files or ()):
         loc = ("cases", "files", index)
-        outside = list(outside_problem(document, loc, pattern, root))
+        outside = list(discover.outside_problem(document, loc, pattern, root))
         matches = [] if outside else _matches(pattern, root) or _matches(pattern, directory)
         found += matches
         problems += outside
@@ -140,7 +129,9 @@ def _case_files(
             message = f"{what}: {pattern} (paths start from {root.name}/)"
             problems.append(document.problem(loc, message))
     if suite.cases.files is None:
-        found = [path for path in cases_beside(directory) if path.resolve() not in templates]
+        found = [
+            path for path in discover.cases_beside(directory) if path.resolve() not in templates
+        ]
     return list(dict.fromkeys(path.resolve() for path in found))
 
 
@@ -174,10 +165,7 @@ class Sampling:
 
 
 def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSuite]:
-    """`suites` with only the items that are taken. Raises UsageError if there are none.
-
-    By `item`, other cases are left out; they stay beside a sample.
-    """
+    """`suites` with only the items that are taken. Raises UsageError if there are none."""
     if sampling.item is None and sampling.size is None:
         return list(suites)
     items = [case for suite in suites for case in suite.cases if case.item is not None]
@@ -216,7 +204,7 @@ def dataset_cases(
         found: dict[Problem, list[DatasetItem]] = {}
         for item in items:
             written = replace(template, data=_case_of(item, template.data))
-            case, wrong = read_case(written, item.id, variables, suite, root)
+            case, wrong = read_case(written, variables, suite, root)
             if case is not None:
                 own = Document(path, "", written.data, line=item.line)
                 yield LoadedCase(case, own, item=f"{item.id} {item.query}")
@@ -299,10 +287,7 @@ class NotAnItemError(Exception):
 
 
 def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
-    """The items in the file at `path`, archived ones left out; what is wrong goes to `problems`.
-
-    Raises InvalidFilesError for a file that is no JSON.
-    """
+    """The items in the file, but archived ones. Raises InvalidFilesError if it is no JSON."""
     items, wrong = list[DatasetItem](), list[Problem]()
     unused: list[tuple[Path, int, int, str]] = []
     for number, (line, value) in enumerate(_json_values(read_text(path), path), start=1):
@@ -329,10 +314,7 @@ def _read_items(path: Path, problems: list[Problem]) -> list[DatasetItem]:
 
 
 def _json_values(text: str, path: Path) -> list[tuple[int, Any]]:
-    """Elements of a list, of an object's `items` or `data` (at line 1), or values on their lines.
-
-    Raises InvalidFilesError.
-    """
+    """What a list, or an object's `items` or `data` hold (at line 1), or values on their lines."""
     whole, found = path.suffix == ".json" or text.lstrip().startswith("["), []
     for number, line in enumerate([text] if whole else text.split("\n"), start=1):
         try:

@@ -88,7 +88,7 @@ def extra_variables(request: TrialRequest) -> dict[str, str] | TurnError:
         # The profile's own were filled in when it was read: once more would undo its `$$`.
         own = {name: expand(value, request.environment) for name, value in given.items()}
     except MissingVariableError as missing:
-        message = f"the environment cannot be made: {missing}; {missing.fix}"
+        message = f"the environment cannot be made: {'; '.join(missing.args)}"
         return TurnError(kind="setup", message=message)
     return {**own, **job.profile.env}
 

@@ -134,7 +134,7 @@ def test_references_are_replaced_as_a_shell_does(text: str, expanded: str) -> No
 def test_a_variable_that_is_not_set_is_told(text: str, said: str) -> None:
     with pytest.raises(MissingVariableError) as caught:
         expand(text, SET)
-    assert str(caught.value) == said
+    assert caught.value.args[0] == said
 
 
 @pytest.mark.parametrize(
