@@ -106,8 +106,9 @@ def check_profile(
             # `base_url: ${X:-}` means "not set", which an empty text would not.
             return expand(value, environment) or (None if len(loc) == 1 else "")
         except MissingVariableError as missing:
-            severity = "warning" if lenient and _SET_IT in missing.args else "error"
-            problems.append(document.problem(loc, *missing.args, severity))
+            message, fix = missing.args
+            severity = "warning" if lenient and fix == _SET_IT else "error"
+            problems.append(document.problem(loc, message, fix, severity))
             return value
 
     data = expanded(document.data)
