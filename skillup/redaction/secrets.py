@@ -109,9 +109,6 @@ class Secrets:
     def __bool__(self) -> bool:
         return bool(self._forms)
 
-    def __repr__(self) -> str:
-        return f"Secrets({', '.join(sorted(self._values))})"
-
     def mask(self, text: str) -> str:
         # Colours may break a secret in two: a text that holds one loses its colour codes.
         if self._forms and (plain := without_codes(text)) != text and any(self._hits(plain)):

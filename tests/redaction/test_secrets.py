@@ -70,7 +70,6 @@ def test_named_variables_and_several_environments_count() -> None:
     masked = secrets.also({"A": "third-0123"}).mask(f"{PLAIN_VALUE} first-value second-value third")
 
     assert masked == "***PLAIN*** ***API_KEY*** ***API_KEY'*** third"
-    assert "0123" not in repr(secrets)
 
 
 @pytest.mark.parametrize(

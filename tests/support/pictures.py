@@ -5,26 +5,21 @@ from __future__ import annotations
 import random
 import struct
 import zlib
-from collections.abc import Sequence
 
 
-def png(width: int, height: int, *, noise: int = 0, before: Sequence[bytes] = ()) -> bytes:
-    """A grey PNG; `noise`: with so many bytes in it that a browser passes over.
-
-    `before`: chunks that come before its pixels, as of :func:`png_chunk`.
-    """
-    rows = (b"\0" + b"\x80" * width) * height
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    parts = [png_chunk(b"IHDR", header), *before]
-    if noise:
-        parts.append(png_chunk(b"noIs", random.Random(1).randbytes(noise)))
-    parts += [png_chunk(b"IDAT", zlib.compress(rows)), png_chunk(b"IEND", b"")]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
-
-
-def png_chunk(kind: bytes, data: bytes) -> bytes:
-    check = struct.pack(">I", zlib.crc32(kind + data))
-    return struct.pack(">I", len(data)) + kind + data + check
+def png(width: int, height: int, *, noise: int = 0) -> bytes:
+    """A grey PNG; `noise`: with so many bytes in it that a browser passes over."""
+    parts = {
+        b"IHDR": struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0),
+        b"noIs": random.Random(1).randbytes(noise),
+        b"IDAT": zlib.compress((b"\0" + b"\x80" * width) * height),
+        b"IEND": b"",
+    }
+    made = b"\x89PNG\r\n\x1a\n"
+    for kind, data in parts.items():
+        made += struct.pack(">I", len(data)) + kind + data
+        made += struct.pack(">I", zlib.crc32(kind + data))
+    return made
 
 
 def gif(screen: tuple[int, int], *frames: tuple[int, int, int, int]) -> bytes:

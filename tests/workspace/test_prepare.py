@@ -4,14 +4,63 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import anyio
 import pytest
 
+from skillup.process.tree import new_marker
 from skillup.schema.case import Context
-from skillup.workspace.prepare import SkillToInstall
-from tests.support.preparation import Preparation
+from skillup.schema.record import TurnError
+from skillup.workspace.prepare import PreparedWorkspace, SkillToInstall, prepare_workspace
 from tests.support.trees import make_tree, tree_of
+
+Given = Mapping[str, object] | Context
+
+
+class Preparation:
+    """Prepares workspaces from the suite in ``suite``."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.suite = tmp_path / "suite"
+        self.suite.mkdir()
+        self.root = tmp_path / "scratch" / "workspace"
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+
+    def outcome(self, context: Given, **more: Any) -> PreparedWorkspace | TurnError:
+        given: dict[str, Any] = {
+            "suite_root": self.suite, "destination": self.root, "variables": {}, "skills": (),
+            "skill_directories": (".claude/skills",), "env": self.env, "marker": new_marker(),
+            "timeout_seconds": 60.0, **more,
+        }  # fmt: skip
+
+        async def prepare() -> PreparedWorkspace | TurnError:
+            # A context that was made is taken as it is.
+            return await prepare_workspace(Context.model_validate(context), **given)
+
+        return anyio.run(prepare)
+
+    def made(self, context: Given, **more: Any) -> Path:
+        """The root of a workspace that could be prepared."""
+        outcome = self.outcome(context, **more)
+        assert isinstance(outcome, PreparedWorkspace), outcome
+        return outcome.root
+
+    def error(self, context: Given, **more: Any) -> TurnError:
+        """Why a workspace could not be prepared."""
+        outcome = self.outcome(context, **more)
+        assert isinstance(outcome, TurnError), outcome
+        return outcome
+
+    def git(self, *arguments: str) -> str:
+        """What git says in the workspace, without anybody's configuration."""
+        env = self.env | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+        done = subprocess.run(
+            ["git", *arguments], cwd=self.root, env=env, capture_output=True, text=True, check=True
+        )
+        return done.stdout
 
 
 @pytest.fixture
@@ -118,8 +167,8 @@ def test_setup_commands_have_no_input_and_the_given_environment_only(
 def test_an_unusable_skill_and_a_disk_that_refuses_are_errors(
     preparation: Preparation, tmp_path: Path
 ) -> None:
-    outcome = preparation.outcome({}, skills=[SkillToInstall("x", tmp_path / "missing")])
-    assert "SKILL.md" in getattr(outcome, "message", "")
+    error = preparation.error({}, skills=[SkillToInstall("x", tmp_path / "missing")])
+    assert "SKILL.md" in error.message
     preparation.root = tmp_path / "file" / "workspace"
     (tmp_path / "file").touch()
     assert "could not be prepared: Not a directory" in preparation.error({}).message

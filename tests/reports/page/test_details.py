@@ -144,37 +144,23 @@ def test_every_trial_has_a_row_and_a_conversation(page: Page) -> None:
     assert page.detail("deletes")["system"] == "Be brief."
 
 
-def test_the_matching_piece_of_an_answer_is_found(page: Page) -> None:
+def test_matching_pieces_of_answers_arguments_and_words_that_a_judge_quotes_are_found(
+    page: Page,
+) -> None:
     detail = page.detail("deletes")
-    checks = detail["turns"][0]["checks"]
-
+    checks, at_end = detail["turns"][0]["checks"], detail["conversation_checks"]
     assert _evidence(detail, _check(checks, "contains")) == "a.log"
     assert _evidence(detail, _check(checks, "matches")) == "3 files"
     assert _evidence(detail, _check(checks, "not_contains")) is None
-    assert _evidence(detail, _check(detail["conversation_checks"], "contains")) == "deleted"
-    assert _check(detail["conversation_checks"], "contains")["evidence"]["turn"] == 2
-
-
-def test_the_words_that_a_judge_quotes_are_found(page: Page) -> None:
-    detail = page.detail("deletes")
-    rubric = _check(detail["turns"][0]["checks"], "rubric")
-    quoted = rubric if rubric["excerpt"] else rubric["children"][0]
-
-    piece = _evidence(detail, quoted)
-
-    assert piece is not None
-    assert piece.endswith("Shall I delete them?")
-
-
-def test_the_matching_piece_of_a_calls_arguments_is_found(page: Page) -> None:
-    detail = page.detail("deletes")
-    checks = detail["turns"][0]["checks"]
-
+    assert _evidence(detail, _check(at_end, "contains")) == "deleted"
+    assert _check(at_end, "contains")["evidence"]["turn"] == 2
     narrow, whole = _check(checks, "tool_called"), _check(checks, "tool_called", 1)
-
     assert _evidence(detail, whole) == "ls data"
     assert narrow["evidence"]["item"] == 0
     assert "data" in (_evidence(detail, narrow) or "")
+    rubric = _check(checks, "rubric")
+    piece = _evidence(detail, rubric if rubric["excerpt"] else rubric["children"][0])
+    assert (piece or "").endswith("Shall I delete them?")
 
 
 def test_variables_say_where_they_come_from_and_where_they_went(page: Page) -> None:
