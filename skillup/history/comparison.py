@@ -49,8 +49,7 @@ in B, because of an error or the run's end; or by the case's own rules. `still_f
 often, and not always passed."""
 
 THREEFOLD = 3
-"""What a p of Fisher's test counts for where runs used `--until-decided`: it takes the numbers of
-trials as given, but there they depend on the outcomes (`docs/statistics.md`)."""
+"""What a p of Fisher's test counts for with `--until-decided` (`docs/statistics.md`)."""
 
 
 @frozen
@@ -60,11 +59,9 @@ class CaseChange:
     b: CaseTally
     change: Change
     sure: bool = False
-    """A newly failing or newly passing case: the difference is more than chance at the stated
-    confidence. False there: it counts as it was observed."""
+    """Newly failing or newly passing by more than chance; False there: as it was observed."""
     p: float | None = None
-    """Of Fisher's one-sided test in the direction seen, threefold where trials depended on their
-    outcomes; None: one trial in each run, or equal."""
+    """Of Fisher's one-sided test in the direction seen; None: one trial in each run, or equal."""
     p_corrected: float | None = None
     """By Holm for all cases tested; None: no result of its could have been sure."""
 
@@ -84,9 +81,8 @@ def changes(
     """Every case of either run: those of B in its order, then those that only A has.
 
     A case run once in each run changes as observed. With more trials, it is newly failing if its
-    pass rate is surely lower: Fisher's exact test, one-sided, corrected by Holm over the cases that
-    could come out at all; or if it passed every time before and fails every time now.
-    `until_decided`: how often a case was run, in one of the runs or both, depended on how it did.
+    pass rate is surely lower, or if it passed every time before and fails every time now.
+    `until_decided`: how often a case was run depended on how it did.
     """
     keys = [*after, *(key for key in before if key not in after)]
     pairs = {key: (before.get(key, ABSENT), after.get(key, ABSENT)) for key in keys}
@@ -139,7 +135,7 @@ def _corrected(
 
 
 def edited_cases(a: RunOutcomes, b: RunOutcomes) -> list[tuple[str, str]]:
-    """Suite and id of cases that both runs planned, and that were not the same in them."""
+    """Suite and id of cases that were not the same in both, as far as the runs tell."""
     before = {trial.key[:2] for trial in a.trials}
     both = [case for case in dict.fromkeys(trial.key[:2] for trial in b.trials) if case in before]
     known = [case for case in both if case in a.digests and case in b.digests]
@@ -177,29 +173,41 @@ class Means:
         return self.b / self.a - 1
 
 
-@frozen
 class Comparison:
     """A and B; numbers over all cases are over those with the skill, unless there are none."""
 
-    a: RunOutcomes
-    b: RunOutcomes
-    confidence: float
-    cases: tuple[CaseChange, ...]
-    counted: tuple[CaseChange, ...]
-    """Those that the numbers are over: a baseline that fails is no regression."""
-    verdicts: Verdicts
-    scores: Means | None  # None: no case was judged in both
-    cost: Means | None
-    duration: Means | None
-    earlier: Mapping[CaseKey, str]
-    """Cases without a verdict in A: the id of the earlier run whose verdicts stand for it."""
-    notes: tuple[str, ...] = ()  # What to know when reading the rest, in a sentence each
-    edited: tuple[tuple[str, str], ...] = ()
-    """Suite and id of cases that were not the same in A and B, as far as the runs tell."""
-
-    @property
-    def judged_in_both(self) -> list[CaseChange]:
-        return [case for case in self.counted if case.a.judged and case.b.judged]
+    def __init__(
+        self,
+        a: RunOutcomes,
+        b: RunOutcomes,
+        confidence: float,
+        earlier: Mapping[CaseKey, tuple[RunOutcomes, CaseTally]] | None = None,
+    ) -> None:
+        """`earlier`: for cases without a verdict in A, an earlier run and what it says; so that an
+        error in one night, or a run of a few cases in between, does not hide what broke.
+        """
+        self.a, self.b, self.confidence = a, b, confidence
+        before, after, stand_ins = by_case(a.trials), by_case(b.trials), earlier or {}
+        before.update((key, own) for key, (_, own) in stand_ins.items())
+        runs = {"A": a, "B": b, **{run.run_id: run for run, _ in stand_ins.values()}}
+        decided = [name for name, run in runs.items() if run.until_decided]
+        self.earlier = {key: run.run_id for key, (run, _) in stand_ins.items()}
+        self.cases = changes(before, after, confidence, until_decided=bool(decided))
+        # Those that the numbers are over: a baseline that fails is no regression.
+        self.counted = [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
+        both = [case for case in self.counted if case.a.judged and case.b.judged]
+        self.judged_in_both = both
+        self.verdicts = Verdicts(
+            cases=len(both),
+            worse=sum(case.rise < 0 for case in both),
+            better=sum(case.rise > 0 for case in both),
+            p=None if decided else stratified(counts_of(case.a, case.b) for case in both),
+        )
+        self.scores = means(both, lambda tally: tally.score, confidence)
+        self.cost = means(both, lambda tally: tally.cost_usd)
+        self.duration = means(both, lambda tally: tally.duration_ms)
+        self.notes = list(_notes([*self.earlier.values()], decided))
+        self.edited = edited_cases(a, b)
 
     def of(self, change: Change) -> list[CaseChange]:
         return [case for case in self.cases if case.change == change]
@@ -213,44 +221,6 @@ def cases_without_verdict(run: RunOutcomes, later: RunOutcomes) -> set[CaseKey]:
     lost = {key for key, own in cases.items() if own.state in ("error", "not_started")}
     skipped = {key for key, own in cases.items() if own.state == "skip" and key in judged}
     return lost | skipped | {trial.key for trial in later.trials if trial.key not in cases}
-
-
-def compare_runs(
-    a: RunOutcomes,
-    b: RunOutcomes,
-    confidence: float,
-    earlier: Mapping[CaseKey, tuple[RunOutcomes, CaseTally]] | None = None,
-) -> Comparison:
-    """Compare them. `earlier`: for cases without a verdict in A, an earlier run and what it says;
-    so that an error in one night, or a run of a few cases in between, does not hide what broke.
-    """
-    before, after = by_case(a.trials), by_case(b.trials)
-    stand_ins = earlier or {}
-    before.update((key, own) for key, (_, own) in stand_ins.items())
-    runs = {"A": a, "B": b, **{run.run_id: run for run, _ in stand_ins.values()}}
-    decided = [name for name, run in runs.items() if run.until_decided]
-    cases = changes(before, after, confidence, until_decided=bool(decided))
-    counted = [case for case in cases if case.key.variant == WITH_SKILL] or cases
-    both = [case for case in counted if case.a.judged and case.b.judged]
-    return Comparison(
-        a=a,
-        b=b,
-        confidence=confidence,
-        cases=tuple(cases),
-        counted=tuple(counted),
-        verdicts=Verdicts(
-            cases=len(both),
-            worse=sum(case.rise < 0 for case in both),
-            better=sum(case.rise > 0 for case in both),
-            p=None if decided else stratified(counts_of(case.a, case.b) for case in both),
-        ),
-        scores=means(both, lambda tally: tally.score, confidence),
-        cost=means(both, lambda tally: tally.cost_usd),
-        duration=means(both, lambda tally: tally.duration_ms),
-        earlier={key: run.run_id for key, (run, _) in stand_ins.items()},
-        notes=tuple(_notes([run.run_id for run, _ in stand_ins.values()], decided)),
-        edited=tuple(edited_cases(a, b)),
-    )
 
 
 def _notes(ids: Sequence[str], decided: Sequence[str]) -> Iterator[str]:

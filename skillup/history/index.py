@@ -22,7 +22,6 @@ from skillup.history.comparison import (
     DEFAULT_CONFIDENCE,
     Comparison,
     cases_without_verdict,
-    compare_runs,
 )
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, read_run
 from skillup.schema.suite import Gates
@@ -293,7 +292,7 @@ def compare_with_index(
     except IndexTroubleError:
         runs = []
     earlier = earlier_verdicts(runs, a, b, missing)
-    return compare_runs(a, b, max(asked, default=DEFAULT_CONFIDENCE), earlier)
+    return Comparison(a, b, max(asked, default=DEFAULT_CONFIDENCE), earlier)
 
 
 def earlier_verdicts(

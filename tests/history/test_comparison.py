@@ -9,10 +9,10 @@ import pytest
 from skillup.errors import UsageError
 from skillup.history.comparison import (
     CaseChange,
+    Comparison,
     cases_without_verdict,
     changes,
     check_gates,
-    compare_runs,
     gates_by_suite,
     given_gates,
 )
@@ -103,7 +103,7 @@ def test_engines_and_variants_are_told_apart() -> None:
 def test_verdicts_of_single_trials_are_tested_by_mcnemar() -> None:
     a = a_run("a", {"one": "p", "two": "p", "three": "f", "four": "e"})
     b = a_run("b", {"one": "f", "two": "p", "three": "p", "four": "f"})
-    verdicts = compare_runs(a, b, 0.95).verdicts
+    verdicts = Comparison(a, b, 0.95).verdicts
     assert (verdicts.cases, verdicts.worse, verdicts.better) == (3, 1, 1)
     assert verdicts.p == 1
 
@@ -111,7 +111,7 @@ def test_verdicts_of_single_trials_are_tested_by_mcnemar() -> None:
 def test_scores_are_paired_by_case_and_errors_have_none() -> None:
     a = a_run("a", {"one": "pp", "two": "pp", "three": "e"})
     b = a_run("b", {"one": "pf", "two": "pp", "three": "f"})
-    scores = compare_runs(a, b, 0.95).scores
+    scores = Comparison(a, b, 0.95).scores
     assert scores is not None
     assert (scores.cases, scores.a, scores.b) == (2, 1.0, 0.75)
     assert scores.interval is not None
@@ -120,7 +120,7 @@ def test_scores_are_paired_by_case_and_errors_have_none() -> None:
 
 def test_one_case_on_two_engines_is_one_pair_of_scores() -> None:
     other = a_key("one", engine="other")
-    comparison = compare_runs(
+    comparison = Comparison(
         a_run("a", {"one": "p", other: "p"}), a_run("b", {"one": "p", other: "f"}), 0.95
     )
     assert comparison.scores is not None
@@ -131,7 +131,7 @@ def test_one_case_on_two_engines_is_one_pair_of_scores() -> None:
 def test_cost_is_that_of_a_trial_over_cases_that_tell_it_in_both() -> None:
     a = a_run("a", {"one": "p", "two": "p"}, cost=0.10)
     b = a_run("b", {"one": "ppp", "two": "e"}, cost=0.15)
-    cost = compare_runs(a, b, 0.95).cost
+    cost = Comparison(a, b, 0.95).cost
     assert cost is not None
     assert cost.cases == 1
     assert (cost.a, cost.b) == pytest.approx((0.10, 0.15))
@@ -140,7 +140,7 @@ def test_cost_is_that_of_a_trial_over_cases_that_tell_it_in_both() -> None:
 
 def test_a_baseline_is_listed_and_not_counted() -> None:
     bare = a_key("one", variant="without_skill")
-    comparison = compare_runs(
+    comparison = Comparison(
         a_run("a", {"one": "p", bare: "p"}), a_run("b", {"one": "p", bare: "f"}), 0.95
     )
     assert [case.key for case in comparison.of("newly_failing")] == [bare]
@@ -158,7 +158,7 @@ def test_an_earlier_run_stands_in_for_an_error_and_for_a_skip(between: str) -> N
     wednesday = a_run("wednesday", {"one": "fffff"})
     assert cases_without_verdict(tuesday, wednesday) == {a_key("one")}
     earlier = {key: (monday, own) for key, own in by_case(monday.trials).items()}
-    comparison = compare_runs(tuesday, wednesday, 0.95, earlier)
+    comparison = Comparison(tuesday, wednesday, 0.95, earlier)
     assert [(case.change, case.sure) for case in comparison.cases] == [("newly_failing", True)]
     assert comparison.earlier == {a_key("one"): "monday"}
 
@@ -169,13 +169,13 @@ def test_a_run_of_a_few_cases_in_between_hides_nothing() -> None:
     assert cases_without_verdict(between, after) == {a_key("one"), a_key("new")}
     earlier = {key: (night, own) for key, own in by_case(night.trials).items()}
     del earlier[a_key("two")]
-    comparison = compare_runs(between, after, 0.95, earlier)
+    comparison = Comparison(between, after, 0.95, earlier)
     assert {case.key.case_id: case.change for case in comparison.cases} == {
         "one": "newly_failing",
         "two": "still_passing",
         "new": "only_in_b",
     }
-    assert comparison.notes == ("1 case without a verdict in A compared with 1",)
+    assert comparison.notes == ["1 case without a verdict in A compared with 1"]
 
 
 # Gates: what they count, what they cannot tell, and who says what they are.
@@ -217,7 +217,7 @@ def test_the_pass_rate_is_over_verdicts_of_b() -> None:
 
 def test_each_case_counts_the_same_in_the_pass_rate_however_often_it_was_held() -> None:
     a, b = a_run("a", {"x": "p"}), a_run("b", {"x": "p" * 30, "y": "fff"})
-    (result,) = check_gates(compare_runs(a, b, 0.95), gates_by_suite(b, {"min_pass_rate": 0.6}))
+    (result,) = check_gates(Comparison(a, b, 0.95), gates_by_suite(b, {"min_pass_rate": 0.6}))
     assert (result.found, result.passed) == (0.5, False)
     assert result.finding == "50.0% passed, the mean of 2 cases"
 
@@ -231,7 +231,7 @@ def test_a_gate_that_is_not_met_never_says_that_its_limit_was_reached() -> None:
     ]:
         b = a_run("b", {"x": marks})
         gates = gates_by_suite(b, {"min_pass_rate": limit})
-        (result,) = check_gates(compare_runs(a_run("a", {"x": "p"}), b, 0.95), gates)
+        (result,) = check_gates(Comparison(a_run("a", {"x": "p"}), b, 0.95), gates)
         assert (result.passed, result.finding) == (False, said)
 
 

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from skillup.history.comparison import CaseChange, changes, compare_runs, counts_of
+from skillup.history.comparison import CaseChange, Comparison, changes, counts_of
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case
 from skillup.stats import side_of, stratified
 from tests.support.outcomes import a_key, a_run, trials_of
@@ -144,7 +144,7 @@ def test_where_nothing_changed_nights_stay_quiet_and_nothing_is_tested_over_all_
     random = Random(11)
     nights, alarms = 40, 0
     for _ in range(nights):
-        comparison = compare_runs(decided_night(random, "a"), decided_night(random, "b"), 0.95)
+        comparison = Comparison(decided_night(random, "a"), decided_night(random, "b"), 0.95)
         alarms += any(case.change == "newly_failing" for case in comparison.cases)
     assert alarms / nights <= 0.05 + 2 * (0.05 * 0.95 / nights) ** 0.5
     assert comparison.verdicts.p is None
@@ -156,8 +156,8 @@ def test_a_run_that_stands_in_counts_as_it_was_held() -> None:
     monday = a_run("1", {"one": "ppp"})
     tally = by_case(monday.trials)[a_key("one")]
     decided = replace(monday, until_decided=True)
-    plain = compare_runs(tuesday, wednesday, 0.95, {a_key("one"): (monday, tally)})
-    found = compare_runs(tuesday, wednesday, 0.95, {a_key("one"): (decided, tally)})
+    plain = Comparison(tuesday, wednesday, 0.95, {a_key("one"): (monday, tally)})
+    found = Comparison(tuesday, wednesday, 0.95, {a_key("one"): (decided, tally)})
     assert [case.sure for case in plain.of("newly_failing")] == [True]
     assert [case.sure for case in found.of("newly_failing")] == [False]
     assert found.notes[1].startswith("run --until-decided: 1.")

@@ -10,7 +10,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from skillup.history.comparison import Comparison, check_gates, compare_runs, gates_by_suite
+from skillup.history.comparison import Comparison, check_gates, gates_by_suite
 from skillup.history.runs import CaseKey
 from skillup.history.series import SeriesFilter, histories
 from skillup.reports.past_runs import (
@@ -29,7 +29,7 @@ BARE: dict[str | CaseKey, str] = {a_key(name, variant="without_skill"): "f" for 
 
 
 def compared(a: Cases, b: Cases, cost: tuple[Cost, Cost] = (0.1, 0.1)) -> Comparison:
-    return compare_runs(a_run("a", a, cost=cost[0]), a_run("b", b, cost=cost[1]), 0.95)
+    return Comparison(a_run("a", a, cost=cost[0]), a_run("b", b, cost=cost[1]), 0.95)
 
 
 def sentence(a: Cases, b: Cases, cost: tuple[Cost, Cost] = (None, None)) -> str:
@@ -104,7 +104,7 @@ def test_many_small_losses_count_together() -> None:
 def test_a_lower_score_under_the_same_verdict_is_something() -> None:
     a, b = a_run("a", {"x": "p"}), a_run("b", {"x": "p"})
     b = replace(b, trials=tuple(replace(trial, score=0.7) for trial in b.trials))
-    text = printed(compare_runs(a, b, 0.95))
+    text = printed(Comparison(a, b, 0.95))
     assert "another score, the same verdict (1)\n  x  1/1 → 1/1  score 1.00 → 0.70\n" in text
 
 
@@ -133,7 +133,7 @@ def test_cases_that_were_edited_are_named() -> None:
     x, y = ("demo", "x"), ("demo", "y")
     a = replace(a_run("a", {"x": "p", "y": "p", "z": "p"}), digests={x: "1", y: "1"})
     b = replace(a_run("b", {"x": "f", "y": "p", "z": "p"}), digests={x: "2", y: "1", ("", "z"): ""})
-    found = compare_runs(a, b, 0.95)
+    found = Comparison(a, b, 0.95)
     assert "\n1 case was edited between the two runs: x\n" in printed(found)
     data = json.loads(comparison_json(found, []))
     assert data["edited_cases"] == [{"suite": "demo", "case_id": "x"}]
