@@ -1,7 +1,4 @@
-"""What an engine must do (:class:`Engine`), and what it may be able to do.
-
-Each ability is a protocol of its own, asked for with ``isinstance``, never assumed from a name.
-"""
+"""What an engine must do, and what it may be able to do: that is asked with ``isinstance``."""
 
 from __future__ import annotations
 
@@ -22,8 +19,7 @@ from skillup.schema.record import (
     Usage,
 )
 
-Progress = Callable[[str], None]
-"""Called with a few words on what the agent is doing right now."""
+Progress = Callable[[str], None]  # Called with a few words on what the agent is doing right now
 
 
 @runtime_checkable
@@ -41,14 +37,11 @@ class TurnRequest:
     prompt: str
     stem: str = ""  # What the names of its raw files begin with; default: ``turn-NN``
     slash_command: bool = False
-    system: str | None = None
-    """Appended to the agent's system prompt; the same on every turn of a trial."""
+    system: str | None = None  # Added to the agent's system prompt; the same on every turn
     timeout_seconds: float = 300.0
     limit: str = ""  # How messages name a limit that is not this turn's own; default: the seconds
-    max_steps: int | None = None
-    """The most steps the agent may take within the turn; None: the engine's own limit."""
-    previous: SessionFingerprint | None = None
-    """The session as the turn before left it; None on the first turn."""
+    max_steps: int | None = None  # The most within the turn; None: the engine's own limit
+    previous: SessionFingerprint | None = None  # As the turn before left it; None on the first
     sending: int = 1  # Above 1: the provider has refused it before, in this attempt at the trial
 
 
@@ -58,22 +51,18 @@ class TrialContext:
 
     profile: Profile
     workspace: Path  # The agent's working directory, real path
-    home: Path
-    """A directory of this trial's own for HOME and the engine's home (``isolation: clean``)."""
+    home: Path  # The trial's own, for HOME and the engine's home (`isolation: clean`)
     raw_dir: Path  # Where ``turn-NN.stdout.jsonl`` and ``turn-NN.stderr.txt`` go
-    environment: Mapping[str, str]
-    """The user's own environment, to pick from; never passed on whole under ``clean``."""
+    environment: Mapping[str, str]  # The user's, to pick from: never passed on whole under `clean`
     extra_env: Mapping[str, str]  # Variables that suite and profile add, already filled in
     marker: str  # Identifies this trial's processes
     session_id: str  # A fresh UUID, for engines whose session id can be chosen
-    skills: Mapping[str, Path] = field(default_factory=dict)
-    """Installed skills: name → directory in the workspace."""
+    skills: Mapping[str, Path] = field(default_factory=dict)  # Installed: name → directory
     version: str | None = None  # The CLI's version, as `check` found it
     script: Script | None = None  # For the `scripted` engine
     attempt: int = 1
     seed: int = 0  # For engines with chance; differs from trial to trial
-    secrets: Secrets = NO_SECRETS
-    """What must not be shown anywhere in the run, raw streams included."""
+    secrets: Secrets = NO_SECRETS  # Must not be shown anywhere in the run, raw streams included
     progress: Progress = lambda _: None
 
 
@@ -88,10 +77,8 @@ class EngineTurn:
     cost_usd: float | None = None
     model: str | None = None
     version: str | None = None
-    fingerprint: SessionFingerprint | None = None
-    """What the session holds; the next turn is compared with this."""
-    session_verified: bool | None = None
-    """The session's file still held the earlier turns; None on a first turn."""
+    fingerprint: SessionFingerprint | None = None  # The next turn is compared with this
+    session_verified: bool | None = None  # Its file held the earlier turns; None: a first turn
     process: ProcessInfo | None = None
     unknown_events: int = 0
     unread_lines: int = 0  # Lines of the stream that are no JSON and may have been events
@@ -106,8 +93,7 @@ class Availability:
     found: bool
     command: tuple[str, ...]
     version: str | None = None
-    login: str | None = None
-    """How it would log in (`variable ANTHROPIC_API_KEY`, `login file`); None: it would not."""
+    login: str | None = None  # How it would log in, such as `login file`; None: it would not
     problem: TurnError | None = None
     notes: tuple[str, ...] = ()
 

@@ -1,7 +1,4 @@
-"""One turn of any CLI agent as one process: started, read, checked against its session's file.
-
-What differs between CLIs is a :class:`CliSpec` and the methods that :class:`CliEngine` leaves open.
-"""
+"""One turn of any CLI agent as one process: started, read, checked against its session's file."""
 
 from __future__ import annotations
 
@@ -68,8 +65,7 @@ class CliSpec:
     session_word: str = "session"
     takes_ids: bool = True  # A new session gets the id that we choose
     stderr: KindsByText = field(default_factory=dict)  # What it means where no event says it
-    writable: VersionRange | None = None
-    """Of these, sessions that skillup wrote were resumed at both ends and in between."""
+    writable: VersionRange | None = None  # Sessions that skillup wrote for these were resumed
     install_writable: str = ""  # How to get a version whose sessions can be written
 
 
@@ -78,8 +74,7 @@ class CliEngine(ABC):
 
     name: str
     spec: CliSpec
-    sessions: type[SessionReader] | None = None
-    """Of the sessions that its users have of their own."""
+    sessions: type[SessionReader] | None = None  # Of the sessions that its users have of their own
 
     @abstractmethod
     def arguments(
@@ -140,10 +135,7 @@ class CliEngine(ABC):
     def finish(
         self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None
     ) -> EngineTurn:
-        """Adds to a turn what only its session's `file` has; `error` may be set. May block.
-
-        There is no file, either, if it does not begin any more as it did after the turn before.
-        """
+        """Adds what only the session's `file` has; None if earlier turns are lost. May block."""
         return result
 
     async def start(self, turn: TurnRequest, trial: TrialContext) -> EngineTurn:
@@ -428,10 +420,9 @@ class CliTurn:
 
 
 def cost_usd(profile: Profile, model: str | None, usage: Usage | None) -> float | None:
-    """The cost by the profile's `prices`; None without a price for this model or token counts.
+    """By the profile's `prices`; None without a price for this model or token counts.
 
-    They are looked up by the model's name as the engine reports it, then by the name in the
-    profile; those under no name are of every model.
+    By the model's name as the engine reports it, then that in the profile, then under no name.
     """
     names = (model or "", profile.model or "", "")
     price = next((profile.prices[name] for name in names if name in profile.prices), None)

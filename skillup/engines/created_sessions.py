@@ -78,15 +78,10 @@ class UnwritableError(Exception):
 
 
 class WritingCliEngine(CliEngine):
-    """A CLI whose session files skillup can write, too: seeded with a history, or forked.
+    """Its session files skillup can write, too; what is open here may raise UnwritableError."""
 
-    What is open here may raise UnwritableError.
-    """
-
-    signed: re.Pattern[bytes] | None = None
-    """In lines of a session that the model's API refuses if a letter is changed."""
-    session_folders: Sequence[str] = ()
-    """In the engine's home: with a folder for each session, of the name of its id."""
+    signed: re.Pattern[bytes] | None = None  # In lines that the API refuses if a letter changes
+    session_folders: Sequence[str] = ()  # In the engine's home, with a folder for each session's id
 
     @abstractmethod
     def new_file(self, trial: TrialContext, engine_home: Path) -> Path:

@@ -40,10 +40,8 @@ class EngineHome:
     login_file: str
     expiry: Callable[[dict[str, Any]], float | None] = lambda _: None
     """When a login file's content has to be renewed (Unix time); None: never, or it is none."""
-    marks: frozenset[str] = frozenset()
-    """Variables by which the CLI knows that it runs within itself; ours does not."""
-    passed_on: frozenset[str] = frozenset()
-    """Variables of the CLI's own that it needs under ``clean``, too."""
+    marks: frozenset[str] = frozenset()  # By these the CLI knows that it runs within itself
+    passed_on: frozenset[str] = frozenset()  # The CLI's own that it needs under `clean`, too
 
     def of(self, environment: Mapping[str, str]) -> Path:
         """The directory that a CLI with this environment would use."""
@@ -124,8 +122,7 @@ class Login:
 
     variable: str | None = None
     value: str | None = None
-    missing: str | None = None
-    """What is wrong: the profile names a variable that is not set."""
+    missing: str | None = None  # What is wrong: the profile names a variable that is not set
 
 
 def find_login(profile: Profile, variables: Mapping[str, str], own: Sequence[str]) -> Login:
@@ -209,10 +206,7 @@ class _SharedLogin:
         self._stamp = self._stamp_now()
 
     def give_back(self, secrets: Secrets) -> None:
-        """Renews the user's file, if the copy has been; nobody needs to wait any more then.
-
-        Not if somebody has changed it since: with another account, perhaps.
-        """
+        """Renews the user's file, if the copy has been, and nobody has changed that since."""
         stamp = self._stamp_now()
         if stamp == self._stamp:
             return

@@ -59,8 +59,7 @@ class Failure:
     text: str
 
 
-KindsByText = Mapping[ErrorKind, tuple[str, ...]]
-"""Parts of a CLI's messages, by the kind that they mean."""
+KindsByText = Mapping[ErrorKind, tuple[str, ...]]  # Parts of a CLI's messages, by their kind
 
 
 def kind_of_text(text: str, kinds: KindsByText) -> ErrorKind | None:
@@ -167,8 +166,7 @@ class Transcript:
     def unknown(self, event: Any) -> None:
         """An event that we do not understand: counted, and kept in short.
 
-        A text is a line that is no JSON. With a brace in it, it may be an event that got cut, or
-        mixed with something else.
+        A text is a line that is no JSON; one with a brace may be an event that got cut or mixed up.
         """
         text = event if isinstance(event, str) else json.dumps(event, ensure_ascii=False)
         if isinstance(event, str) and ("{" in text or "}" in text):
@@ -282,10 +280,8 @@ class EventParser(Transcript, ABC):
         self.usage: Usage | None = None
         self.cost_usd: float | None = None
         self.response = ""
-        self.finished = False
-        """The event that ends a turn has come."""
-        self.closed = False
-        """So it has, or one that says that the turn failed, and nothing of another turn after."""
+        self.finished = False  # The event that ends a turn has come
+        self.closed = False  # So it has, or one of a failed turn, and nothing of another turn after
 
     @property
     def failure(self) -> Failure | None:

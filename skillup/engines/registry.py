@@ -35,19 +35,19 @@ def tokens_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 @cache
-def _engines() -> list[Engine]:
-    return [get_engine(name) for name in ADAPTERS]
+def _engines() -> list[CliEngine]:
+    found = map(get_engine, ADAPTERS)
+    return [engine for engine in found if isinstance(engine, CliEngine)]
 
 
 def session_readers() -> list[tuple[type[SessionReader], EngineHome]]:
     """Of the CLIs' users' own sessions, with the home that they are in."""
-    engines = [engine for engine in _engines() if isinstance(engine, CliEngine)]
-    return [(e.sessions, e.spec.home) for e in engines if e.sessions and e.spec.home]
+    return [(e.sessions, e.spec.home) for e in _engines() if e.sessions and e.spec.home]
 
 
 def remove_logins(trial_home: Path) -> None:
     """Removes the logins from a trial's home: it is kept, and nobody works in it."""
     for engine in _engines():
-        if isinstance(engine, CliEngine) and engine.spec.home is not None:
+        if engine.spec.home is not None:
             with suppress(OSError):
                 engine.spec.home.login_in(trial_home).unlink()

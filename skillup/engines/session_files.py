@@ -15,8 +15,7 @@ from skillup.engines.events import Transcript, read_event
 from skillup.frozen import frozen
 from skillup.schema.record import SessionFingerprint, TranscriptItem
 
-_SHOWN = 16
-"""Characters of a digest: enough to tell two apart."""
+_SHOWN = 16  # Characters of a digest: enough to tell two apart
 
 
 def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:
@@ -96,8 +95,7 @@ _GOES_ON = r"(?![\w-]|\.\w)"
 def rewriting(paths: Mapping[str, str], words: Mapping[str, str]) -> Callable[[bytes], bytes]:
     """Old text → new text in a line of JSON, also in texts that are themselves JSON.
 
-    `paths` are replaced where they end, or something below them follows; `words` wherever they
-    stand. Of texts that begin with each other, the longer goes first.
+    `paths` end, or something below them follows; `words` stand anywhere. Longer ones go first.
     """
     ends = _in_json(paths)
     new = ends | _in_json(words)
@@ -122,10 +120,7 @@ def _in_json(replacements: Mapping[str, str]) -> dict[bytes, bytes]:
 
 
 def moved_text(text: str, old: str, new: str) -> str:
-    """`text` with the path `old` replaced, but not where it is only part of a longer name.
-
-    ``/w/one`` is moved in ``/w/one``, ``/w/one/a`` and ``cd /w/one.``, not in ``/w/one-2``.
-    """
+    """With the path `old` replaced, not where it is only part of a longer name (``/w/one-2``)."""
     return re.sub(re.escape(old) + _GOES_ON, lambda _: new, text)
 
 
@@ -180,8 +175,7 @@ class SessionSummary:
     turns: int = 0
     first_words: str = ""  # The beginning of the first user message
     unknown_lines: int = 0  # Lines that we do not understand, in whole or in part
-    truncated: bool = False
-    """The last line is cut off: the file is still being written, or its writer was killed."""
+    truncated: bool = False  # The last line is cut off: still being written, or its writer died
 
 
 class SessionReader(Transcript, ABC):
@@ -195,12 +189,9 @@ class SessionReader(Transcript, ABC):
     def __init__(self) -> None:
         super().__init__()
         self.summary = SessionSummary()
-        self.entries: list[SessionEntry] = []
-        """Of the line that is read."""
-        self.counts: list[tuple[int, str, dict[str, int]]] = []
-        """The number of a line with tokens, and what `tokens` found in it."""
-        self.unread: list[int] = []
-        """The numbers of lines that are cut, no JSON, or too deep: a call may be in them."""
+        self.entries: list[SessionEntry] = []  # Of the line that is read
+        self.counts: list[tuple[int, str, dict[str, int]]] = []  # A line's number, and its `tokens`
+        self.unread: list[int] = []  # Lines cut, no JSON, or too deep: a call may be in them
         self._line = 0
         self._timestamp: str | None = None
         self._unknown_line = 0

@@ -1,7 +1,6 @@
 """Running a process from its start until nothing of it is left: the only file that starts any.
 
-``subprocess.Popen`` rather than the event loop's own spawning: the waiting is left to us, which is
-what makes adopted orphans possible.
+``subprocess.Popen``, as the waiting is then left to us: what makes adopted orphans possible.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
 _REPORT_SECONDS = 5.0
 
-OnLine: TypeAlias = Callable[[bytes], object]
-"""Called with each line, without its newline."""
+OnLine: TypeAlias = Callable[[bytes], object]  # Called with each line, without its newline
 
 EndedBy: TypeAlias = Literal[
     "exit", "answered", "timeout", "cancelled", "output_limit", "not_started"
@@ -73,8 +71,7 @@ class ProcessRequest:
     grace_seconds: float = 2.0
     has_answered: Callable[[], bool] | None = None
     """Called after each line: whether the answer is complete, so that the process should exit."""
-    redact: Callable[[bytes], bytes] | None = None
-    """Masks secrets in one line."""
+    redact: Callable[[bytes], bytes] | None = None  # Masks secrets in one line
 
 
 @frozen
@@ -86,8 +83,7 @@ class ProcessOutcome:
     ended_by: EndedBy
     start_error: str | None = None
     stderr_tail: str = ""  # About the last 8 KiB
-    leftover: tuple[ProcessRow, ...] = ()
-    """Descendants that outlived the process and were ended."""
+    leftover: tuple[ProcessRow, ...] = ()  # Descendants that outlived the process and were ended
     survivors: tuple[ProcessRow, ...] = ()  # Those that could not be
 
 
@@ -106,10 +102,7 @@ Child: TypeAlias = subprocess.Popen[bytes]
 
 
 def _start(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
-    """Starts the process in a session of its own, or says why not, in one sentence.
-
-    Its pipes are unbuffered, and ours to close.
-    """
+    """Starts it in a session of its own, with unbuffered pipes; or says in a sentence why not."""
     marker = request.marker or new_marker()
     in_main_thread = threading.current_thread() is threading.main_thread()
     if in_main_thread and signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
@@ -135,10 +128,7 @@ def _start(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
 
 
 def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Child:
-    """Starts another skillup, which looks after its own processes; it is the caller's to end.
-
-    Nothing is adopted, watched or ended in this process. Raises OSError.
-    """
+    """Another skillup, the caller's to end: nothing is adopted or watched here. Raises OSError."""
     pipe = subprocess.PIPE
     return subprocess.Popen(
         argv, cwd=cwd, stdin=pipe, stdout=pipe, stderr=stderr, start_new_session=True
@@ -185,8 +175,7 @@ async def run_quiet(
 ) -> CompletedOutput:
     """Runs a short helper command (git, ``claude --version``) with the same care as an agent.
 
-    ``env`` is the whole environment. A command that floods (over 64 MiB in one stream) is ended and
-    has ``exit_code`` None, like one that was killed.
+    One that floods (over 64 MiB in one stream) is ended and has ``exit_code`` None, as if killed.
     """
     request = ProcessRequest(
         argv=tuple(argv),
@@ -217,8 +206,7 @@ class OutputStream:
 
     def __init__(self, request: ProcessRequest, write: Callable[[bytes], object] | None) -> None:
         self.total_bytes = 0
-        self.error: Exception | None = None
-        """What the listener or the disk raised; the rest is read and dropped."""
+        self.error: Exception | None = None  # Of the listener or the disk; the rest is dropped
         self._request, self._write_down = request, write
         self._parts: list[bytes] = []  # joined once per line: appending to bytes would be quadratic
         self._tail = b""
@@ -298,10 +286,7 @@ class OutputStream:
         return b""
 
     def expect_end(self) -> None:
-        """All writers should be dead: what the pipe still holds is read, and no more is awaited.
-
-        Otherwise a process that escaped and keeps the pipe open would block us, too.
-        """
+        """Reads what the pipe holds, and awaits no more: one that escaped may keep it open."""
         self._idle_seconds = _IDLE_SECONDS
         self._remaining_bytes = _PIPE_BYTES
         if self._reading is not None:

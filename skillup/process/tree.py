@@ -129,10 +129,7 @@ def _owner_id(pid: int) -> str:
 
 
 def has_assignment(pid: int, assignment: str) -> bool:
-    """Whether the environment that ``pid`` was started with holds ``NAME=value``.
-
-    False where it may not be read: zombies, other users' processes, protected ones on macOS.
-    """
+    """Whether ``pid`` was started with ``NAME=value``; False where that may not be read."""
     if _HAS_PROC:
         try:
             return assignment.encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
@@ -150,8 +147,7 @@ def has_assignment(pid: int, assignment: str) -> bool:
 # Adopting orphans: on Linux a descendant whose parent died becomes a child of this process.
 
 _PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
-_adopting: int | None = None
-"""The process that does; the setting is not inherited over fork."""
+_adopting: int | None = None  # The process that does; the setting is not inherited over fork
 
 
 def adopt_orphans(*, enabled: bool) -> None:
@@ -166,8 +162,7 @@ def adopt_orphans(*, enabled: bool) -> None:
                 _adopting = os.getpid() if enabled else None
 
 
-running_trees: set[ProcessTree] = set()
-"""Of all turns that are running in this process."""
+running_trees: set[ProcessTree] = set()  # Of all turns that are running in this process
 
 
 class ProcessTree:
@@ -283,10 +278,8 @@ class TreeEnding:
     def __init__(
         self, tree: ProcessTree, grace_seconds: float, *, settle_seconds: float = 0.0
     ) -> None:
-        self.leftover: tuple[ProcessRow, ...] = ()
-        """Signalled when the main process had already ended: they outlived it."""
-        self.survivors: tuple[ProcessRow, ...] = ()
-        """Did not even go at SIGKILL: stuck in the kernel, or not ours to signal."""
+        self.leftover: tuple[ProcessRow, ...] = ()  # They outlived the main process
+        self.survivors: tuple[ProcessRow, ...] = ()  # Stuck in the kernel, or not ours to signal
         self._tree = tree
         kill = (signal.SIGKILL, _KILL_PATIENCE_SECONDS)
         self._steps: list[tuple[signal.Signals | None, float]] = [

@@ -111,8 +111,7 @@ def case_of_session(
 ) -> CaseText:
     """The case of a session, which begins in `fixture`, a copy of the session's workspace.
 
-    Its id is made of the first words if none is given. Raises UsageError if the session has no
-    message that was answered.
+    Raises UsageError if the session has no message that was answered.
     """
     turns = session.turns
     if not turns:

@@ -27,8 +27,7 @@ from skillup.trial.request import TrialEvent
 
 _LINES_TO_TRY = 100
 
-HEAD_BYTES = 128 << 10
-"""A rollout begins with about 40 kB of instructions before the first message."""
+HEAD_BYTES = 128 << 10  # A rollout begins with about 40 kB of instructions before the first message
 
 
 def detect_format(path: Path, limit: int | None = None) -> type[SessionReader] | None:
@@ -94,10 +93,7 @@ def session_files(homes: Mapping[str, Path]) -> list[SessionFile]:
 def newest_heads(
     files: Sequence[SessionFile], project: Path | None, limit: int
 ) -> list[tuple[SessionFile, SessionSummary]]:
-    """The first `limit` heads; with `project`, only of sessions held in it or below it.
-
-    Files that are gone, cannot be read or are no sessions are left out; no further one is opened.
-    """
+    """The first `limit` that can be read; with `project`, only those held in it or below it."""
     found: list[tuple[SessionFile, SessionSummary]] = []
     folders = () if project is None else (project.absolute(), project.resolve())
     names = [json.dumps(str(folder), ensure_ascii=False)[1:-1] for folder in folders]
@@ -120,10 +116,7 @@ def newest_heads(
 
 
 def find_session(reference: str, environment: Mapping[str, str]) -> Path:
-    """The file that a path, an id or the beginning of an id means, for a user with `environment`.
-
-    Raises UsageError if there is none, or more than one.
-    """
+    """The only file that a path, an id or the beginning of an id means. Raises UsageError."""
     path = Path(reference)
     with suppress(OSError):  # a name that is too long for the system
         if path.is_file():

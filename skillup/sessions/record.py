@@ -42,7 +42,6 @@ class SessionTurn:
 
     @property
     def content(self) -> str:
-        """What the user wrote."""
         return "\n\n".join(self.messages)
 
 
@@ -54,8 +53,7 @@ class RecordedSession:
     engine: str  # The adapter whose CLI wrote it
     summary: SessionSummary
     turns: list[SessionTurn]  # Those that were answered, in order
-    unanswered: list[SessionTurn]
-    """Commands that the CLI ran by itself, and messages at the end."""
+    unanswered: list[SessionTurn]  # Commands that the CLI ran by itself, and messages at the end
 
 
 def read_session(path: Path) -> RecordedSession:
@@ -131,10 +129,8 @@ def _turns_of(entries: Iterable[SessionEntry]) -> tuple[list[SessionTurn], list[
 def record_of_session(session: RecordedSession, case: Case, suite: str) -> Record:
     """The record that `case` is judged by: turn n of the session is turn n of the case.
 
-    A session has no snapshot of its workspace, so checks of files cannot be evaluated. Messages at
-    the end that got no answer are turns only if the case has turns for them: as errors. What the
-    session has beyond the turns that the case writes down is left out; turns that it lacks are
-    skipped.
+    Unanswered messages at the end are turns only if the case has turns for them: as errors. Turns
+    beyond those that the case writes down are left out; those that the session lacks are skipped.
     """
     summary = session.summary
     written = session.turns[: written_turns(case)]
@@ -148,14 +144,11 @@ def record_of_session(session: RecordedSession, case: Case, suite: str) -> Recor
         unanswered = _turn(len(turns) + 1, turn, summary)
         error = TurnError(kind="protocol", message=what, evidence=text[:500])
         turns.append(unanswered.model_copy(update={"status": "error", "error": error}))
-    no_turn: TurnError | None = None
-    if not turns:
-        what = "the session has no message that was answered: there is nothing to judge"
-        no_turn = TurnError(kind="protocol", message=what)
-    else:
-        for number, missing in enumerate(case_turns[len(turns) :], start=len(turns) + 1):
-            text = missing.content or missing.respond or ""
-            turns.append(not_sent(number, text, "the session ends before this turn"))
+    what = "the session has no message that was answered: there is nothing to judge"
+    no_turn = None if turns else TurnError(kind="protocol", message=what)
+    for missing in case_turns[len(turns) :] if turns else ():
+        text = missing.content or missing.respond or ""
+        turns.append(not_sent(len(turns) + 1, text, "the session ends before this turn"))
     started = datetime.fromtimestamp(session.path.stat().st_mtime, UTC)
     return Record(
         run_id="session",
@@ -191,8 +184,7 @@ def _notes(session: RecordedSession, case: Case) -> list[str]:
         notes.append(f"the session has {has}, the case {wants}: {what}")
     if count := len(session.unanswered):
         s = "s" if count > 1 else ""
-        what = f"{count} message{s} or command{s} without an answer of the agent: no turn"
-        notes.append(what)
+        notes.append(f"{count} message{s} or command{s} without an answer of the agent: no turn")
     if session.summary.truncated:
         notes.append("the last line of the session is cut off")
     if session.summary.unknown_lines:

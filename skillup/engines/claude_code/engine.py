@@ -109,8 +109,7 @@ class ClaudeCode(WritingCliEngine):
     def standard_input(self, turn: TurnRequest) -> bytes:
         """As plain text, claude answers `/word` itself and attaches the file that `@path` names.
 
-        It looks for both in the last text block of a message only, and drops an empty one before it
-        asks the model: a message of two blocks, the second empty, arrives exactly as written.
+        It looks in the last text block only, and drops an empty one before it asks the model.
         """
         if not _must_be_literal(turn):
             return turn.prompt.encode()
@@ -184,11 +183,7 @@ class ClaudeCode(WritingCliEngine):
     def answering(
         self, profile: Profile, schema: dict[str, Any], directory: Path, *, own_skills: bool
     ) -> Profile:
-        """The CLI asks again by itself if an answer does not fit.
-
-        It reads the CLAUDE.md of every directory that it opens a file in, and finds skills there:
-        those of the agent that is judged.
-        """
+        """Where it opens a file it reads CLAUDE.md and finds skills: those of the agent judged."""
         args = [*profile.args, "--json-schema", json.dumps(schema)]
         args += [] if own_skills else ["--disable-slash-commands"]
         env = {**profile.env, "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"}
@@ -200,10 +195,9 @@ class ClaudeCode(WritingCliEngine):
     def history_rows(
         self, history: Sequence[HistoryItem], trial: TrialContext
     ) -> tuple[list[Row], Sequence[str]]:
-        """Also what claude needs at the two ends.
+        """Conversations begin with the user, and end with an answer.
 
-        Conversations begin with the user, and end with an answer: to one that ends with a tool's
-        result claude would add words of its own, the user's too.
+        To one that ends with a tool's result claude would add words of its own, the user's too.
         """
         base = UUID(trial.session_id)
         messages = [
@@ -266,8 +260,8 @@ def _isolation(workspace: Path) -> list[str]:
 def project_folder(engine_home: Path, workspace: Path) -> Path:
     """Where Claude Code looks for sessions held in `workspace`, a real path; it need not exist.
 
-    Its name: whatever is no ASCII letter or digit becomes a dash, an emoji two (it is two units of
-    UTF-16). Raises UnwritableError for a long one, which Claude Code would cut.
+    What is no ASCII letter or digit becomes a dash, an emoji two (two units of UTF-16). Raises
+    UnwritableError for a long path: Claude Code would cut it.
     """
     path = str(workspace)
     slug = re.sub("[^a-zA-Z0-9]", lambda found: "-" * (1 + (found[0] > "\uffff")), path)
@@ -331,11 +325,7 @@ _TOOLS: Mapping[ToolKind, tuple[str, Mapping[str, str]]] = {
 
 
 def own_call(call: ToolCall) -> tuple[str, dict[str, Any]]:
-    """The tool's name and its input, as claude has them.
-
-    A call with a name keeps it, and its arguments; MCP's `server::tool` becomes
-    `mcp__server__tool`. Without a name it is claude's tool of the call's kind.
-    """
+    """The tool's name and its input, as claude has them; of a call without a name by its kind."""
     if call.name:
         mcp = mcp_name(call.name)
         return api_name(f"mcp__{mcp[0]}__{mcp[1]}" if mcp else call.name), dict(call.arguments)

@@ -1,7 +1,4 @@
-"""What Claude Code says: the lines of `--output-format stream-json`, its sessions' rows. Pure.
-
-The format is that of Claude Code 2.1; other events are kept as unknown ones.
-"""
+"""What Claude Code 2.1 says: the lines of `--output-format stream-json`, its sessions' rows."""
 
 from __future__ import annotations
 

@@ -272,8 +272,7 @@ class RolloutPart:
     model: str | None = None
     version: str | None = None
     usage: Usage | None = None  # The thread's running total less that before
-    loaded_skills: list[str] = field(default_factory=list)
-    """Skills that a `$name` in the prompt loaded."""
+    loaded_skills: list[str] = field(default_factory=list)  # By a `$name` in the prompt
     refused: list[tuple[int, TranscriptItem]] = field(default_factory=list)
     """Calls that the event stream does not show, and what codex answered the model; each after so
     many tools that ended."""
@@ -365,8 +364,7 @@ _EXIT_CODES = {"success": 0, "error": 1}
 def own_call(call: ToolCall) -> tuple[str, str, dict[str, Any]]:
     """The namespace of an MCP tool, the tool's name, and its arguments, as Codex has them.
 
-    A call with a name keeps it, but for `command_execution`, our records' name of Codex's shell.
-    One without is a shell command, or a function of its kind's name.
+    `command_execution` is our records' name of Codex's shell.
     """
     given, name, kind = call.arguments, call.name, "" if call.name else call.kind
     if mcp := mcp_name(name):

@@ -285,12 +285,10 @@ _NOTICES = {
 
 
 class CodexTranscript(SessionReader):
-    """The rows of one rollout.
+    """The rows of one rollout, where most things stand twice: for the model, and for people.
 
-    Most things stand in a rollout twice: as an item that the model sees, and as an event for
-    people. Messages are taken from the events, which know what the user said and what Codex added;
-    thoughts and calls from the items, and of the events only what no item has: tools that were
-    called from within another one.
+    Messages are taken from the events, which know what the user said and what Codex added; thoughts
+    and calls from the items, and of the events tools that were called from within another one.
     """
 
     engine = "codex"
@@ -300,8 +298,7 @@ class CodexTranscript(SessionReader):
 
     def __init__(self) -> None:
         super().__init__()
-        self._calls: dict[str, list[str]] = {}
-        """The ids of the entries for each call: a patch has one for every file."""
+        self._calls: dict[str, list[str]] = {}  # Ids of a call's entries: a patch has one a file
 
     @staticmethod
     def id_in(file: Path, directory: Path) -> str | None:  # noqa: ARG004

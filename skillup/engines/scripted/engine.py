@@ -1,7 +1,6 @@
 """The `scripted` engine: drives the small agent in :mod:`skillup.engines.scripted_agent`.
 
-Each turn is a process of its own, which resumes the session file that the turn before left. The
-script comes from the case; there is no model, no network and no key.
+The script comes from the case; there is no model, no network and no key.
 """
 
 from __future__ import annotations

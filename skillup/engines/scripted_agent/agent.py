@@ -26,12 +26,7 @@ _FORMS = re.compile(
 
 
 class AgentError(Exception):
-    """Ends a turn without an answer: ``{kind, message}`` of the result event."""
-
-    def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.message = message
+    """Ends a turn without an answer: ``kind, message`` of the result event."""
 
 
 class AgentSession:
@@ -106,6 +101,7 @@ class AgentSession:
         return values
 
 
+_TOOLS = (("run", "shell", "command"), ("read", "read_file", "path"), ("skill", "skill", "skill"))
 _REFUSED_UNDER = {"write_file": ("read_only",), "shell": ("read_only", "edits")}
 _MESSAGES = {
     "auth": "401: the key was refused",
@@ -135,17 +131,14 @@ def main() -> int:
     try:
         turn.run(sys.stdin.buffer.read().decode("utf-8", "replace"))
     except AgentError as error:
-        turn.result("", {"kind": error.kind, "message": error.message})
+        kind, message = error.args
+        turn.result("", {"kind": kind, "message": message})
         return 1
     except KeyboardInterrupt:
         if turn.shell_group is not None:
             os.killpg(turn.shell_group, signal.SIGKILL)
         return 130
     return 0
-
-
-class ToolError(Exception):
-    """The tool could not do it; the agent is told and goes on."""
 
 
 class AgentTurn:
@@ -155,8 +148,7 @@ class AgentTurn:
         self.options = options
         self.skills = _installed_skills()
         self.session_id: str = options.resume or options.session_id
-        self.shell_group: int | None = None
-        """The process group of the command that is running."""
+        self.shell_group: int | None = None  # The process group of the command that is running
         self._garbled = False
         self._requests = 0
         try:
@@ -200,9 +192,8 @@ class AgentTurn:
         )
         if not reply:
             shown = message if len(message) <= 200 else message[:200] + "…"
-            raise AgentError(
-                "script", f'no reply of the script applies to turn {number}: "{shown}"'
-            )
+            what = f'no reply of the script applies to turn {number}: "{shown}"'
+            raise AgentError("script", what)
         self.values = {"user": message, "turn": str(number), "skills": ", ".join(self.skills)}
         self.values |= {"system": self._script.get("system", ""), **session.placeholders()}
         if match is not None:
@@ -278,21 +269,17 @@ class AgentTurn:
         fill = self._filled
         if step.get("say"):
             self.event("message", text=fill(step["say"]))
-        elif step.get("run"):
-            self._use("shell", command=fill(step["run"]))
         elif step.get("write"):
-            write = step["write"]
-            self._use("write_file", path=fill(write["path"]), content=fill(write["content"]))
-        elif step.get("read"):
-            self._use("read_file", path=fill(step["read"]))
-        elif step.get("skill"):
-            self._use("skill", skill=fill(step["skill"]))
+            self._use("write_file", **{name: fill(text) for name, text in step["write"].items()})
         elif step.get("remember"):
             values = {name: fill(value) for name, value in step["remember"].items()}
             self.session.add("remember", values=values)
             self.values |= {f"remember.{name}": value for name, value in values.items()}
         elif step.get("delay"):
             time.sleep(step["delay"])
+        for name, tool, argument in _TOOLS:
+            if step.get(name):
+                self._use(tool, **{argument: fill(step[name])})
 
     def _use(self, name: str, **arguments: str) -> None:
         self._count()
@@ -301,18 +288,19 @@ class AgentTurn:
         status = "success"
         try:
             if self._permission in _REFUSED_UNDER.get(name, ()):
-                raise ToolError(f"{name} is not permitted: the permission is {self._permission}")
+                raise ValueError(f"{name} is not permitted: the permission is {self._permission}")
             output = self._tool(name, arguments)
         except OSError as error:
             subject = arguments.get("path", error.filename)
             status, output = "error", f"{subject}: {error.strerror or error}"
-        except (ToolError, ValueError) as error:  # a NUL byte in a path or a command
+        except ValueError as error:  # also of a NUL byte in a path or a command
             status, output = "error", str(error)
         if name != "write_file":
             self.values["output"] = output
         self.event("tool_result", id=call_id, status=status, output=output)
 
     def _tool(self, name: str, arguments: dict[str, str]) -> str:
+        """Raises OSError or ValueError if it cannot be done: the agent is told and goes on."""
         if name == "shell":
             return self._shell(arguments["command"])
         if name == "read_file":
@@ -322,12 +310,12 @@ class AgentTurn:
             if skill in self.skills:
                 return _text(self.skills[skill])
             known = ", ".join(self.skills) or "none"
-            raise ToolError(f"no skill {skill} is installed (installed: {known})")
+            raise ValueError(f"no skill {skill} is installed (installed: {known})")
         path = arguments["path"]
-        target, workspace = os.path.realpath(path), os.path.realpath(".")
-        inside = target.startswith(os.path.join(workspace, ""))
+        target = os.path.realpath(path)
+        inside = target.startswith(os.path.join(os.path.realpath("."), ""))
         if self._permission != "full" and not inside:
-            raise ToolError(f"{path} is outside the workspace")
+            raise ValueError(f"{path} is outside the workspace")
         os.makedirs(os.path.dirname(target), exist_ok=True)
         with open(target, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.write(arguments["content"])
@@ -356,7 +344,7 @@ class AgentTurn:
             text = output.read().decode("utf-8", "replace").rstrip("\n")
         os.unlink(scratch)
         if code != 0:
-            raise ToolError(f"exit code {code}\n{text}".rstrip("\n"))
+            raise ValueError(f"exit code {code}\n{text}".rstrip("\n"))
         return text
 
     def _fail_at_start(self, faults: dict[str, Any]) -> None:
