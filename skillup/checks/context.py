@@ -68,6 +68,11 @@ class CheckSubject:
             return ()
         return tuple(self.span(turn, "response", start=s, end=e) for s, e in found)
 
+    def text_of(self, state: FileState) -> str | None:
+        """The file as text, whatever its bytes; None: they were not kept."""
+        content = None if state.sha256 is None else self.read_file(state)
+        return None if content is None else content.decode("utf-8-sig", errors="replace")
+
     def whole_call(self, call: ToolCall) -> tuple[EvidenceSpan, ...]:
         """The call, which is one of :attr:`calls`."""
         return tuple(

@@ -18,7 +18,7 @@ from skillup.checks.registry import COMPOSITE, FOLLOW_UP, KINDS, expected, look,
 from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
-from skillup.schema.grade import CheckResult, CheckRole, FollowUpGrade, deciding
+from skillup.schema.grade import CheckResult, CheckRole, FollowUpGrade
 from skillup.schema.record import TurnRecord
 
 Number = int | Literal["last"] | None
@@ -103,15 +103,11 @@ def _problem(turns: Iterable[TurnRecord]) -> str | None:
     turn = next((turn for turn in turns if turn.status != "completed"), None)
     if turn is None:
         return None
-    how, why = "failed", f": {turn.reason}" if turn.reason else ""
     if turn.status == "error":
-        how, why = "ended in an error", f" ({turn.error.kind})" if turn.error is not None else ""
-    elif turn.status == "skipped":
-        how = "was skipped"
-    return f"turn {turn.turn_number} {how}{why}"
-
-
-# One check.
+        kind = f" ({turn.error.kind})" if turn.error is not None else ""
+        return f"turn {turn.turn_number} ended in an error{kind}"
+    how = "was skipped" if turn.status == "skipped" else "failed"
+    return f"turn {turn.turn_number} {how}{f': {turn.reason}' if turn.reason else ''}"
 
 
 @frozen
@@ -158,7 +154,10 @@ def _evaluate(
     try:
         # What stands in a compound check is filled in by itself: it may look at another turn.
         if not (owner.literal or key in COMPOSITE or scope.problem):
-            spec = _filled(key, spec, context, scope, mode)
+            # With variables as they stood when the turn ended; its gate precedes its captures.
+            gated = mode.role == "post_condition" and scope.turn is context.turn
+            end = None if scope.turn is None else scope.turn.turn_number - gated
+            spec = templates.fill(key, spec, context.record.variables_after(end))
         if key in COMPOSITE:
             finding = _combine(key, spec, context, scope, mode)
         elif scope.problem is not None:
@@ -208,13 +207,6 @@ def _evaluate(
         skill=spec if key in ("skill_used", "skill_not_used") else None,
         children=list(finding.children),
     )
-
-
-def _filled(key: str, spec: Any, context: CheckContext, scope: TurnScope, mode: _Mode) -> Any:
-    """With variables as they stood when the turn ended; its gate comes before its captures."""
-    gated = mode.role == "post_condition" and scope.turn is context.turn
-    end = None if scope.turn is None else scope.turn.turn_number - gated
-    return templates.fill(key, spec, context.record.variables_after(end))
 
 
 def _combine(
@@ -268,26 +260,12 @@ def _combine(
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
 
 
-@frozen
-class TurnResult:
-    """The first answer's results, and its follow-ups in the order they were sent."""
-
-    results: list[CheckResult]
-    follow_ups: list[FollowUpGrade]
-
-    @property
-    def passed_on(self) -> str | None:
-        """The label of the follow-up that the turn passed on; None: there is none."""
-        if not unmet(self.results):
-            return None
-        every = [*self.results, *(r for one in self.follow_ups for r in one.checks)]
-        if any(result.required and not result.passed for result in every):
-            return None
-        return next((one.label for one in self.follow_ups if passes(one.checks)), None)
-
-    @property
-    def deciding(self) -> list[CheckResult]:
-        return deciding(self.results, self.follow_ups, self.passed_on)
+def _passed_on(results: Sequence[CheckResult], follow_ups: Sequence[FollowUpGrade]) -> str | None:
+    """The label of the follow-up that the turn passed on; None: there is none."""
+    every = [*results, *(r for one in follow_ups for r in one.checks)]
+    if not unmet(results) or any(r.required and not r.passed for r in every):
+        return None
+    return next((one.label for one in follow_ups if passes(one.checks)), None)
 
 
 def passes(results: Sequence[CheckResult]) -> bool:
@@ -300,8 +278,13 @@ def evaluate_checks(checks: Sequence[Check], context: CheckContext) -> list[Chec
     return [evaluate(check, context) for check in checks if not _stands_alone(check)]
 
 
-def evaluate_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckContext) -> TurnResult:
-    """`turn` and its follow-ups; `context` is the conversation's."""
+def evaluate_turn(
+    checks: Sequence[Check], turn: TurnRecord, context: CheckContext
+) -> tuple[list[CheckResult], list[FollowUpGrade], str | None]:
+    """The results of `turn`; its follow-ups in order; the label of the one that it passed on.
+
+    `context` is the conversation's.
+    """
     answers = [
         (answer, evaluate_checks(nested, replace(context, turn=answer)))
         for answer, nested in _answers(checks, turn)
@@ -324,7 +307,8 @@ def evaluate_turn(checks: Sequence[Check], turn: TurnRecord, context: CheckConte
             duration_ms=answer.duration_ms,
         )
         follow_ups.append(graded)
-    return TurnResult(evaluate_checks(checks, replace(context, turn=turn)), follow_ups)
+    results = evaluate_checks(checks, replace(context, turn=turn))
+    return results, follow_ups, _passed_on(results, follow_ups)
 
 
 def follow_ups(

@@ -169,9 +169,6 @@ def glob(spec: Sequence[str], subject: CheckSubject, *, wanted: bool = True) -> 
     return Finding(False, f"the answer {how} {listed(map(quoted, which))}", start)
 
 
-# JSON: schemas, paths and values inside the answer.
-
-
 def violation(schema: Any, value: Any) -> str | None:
     """What of `value` breaks the schema most, or None; CannotEvaluateError if nobody can say."""
     from jsonschema.exceptions import ValidationError, best_match
@@ -255,9 +252,6 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
             language = None
         else:
             body.append(line)
-
-
-# Comparing values that came from JSON and YAML.
 
 
 def same_value(wanted: Any, actual: Any, *, case_sensitive: bool, partly: bool = False) -> bool:

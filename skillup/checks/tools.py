@@ -19,7 +19,6 @@ from skillup.checks.context import (
     original_span,
     plain,
 )
-from skillup.checks.files import text_of
 from skillup.checks.text import Searcher, as_text, find_text, folded, same_value, shown
 from skillup.schema.checks import ArgMatch, ToolCount, ToolMatch, ToolSequence
 from skillup.schema.grade import EvidenceSpan
@@ -316,7 +315,7 @@ class _Skill:
         for path, state in (subject.record.initial_files or {}).items():
             directory, _, file = path.rpartition("/")
             if file == "SKILL.md":
-                front, body = list[str](), plain(text_of(state, subject) or "").splitlines()
+                front, body = list[str](), plain(subject.text_of(state) or "").splitlines()
                 fences = [n for n, line in enumerate(body) if line.rstrip() == "---"][:2]
                 if fences[:1] == [0] and len(fences) == 2:
                     front, body = body[1 : fences[1]], body[fences[1] + 1 :]

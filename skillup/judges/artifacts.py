@@ -14,7 +14,7 @@ from typing import Any
 
 from skillup.checks.context import CheckContext, ReadFile, listed
 from skillup.checks.evaluate import resolve
-from skillup.checks.files import NO_SNAPSHOT
+from skillup.checks.registry import NO_SNAPSHOT
 from skillup.frozen import frozen
 from skillup.judges.material import Exchange, Part, exchanges_of, harmless, setting_of
 from skillup.judges.models import Models

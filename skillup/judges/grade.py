@@ -168,15 +168,17 @@ _OF_THE_TURN = (
 def _grade_turn(turn: TurnRecord, written: Turn | None, context: CheckContext) -> TurnGrade:
     """`turn` judged by what is `written` of it in the case (None: the case has no such turn)."""
     gate = _gate_results(turn, written.post_condition if written is not None else None, context)
-    outcome = evaluate_turn(written.checks() if written is not None else [], turn, context)
+    results, follow_ups, passed_on = evaluate_turn(
+        written.checks() if written is not None else [], turn, context
+    )
     executed = list(turn.executed()) if turn.follow_ups else (turn,)
     graded = TurnGrade(
         **{name: getattr(turn, name) for name in _OF_THE_TURN},
         score=0.0,
         post_condition_passed=all(result.passed for result in gate) if gate else None,
-        checks=[*gate, *outcome.results],
-        follow_ups=outcome.follow_ups,
-        passed_on=outcome.passed_on,
+        checks=[*gate, *results],
+        follow_ups=follow_ups,
+        passed_on=passed_on,
         usage=total_usage([step.usage for step in executed]),
         cost_usd=total_cost([step.cost_usd for step in executed]),
         duration_ms=sum([step.duration_ms for step in executed]),

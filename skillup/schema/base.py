@@ -43,7 +43,12 @@ class Model(BaseModel):
             own = handler.resolve_ref_schema(reference)
             for field in cls.model_fields.values():
                 if isinstance(field.validation_alias, AliasChoices):
-                    _add_other_names(own, [str(name) for name in field.validation_alias.choices])
+                    names = [str(name) for name in field.validation_alias.choices]
+                    own["properties"] |= dict.fromkeys(names, own["properties"][names[0]])
+                    if names[0] in own.get("required", ()):
+                        own["required"].remove(names[0])
+                        one = {"anyOf": [{"required": [name]} for name in names]}
+                        own.setdefault("allOf", []).append(one)
             if cls.spelled is not None:
                 full = dict(own)
                 own.clear()
@@ -88,18 +93,6 @@ class Choice(Model):
         raise ValueError(f"{self.what} has {both} || keep exactly one of {listed}")
 
 
-def _add_other_names(schema: JsonSchemaValue, names: list[str]) -> None:
-    properties, required = schema.get("properties", {}), schema.get("required", [])
-    known = next((properties[name] for name in names if name in properties), None)
-    if known is None:
-        return
-    for name in names:
-        properties.setdefault(name, known)
-    if any(name in required for name in names):
-        schema["required"] = [name for name in required if name not in names]
-        schema.setdefault("allOf", []).append({"anyOf": [{"required": [n]} for n in names]})
-
-
 def _text(value: Any) -> Any:
     """Text written without quotes: not ``1.10``, of which only the number 1.1 is left."""
     if isinstance(value, bool):
@@ -129,15 +122,12 @@ def one_or_more(value: Any) -> Any:
 
 _AnyText = str | int | bool
 
-Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=_AnyText)]
+_READ = BeforeValidator(_text, json_schema_input_type=_AnyText)
+Text = Annotated[str, _READ]
 """Text; numbers and booleans written without quotes are taken as the text they look like."""
-
-NonEmptyText = Annotated[
-    str, Field(min_length=1), BeforeValidator(_text, json_schema_input_type=_AnyText)
-]
+NonEmptyText = Annotated[str, Field(min_length=1), _READ]
 Texts = Annotated[
-    list[NonEmptyText],
-    BeforeValidator(text_list, json_schema_input_type=list[_AnyText] | _AnyText),
+    list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[_AnyText] | _AnyText)
 ]
 """A list of texts, or a single text."""
 Names = Annotated[
@@ -177,8 +167,7 @@ TurnOrLast = Annotated[
 # are read too.
 
 _GO_ONLY = re.compile(
-    r"\\Q(?P<literal>.*?)(?:\\E|\Z)|\\x\{(?P<code>[0-9A-Fa-f]{1,6})\}|\\(?P<end>z)|\\.",
-    re.DOTALL,
+    r"\\Q(?P<literal>.*?)(?:\\E|\Z)|\\x\{(?P<code>[0-9A-Fa-f]{1,6})\}|\\(?P<end>z)|\\.", re.DOTALL
 )
 
 
@@ -238,8 +227,6 @@ CapturePattern = Annotated[NonEmptyText, _valid(kept_group, "correct it")]
 """A regex that says which of its groups is meant."""
 
 
-# JSONPaths as case files write them: read once, and refused where they cannot be used.
-
 # jsonpath-ng hands these to `re`, which has no time limit.
 _UNLIMITED = re.compile(r"=~|`(?:sub|split)\(")
 
@@ -263,9 +250,6 @@ def compiled_path(path: str) -> "JSONPath":
 
 
 JsonPath = Annotated[NonEmptyText, _valid(compiled_path, "write it like $.a.b[0]")]
-
-
-# Paths and globs of a workspace, as cases write them: relative, and never out of it.
 
 
 def outside_problem(path: str) -> str | None:

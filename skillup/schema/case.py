@@ -33,8 +33,6 @@ from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.profile import ScriptOrReplies
 from skillup.schema.record import ErrorKind
 
-# Captures: values that are taken out of a turn, or of a message, for later.
-
 
 class Capture(Choice):
     """A value taken out of a turn, for use as ``<<variable>>`` later."""
@@ -46,9 +44,6 @@ class Capture(Choice):
     pattern: CapturePattern | None = optional("A regex with a group `value`, or just one.")
     jsonpath: JsonPath | None = optional("A JSONPath; the first value found is kept, as text.")
     default: Text | None = optional("Used where nothing is found, or only white space.")
-
-
-# Rules that rebuild, from a history, the variables a live conversation would have filled.
 
 
 class Pairs(Model):
@@ -255,16 +250,13 @@ class Input(Choice):
         return [Turn.model_construct(content=self.prompt, literal=self.literal)]
 
 
-# The case around it: where it starts, its limits, and what is tried again.
-
 Aggregation = Literal["mean", "min", "max"]
 
 
 RetryKind = Literal[ErrorKind, "error", "turn_precondition_fail"]
 """`error` stands for every kind of error that trying again may help against."""
 RetryKinds = Annotated[
-    list[RetryKind],
-    BeforeValidator(text_list, json_schema_input_type=list[RetryKind] | RetryKind),
+    list[RetryKind], BeforeValidator(text_list, json_schema_input_type=list[RetryKind] | RetryKind)
 ]
 
 

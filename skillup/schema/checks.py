@@ -177,9 +177,7 @@ def _is_json_schema(value: Any) -> Any:
 
 
 JsonSchema = Annotated[
-    Any,
-    AfterValidator(_is_json_schema),
-    WithJsonSchema({"type": ["object", "boolean"]}),
+    Any, AfterValidator(_is_json_schema), WithJsonSchema({"type": ["object", "boolean"]})
 ]
 
 
@@ -291,9 +289,7 @@ class AnswerQuality(Short):
 
     threshold: Fraction = Field(0.7, description="The least mean, 0..1.")
     min_grade: Int = Field(3, ge=1, le=5, description="The least grade of each aspect, 1..5.")
-    aspects: list[Aspect] = Field(
-        list(get_args(Aspect)), min_length=1, description="What is looked at."
-    )
+    aspects: list[Aspect] = Field(list(get_args(Aspect)), min_length=1, description="Of what.")
     prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
 
 

@@ -22,8 +22,6 @@ from skillup.schema.base import (
 from skillup.schema.checks import Check, Criteria
 from skillup.schema.profile import ScriptOrReplies, VariableOfKey
 
-# What an agent that judges is shown of the conversation; skill-up's form.
-
 Showing = Literal["include", "truncate", "file_ref", "omit"]
 """include: as a file, and in the question if it is short enough; truncate: as a file, and its
 beginning and end in the question; file_ref: as a file; omit: not at all."""
@@ -59,11 +57,9 @@ class JudgeContext(Model):
     def shows(self, part: Literal["final_message", "transcript", "workspace_diff"]) -> Showing:
         """How a part is shown: as said, else as the profile has it."""
         own: Showing | None = getattr(self, part)
-        if own is not None:
-            return own
         if part == "final_message":
-            return "truncate" if self.profile == "minimal" else "include"
-        return "omit" if self.profile == "minimal" else "file_ref"
+            return own or ("truncate" if self.profile == "minimal" else "include")
+        return own or ("omit" if self.profile == "minimal" else "file_ref")
 
 
 class SkillRef(Model):
@@ -171,9 +167,7 @@ class JudgeScript(Choice):
     several = True
 
     rules: list[JudgeRule] = Field([], min_length=1, description="The first that applies wins.")
-    criteria: list[JudgeCriterion] = Field(
-        [], min_length=1, description="For what no rule answers."
-    )
+    criteria: list[JudgeCriterion] = Field([], min_length=1, description="If no rule answers.")
 
 
 # Judge prompts of the user's own: ``{{input}}``, ``{{output}}`` and the like are filled in.

@@ -32,31 +32,13 @@ ItemType = Literal["message", "reasoning", "tool_call", "tool_result", "notice"]
 Variant = Literal["with_skill", "without_skill"]
 ExecutionMode = Literal["multi_turn", "single_shot"]
 
+_OfEngine = Literal["engine_not_found", "engine_not_usable", "auth"]
+_OfProvider = Literal["rate_limit", "quota", "overloaded", "model_error", "network"]
+_OfProcess = Literal["timeout", "crash", "protocol", "output_limit"]
+_OfSession = Literal["session_lost", "session_mismatch", "no_resume"]
+_OfCase = Literal["capture", "template", "max_turns", "budget", "setup", "unsupported"]
 ErrorKind = Literal[
-    "engine_not_found",
-    "engine_not_usable",
-    "auth",
-    "rate_limit",
-    "quota",
-    "overloaded",
-    "model_error",
-    "network",
-    "timeout",
-    "crash",
-    "protocol",
-    "output_limit",
-    "session_lost",
-    "session_mismatch",
-    "no_resume",
-    "capture",
-    "template",
-    "max_turns",
-    "budget",
-    "setup",
-    "unsupported",
-    "cancelled",
-    "judge",
-    "internal",
+    _OfEngine, _OfProvider, _OfProcess, _OfSession, _OfCase, "cancelled", "judge", "internal"
 ]
 """The closed list of infrastructure failures; each has a page in ``docs/errors.md``."""
 
@@ -330,9 +312,7 @@ class Record(Model):
 
     def first_error(self) -> TurnError | None:
         """The trial's own error, else that of the first turn that has one."""
-        if self.error is not None:
-            return self.error
-        return next((turn.error for turn in self.turns if turn.error is not None), None)
+        return self.error or next((turn.error for turn in self.turns if turn.error), None)
 
 
 Files = Mapping[str, FileState]
@@ -359,8 +339,6 @@ def _with_files(
         made.append(turn.model_copy(update=update))
     return made, before
 
-
-# What a trial needs to be gone on with in the middle of its conversation.
 
 CHECKPOINT_VERSION = "skillup.checkpoint/2"
 

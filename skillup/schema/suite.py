@@ -25,8 +25,6 @@ from skillup.schema.case import Case, CaseDefaults, RetryPolicy, Turn
 from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
 from skillup.schema.profile import ScriptOrReplies, VariableOfKey
 
-# A suite's gates: what a run of it has to meet. By itself, as comparing runs needs no cases.
-
 
 class Gates(Model):
     """When a run as a whole is not acceptable."""
@@ -53,8 +51,7 @@ class EngineRef(Short):
     chief = "name"
 
     name: NonEmptyText = Field(
-        validation_alias=AliasChoices("name", "type"),
-        description="A profile or adapter, or a path.",
+        validation_alias=AliasChoices("name", "type"), description="A profile, adapter or path."
     )
     model: ModelRef = Field(ModelRef.model_construct(), description="The model.")
     custom: dict[str, Any] | None = optional("skill-up: a custom engine.")

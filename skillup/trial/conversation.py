@@ -27,7 +27,7 @@ from skillup.ratelimit import ANSWERED, REFUSALS
 from skillup.schema import templates
 from skillup.schema.case import PostCondition, Turn
 from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult, Judging
+from skillup.schema.grade import CheckResult, Judging, deciding
 from skillup.schema.record import (
     Checkpoint,
     ErrorKind,
@@ -380,20 +380,21 @@ class LiveConversation:
 
     async def _stop_for_assertions(self, result: TurnRecord, turn: Turn) -> str | None:
         """Why the conversation ends here (`on_turn_failure: stop`); None: it goes on."""
-        outcome = await self._evaluate(
+        own, sent, passed_on = await self._evaluate(
             None, lambda context: evaluate_turn(turn.checks(), result, context)
         )
-        results = [*outcome.results, *(r for one in outcome.follow_ups for r in one.checks)]
+        results = [*own, *(result for one in sent for result in one.checks)]
         what = "the check `{}` could not be evaluated (on_turn_failure: stop)"
         error = _first_error(results, what)
         if error is not None:
             self.turns[-1] = _with_error(result, error)
             return _why_stop(self.turns[-1])
-        failed, threshold = unmet(outcome.deciding), self.case.pass_threshold
+        decisive, threshold = deciding(own, sent, passed_on), self.case.pass_threshold
+        failed = unmet(decisive)
         if not failed or (
             threshold is not None
             and not any(one.required for one in failed)
-            and reaches(weighted_mean(outcome.deciding), threshold)
+            and reaches(weighted_mean(decisive), threshold)
         ):
             return None
         name = failed[0].name

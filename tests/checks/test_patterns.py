@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from skillup.checks.evaluate import evaluate
-from skillup.checks.files import path_problem
+from skillup.checks.registry import path_problem
 from skillup.checks.text import Searcher, capture
 from skillup.schema.base import compiled_path, compiled_pattern
 from skillup.schema.case import Capture

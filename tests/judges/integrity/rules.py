@@ -438,7 +438,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (23, FOLDING, "folded = text if case_sensitive else", "folded = text if False else"),
     (23, FOLDING, "plain(text) if case_sensitive else", "plain(text) if True else"),
     (23, FOLDING, "plain(text) if case_sensitive else", "plain(text) if False else"),
-    (23, "skillup.checks.files", "in plain(text).strip()", "in plain(text).casefold().strip()"),
+    (23, "skillup.checks.registry", "in plain(text).strip()", "in plain(text).casefold().strip()"),
     (24, GRADING, "absent = result.assertable and", "absent ="),
     (24, GRADING, "result.error is None and not result.passed", "True"),
     (24, GRADING, "for check in judge.success]", "for check in judge.success[:1]]"),
@@ -449,8 +449,8 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (26, LEVELS, "if passes(one.checks)), None)", "if False), None)"),
     (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*healed]"),
     (27, GRADE, "[*(check for check in own if check.required), *healed]", "[*own, *healed]"),
-    (28, LEVELS, "if any(result.required and not result.passed for result in every):", "if False:"),
-    (28, LEVELS, "*(r for one in self.follow_ups for r in one.checks)", ""),
+    (28, LEVELS, " or any(r.required and not r.passed for r in every):", ":"),
+    (28, LEVELS, "*(r for one in follow_ups for r in one.checks)", ""),
 ]  # fmt: skip
 """The rule that it breaks, the module, what stands there, and what stands there instead."""
 
