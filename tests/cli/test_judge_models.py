@@ -1,16 +1,17 @@
-"""Judges that are models, on loopback and written down: in `skillup run`, then in `judge`."""
+"""Judges that are models or agents: in `skillup run`, then in `judge`, which asks nobody twice."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.support.asking import KEYS
-from tests.support.model_server import ModelRequest, ModelServer, Reply, Structured
+from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured
 from tests.support.project import Project
 
 CASE = """
@@ -243,3 +244,189 @@ def test_a_script_that_was_edited_judges_anew_and_the_recorded_one_as_before(
     edited = project.run("judge", "run", "--cases", "cases")
     assert edited.exit_code == 1, edited.stderr
     assert "pass → fail" in edited.stderr
+
+
+# Several suites in one run: each has its own written-down judge, and its own simulated user.
+
+STATUS = {"x/a": "PASS", "y/b": "FAIL"}
+
+
+def verdict(said: str) -> dict[str, Any]:
+    return {"verdicts": [{"id": "c1", "verdict": said, "reason": f"It is a {said}.", "quote": ""}]}
+
+
+@pytest.fixture
+def two_suites(tmp_path: Path) -> Project:
+    """Two suites, which differ in what stands in `judges/` alone."""
+    made = Project(tmp_path)
+    turns = [{"content": "x", "assertions": ["it asks"]}, {"respond": "Say a word."}]
+    for place, status in STATUS.items():
+        said = status.lower()
+        rules = [{"when": "it asks", "answer": verdict(said)}, {"answer": {"message": said}}]
+        suite = {"name": place[0], "judge": {"model": "scripted:judges/j.yaml"}}
+        case = {"input": {"turns": turns}, "scripted": [{"say": "ok"}]}
+        made.write(
+            {
+                f"{place}/eval.yaml": json.dumps(suite),
+                f"{place}/judges/j.yaml": json.dumps({"rules": rules}),
+                f"{place}/case-{place[-1]}.yaml": json.dumps(case),
+            }
+        )
+    return made
+
+
+def test_neither_gets_the_others_answers_also_when_judged_elsewhere(two_suites: Project) -> None:
+    ran = two_suites.run("run", "x/a", "y/b", "--out", "ran", "--json")
+    cases = {case["case_id"]: case for case in ran.data["cases"]}
+    for place, status in STATUS.items():
+        case = cases[f"case-{place[-1]}"]
+        assert case["status"] == status, ran.stderr
+        assert case["turns"][1]["content"] == status.lower()
+    (two_suites.root / "ran").rename(two_suites.root / "moved")
+    for place in ("x", "y"):
+        shutil.rmtree(two_suites.root / place)
+    again = two_suites.run("judge", "moved", "--json")
+    found = {c["grade"]["case_id"]: c["grade"]["status"] for c in again.data["cases"]}
+    assert found == {"case-a": "PASS", "case-b": "FAIL"}, again.stderr
+
+
+@pytest.mark.slow
+def test_servers_of_the_environment_do_not_share_answers_and_a_run_keeps_its_own(
+    two_suites: Project,
+) -> None:
+    def run(server: ModelServer) -> bool:
+        env = {**KEYS, "ANTHROPIC_BASE_URL": server.url}
+        options = ("-k", "case-a", "--judge-model", "anthropic:m")
+        (case,) = two_suites.run_json("x/a", *options, env=env)["cases"]
+        return bool(case["turns"][0]["checks"][0]["passed"])
+
+    user = {"name": "x", "user_simulator": {"model": "scripted:judges/j.yaml"}}
+    two_suites.write({"x/a/eval.yaml": json.dumps(user)})
+    with (
+        ModelServer(lambda request: Structured(verdict("pass"))) as one,
+        ModelServer(lambda request: Structured(verdict("fail"))) as other,
+    ):
+        assert [run(one), run(other), run(one)] == [True, False, True]
+        assert (len(one.requests), len(other.requests)) == (2, 1)
+
+    again = two_suites.run("judge", str(two_suites.latest_run()), "--json")
+    assert again.data["cases"][0]["grade"]["status"] == "PASS", again.stderr
+
+
+def test_what_failed_in_the_conversation_is_not_asked_again_for_the_grade(
+    two_suites: Project,
+) -> None:
+    gate = {"content": "x", "post_condition": {"rubric": "it asks"}}
+    turns = [gate, "Go on."]
+    case = {"input": {"turns": turns}, "scripted": [{"say": "ok"}]}
+    two_suites.write({"x/a/case-a.yaml": json.dumps(case)})
+    with ModelServer(
+        lambda request: Structured(verdict("pass")) if request.attempt else HttpError(400, "broken")
+    ) as server:
+        env = {**KEYS, "ANTHROPIC_BASE_URL": server.url}
+        (ran,) = two_suites.run_json("x/a", "--judge-model", "anthropic:m", env=env)["cases"]
+    assert ran["status"] == "ERROR"
+    assert "broken" in ran["error"]["message"]
+    assert len(server.requests) == 1
+
+
+# Where an agent has judged: its answer is in the run, and nobody is started.
+
+MET = {"criteria": [{"id": "ok", "pass": True, "reason": "fine", "evidence": ["nowhere"]}]}
+UNMET = {"criteria": [{"id": "ok", "pass": False, "reason": "bad", "evidence": []}]}
+
+
+def judged_by(*replies: Any, **more: Any) -> dict[str, Any]:
+    scripted = [
+        {"say": reply if isinstance(reply, str) else json.dumps(reply)} for reply in replies
+    ]
+    criteria = [{"id": "ok", "outcome": "it is ok"}]
+    return {
+        "type": "agent_judge",
+        "engine": "judger",
+        "criteria": criteria,
+        "scripted": scripted,
+        **more,
+    }
+
+
+@pytest.fixture
+def counting(tmp_path: Path) -> Project:
+    """A suite whose judge is a program that counts how often it is started."""
+    counting = Project(tmp_path)
+    agent = counting.root / "agent"
+    calls = f"echo called >> {counting.root}/calls"
+    start = f'exec {sys.executable} -m skillup.engines.scripted_agent "$@"'
+    agent.write_text(f"#!/bin/sh\n{calls}\n{start}\n")
+    agent.chmod(0o755)
+    engine = json.dumps({"engine": "scripted", "command": str(agent)})
+    return counting.write({"engines/judger.yaml": engine})
+
+
+def calls(counting: Project) -> int:
+    file = counting.root / "calls"
+    return file.read_text().count("called") if file.exists() else 0
+
+
+def write(counting: Project, judge: dict[str, Any]) -> None:
+    steps = [{"write": {"path": "a.txt", "content": "x"}}]
+    case = {"input": {"prompt": "x"}, "judge": judge, "scripted": [{"steps": steps, "say": "ok"}]}
+    counting.write({"cases/eval.yaml": "name: s\n", "cases/a.yaml": json.dumps(case)})
+
+
+def judged(counting: Project, *arguments: str) -> dict[str, Any]:
+    outcome = counting.run("judge", "run", "--json", *arguments)
+    (case,) = outcome.data["cases"]
+    grade: dict[str, Any] = case["grade"]
+    return grade
+
+
+def assertions_of_the_run(counting: Project) -> Any:
+    (grade,) = (counting.root / "run").rglob("grading.json")
+    return json.loads(grade.read_text())["assertions"]
+
+
+@pytest.mark.parametrize(("reply", "repeat"), [(UNMET, 1), (MET, 3)])
+def test_the_kept_answer_gives_the_same_result_without_agent_suite_and_engine_file(
+    counting: Project, reply: dict[str, Any], repeat: int
+) -> None:
+    write(counting, judged_by(reply, repeat=repeat))
+    counting.run("run", "cases", "--out", "run")
+    assert calls(counting) == repeat
+    (counting.root / "agent").unlink()
+    shutil.rmtree(counting.root / "engines")
+    shutil.rmtree(counting.root / "cases")
+
+    grade = judged(counting)
+
+    assert grade["assertions"] == assertions_of_the_run(counting)
+    assert grade["judging"]["cached_calls"] == grade["judging"]["calls"] == repeat
+    assert calls(counting) == repeat
+
+
+def test_another_threshold_asks_nobody_and_another_criterion_asks(counting: Project) -> None:
+    write(counting, judged_by(UNMET))
+    counting.run("run", "cases", "--out", "run")
+
+    write(counting, judged_by(UNMET, pass_threshold=0))
+    assert judged(counting, "--cases", "cases")["status"] == "PASS"
+    assert calls(counting) == 1
+
+    write(counting, judged_by(UNMET, criteria=[{"id": "ok", "outcome": "it is good"}]))
+    assert judged(counting, "--cases", "cases")["status"] == "FAIL"
+    assert calls(counting) == 2
+
+
+@pytest.mark.parametrize(("arguments", "asked"), [((), 1), (("--no-judge-cache",), 2)])
+def test_a_resumed_trial_is_asked_about_again_only_without_the_cache(
+    counting: Project, arguments: tuple[str, ...], asked: int
+) -> None:
+    write(counting, judged_by(MET))
+    counting.run("run", "cases", "--out", "run", *arguments)
+    (grade,) = (counting.root / "run").rglob("grading.json")
+    grade.unlink()
+
+    outcome = counting.run("run", "--resume", "run")
+
+    assert outcome.exit_code == 0, outcome.stderr
+    assert calls(counting) == asked

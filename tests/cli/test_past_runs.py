@@ -1,0 +1,363 @@
+"""Runs of several nights: `skillup trends`, `skillup compare`, and `skillup report --against`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from skillup.history.index import all_runs
+from tests.support.pages import page_of
+from tests.support.project import Outcome, Project
+
+pytestmark = pytest.mark.indexed
+
+SUITE = {"eval.yaml": "name: demo\ncases: {files: ['cases/*.yaml']}\n"}
+CASE = """
+    input: {{turns: [one]}}
+    assertions: [{{contains: hi}}]
+    scripted: [{{say: "{say}", misbehave: {trouble}}}]
+    """
+SAYS = {"p": ("hi", "{}"), "f": ("no", "{}"), "e": ("", "{error: auth}")}
+
+
+def nights(project: Project, **cases: str) -> list[str]:
+    """A run for each letter; the ids."""
+    ids = []
+    for letters in zip(*cases.values(), strict=True):
+        for name, letter in zip(cases, letters, strict=True):
+            say, trouble = SAYS[letter]
+            project.write({f"cases/{name}.yaml": CASE.format(say=say, trouble=trouble)})
+        ids.append(project.write(SUITE).run_json(".")["run_id"])
+    return ids
+
+
+def test_every_case_is_a_line_of_marks_and_a_failing_one_says_since_when(project: Project) -> None:
+    ids = nights(project, steady="pppp", broke="pfef")
+    outcome = project.run("trends")
+    assert outcome.exit_code == 0, outcome.stderr
+    lines = outcome.stdout.splitlines()
+    assert lines[0].startswith("demo  4 runs, ")
+    assert lines[0].endswith(ids[3])
+    assert [line.split()[:2] for line in lines[2:5]] == [
+        ["(all)", "✓~E~"],
+        ["broke", "✓✗E✗"],
+        ["steady", "✓✓✓✓"],
+    ]
+    assert f"broke: failing since {ids[1]} (" in outcome.stdout
+    assert f"2 runs; last passed in {ids[0]} (" in outcome.stdout
+    assert "1/3" in lines[3]
+    assert lines[2].split()[2:4] == ["5/7", "71%"]
+    assert "E error: not run" in lines[-1]
+    assert "\x1b" not in outcome.stdout
+
+
+def test_the_same_as_json(project: Project) -> None:
+    ids = nights(project, a="pef")
+    (suite,) = project.run("trends", "demo", "--json").data["suites"]
+    assert [run["run_id"] for run in suite["runs"]] == ids
+    assert (suite["pass_rate"], suite["judged"], suite["errors"]) == (0.5, 2, 1)
+    (case,) = suite["cases"]
+    assert [run["state"] for run in case["runs"]] == ["pass", "error", "fail"]
+    assert (case["pass_rate"], case["judged"]) == (0.5, 2)
+    assert case["interval"] == pytest.approx([0.0945, 0.9055], abs=1e-4)
+    assert case["failing_since"]["first"]["run_id"] == ids[2]
+    assert case["failing_since"]["last_pass"]["run_id"] == ids[0]
+
+
+def test_runs_and_cases_can_be_chosen(project: Project) -> None:
+    ids = nights(project, a="pp", b="pp")
+    (suite,) = project.run("trends", "de*", "-k", "b", "--last", "1", "--json").data["suites"]
+    assert [run["run_id"] for run in suite["runs"]] == ids[1:]
+    assert [case["case_id"] for case in suite["cases"]] == ["b"]
+    assert project.run("trends", "--engine", "codex").exit_code == 2
+    assert project.run("trends", "--variant", "with_luck").exit_code == 2
+    unknown = project.run("trends", "nothing")
+    assert unknown.exit_code == 2
+    assert "suites in the index: demo" in unknown.stderr
+
+
+def test_an_index_that_was_lost_is_made_anew_from_the_runs(project: Project) -> None:
+    nights(project, a="pf")
+    before = project.run("trends", "--json").data
+    (project.root / ".skillup/index.sqlite").unlink()
+    missing = project.run("trends")
+    assert missing.exit_code == 3
+    assert "--rebuild" in missing.stderr
+    rebuilt = project.run("trends", "--rebuild", "--json")
+    assert rebuilt.data == before
+    assert "2 runs indexed" in rebuilt.stderr
+
+
+# Runs are indexed as they end, and nothing of that can change what they come to.
+
+FILES = {
+    "eval.yaml": """
+        name: demo
+        cases: {files: ['cases/*.yaml']}
+        gates: {max_new_failures: 0, confidence: 0.9}
+        """,
+    "cases/a.yaml": "{input: {turns: [one]}, assertions: [{contains: hi}], scripted: [{say: hi}]}",
+    "cases/b.yaml": "{input: {turns: [one]}, assertions: [{contains: hi}], scripted: [{say: no}]}",
+}
+
+
+def indexed(path: Path) -> list[tuple[str, str]]:
+    """Case and status of every trial in an index."""
+    runs = all_runs(str(path))
+    return [(trial.key.case_id, trial.status) for run in runs for trial in run.trials]
+
+
+@pytest.mark.parametrize("by", ["option", "variable"])
+def test_another_index_can_be_named(project: Project, by: str) -> None:
+    project.write(FILES)
+    if by == "option":
+        project.run("run", ".", "--index", "nightly.sqlite")
+    else:
+        project.run("run", ".", env={"SKILLUP_INDEX": "nightly.sqlite"})
+    assert len(indexed(project.root / "nightly.sqlite")) == 2
+    assert not (project.root / ".skillup/index.sqlite").exists()
+
+
+@pytest.mark.parametrize(
+    "url", ["no/such/folder/index.sqlite", "eval.yaml", "postgresql://me:pw@127.0.0.1:1/x"]
+)
+def test_an_index_that_cannot_be_written_is_a_line_and_no_more(project: Project, url: str) -> None:
+    project.write(FILES)
+    outcome = project.run("run", ".", "-k", "a", "--index", url)
+    assert outcome.exit_code == 0
+    assert "1 passed" in outcome.stderr
+    assert "not indexed: " in outcome.stderr
+    assert "me:pw" not in outcome.stderr
+    assert "Traceback" not in outcome.stderr
+    assert (project.latest_run() / "result.json").is_file()
+
+
+def test_a_resumed_run_is_indexed_once_and_whole(project: Project) -> None:
+    project.write(FILES).run("run", ".", "--max-fail", "1", "-j", "1", "-k", "b", "--trials", "2")
+    index = project.root / ".skillup/index.sqlite"
+    assert indexed(index) == [("b", "FAIL"), ("b", "NOT_RUN")]
+    project.run("run", "--resume", str(project.latest_run()))
+    assert indexed(index) == [("b", "FAIL"), ("b", "FAIL")]
+
+
+# `skillup compare`: two nights of a suite.
+
+NIGHTLY = """
+    name: demo
+    cases: {{files: ['cases/*.yaml']}}
+    gates: {gates}
+    """
+SAYING = """
+    input: {{turns: [one]}}
+    assertions: [{{contains: hi}}, {{contains: there}}]
+    scripted: [{{say: "{say}"}}]
+    """
+REFUSED = """
+    input: {turns: [one]}
+    assertions: [{contains: hi}]
+    scripted: [{say: x, misbehave: {error: auth}}]
+    """
+
+
+def night(project: Project, *options: str, gates: str = "{}", **cases: str) -> Any:
+    """A run whose agent says this in each case; `refused` is an error."""
+    files = {
+        f"cases/{name}.yaml": REFUSED if say == "refused" else SAYING.format(say=say)
+        for name, say in cases.items()
+    }
+    project.write({"eval.yaml": NIGHTLY.format(gates=gates), **files})
+    return project.run("run", ".", "--json", *options).data
+
+
+def compare(project: Project, *arguments: str) -> Outcome:
+    """`skillup compare ARGUMENTS`."""
+    return project.run("compare", *arguments)
+
+
+def changes(outcome: Outcome) -> dict[str, str]:
+    """What became of each case."""
+    return {case["case_id"]: case["change"] for case in outcome.data["cases"]}
+
+
+def test_the_last_run_is_compared_with_the_one_before(project: Project) -> None:
+    a = night(project, steady="hi there", broke="hi there", mended="no", worse="hi there")
+    b = night(project, steady="hi there", broke="no", mended="hi there", worse="refused", new="hi")
+    outcome = compare(project, "--json")
+    assert outcome.exit_code == 0
+    assert changes(outcome) == {
+        "broke": "newly_failing",
+        "mended": "newly_passing",
+        "steady": "still_passing",
+        "worse": "not_run",
+        "new": "only_in_b",
+    }
+    assert (outcome.data["a"]["run_id"], outcome.data["b"]["run_id"]) == (a["run_id"], b["run_id"])
+    assert outcome.data["verdicts"]["p"] == 1
+
+
+def test_people_read_what_changed_and_how_sure_it_is(project: Project) -> None:
+    night(project, "--trials", "3", steady="hi there", broke="hi there", odd="hi there")
+    night(project, "--trials", "3", steady="hi there", broke="no", odd="refused")
+    outcome = compare(project)
+    assert "newly failing (1)\n  broke  3/3 → 0/3  surely (p 0.05); contains" in outcome.stdout
+    assert "odd  3/3 → error" in outcome.stdout
+    assert outcome.stdout.startswith("1 case got worse surely (broke); ")
+    assert "; 3 trials were not run.\n" in outcome.stdout
+    assert "\n2 cases were edited between the two runs: broke, odd\n" in outcome.stdout
+    assert "\x1b" not in outcome.stdout
+    assert outcome.stderr == ""
+
+
+def test_the_gates_that_the_run_began_with_decide_the_exit_code(project: Project) -> None:
+    night(project, a="hi there", b="hi there", c="hi there")
+    assert "no earlier run" in compare(project).stderr
+    night(project, gates="{max_new_failures: 0}", a="no", b="refused", c="hi there")
+    project.write({"eval.yaml": NIGHTLY.format(gates="{max_new_failures: 9}")})
+    failed = compare(project)
+    assert (failed.exit_code, "FAILED" in failed.stdout) == (1, True)
+    for gate, code in (
+        ("max_new_failures=1", 0),
+        ("min_pass_rate=0.6", 1),
+        ("max_not_run=0", 1),
+        ("max_new_failures=many", 2),
+    ):
+        assert compare(project, "--gate", gate).exit_code == code, gate
+
+
+@pytest.mark.parametrize(("killed", "by_id"), [(True, False), (False, True)])
+def test_what_ran_after_the_run_was_indexed_counts(
+    project: Project, *, by_id: bool, killed: bool
+) -> None:
+    """It went on, and was killed, or its end could not be indexed."""
+    gates = "{max_new_failures: 0}"
+    night(project, gates=gates, a="hi there")
+    stale = night(project, "--time-limit", "0", gates=gates, a="no")["run_id"]
+    assert project.run("run", "--resume", "last", "-q", "--index", "none").exit_code == 1
+    if killed:
+        (project.root / ".skillup/runs" / stale / "result.json").unlink()
+    outcome = compare(project, "previous", stale if by_id else "last", "--json")
+    assert changes(outcome) == {"a": "newly_failing"}
+    assert outcome.exit_code == 1
+
+
+def test_a_name_that_means_no_other_run_is_told_so(project: Project) -> None:
+    run = night(project, a="hi there")["run_id"]
+    for names, told in (
+        (["", "last"], "the name of a run is empty"),
+        (["--index", ""], "--index is empty"),
+        (["last"], f"A and B are the same run, {run}"),
+        ([run, f".skillup/runs/{run}"], "`skillup compare previous RUN`"),
+    ):
+        outcome = compare(project, *names)
+        assert (outcome.exit_code, told in outcome.stderr) == (2, True), names
+
+
+def test_the_page_of_two_runs_says_what_the_comparison_says(project: Project) -> None:
+    """V21: the same runs stand in for what A did not get to, and the same gates say how sure."""
+    first = night(project, a="hi there", b="hi there")
+    night(project, a="refused", b="hi there")
+    last = night(project, a="no", b="no", gates="{max_new_failures: 0, confidence: 0.4}")
+
+    project.run("report", "last", "--report", "html", "--against", "previous")
+
+    sides = page_of(project.root / ".skillup/runs" / last["run_id"] / "report.html").index["sides"]
+    told = compare(project, "--json").data
+    assert {row["case_id"]: row["change"] for row in sides["rows"]} == {
+        case["case_id"]: case["change"] for case in told["cases"]
+    }
+    assert {row["case_id"]: row["change"] for row in sides["rows"]} == dict.fromkeys(
+        "ab", "newly_failing"
+    )
+    assert f"compared with {first['run_id']}" in sides["notes"][0]
+    assert any("more than chance" in line for line in sides["summary"])
+
+
+# `skillup report`: reports written again, and two runs side by side.
+
+BEFORE = {
+    "s/eval.yaml": "name: s\n",
+    "s/flips.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n",
+    "s/stays.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n",
+}
+WORSE = {
+    "s/flips.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: no}]\n",
+    "s/new.yaml": "input: {prompt: x}\nassertions: [{contains: y}]\nscripted: [{say: y}]\n",
+}
+
+
+@pytest.fixture
+def ran_twice(tmp_path: Path) -> Project:
+    """A suite that was run twice; a case fails since."""
+    found = Project(tmp_path, indexed=True).write(BEFORE)
+    assert found.run("run", "s").exit_code == 0
+    assert found.write(WORSE).run("run", "s").exit_code == 1
+    return found
+
+
+def _runs(ran_twice: Project) -> list[str]:
+    return sorted(path.name for path in (ran_twice.root / ".skillup/runs").iterdir())
+
+
+def test_a_run_is_put_beside_an_earlier_one(ran_twice: Project) -> None:
+    before, now = _runs(ran_twice)
+
+    for named in (before, f".skillup/runs/{before}", "previous"):
+        outcome = ran_twice.run("report", "last", "--report", "html", "--against", named)
+        assert outcome.exit_code == 0, outcome.stderr
+        assert outcome.stdout.endswith(f"{now}/report.html\n")
+
+    page = page_of(ran_twice.root / ".skillup/runs" / now / "report.html")
+    sides = page.index["sides"]
+    assert (sides["a"]["run_id"], sides["b"]["run_id"]) == (before, now)
+    rows = {row["case_id"]: row for row in sides["rows"]}
+    assert {name: row["change"] for name, row in rows.items()} == {
+        "flips": "newly_failing",
+        "stays": "same",
+        "new": "only_b",
+    }
+    flips = rows["flips"]
+    assert (flips["a"]["status"], flips["b"]["status"]) == ("PASS", "FAIL")
+    assert page.details[flips["a"]["n"]]["turns"][0]["response"] == "y"
+    assert page.details[flips["b"]["n"]]["turns"][0]["response"] == "no"
+    assert rows["new"]["a"] is None
+    stays = rows["stays"]["a"]["n"]
+    assert page.details[stays]["grade"]["status"] == "PASS", "there is room for what did not change"
+    assert len(page.details) == 5
+
+
+def test_a_run_without_a_result_has_a_report_all_the_same(ran_twice: Project) -> None:
+    _, now = _runs(ran_twice)
+    run = ran_twice.root / ".skillup/runs" / now
+    (run / "result.json").unlink()
+    (run / "trials/new/scripted/with_skill/1/grading.json").unlink()
+    (run / "trials/stays/scripted/with_skill/1/record.json").write_text("{")
+
+    assert ran_twice.run("report", "last", "--report", "html").exit_code == 0
+
+    page = page_of(run / "report.html")
+    assert page.index["run"]["finished"] is False
+    assert page.index["summary"]["fail"] == 1
+    assert page.row("new")["status"] == "NOT_RUN"
+    assert page.row("new")["reason"] == "run, but not judged: `skillup judge RUN`"
+    assert page.detail("new")["grade"] is None
+    assert "is damaged" in page.detail("stays")["problem"]
+    assert page.index["not_run"] == ["new/scripted/with_skill/1"]
+    outcome = ran_twice.run("report", now, "--report", "junit")
+    assert outcome.exit_code == 2
+    assert "has no result.json" in outcome.stderr
+
+
+def test_wrong_uses_are_refused(ran_twice: Project) -> None:
+    for arguments, said in (
+        (["nowhere"], "there is no run nowhere"),
+        (["2"], "2 runs begin with 2"),
+        (["s"], "is no run directory"),
+        (["last", "--against", "last"], "that is the run itself"),
+        (["last", "--against", "nowhere"], "there is no run nowhere"),
+        (["last", "--report", "junit", "--against", "previous"], "--against is for report.html"),
+    ):
+        outcome = ran_twice.run("report", *arguments)
+        assert outcome.exit_code == 2, arguments
+        assert said in outcome.stderr
