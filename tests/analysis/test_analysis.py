@@ -68,9 +68,6 @@ def test_an_engine_is_summed_up_over_its_verdicts_with_the_skill() -> None:
     assert (column.cost_usd, column.duration_ms) == (0.5, 1000)
 
 
-# The run's pass rate: sure as far as its cases make it, not its trials.
-
-
 def overall(*cases: str) -> Overall:
     """Of a case for each text, with a trial for each of its letters."""
     grades = [
@@ -297,9 +294,6 @@ def test_a_turn_that_went_on_with_a_follow_up_is_an_observation_of_its_first_mes
     assert seen(turns=[held(used(), a_check("contains"))]) == {("x", True, True)}
     assert seen(turns=[held(a_check("contains", passed=False), used())]) == {("x", True, True)}
     assert seen(turns=[held(not_used(passed=False), not_used())]) == {("x", False, True)}
-
-
-# What the skill adds, paired by case.
 
 
 def both(case_id: str, with_skill: str, without: str) -> list[Grade]:

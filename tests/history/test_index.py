@@ -257,9 +257,6 @@ def test_a_verdict_is_one_of_a_night_and_only_else_one_of_a_run_of_few_cases(
     assert found(index, a, b, "one") == {"one": expected}
 
 
-# Names.
-
-
 @pytest.fixture
 def url(tmp_path: Path) -> str:
     """An index of four runs."""

@@ -15,7 +15,6 @@ from skillup.reports.rejudging import (
     RejudgeCounts,
     counts_line,
     judged_lines,
-    judgement_json,
     panel_data,
     print_panel,
 )
@@ -88,23 +87,6 @@ def test_counts_leave_out_what_is_none() -> None:
 )
 def test_the_exit_code_is_that_of_a_run(statuses: list[str], code: ExitCode) -> None:
     assert exit_code(summarize([grade(status=status) for status in statuses]), 0, None) == code
-
-
-def test_json_has_each_grade_and_what_changed() -> None:
-    tally, judged = RejudgeCounts(), []
-    for number in range(2):
-        after = grade(check("a", passed=not number), status="FAIL" if number else "PASS")
-        change = compare(grade(check("a")), after)
-        tally.add(after, change)
-        judged.append((f"job/{number}", after, change))
-    data = json.loads(judgement_json({"by": []}, judged, tally))
-    assert [case["job_id"] for case in data["cases"]] == ["job/0", "job/1"]
-    assert data["cases"][0]["changes"] is None
-    changes = data["cases"][1]["changes"]
-    assert changes["status"] == {"before": "PASS", "after": "FAIL"}
-    assert changes["checks"][0]["change"] == "flipped"
-    assert (data["summary"]["pass"], data["summary"]["fail"]) == (1, 1)
-    assert data["changes"]["statuses"] == 1
 
 
 def column(name: str, passed: bool | None, text: str = "because", **more: Any) -> JudgeColumn:
