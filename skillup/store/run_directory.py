@@ -308,7 +308,7 @@ class RunDirectory:
         return path
 
     def take_back(self, job_id: str) -> None:
-        """A finished trial is to be run again: its record becomes an attempt, its grade goes."""
+        """Makes a finished trial unfinished, its record an attempt; killed within, it is either."""
         self._set_result_aside()
         directory, kept = self.trial_directory(job_id), self.read_record(job_id)
         # The grade before the record: it must never stand beside the one that comes next. A
