@@ -20,11 +20,6 @@ def with_defaults(case: dict[str, Any], **defaults: Any) -> Case:
     return merged(case, cases={"defaults": defaults})
 
 
-def test_the_files_name_is_the_id_of_a_case_that_has_none() -> None:
-    assert merged({}).id == "stem"
-    assert merged({"id": "own"}).id == "own"
-
-
 @pytest.mark.parametrize(
     ("key", "default", "own"),
     [

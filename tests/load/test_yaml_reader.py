@@ -122,9 +122,6 @@ def test_any_input_is_read_or_refused_with_located_problems(text: str) -> None:
     assert min(at) >= 1
 
 
-# --- traps
-
-
 def problem_in(source: str | Path) -> Problem:
     with pytest.raises(InvalidFilesError) as caught:
         read_yaml(source) if isinstance(source, Path) else parse_yaml(source, FILE)
@@ -135,36 +132,25 @@ def problem_in(source: str | Path) -> Problem:
 @pytest.mark.parametrize(
     ("text", "line", "column", "phrase"),
     [
-        # what the parser says, and what helps
         ("a:\n\tb: 1\n", 2, 1, "cannot start any token; indent with blanks"),
         ('a: 1\nb: "open\nc: 2\n', 4, 1, "a quoted scalar from line 2 on, found unexpected end"),
         ("a: 'it's'\n", 1, 8, "check the indentation and the quotes above"),
         ('a: "\\d+"\n', 1, 5, "found unknown escape character; put a regex or a Windows path in"),
         ('a: "\\ud800"\n', 1, 7, "put a regex or a Windows path in single quotes"),
         ("a: [*.log]\n", 1, 6, "an alias from line 1 on, did not find expected alphabetic"),
-        ("a: *log\n", 1, 4, "found undefined alias; put the text in quotes if it is one"),
-        ("a: @home\n", 1, 4, "put the text in quotes if it is one"),
         ("a: b: c\n", 1, 5, "mapping values are not allowed in this context; check the"),
         ("a: 1\nb\nc: 2\n", 3, 1, "could not find expected ':'; write `key: value`"),
         ("a:\n  - b\n c: 1\n", 3, 2, "a block mapping from line 1 on, did not find expected key"),
         ("a:\n  b: {c: 1\n", 3, 1, "a flow mapping from line 2 on, did not find expected ',' or"),
         ("a: 1\n---\nb: 2\n", 2, 1, "but found another document; keep one document in each file"),
         ("a: 1\nb: \x00\n", 2, 4, "unacceptable character #x0000"),
-        # tags
         ("a: !!python/object/apply:os.system [ls]\n", 1, 4, "the tag `!!python/object/apply:os."),
         ("!foo\na: 1\n", 1, 1, "the tag `!foo` is not allowed"),
-        ("a: !!int abc\n", 1, 4, "the tag `!!int` is not allowed"),
         ("a: !!str [b]\n", 1, 4, "the tag `!!str` is not allowed"),
-        # keys
         ("a:\n  ? {b: 1}\n  : 2\n", 2, 5, "a list or a mapping cannot be a key"),
-        ("{{x}}\n", 1, 2, "a list or a mapping cannot be a key"),
         ("<<: 1\n", 1, 5, "`<<` takes a mapping, or a list of mappings"),
-        # documents
-        ("", 1, 1, "the file is empty"),
         ("\n# only a comment\n", 1, 1, "the file is empty"),
         ("# list\n- a\n", 2, 1, "the file holds a list, not a mapping"),
-        ("just words\n", 1, 1, "the file holds a single value, not a mapping"),
-        # numbers that Python would not read
         ("a: " + "1" * 5000, 1, 4, "a number of too many digits"),
     ],
 )
@@ -178,9 +164,6 @@ def test_a_duplicate_key_is_named_with_both_places() -> None:
     assert str(problem_in("a: 1\nb:\n  d: [{e: 1, e: 2}]\na: 2\n")) == (
         "case.yaml:3:14: the key `e` was given already, at line 3, column 8; keep one of the two"
     )
-
-
-# --- bombs: bounded in time and memory
 
 
 def test_aliases_that_multiply_are_refused() -> None:
@@ -200,9 +183,6 @@ def test_a_value_that_contains_itself_is_refused(text: str) -> None:
 @pytest.mark.parametrize("unit", ["[", "{a: ", "- ", "[{a: ", "? "])
 def test_deep_nesting_is_refused_and_not_a_recursion_error(unit: str) -> None:
     assert "more than 100 levels of nesting" in problem_in("a:\n  " + unit * 20_000).message
-
-
-# --- encodings
 
 
 def test_a_file_is_utf_8_with_or_without_a_byte_order_mark(tmp_path: Path) -> None:

@@ -17,9 +17,7 @@ from skillup.schema import SCHEMAS, json_schema
 from skillup.schema.case import Case
 from skillup.schema.profile import Profile
 from skillup.schema.suite import Suite
-from tests.load.broken.cases import CASES
-from tests.load.broken.profiles import PROFILES
-from tests.load.broken.suites import SUITES
+from tests.load.broken import CASES, PROFILES, SUITES
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "schema"
@@ -97,12 +95,9 @@ def agrees(kind: str, data: Any) -> tuple[bool, bool]:
 
 SPELLINGS = [
     ("case", "input: {prompt: a}\nassertions: [{contians: x}]", False),
-    ("case", "input: {prompt: hi}", True),
-    ("case", "input: {prompt: 404}", True),
     ("case", "input: {prompt: true}", True),
     ("case", "input: {turns: [a, {content: b}]}", True),
     ("case", "input: {prompt: a}\nassertions: [{contains: x}, {contains: [x, 1]}, a rubric]", True),
-    ("case", "input: {prompt: a}\nassertions: [{contains: {any: x, not: [y]}}]", True),
     ("case", "input: {prompt: a}\nassertions: [{type: icontains, value: x}]", True),
     ("case", "input: {prompt: a}\nassertions: [{tool_called: B}, {tool_called: {name: C}}]", True),
     ("case", "input: {prompt: a}\nassertions: [{matches: 'a+'}, {matches: {none: ['b']}}]", True),
@@ -110,19 +105,15 @@ SPELLINGS = [
     ("case", "input: {prompt: a}\nassertions: [{json: {path: $.a, equals: null}}]", True),
     ("case", "input: {prompt: a}\nassertions: [{golden_file: a}, {script: b}, {similar: c}]", True),
     ("case", "input: {prompt: a}\nassertions: [{rubric: a}, {rubric: [a, {outcome: b}]}]", True),
-    ("case", "input: {prompt: a}\nscripted: [{say: x}]", True),
     ("case", "input: {prompt: a}\nscripted: {replies: [{say: x}]}", True),
     ("case", "input: {prompt: a}\ndepends_on: b\ntags: c", True),
     ("case", "input: {prompt: a}\nretry_policy: {retry_on: crash}", True),
-    ("case", "input: {prompt: a}\nretry_policy: {retry_on: [crash, error]}", True),
     ("case", "input: {prompt: a}\ncontext: {repo_fixture: f, setup: make}", True),
     ("case", "input: {prompt: a}\njudge: {criteria: [x], type: agent_judge}", True),
-    ("suite", "name: 7", True),
-    ("suite", "engine: codex", True),
+    ("suite", "name: 7\nengine: codex", True),
     ("suite", "engine: {type: codex, model: m}", True),
     ("suite", "engine: {name: codex, model: {name: m}}", True),
     ("suite", "cases: {files: a.yaml}", True),
-    ("profile", "engine: codex\ncommand: codex", True),
     ("profile", "engine: codex\ncommand: [codex, -x]\nargs: [1, true]", True),
     ("profile", "engine: codex\nprices: {input: 1, output: 2}", True),
     ("profile", "engine: codex\nprices: {m: {input: 1, output: 2}}", True),
@@ -134,21 +125,9 @@ def test_the_schema_takes_every_spelling_that_we_take() -> None:
         assert agrees(kind, parse_yaml(text, Path("x.yaml")).data) == (taken, taken), text
 
 
-def parsed(kind: str, rows: list[tuple[str, str, str]]) -> Iterator[tuple[str, Any]]:
-    from skillup.errors import InvalidFilesError
-
-    for text, _, _ in rows:
-        try:
-            yield kind, parse_yaml(text, Path("x.yaml")).data
-        except InvalidFilesError:
-            continue
-
-
-BROKEN = [*parsed("case", CASES), *parsed("suite", SUITES), *parsed("profile", PROFILES)]
-
-
 def test_the_schema_takes_no_less_than_we_do() -> None:
     """It may take more: it cannot know what excludes what, nor what is a regex."""
-    for kind, data in BROKEN:
-        theirs, ours = agrees(kind, data)
-        assert theirs or not ours, data
+    for kind, rows in (("case", CASES), ("suite", SUITES), ("profile", PROFILES)):
+        for text, _, _ in rows:
+            theirs, ours = agrees(kind, parse_yaml(text, Path("x.yaml")).data)
+            assert theirs or not ours, text

@@ -19,17 +19,13 @@ ANSWER = make_record("  Hello (World)\n")
 @pytest.mark.parametrize(
     ("check", "passes"),
     [
-        ({"type": "contains", "value": "hello"}, True),
         ({"type": "contains", "value": "hello", "case_sensitive": True}, False),
         ({"type": "icontains_any", "value": ["x", "hello"]}, True),
         ({"type": "not-contains", "value": "hello"}, False),
         ({"type": "contains-any", "value": ["x", "world"], "negate": True}, False),
-        ({"type": "not-contains", "value": ["x", "world"]}, False),
         ({"type": "not-contains", "value": "World", "negate": True}, True),
-        ({"type": "starts-with", "value": "Hello ("}, True),
         ({"type": "starts-with", "value": "hello"}, True),
         ({"type": "starts-with", "value": "hello", "case_sensitive": True}, False),
-        ({"type": "ends-with", "value": "(World)"}, True),
         ({"type": "not-ends-with", "value": "(World)"}, False),
         ({"type": "equals", "value": "hello (world)", "case_sensitive": True}, False),
         ({"type": "regex", "value": "^ *hello"}, False),

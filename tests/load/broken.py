@@ -1,4 +1,4 @@
-"""Cases with one mistake each: the text, where it is told, and what is said of it."""
+"""Files with one mistake each: the text, where it is told, and what is said of it."""
 
 from __future__ import annotations
 
@@ -19,15 +19,6 @@ def check(text: str) -> str:
 
 
 CASES = [
-    # what is no YAML
-    ("id: a\n\tinput: x\n", "2:1", "indent with blanks"),
-    ('input: {prompt: "hi}\n', "2:1", "close the quote"),
-    ("input: {prompt: hi\n", "2:1", "the closing bracket"),
-    (CHECKED + "id: 1\nid: 2\n", "4:1", "id"),
-    (CHECKED + "title: !!python/object:os.system x\n", "3:8", "tag"),
-    (CHECKED + "---\n" + CHECKED, "3:1", "document"),
-    (CHECKED + "title: *nothing\n", "3:8", "alias"),
-    ("- input: x\n", "1:1", "mapping"),
     # keys
     (CHECKED + "max_turn: 3\n", "3:1", "did you mean `max_turns`?"),
     ("id: x\nassertions: [{contains: x}]\n", "1:1", "`input` is missing"),
@@ -41,7 +32,6 @@ CASES = [
      "1:73", "this is read as a decimal number"),
     # values
     (CHECKED + "timeout_seconds: 5 minutes\n", "3:18", "`5 minutes` is not a number"),
-    (CHECKED + "timeout_seconds: -1\n", "3:18", "must be above 0"),
     (CHECKED + "trials: 1.5\n", "3:9", "or a decimal point"),
     (CHECKED + "pass_threshold: '0.5'\n", "3:17", "without quotes"),
     (CHECKED + "on_turn_failure: halt\n", "3:18", "`continue`, `stop`"),
@@ -49,7 +39,6 @@ CASES = [
     (CHECKED + "vars: {a: 1.10}\n", "3:11", "put it in quotes"),
     (CHECKED + "context: {git: {init: yes}}\n", "3:23", "write `true`"),
     (CHECKED + "retry_policy: {retry_on: [rate-limit]}\n", "3:27", "did you mean `rate_limit`?"),
-    (CHECKED + "depends_on: [other]\n", "3:14", "there is no other case `other`"),
     (CHECKED + "depends_on: c\n", "3:13", "the case depends on itself"),
     # what is said
     ("input: {}\nassertions: [{contains: x}]\n", "1:1", "needs one of `prompt`, `turns`"),
@@ -62,7 +51,6 @@ CASES = [
     ("input: {turns: [{role: user}]}\n" + ONE_CHECK, "1:17", "needs one of `content`"),
     ("input: {turns: [{content: a, role: system}]}\n" + ONE_CHECK, "1:36", "allowed: `user`"),
     (turn("timeout: 3"), "4:7", "did you mean `timeout_seconds`?"),
-    (turn("slash_command: true"), "3:16", "is no / and a name"),
     (turn("post_condition: {}"), "4:7", "there is no condition"),
     (turn("post_condition: {contains: x, on_fail: skip}"), "4:46", "`skip_remaining`"),
     (turn("capture: [{variable: a}]"), "4:17", "needs one of `pattern`, `jsonpath`"),
@@ -70,12 +58,10 @@ CASES = [
     (turn("capture: [{variable: a, pattern: x}]"), "4:40", "has no group"),
     (turn("capture: [{variable: a, jsonpath: '$.['}]"), "4:41", "is not a valid JSONPath"),
     # templates
-    ("input: {prompt: 'a <<b>>'}\nassertions: [{contains: x}]\n", "1:17", "<<b>> is not defined"),
     (CHECKED + "context: {files: {a.txt: 'x\n\n  <<who>>'}}\n", "3:26", "<<who>> is not defined"),
     (turn("capture: [{variable: v, pattern: '(x)'}]").replace("hi", '"<<v>>"'), "3:16", "<<v>>"),
     # checks
     (check("{}"), "2:14", "no check asks for anything"),
-    (check("{files_exist: []}"), "2:14", "no check asks for anything"),
     (check("{contians: x}"), "2:15", "did you mean `contains`?"),
     (check("{contains: x, equals: y}"), "2:14", "make each its own list item"),
     (check("{contains: {any: []}}"), "2:15", "the check needs one of `any`"),
@@ -100,9 +86,7 @@ CASES = [
      "4:54", "lies outside of the suite"),
     (CHECKED + "judges: [{type: script, script_path: /bin/true}]\n", "3:38", "an absolute path"),
     (CHECKED + "judge: {failure: [{script: ../rule.sh}]}\n", "3:28", "outside of the suite"),
-    (check("{contains: x, turn: 2}"), "2:34", "turn 2 of a case with 1"),
     (check("{contains: x, turn: 0}"), "2:34", "from 1, or `last`"),
-    (check("{tool_called_in_turn: {turn: 3, kind: shell}}"), "2:43", "turn 3 of a case with 1"),
     (check("{prompt: sure?}"), "2:14", "a follow-up without checks"),
     (check("{prompt: sure?, assertions: [{contains: y}]}"), "2:23", "outside of a turn"),
     (check("{contains: x, assertions: [{contains: y}]}"), "2:14", "add the follow-up's `prompt`"),
@@ -115,7 +99,6 @@ CASES = [
     (CHECKED + "judge: {type: script}\n", "3:1", "add `script_path`"),
     (CHECKED + "judge: {criteria: [x]}\n", "3:1", "set `type: agent_judge`"),
     (CHECKED + f"judge: {RULES}\njudges: [{RULES}]\n", "1:1", "keep one of them"),
-    (CHECKED + "judge: {failure: [{contains: x, turn: 2}]}\n", "3:39", "turn 2 of a case with 1"),
     # what excludes what
     (CHECKED + "aggregation: min\n", "1:1", "`aggregation` without turns"),
     (turn("expected_output: a") + "expected_output: b\n", "1:1", "`expected_output` beside"),
@@ -128,4 +111,37 @@ CASES = [
         "1:45",
         "unknown key `no.`; within braces a comma begins a new key: put the text in quotes",
     ),
+]  # fmt: skip
+PROFILES = [
+    ("model: x\n", "1:1", "`engine` is missing"),
+    ("engine: claud_code\n", "1:9", "did you mean `claude_code`?"),
+    ("engine: codex\nmodle: x\n", "2:1", "did you mean `model`?"),
+    ("engine: codex\npermission: none\n", "2:13", "`read_only`"),
+    ("engine: codex\nsession: live\n", "2:10", "use `resume`"),
+    ("engine: codex\ntimeout_seconds: 5m\n", "2:18", "is not a number"),
+    ("engine: codex\nargs: --verbose\n", "2:7", "is not a list"),
+    ("engine: codex\nenv: [A=1]\n", "2:1", "is not a mapping"),
+    ("engine: codex\nenv: {A: '${B C}'}\n", "2:10", "begins no reference"),
+    # V19
+    ("engine: codex\nenv: {CODEX_HOME: /h}\n", "2:19", "each trial has its own CODEX_HOME"),
+    ("engine: claude_code\nisolation: clean\nenv: {HOME: /h}\n", "3:13", "`isolation: shared`"),
+    ("engine: codex\napi_key_env: sk-ant-0123\n", "2:14", "not the name of a variable"),
+    ("engine: codex\nprices: {input: -1, output: 1}\n", "2:17", "must be at least 0"),
+    ("engine: codex\ncommand: ['']\n", "2:11", "the text is empty"),
+]
+SUITES = [
+    ("nmae: a\n", "1:1", "did you mean `name`?"),
+    ("schema_version: v2\n", "1:17", "allowed: `v1alpha1`"),
+    ("parallelism: 4\n", "1:1", "it belongs to `cases`"),
+    ("cases: {files: 3}\n", "1:16", "no such file"),
+    ("cases: {retry_policy: {retry_on: [time-out]}}\n", "1:35", "did you mean `timeout`?"),
+    ("cases: {defaults: {trials: 10001}}\n", "1:28", "must be at most 10000"),
+    ("cases: {defaults: {expect: {must_contian: [x]}}}\n", "1:29", "did you mean `must_contain`?"),
+    ("skills: [{source: git, path: .}]\n", "1:19", "`local_path`"),
+    ("skills:\n    - {}\n", "2:7", "`path` is missing; add it (its directory, relative to"),
+    ("gates: {confidence: 0.9999999999999999}\n", "1:21", "it must be at most 0.999999999"),
+    ("engine: {model: x}\n", "1:1", "`name` is missing"),
+    ("environment: {env: {HOME: /h}}\n", "1:15", "the agent out of its trial's own home"),  # V19
+    ("environment: {network_policy: deny_all}\n", "1:1", "which cannot keep it"),  # F20
+    ("judge: {model: m}\njudges: [{success: [x]}]\n", "1:1", "both `judge` and `judges`"),
 ]  # fmt: skip
