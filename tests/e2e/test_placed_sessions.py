@@ -95,7 +95,7 @@ def seed(conversation: Conversation, history: Sequence[HistoryItem]) -> EngineTu
         found = anyio.run(engine.check, trial.profile, trial.environment)
         conversation.trial = replace(trial, version=found.version)
     placed = anyio.run(engine.seed, history, conversation.trial)
-    conversation.outcomes.append(EngineTurn(placed.session, fingerprint=placed.fingerprint))
+    conversation.outcomes.append(placed)
     return placed
 
 
@@ -110,8 +110,7 @@ def fork(parent: Conversation, base: Path, **changes: Any) -> Conversation:
     assert session is not None
     placed = anyio.run(parent.engine.fork, session, parent.trial, child)
     assert placed.error is None
-    forked = EngineTurn(placed.session, fingerprint=placed.fingerprint)
-    return Conversation(parent.engine, child, [*parent.outcomes, forked])
+    return Conversation(parent.engine, child, [*parent.outcomes, placed])
 
 
 @pytest.mark.slow
@@ -126,7 +125,7 @@ def test_the_model_sees_the_history_on_every_turn_and_was_not_asked_before(
     first, second = conversation.say("one"), conversation.say("work")
 
     assert placed.error is None
-    assert placed.notices == ()
+    assert list(placed.notices) == []
     assert placed.session is not None
     assert placed.session == conversation.trial.session_id
     assert [error_kind(first), error_kind(second)] == [None, None]
