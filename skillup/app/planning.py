@@ -157,7 +157,7 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
         left_out = files - {job.loaded.path for job in plan.jobs}
         warnings = [warning for warning in warnings if warning.file not in left_out]
     if warnings:
-        from skillup.reports.terminal.listing import problem_line
+        from skillup.reports.text import problem_line
 
         sys.stderr.writelines(f"{problem_line(warning)}\n" for warning in warnings)
     loaded.or_raise()

@@ -20,8 +20,7 @@ from skillup.plan import is_named
 from skillup.reports.html.run_files import RawFiles, progress_of
 from skillup.reports.result import build_result
 from skillup.reports.terminal.conversation import ShownTrial
-from skillup.reports.terminal.listing import shown_path
-from skillup.reports.text import Labels, listed_ids, plain
+from skillup.reports.text import Labels, listed_ids, plain, shown_path
 from skillup.schema.grade import BASELINE, RunResult
 from skillup.schema.record import Record
 from skillup.store import RunDirectory, new_run_id, trials

@@ -1,4 +1,4 @@
-"""What is done with suites without running them: `validate`, `init` and `session to-case`."""
+"""What is done with suites without running them: `validate`, `list`, `init`, `session to-case`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from skillup.app.planning import own_profile, refuse, root_with_engines
 from skillup.errors import InvalidFilesError, Problem, UsageError
@@ -22,17 +23,18 @@ from skillup.load.discover import (
     suite_root,
     workspace_root,
 )
-from skillup.load.model import Loaded, LoadedSuite
+from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.redaction.secrets import Secrets
-from skillup.reports.terminal.listing import shown_path
-from skillup.reports.text import count, listed, one_line
-from skillup.schema.suite import playing_model
+from skillup.reports.terminal.layout import Part, make_console, print_table
+from skillup.reports.text import count, listed, one_line, shown_id, shown_path
+from skillup.schema.suite import lead_of, playing_model
 from skillup.schema.templates import escape
 from skillup.sessions.case import case_of_session, copy_workspace, suite_text
 from skillup.sessions.index import find_session
 from skillup.sessions.record import read_session
+from skillup.trial.history import turns_of
 
 _FIX = "a run of the cases that need it would be an error"
 _SHOWN = 5
@@ -291,3 +293,44 @@ def _printable(text: str) -> str:
 
 def _say(*lines: str) -> None:
     sys.stderr.writelines(one_line(line, 1000) + "\n" for line in lines)
+
+
+def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
+    case = loaded.case
+    return {
+        "suite": suite.name,
+        "id": case.id,
+        "branch_of": loaded.branch_of,
+        "title": case.title,
+        "tags": case.tags,
+        "turns": _turn_count(loaded),
+        "trials": case.trials or 1,
+        "depends_on": case.depends_on,
+        "file": shown_path(loaded.path),
+    }
+
+
+def _turn_count(loaded: LoadedCase) -> int | None:
+    """How many turns the case has; None if a simulated user decides."""
+    if lead_of(loaded.case) is not None:
+        return None
+    given = loaded.case.input
+    if given.transcript is not None:
+        return len(turns_of(given.transcript))
+    return len(given.all_turns()) or None
+
+
+def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) -> None:
+    rows: list[list[Part]] = []
+    for suite, cases in suites:
+        for loaded in cases:
+            title = one_line(loaded.case.title or "")
+            if not title and loaded.item is not None:
+                # An item of a dataset seldom has one: what it asks tells it from the others.
+                title = one_line(loaded.item.removeprefix(f"{loaded.family} "), 80)
+            tags = one_line(", ".join(loaded.case.tags))
+            turns = str(_turn_count(loaded) or "?")
+            name = (one_line(suite.name), "cyan")
+            rows.append([name, shown_id(loaded.case.id), turns, (tags, "dim"), title])
+    heads = ["suite", "case", "turns", "tags", "title"]
+    print_table(make_console(sys.stdout), rows, heads, align="nnrll", style="bold")

@@ -80,7 +80,7 @@ def _run(arguments: Sequence[str]) -> int:
 def report(error: SkillupError) -> int:
     """Say what is wrong; the exit code."""
     if isinstance(error, InvalidFilesError):
-        from skillup.reports.terminal.listing import problem_line
+        from skillup.reports.text import problem_line
 
         _say("\n".join([*map(problem_line, error.problems), error.message]))
     else:

@@ -26,9 +26,8 @@ from skillup.plan import Job, Plan
 from skillup.process.tree import process_register
 from skillup.reports.terminal.conversation import ShownTrial, TrialPrinter
 from skillup.reports.terminal.layout import make_console
-from skillup.reports.terminal.listing import problem_line, shown_path
 from skillup.reports.terminal.run import PlainReporter
-from skillup.reports.text import one_line, plain
+from skillup.reports.text import one_line, plain, problem_line, shown_path
 from skillup.schema.base import MOST_TRIALS
 from skillup.schema.grade import Grade
 from skillup.store import default_run_path, new_run_id

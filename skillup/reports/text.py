@@ -1,10 +1,12 @@
-"""Making text from agents and users fit for a terminal."""
+"""Words for people: text from agents and users made harmless, names, numbers and problems."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
+from skillup.errors import Problem
 from skillup.redaction.secrets import ESCAPES
 
 # Controls could move the cursor or recolour the user's terminal, as escape sequences do.
@@ -51,6 +53,20 @@ class Labels:
         words[2:] = [f"#{number}" if number.isdecimal() else number for number in words[2:]]
         pairs = zip(words, self.several, strict=False)
         return " ".join([shown_id(case), *(word for word, several in pairs if several)])
+
+
+def shown_path(path: Path) -> str:
+    """`path` as short as it can be from here."""
+    try:
+        return str(path.resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def problem_line(problem: Problem) -> str:
+    """``file:line:column: field: what is wrong; what would be right``."""
+    text = str(problem).removeprefix(str(problem.file))
+    return plain(shown_path(problem.file) + text)
 
 
 def listed_ids(ids: Sequence[str], most: int = 10) -> str:

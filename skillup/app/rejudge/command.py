@@ -37,8 +37,7 @@ from skillup.reports.rejudging import (
 )
 from skillup.reports.result import exit_code
 from skillup.reports.terminal.layout import make_console, print_line
-from skillup.reports.terminal.listing import shown_path
-from skillup.reports.text import Labels, plain, shown_id
+from skillup.reports.text import Labels, plain, shown_id, shown_path
 from skillup.schema.record import utc_now
 from skillup.store.trials import load_grade
 

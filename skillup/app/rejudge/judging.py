@@ -35,7 +35,7 @@ from skillup.load.profiles import load_profile
 from skillup.plan import Selection
 from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.rejudging import RejudgeCounts
-from skillup.reports.text import count, plain, shown_id
+from skillup.reports.text import count, plain, problem_line, shown_id
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Judging
 from skillup.schema.profile import Profile
@@ -238,7 +238,6 @@ class Rejudging:
 def load_edited(paths: Sequence[Path]) -> list[Edited]:
     """Raises UsageError, and InvalidFilesError with all that is wrong. Warnings go to stderr."""
     from skillup.load.suites import load_paths
-    from skillup.reports.terminal.listing import problem_line
 
     loaded = load_paths(paths)
     sys.stderr.writelines(problem_line(warning) + "\n" for warning in loaded.warnings)

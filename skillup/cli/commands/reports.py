@@ -15,7 +15,7 @@ from skillup.cli import options as o
 from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.text import count, listed_ids, plain
+from skillup.reports.text import count, listed_ids, plain, shown_path
 
 _SHOWN = 20
 
@@ -129,7 +129,6 @@ def export(
     """Write a run as a workspace of Anthropic's skill-creator."""
     from skillup.app.runs import run_path
     from skillup.reports.anthropic import export_run
-    from skillup.reports.terminal.listing import shown_path
     from skillup.store import RunDirectory
 
     directory = RunDirectory.open(run_path(run))

@@ -16,7 +16,7 @@ from skillup.cli import options as o
 from skillup.cli.entry import report
 from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
-from skillup.reports.text import count
+from skillup.reports.text import count, shown_path
 
 if TYPE_CHECKING:
     from skillup.app.planning import RunRequest
@@ -179,7 +179,6 @@ def _run_and_show(
     # Not needed before the first agent has ended.
     from skillup.executors.scheduler import worth_retrying
     from skillup.reports.result import exit_code
-    from skillup.reports.terminal.listing import shown_path
     from skillup.store.files import to_json
 
     for aside in directory.set_aside:

@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import sys
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from skillup.cli import options as o
 from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.text import count, plain
+from skillup.reports.text import count, plain, problem_line, shown_path
 
 
 def validate(
@@ -28,16 +29,22 @@ def validate(
     """Check suites, cases and the workspace's profiles without running anything."""
     from skillup.app.planning import default_paths, parse_vars
     from skillup.app.suites import validate_paths
-    from skillup.reports.terminal.listing import print_problems, problem_as_dict
 
     counts, problems = validate_paths(default_paths(paths), parse_vars(var))
+    errors = sum(problem.severity == "error" for problem in problems)
     if as_json:
         numbers = {f"{kind}s": number for kind, number in counts.items()}
-        data = {**numbers, "problems": [problem_as_dict(problem) for problem in problems]}
+        rows = [{**asdict(problem), "file": shown_path(problem.file)} for problem in problems]
+        data = {**numbers, "problems": rows}
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
-    else:
-        print_problems(problems, counts)
-    errors = any(problem.severity == "error" for problem in problems)
+        return ExitCode.USAGE if errors else ExitCode.PASSED
+    sys.stderr.writelines(f"{problem_line(problem)}\n" for problem in problems)
+    checked = [count(n, kind) for kind, n in counts.items() if n or kind != "profile"]
+    verdict = "not valid" if errors else "ok"
+    if problems:
+        warnings = count(len(problems) - errors, "warning")
+        verdict += f" ({count(errors, 'error')}, {warnings})"
+    sys.stderr.write(f"{', '.join(checked)}: {verdict}\n")
     return ExitCode.USAGE if errors else ExitCode.PASSED
 
 
@@ -53,9 +60,9 @@ def list_cases(
 ) -> int:
     """List suites and their cases without running them."""
     from skillup.app.planning import default_paths
+    from skillup.app.suites import case_as_dict, print_listing
     from skillup.load.suites import Sampling, load_paths, sampled
     from skillup.plan import Selection
-    from skillup.reports.terminal.listing import case_as_dict, print_listing
 
     loaded = load_paths(default_paths(paths)).or_raise()
     selection = Selection(case_globs=tuple(case or ()), tags=tuple(tag or ()))
@@ -111,7 +118,6 @@ def import_suite(
     What could not be carried over, or only nearly, is listed line by line.
     """
     from skillup.importers.convert import import_files
-    from skillup.reports.terminal.listing import shown_path
 
     for item in import_files(files, out, format_=from_.value if from_ else None, force=force):
         for note in item.notes:

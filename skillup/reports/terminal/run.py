@@ -30,7 +30,7 @@ from skillup.reports.result import (
 )
 from skillup.reports.terminal.conversation import ConversationStream
 from skillup.reports.terminal.layout import make_text, print_sheet
-from skillup.reports.text import Labels, count, money, one_line, plain, seconds, tokens
+from skillup.reports.text import Labels, count, money, one_line, plain, seconds, shown_path, tokens
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Record
 from skillup.trial.request import TrialEvent
@@ -352,8 +352,6 @@ def print_ending(result: RunResult, go_on: str, console: Console) -> None:
 
 def print_look(written: Sequence[Path], run: str, console: Console) -> None:
     """The reports that were `written`; on a terminal, else, the verbs that show `run`."""
-    from skillup.reports.terminal.listing import shown_path
-
     for path in written:
         _print(console, f"report: {shown_path(path)}", "dim")
     if console.file.isatty() and FORMATS[HTML] not in (path.name for path in written):
