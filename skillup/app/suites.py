@@ -17,9 +17,9 @@ from skillup.importers.write import relative, slug, write_files
 from skillup.load.discover import (
     SKILL_FILE,
     SUITE_FILE,
-    skill_description,
     skill_name,
     skill_problem,
+    skill_text,
     suite_root,
     workspace_root,
 )
@@ -104,7 +104,7 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
                 found["user_simulator", str(why), "warning"] = None
     for field, why, severity in sorted(found, key=lambda one: (one[0], one[2])):
         fix = _FIX if severity == "warning" else ""
-        yield suite.document.problem(field.split("."), why, fix, severity)
+        yield suite.document.problem((*field.split("."),), why, fix, severity)
 
 
 # A suite with three cases that run as they are, by their `scripted:` sections also offline. Every
@@ -120,7 +120,7 @@ def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
     if problem is not None:
         raise InvalidFilesError([problem])
     skill = skill_name(root)
-    request = request or request_for(skill_description(root), skill)
+    request = request or request_for(" ".join(skill_text(root, "description").split()), skill)
     files = {root / "evals/eval.yaml": _header(root / "evals", "suite") + _suite(skill, engine)}
     header = _header(root / "evals/cases", "case")
     for name, text in _cases(skill, request).items():

@@ -176,15 +176,11 @@ def skill_problem(directory: Path) -> Problem | None:
 
 def skill_name(directory: Path) -> str:
     """The ``name`` of the front matter, else the directory's; ask `skill_problem` first."""
-    return _text_of(directory, "name") or directory.resolve().name
+    return skill_text(directory, "name") or directory.resolve().name
 
 
-def skill_description(directory: Path) -> str:
-    """The ``description`` of the front matter; empty if there is none."""
-    return " ".join(_text_of(directory, "description").split())
-
-
-def _text_of(directory: Path, field: str) -> str:
+def skill_text(directory: Path, field: str) -> str:
+    """What the front matter says there; empty if that is no text."""
     found = _front_matter(directory)
     text = found.get(field) if isinstance(found, dict) else None
     return text if isinstance(text, str) else ""

@@ -141,13 +141,9 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
         updates["retry_policy"] = suite.cases.retry_policy
     if case.judge_model is None:
         named = next((j for j in _model_judges(case, suite) if j.model is not None), None)
-        updates["judge_model"] = named and JudgeModel(
-            model=named.model or "",
-            base_url=named.base_url,
-            api_key_env=named.api_key_env,
-            timeout_seconds=named.timeout_seconds or None,
-            repeat=named.repeat,
-        )
+        taken = ("model", "base_url", "api_key_env", "timeout_seconds", "repeat")
+        own = {name: getattr(named, name, None) or None for name in taken}
+        updates["judge_model"] = named and JudgeModel(**own)
     near, far = defaults.judge, suite.judge
     base = _fill(near, far) if near is not None and far is not None else near or far
     if base is not None and case.judges is not None:

@@ -42,8 +42,7 @@ def expand(text: str, environment: Mapping[str, str]) -> str:
         if match["bad"] is not None:
             raise MissingVariableError("`${` begins no reference to a variable here", _NO_REFERENCE)
         if "${" in rest:
-            message = f"a reference within the reference to {name}"
-            raise MissingVariableError(message, _NO_REFERENCE)
+            raise MissingVariableError(f"a reference within the reference to {name}", _NO_REFERENCE)
         found = environment.get(name)
         if found is not None and (found or ":" not in operator):
             return found

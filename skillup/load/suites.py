@@ -129,9 +129,7 @@ def _case_files(
             message = f"{what}: {pattern} (paths start from {root.name}/)"
             problems.append(document.problem(loc, message))
     if suite.cases.files is None:
-        found = [
-            path for path in discover.cases_beside(directory) if path.resolve() not in templates
-        ]
+        found = [p for p in discover.cases_beside(directory) if p.resolve() not in templates]
     return list(dict.fromkeys(path.resolve() for path in found))
 
 
@@ -400,12 +398,11 @@ def _texts_of(section: Any) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text is not None and _NAME.match(name)}
 
 
-# The messages of an item, as OpenAI's chat API writes them, as a case's `input.history`.
-
 _ROLES = {"human": "user", "ai": "assistant"} | {r: r for r in ("user", "assistant", "tool")}
 
 
 def _messages_of(value: Any) -> list[dict[str, Any]]:
+    """Messages as OpenAI's chat API writes them, as a case's `input.history`."""
     if not isinstance(value, list):
         raise NotAnItemError("the history is not a list", "write a list of {role, content}")
     messages = []
@@ -453,8 +450,7 @@ def _last_user(messages: Sequence[Mapping[str, Any]]) -> int:
 def _place_of(messages: list[dict[str, Any]], query: str, expected: str | None) -> int | None:
     """The `message_index` of the message under test among those before it; None: it is not there.
 
-    It is the last user message if that says the same, or the last one with the expected answer
-    right behind it; a short message that was said in another place, too, is none.
+    It is the last user message, or the last one with the expected answer right behind it.
     """
     for place in reversed(range(len(messages))):
         message = messages[place]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -50,12 +50,11 @@ class Document:
     moved: Mapping[Loc, Loc] = field(default_factory=dict, kw_only=True)
     """Of a case that is one path through branches: where its turns and checks are written."""
 
-    def as_written(self, loc: Sequence[str | int]) -> Loc:
-        place = tuple(loc)
-        known = next((end for end in (3, 2) if place[:end] in self.moved), None)
-        return place if known is None else (*self.moved[place[:known]], *place[known:])
+    def as_written(self, loc: Loc) -> Loc:
+        known = next((end for end in (3, 2) if loc[:end] in self.moved), None)
+        return loc if known is None else (*self.moved[loc[:known]], *loc[known:])
 
-    def locate(self, loc: Sequence[str | int], *, key: bool = False) -> tuple[int, int]:
+    def locate(self, loc: Loc, *, key: bool = False) -> tuple[int, int]:
         """Line and column, from 1, of the value at `loc`; of its key with `key`, or if it is empty.
 
         Where nothing is at `loc`, the nearest value around it is meant.
@@ -72,13 +71,7 @@ class Document:
         return line_and_column(self.text, places[not (key or is_empty)].start_mark.index)
 
     def problem(
-        self,
-        loc: Sequence[str | int],
-        message: str,
-        fix: str = "",
-        severity: str = "error",
-        *,
-        key: bool = False,
+        self, loc: Loc, message: str, fix: str = "", severity: str = "error", *, key: bool = False
     ) -> Problem:
         where = field_name(self.as_written(loc))
         return Problem(self.path, *self.locate(loc, key=key), where, message, fix, severity)
@@ -409,8 +402,6 @@ def problems_from(
         problems[document.problem(path, message, fix, key=at_key)] = None
     return sorted(problems, key=lambda problem: (problem.line, problem.column))
 
-
-# Pydantic's error types in plain words: what is wrong, and what would be right.
 
 _KINDS: Mapping[str, tuple[str, str]] = {  # by how the error type begins
     "string": ("a text", "write a text"),
