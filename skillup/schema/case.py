@@ -354,9 +354,7 @@ class Case(CaseDefaults):
         if self.judge is not None and self.judges is not None:
             raise ValueError("both `judge` and `judges` || keep one of them")
         if self.input.turns is not None and self.expected_output is not None:
-            raise ValueError(
-                "`expected_output` beside `input.turns` || give each turn its own `expected_output`"
-            )
+            raise ValueError("`expected_output` beside `input.turns` || give each turn its own")
         if self.aggregation is not None and self.input.prompt is not None:
             raise ValueError("`aggregation` without turns || use `input.turns`, or leave it out")
         return self

@@ -341,10 +341,7 @@ class CheckKeys(Model):
     def given(self) -> Iterator[tuple[str, Any]]:
         """The YAML keys and arguments that ask something, in order; an empty list asks nothing."""
         # A check has one key of fifty: looking at those that are set is what keeps this cheap.
-        names = [name for name in self.model_fields_set if name in _KEYS]
-        if len(names) > 1:
-            names.sort(key=_ORDER.__getitem__)
-        for name in names:
+        for name in sorted(self.model_fields_set & _ORDER.keys(), key=_ORDER.__getitem__):
             value = getattr(self, name)
             if value is not None and value != []:
                 yield _KEYS[name], value

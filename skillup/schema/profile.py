@@ -28,17 +28,12 @@ Isolation = Literal["clean", "shared"]
 
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LONGEST_NAME = 20
+_KEY = re.compile(r"(?=.*[0-9])(?=.*[a-z]).{21,}")
 
 
 def _no_key(value: str) -> str:
     """Refuse what is a key and not the name of a variable; the message does not repeat it."""
-    looks_like_a_key = (
-        len(value) > _LONGEST_NAME
-        and any(c.isdigit() for c in value)
-        and any(c.islower() for c in value)
-    )
-    if _NAME.fullmatch(value) and not looks_like_a_key:
+    if _NAME.fullmatch(value) and not _KEY.fullmatch(value):
         return value
     raise ValueError(
         "this is not the name of a variable || write the name of the variable that holds the key, "
