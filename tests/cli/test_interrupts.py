@@ -124,6 +124,15 @@ CASE = """
     """
 
 
+def started(pids: Path, several: int = 1) -> list[int]:
+    """The agents, once there are so many."""
+    deadline = time.monotonic() + GUARD_SECONDS
+    while len(found := [int(f.name) for f in pids.iterdir() if f.name.isdigit()]) < several:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "signals", [[signal.SIGTERM], [signal.SIGHUP], [signal.SIGINT, signal.SIGINT, signal.SIGINT]]
@@ -137,9 +146,7 @@ def test_it_ends_its_agents_and_exits_with_130(
     project.write({"eval.yaml": "name: x\n", "cases/a.yaml": case, "cases/b.yaml": case})
     out = tmp_path / "out"
     with project.start("run", ".", "-j", "2", "--out", str(out)) as process:
-        deadline = time.monotonic() + GUARD_SECONDS
-        while len(list(pids.iterdir())) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        agents = started(pids, 2)
         for number in signals:
             process.send_signal(number)
             time.sleep(0.05)
@@ -147,8 +154,6 @@ def test_it_ends_its_agents_and_exits_with_130(
     assert process.returncode == 130, stderr
     assert "--resume" in stderr
     assert json.loads((out / "result.json").read_text())["not_run"]
-    agents = [int(file.name) for file in pids.iterdir()]
-    assert len(agents) == 2
     assert not [pid for pid in agents if psutil.pid_exists(pid)]
 
 
@@ -172,16 +177,13 @@ def test_a_second_ctrl_c_leaves_at_once_and_loses_nothing(project: Project, tmp_
     run = ("run", ".", "-j", "1", "--out", str(out))
     with on_a_terminal(*run, cwd=project.root, env=project.environment()) as terminal:
         terminal.until("trap")
-        deadline = time.monotonic() + GUARD_SECONDS
-        while not list(pids.iterdir()) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        (agent,) = started(pids)
         terminal.type("\x03")
         terminal.until("stopping: ending 1 agent; Ctrl-C again to leave at once")
         terminal.type("\x03")
         code = terminal.ends()
     assert code == 130, terminal.shown
     assert f"skillup run --resume {out}" in terminal.shown.replace("\r\n", "")
-    (agent,) = (int(file.name) for file in pids.iterdir())
     assert not psutil.pid_exists(agent)
     project.write({"cases/b.yaml": done})
     resumed = project.run("run", "--resume", str(out), "--json")
@@ -195,10 +197,7 @@ def test_under_nohup_a_closed_terminal_does_not_stop_it(project: Project, tmp_pa
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # inherited by the run
     try:
         with project.start("run", ".") as process:
-            deadline = time.monotonic() + GUARD_SECONDS
-            while not [f for f in tmp_path.iterdir() if f.name.isdigit()]:
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            started(tmp_path)
             process.send_signal(signal.SIGHUP)
             stderr = process.communicate(timeout=GUARD_SECONDS)[1]
     finally:

@@ -21,11 +21,13 @@ CASE = """
           assertions: [It asks before it deletes]
     scripted: [{say: "Shall I delete 3 logs?"}]
     """
-PASS = {
-    "verdicts": [
-        {"id": "c1", "verdict": "pass", "reason": "It asks.", "quote": "Shall I delete 3 logs?"}
-    ]
-}
+
+
+def verdict(said: str) -> dict[str, Any]:
+    return {"verdicts": [{"id": "c1", "verdict": said, "reason": f"It is a {said}.", "quote": ""}]}
+
+
+PASS = verdict("pass")
 
 
 @pytest.fixture
@@ -148,8 +150,7 @@ def recorded(project: Project, *arguments: str) -> None:
 
 def test_answers_of_the_run_are_read_and_nobody_is_asked(project: Project) -> None:
     with ModelServer(right) as server:
-        judge = {"model": "anthropic:judge-1", "base_url": server.url}
-        project.write({"cases/eval.yaml": json.dumps({"name": "logs", "judge": judge})})
+        suite(project, model="anthropic:judge-1", base_url=server.url)
         recorded(project, "--trials", "10")
         asked = len(server.requests)
     shutil.rmtree(project.root / "cases")
@@ -166,20 +167,10 @@ def test_answers_of_the_run_are_read_and_nobody_is_asked(project: Project) -> No
 def test_an_edited_criterion_is_asked_and_flips(project: Project) -> None:
     rules = [
         {"when": "asks before it deletes", "answer": PASS},
-        {
-            "when": "names the folder",
-            "answer": {
-                "verdicts": [{"id": "c1", "verdict": "fail", "reason": "It does not.", "quote": ""}]
-            },
-        },
+        {"when": "names the folder", "answer": verdict("fail")},
     ]
-    suite = {"name": "logs", "judge": {"model": "scripted:judges/logs.yaml"}}
-    project.write(
-        {
-            "cases/eval.yaml": json.dumps(suite),
-            "cases/judges/logs.yaml": json.dumps({"rules": rules}),
-        }
-    )
+    suite(project, model="scripted:judges/logs.yaml")
+    project.write({"cases/judges/logs.yaml": json.dumps({"rules": rules})})
     recorded(project)
     project.write({"cases/a.yaml": CASE.replace("asks before it deletes", "names the folder")})
     shown = project.run("show", "run", "a", "--full").stdout
@@ -196,17 +187,14 @@ def test_an_edited_criterion_is_asked_and_flips(project: Project) -> None:
 def test_another_model_is_asked_and_outranks_the_recorded_and_the_edited_case(
     project: Project,
 ) -> None:
-    fail = {"verdicts": [{"id": "c1", "verdict": "fail", "reason": "It does not.", "quote": ""}]}
-    for name, answer in (("mild", PASS), ("strict", fail)):
+    for name, answer in (("mild", PASS), ("strict", verdict("fail"))):
         rule = {"when": "asks before it deletes", "answer": answer}
         project.write({f"cases/judges/{name}.yaml": json.dumps({"rules": [rule]})})
-    suite = {"name": "logs", "judge": {"model": "scripted:judges/mild.yaml"}}
-    project.write({"cases/eval.yaml": json.dumps(suite)})
+    suite(project, model="scripted:judges/mild.yaml")
     recorded(project)
+    strict = ("--judge-model", "scripted:judges/strict.yaml")
     for options in ([], ["--cases", "cases"]):
-        strictly = project.run(
-            "judge", "run", *options, "--judge-model", "scripted:judges/strict.yaml", "--json"
-        )
+        strictly = project.run("judge", "run", *options, *strict, "--json")
         assert strictly.exit_code == 1, strictly.stderr
         assert strictly.data["judge_model"] == "scripted:judges/strict.yaml"
         (case,) = strictly.data["cases"]
@@ -227,15 +215,9 @@ def test_a_script_that_was_edited_judges_anew_and_the_recorded_one_as_before(
 ) -> None:
     script = '#!/bin/sh\necho \'{"passed": true, "score": 1.0, "reason": "yes"}\'\n'
     path = project.root / "cases/check.sh"
-    project.write(
-        {
-            "cases/eval.yaml": "name: logs\n",
-            "cases/a.yaml": CASE.replace(
-                "[It asks before it deletes]", "[{script: {path: check.sh}}]"
-            ),
-            "cases/check.sh": script,
-        }
-    )
+    case = CASE.replace("[It asks before it deletes]", "[{script: {path: check.sh}}]")
+    suite(project)
+    project.write({"cases/a.yaml": case, "cases/check.sh": script})
     path.chmod(0o755)
     recorded(project)
     path.write_text(script.replace("true", "false").replace("1.0", "0.0"), "utf-8")
@@ -249,10 +231,6 @@ def test_a_script_that_was_edited_judges_anew_and_the_recorded_one_as_before(
 # Several suites in one run: each has its own written-down judge, and its own simulated user.
 
 STATUS = {"x/a": "PASS", "y/b": "FAIL"}
-
-
-def verdict(said: str) -> dict[str, Any]:
-    return {"verdicts": [{"id": "c1", "verdict": said, "reason": f"It is a {said}.", "quote": ""}]}
 
 
 @pytest.fixture
@@ -337,17 +315,10 @@ UNMET = {"criteria": [{"id": "ok", "pass": False, "reason": "bad", "evidence": [
 
 
 def judged_by(*replies: Any, **more: Any) -> dict[str, Any]:
-    scripted = [
-        {"say": reply if isinstance(reply, str) else json.dumps(reply)} for reply in replies
-    ]
+    scripted = [{"say": json.dumps(reply)} for reply in replies]
     criteria = [{"id": "ok", "outcome": "it is ok"}]
-    return {
-        "type": "agent_judge",
-        "engine": "judger",
-        "criteria": criteria,
-        "scripted": scripted,
-        **more,
-    }
+    judge = {"type": "agent_judge", "engine": "judger", "criteria": criteria, "scripted": scripted}
+    return {**judge, **more}
 
 
 @pytest.fixture

@@ -24,14 +24,6 @@ ECHO = """
     """
 
 
-def test_the_second_turn_knows_the_first_because_the_session_was_resumed(project: Project) -> None:
-    project.write({**SUITE, "cases/echo.yaml": ECHO})
-    result = project.run_json(".")
-    turns = result["cases"][0]["turns"]
-    assert [turn["response"] for turn in turns] == ["first answer", "you said one"]
-    assert [turn["session_verified"] for turn in turns] == [None, True]
-
-
 @pytest.mark.parametrize(
     ("misbehaviour", "kind"),
     [
@@ -88,18 +80,16 @@ def test_a_gate_that_fails_ends_the_conversation(
 
 def test_the_run_directory_holds_what_the_design_says(project: Project) -> None:
     project.write({**SUITE, "cases/echo.yaml": ECHO})
-    outcome = project.run("run", ".", "--out", "here")
+    outcome = project.run("run", ".", "--out", "here", "--json")
     run = project.root / "here"
     assert outcome.exit_code == 0, outcome.stderr
+    turns = outcome.data["cases"][0]["turns"]
+    assert [turn["response"] for turn in turns] == ["first answer", "you said one"]
+    assert [turn["session_verified"] for turn in turns] == [None, True]
     trial = run / "trials" / "echo" / "scripted" / "with_skill" / "1"
     names = {path.relative_to(trial).as_posix() for path in trial.rglob("*") if path.is_file()}
-    assert {
-        "record.json",
-        "grading.json",
-        "raw/turn-01.stdout.jsonl",
-        "raw/turn-01.stderr.txt",
-        "raw/turn-02.stdout.jsonl",
-    } <= names
+    raw = {"raw/turn-01.stdout.jsonl", "raw/turn-01.stderr.txt", "raw/turn-02.stdout.jsonl"}
+    assert {"record.json", "grading.json", *raw} <= names
     assert {"run.json", "events.jsonl", "result.json"} <= {path.name for path in run.iterdir()}
     record = json.loads((trial / "record.json").read_text(encoding="utf-8"))
     assert record["turns"][1]["content"] == "two"
@@ -172,14 +162,9 @@ CASE = """
 @pytest.fixture
 def suite(project: Project) -> Project:
     """Two cases that only pass with the skill."""
-    return project.write(
-        {
-            "eval.yaml": "name: demo\nskills: [{path: skills/logs}]\n",
-            "skills/logs/SKILL.md": SKILL,
-            "cases/a.yaml": CASE,
-            "cases/b.yaml": CASE,
-        }
-    )
+    suite = "name: demo\nskills: [{path: skills/logs}]\n"
+    project.write({"cases/a.yaml": CASE, "cases/b.yaml": CASE})
+    return project.write({"eval.yaml": suite, "skills/logs/SKILL.md": SKILL})
 
 
 def test_the_counts_and_the_exit_code_are_those_with_the_skill(suite: Project) -> None:
