@@ -47,17 +47,9 @@ def test_a_suites_baseline_is_its_own_and_the_smallest_parallelism_counts(projec
 def test_a_judges_profile_is_that_of_its_own_suites_workspace(project: Project) -> None:
     """F17: it was looked for beside the first suite only."""
     case = CASE[:-1] + ", judge: {type: agent_judge, engine: reviewer, criteria: [It is so]}}"
-    project.write(
-        {
-            "one/.git/HEAD": "",
-            "one/eval.yaml": "name: one\n",
-            "one/cases/a.yaml": CASE,
-            "two/.git/HEAD": "",
-            "two/engines/reviewer.yaml": "engine: scripted\n",
-            "two/eval.yaml": "name: two\n",
-            "two/cases/b.yaml": case,
-        }
-    )
+    one = {"one/.git/HEAD": "", "one/eval.yaml": "name: one\n", "one/cases/a.yaml": CASE}
+    two = {"two/.git/HEAD": "", "two/eval.yaml": "name: two\n", "two/cases/b.yaml": case}
+    project.write({**one, **two, "two/engines/reviewer.yaml": "engine: scripted\n"})
     plan, _ = plan_of(RunRequest(paths=("one", "two"), directory=str(project.root)))
     environment = dict(os.environ)
     secrets = Secrets.from_environment(environment)
@@ -97,17 +89,14 @@ def test_a_golden_file_that_an_agent_edits_is_for_later_trials_what_it_was(
     assert statuses == {"a": "PASS", "b": "FAIL"}
 
 
+DASK = {"executor": "dask", "scheduler": "tcp://h:1"}
 RESUME = "skillup run --resume '/runs/a night'"
 
 
 @pytest.mark.parametrize(
     ("options", "index", "more"),
     [
-        (
-            {"executor": "dask", "scheduler": "tcp://h:1"},
-            None,
-            "--executor dask --scheduler tcp://h:1",
-        ),
+        (DASK, None, "--executor dask --scheduler tcp://h:1"),
         ({}, "/var/runs of us.sqlite", "--index '/var/runs of us.sqlite'"),
         ({}, "postgresql://me:pa@ss@host/runs", "--index 'postgresql://me:***@host/runs'"),
     ],

@@ -66,18 +66,10 @@ def test_show_prints_a_transcript(homes: Path, capsys: pytest.CaptureFixture[str
 def test_show_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("show", "t1", "--json") == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["entries"] == [
-        {
-            "line": 3,
-            "timestamp": "2026-01-01T00:00:00.000Z",
-            "turn": 1,
-            "role": "user",
-            "text": "other words",
-        }
-    ]
-    assert data["session"]["engine"] == "codex"
-    assert data["session"]["session_id"] == "t1"
-    assert data["session"]["turns"] == 1
+    at = {"line": 3, "timestamp": "2026-01-01T00:00:00.000Z", "turn": 1}
+    assert data["entries"] == [{**at, "role": "user", "text": "other words"}]
+    about = data["session"]
+    assert (about["engine"], about["session_id"], about["turns"]) == ("codex", "t1", 1)
 
 
 # `skillup session to-case`, as the command line calls it: files written, none lost.
@@ -128,12 +120,7 @@ def test_nothing_is_overwritten_without_force(project: Project) -> None:
 def test_a_fixture_beside_the_case_without_what_does_not_belong_into_one(project: Project) -> None:
     key = "sk-" + "ant-api03-abcdefgh01234567"  # in two, so that nobody takes it for a real one
     kept = {"a.txt": "a", "src/b.py": "b", ".env.example": "KEY=", ".gitignore": "*.log\n"}
-    secret = {
-        ".env": "",
-        "config/server.pem": "",
-        "Notes.md": f"key: {key}",
-        "own.sh": "my-own-token",
-    }
+    secret = {".env": "", "config/server.pem": "", "Notes.md": key, "own.sh": "my-own-token"}
     more = {"old.log": "x", "node_modules/x.js": "x", "large.bin": "x" * ((1 << 20) + 1)}
     project.write({f"work/{name}": text for name, text in (kept | secret | more).items()})
     (project.root / "work/utf16.txt").write_text(key, "utf-16")

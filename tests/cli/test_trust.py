@@ -34,15 +34,9 @@ def test_a_path_out_of_the_project_is_refused_unless_the_suite_is_trusted(
     project: Project, suite: str, case: str, field: str
 ) -> None:
     """S10."""
-    project.write(
-        {
-            "suite/eval.yaml": f"name: s\n{suite}\n",
-            "suite/a.yaml": CASE + f"    {case}\n",
-            "private/key": "sk-private",
-            "private/SKILL.md": "# private",
-            "private/items.json": "[]",
-        }
-    )
+    private = {"private/key": "sk-private", "private/SKILL.md": "#", "private/items.json": "[]"}
+    project.write({"suite/eval.yaml": f"name: s\n{suite}\n", "suite/a.yaml": f"{CASE}    {case}\n"})
+    project.write(private)
     os.symlink(project.root / "private", project.root / "suite" / "link")  # noqa: PTH211
 
     refused = project.run("validate", ".", cwd="suite")
