@@ -12,18 +12,16 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.history.comparison import edited_cases
 from skillup.history.runs import (
+    CaseHistory,
     CaseKey,
     RunOutcomes,
+    SeriesFilter,
+    SuiteHistory,
     digests_of,
+    histories,
     planned_key,
     read_run,
     selection_key,
-)
-from skillup.history.series import (
-    CaseHistory,
-    SeriesFilter,
-    SuiteHistory,
-    histories,
 )
 from skillup.schema.grade import Grade, RunResult
 from skillup.stats import interval_over_cases

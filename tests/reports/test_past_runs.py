@@ -11,8 +11,7 @@ import pytest
 from rich.console import Console
 
 from skillup.history.comparison import Comparison, check_gates, gates_by_suite
-from skillup.history.runs import CaseKey
-from skillup.history.series import SeriesFilter, histories
+from skillup.history.runs import CaseKey, SeriesFilter, histories
 from skillup.reports.past_runs import (
     changed_cases,
     comparison_json,

@@ -242,7 +242,7 @@ def trends(
     Exit code: 0 shown, 2 usage or no index, 3 the index cannot be read.
     """
     from skillup.history import index as runs
-    from skillup.history.series import SeriesFilter, histories
+    from skillup.history.runs import SeriesFilter, histories
     from skillup.reports.past_runs import print_trends, trends_json
     from skillup.reports.terminal.layout import make_console
     from skillup.store.places import runs_folder

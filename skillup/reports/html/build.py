@@ -19,8 +19,16 @@ from urllib.parse import quote
 from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.comparison import Change, gates_by_suite
 from skillup.history.index import all_runs, compare_with_index, index_url
-from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, workspace_of
-from skillup.history.series import CaseHistory, SeriesFilter, histories
+from skillup.history.runs import (
+    CaseHistory,
+    CaseKey,
+    CaseTally,
+    RunOutcomes,
+    SeriesFilter,
+    histories,
+    read_run,
+    workspace_of,
+)
 from skillup.reports.html import page_data
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
 from skillup.reports.html.page_data import PageRow, SideRow
