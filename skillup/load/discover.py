@@ -7,13 +7,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.frozen import frozen
-
-if TYPE_CHECKING:
-    from skillup.load.yaml_reader import Document, Loc
 
 SUITE_FILE, SKILL_FILE = "eval.yaml", "SKILL.md"
 DATASET_ENDINGS = frozenset({".json", ".jsonl"})
@@ -157,12 +153,6 @@ def leaves(path: str, root: Path) -> bool:
     if ".." in Path(path[len(plain) :]).parts:
         return True
     return not (root / plain).resolve().is_relative_to(project_of(root))
-
-
-def outside_problem(document: Document, loc: Loc, path: str, root: Path) -> Iterator[Problem]:
-    """An error if `path`, which a file names at `loc`, leads out of the project untrusted."""
-    if leaves(path, root) and not is_trusted(os.environ):
-        yield document.problem(loc, f"{path} leads out of {project_of(root)}", ALLOW)
 
 
 # What makes a directory a skill: its SKILL.md, and the name in it.

@@ -5,6 +5,7 @@ What loads and cannot be run yet (``unsupported_in_…``) is a warning here, and
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
@@ -14,7 +15,7 @@ from pydantic import ValidationError
 
 from skillup.errors import Problem
 from skillup.load import compat
-from skillup.load.discover import SKILL_FILE, outside_problem, skill_name
+from skillup.load.discover import ALLOW, SKILL_FILE, is_trusted, leaves, project_of, skill_name
 from skillup.load.model import TURNS, LoadedCase, all_checks, judges_of, merge_defaults, paths_of
 from skillup.load.yaml_reader import Document, Loc, near_miss, problems_from
 from skillup.schema import templates
@@ -212,15 +213,15 @@ def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
     if suite.environment.type != "none":
         what = f"environment `{suite.environment.type}` is not run yet"
         yield ("environment", "type"), f"{what}: trials run on this machine, with `none`"
-    yield from _not_there(suite, [((), suite.skills or [])])
+    yield from _unsupported(suite, [((), suite.skills or [])])
 
 
 def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
     """Where the case asks for something that is not run yet, and what it is."""
-    return _not_there(case, [(loc, judge.skills) for loc, judge in judges_of(case)])
+    return _unsupported(case, [(loc, judge.skills) for loc, judge in judges_of(case)])
 
 
-def _not_there(
+def _unsupported(
     owner: Case | Suite, installed: list[tuple[Loc, list[SkillRef]]]
 ) -> Iterator[tuple[Loc, str]]:
     if owner.mcp.get("servers"):
@@ -258,6 +259,12 @@ def _files_of_case(path: LoadedCase, root: Path) -> Iterator[Problem]:
         if not templates.written_in(name) and not (root / name).exists():
             message = f"there is no {name} (paths start from {root.name}/)"
             yield path.document.problem(loc, message, "a run would need it", "warning")
+
+
+def outside_problem(document: Document, loc: Loc, path: str, root: Path) -> Iterator[Problem]:
+    """An error if `path`, which a file names at `loc`, leads out of the project untrusted."""
+    if leaves(path, root) and not is_trusted(os.environ):
+        yield document.problem(loc, f"{path} leads out of {project_of(root)}", ALLOW)
 
 
 def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Problem]:

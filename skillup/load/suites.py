@@ -18,9 +18,8 @@ from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.frozen import frozen
-from skillup.load import compat, discover
+from skillup.load import compat, discover, semantics
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite, paths_of
-from skillup.load.semantics import id_problems, read_case, skill_name_problems, suite_problems
 from skillup.load.yaml_reader import (
     Document,
     Loc,
@@ -81,7 +80,7 @@ def _load_suite(
             suite = compat.read_suite(document, problems)
         else:
             suite = Suite.model_validate(document.data)
-        problems.extend(suite_problems(suite, document, root))
+        problems.extend(semantics.suite_problems(suite, document, root))
     except ValidationError as error:
         problems.extend(problems_from(error, document, Suite))
         # The cases are still looked at: all problems are reported at once.
@@ -92,13 +91,13 @@ def _load_suite(
         files = [file for file in files if any(file.is_relative_to(only) for only in request.only)]
         # A case asked for by name need not be listed.
         files += [p for p in request.only if p.is_file() and p not in {*files, *templates}]
-    if not (files or suite.cases.files is not None or suite.cases.datasets):
+    if not (files or request.only or suite.cases.files is not None or suite.cases.datasets):
         problems.append(document.problem(("cases",), "no case files beside it or in cases/"))
     cases: list[LoadedCase] = []
     for file in files:
         if (own := _read(file, problems)) is not None:
             theirs = compat.VERSION in (suite.schema_version, own.data.get("schema_version"))
-            case, found = read_case(own, variables, suite, root, theirs=theirs)
+            case, found = semantics.read_case(own, variables, suite, root, theirs=theirs)
             problems.extend(found)
             cases += [LoadedCase(case, own)] if case is not None else []
     all_read = len(cases) == len(files) and not request.only
@@ -106,10 +105,10 @@ def _load_suite(
         cases.extend(dataset_cases(suite, document, root, variables, problems))
 
     cases = [path for loaded in cases for path in paths_of(loaded)]
-    problems.extend(id_problems(cases, all_read))
+    problems.extend(semantics.id_problems(cases, all_read))
     if not valid:
         return None
-    problems.extend(skill_name_problems(suite, root, cases))
+    problems.extend(semantics.skill_name_problems(suite, root, cases))
     return LoadedSuite(suite.name or root.name, suite, document, root, tuple(cases))
 
 
@@ -120,7 +119,7 @@ def _case_files(
     directory, found = document.path.resolve().parent, list[Path]()
     for index, pattern in enumerate(suite.cases.files or ()):
         loc = ("cases", "files", index)
-        outside = list(discover.outside_problem(document, loc, pattern, root))
+        outside = list(semantics.outside_problem(document, loc, pattern, root))
         matches = [] if outside else _matches(pattern, root) or _matches(pattern, directory)
         found += matches
         problems += outside
@@ -202,7 +201,7 @@ def dataset_cases(
         found: dict[Problem, list[DatasetItem]] = {}
         for item in items:
             written = replace(template, data=_case_of(item, template.data))
-            case, wrong = read_case(written, variables, suite, root)
+            case, wrong = semantics.read_case(written, variables, suite, root)
             if case is not None:
                 own = Document(path, "", written.data, line=item.line)
                 yield LoadedCase(case, own, item=f"{item.id} {item.query}")
