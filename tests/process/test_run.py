@@ -6,7 +6,6 @@ import asyncio
 import gc
 import os
 import signal
-import sys
 import time
 from contextlib import suppress
 from functools import partial
@@ -175,9 +174,7 @@ def test_ctrl_c_ends_the_tree_also_when_pressed_twice(children: Children) -> Non
                                  grace_seconds=0.5)
         anyio.run(run_process, request)
     """
-    request = children.request(
-        program, env={**children.env, "PYTHONPATH": os.pathsep.join(sys.path)}
-    )
+    request = children.request(program)
 
     async def interrupted() -> None:
         async with anyio.create_task_group() as tasks:

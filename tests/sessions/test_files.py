@@ -39,9 +39,7 @@ ANSWER = claude_row("assistant", text("hi"), "2", "1")
         ([codex_meta()], "codex"),
         ([event("user_message", message="x")], "codex"),
         ([], None),
-        ([1, "x", None], None),
         ([{"type": "user", "name": "of something else"}], None),
-        ([{"prompt": "x", "completion": "y"}], None),
     ],
 )
 def test_the_content_says_the_format(tmp_path: Path, rows: list[Any], expected: str | None) -> None:

@@ -84,7 +84,8 @@ class Children:
 
     @property
     def env(self) -> Mapping[str, str]:
-        return {"PATH": os.environ.get("PATH", ""), "CHILDREN_DIR": str(self.pid_directory)}
+        own = {"CHILDREN_DIR": str(self.pid_directory), "PYTHONPATH": os.pathsep.join(sys.path)}
+        return {"PATH": os.environ.get("PATH", ""), **own}
 
     def request(self, body: str, **options: Any) -> ProcessRequest:
         """A request that runs ``body``; options are those of :class:`ProcessRequest`."""
