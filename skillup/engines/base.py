@@ -163,5 +163,8 @@ class SchemaAnswers(Protocol):
     def answering(
         self, profile: Profile, schema: dict[str, Any], directory: Path, *, own_skills: bool
     ) -> Profile:
-        """`profile` with that added; files that it needs go to `directory`."""
+        """`profile` with that added; its files go to `directory`.
+
+        With `own_skills` the agent has skills that it may use; else it needs none.
+        """
         ...

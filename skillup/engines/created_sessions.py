@@ -121,7 +121,7 @@ class WritingCliEngine(CliEngine):
             _write_whole(file, map(json_line, rows))
             taken = self.fingerprint(file, trial.session_id)
             seeded = taken and taken.model_copy(update={"seeded": True})
-            return EngineTurn(trial.session_id, fingerprint=seeded, notices=notices)
+            return EngineTurn(trial.session_id, fingerprint=seeded, notices=tuple(notices))
 
         return await anyio.to_thread.run_sync(self._written, write, trial, "the history")
 

@@ -13,7 +13,7 @@ import pytest
 from skillup.engines.codex.engine import Codex
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
-from tests.engines.test_logins import all_at_once, write_login
+from tests.engines.test_environment import all_at_once, write_login
 from tests.support.engine_turns import error_kind
 from tests.support.model_server import ModelServer, Text
 from tests.support.token_server import TokenServer, codex_login
