@@ -360,9 +360,7 @@ KINDS: dict[str, CheckKind] = {
     "tool_not_called_in_turn": _called(forbids=True),
 }
 COMPOSITE = frozenset({"any_of", "all_of", "none_of"})  # Checks made of checks
-JUDGED = frozenset(
-    {"script", "rubric", "similar", "expected_output", "relevance", "answer_quality"}
-)
+JUDGED = {key for key, kind in KINDS.items() if kind.look is None} - COMPOSITE - {FOLLOW_UP}
 """Checks that need a judge."""
 
 

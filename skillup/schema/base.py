@@ -129,7 +129,6 @@ NonEmptyText = Annotated[str, Field(min_length=1), _READ]
 Texts = Annotated[
     list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[_AnyText] | _AnyText)
 ]
-"""A list of texts, or a single text."""
 Names = Annotated[
     list[NonEmptyText], BeforeValidator(text_list, json_schema_input_type=list[str] | str)
 ]
@@ -224,7 +223,6 @@ _CORRECT_IT = "correct it, or write a text as it is with `contains`"
 Regex = Annotated[NonEmptyText, _valid(lambda text: compiled_pattern(text, False), _CORRECT_IT)]
 Regexes = Annotated[list[Regex], BeforeValidator(text_list, json_schema_input_type=Texts)]
 CapturePattern = Annotated[NonEmptyText, _valid(kept_group, "correct it")]
-"""A regex that says which of its groups is meant."""
 
 
 # jsonpath-ng hands these to `re`, which has no time limit.
