@@ -52,14 +52,8 @@ OTHER = """
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two cases, and a run of them."""
     project = Project(tmp_path_factory.mktemp("finished"))
-    project.write(
-        {
-            "cases/eval.yaml": SUITE,
-            "cases/notes.yaml": CASE,
-            "cases/other.yaml": OTHER,
-            "cases/golden.txt": "All done.\n",
-        }
-    )
+    project.write({"cases/eval.yaml": SUITE, "cases/notes.yaml": CASE})
+    project.write({"cases/other.yaml": OTHER, "cases/golden.txt": "All done.\n"})
     outcome = project.run("run", "--out", "first")
     assert outcome.exit_code == 0, outcome.stderr
     return project.root
@@ -212,12 +206,8 @@ SESSION = [
 
 def test_a_session_is_judged_by_one_case(project: Project) -> None:
     write_rows(project.root / "session.jsonl", SESSION)
-    project.write(
-        {
-            "lone/eval.yaml": "name: lone\n",
-            "lone/case.yaml": "input:\n  turns: [a, b]\nassertions: [{contains: done}]\n",
-        }
-    )
+    case = "input:\n  turns: [a, b]\nassertions: [{contains: done}]\n"
+    project.write({"lone/eval.yaml": "name: lone\n", "lone/case.yaml": case})
     outcome = project.run("judge", "session.jsonl", "--cases", "lone/case.yaml")
     assert outcome.exit_code == 0, outcome.stderr
     without = project.run("judge", "session.jsonl")
@@ -232,22 +222,13 @@ def test_a_session_is_judged_by_one_case(project: Project) -> None:
 def test_a_folder_of_sessions_is_judged_at_once_each_by_its_own_id(project: Project) -> None:
     """J13: a folder was refused, and every session was called the same."""
     for name, answer in (("one", "All done."), ("two", "Not yet.")):
-        rows = [
-            claude_row("user", "Write", "1", None),
-            claude_row("assistant", text(answer), "2", "1"),
-        ]
-        write_rows(
-            project.root / f"sessions/{name}/{name}.jsonl",
-            [{**row, "sessionId": f"id-{name}"} for row in rows],
-        )
+        said = claude_row("user", "Write", "1", None)
+        rows = [said, claude_row("assistant", text(answer), "2", "1")]
+        file = project.root / f"sessions/{name}/{name}.jsonl"
+        write_rows(file, [{**row, "sessionId": f"id-{name}"} for row in rows])
     case = "input: {prompt: a}\nassertions: [{contains: done}]\n"
-    project.write(
-        {
-            "sessions/history.jsonl": '{"display": "hi"}\n',
-            "lone/eval.yaml": "name: lone\n",
-            "lone/case.yaml": case,
-        }
-    )
+    project.write({"lone/eval.yaml": "name: lone\n", "lone/case.yaml": case})
+    project.write({"sessions/history.jsonl": '{"display": "hi"}\n'})
     outcome = project.run("judge", "sessions", "--cases", "lone/case.yaml", "--json")
     assert outcome.exit_code == 1, outcome.stderr
     found = {case["job_id"]: case["grade"]["status"] for case in outcome.data["cases"]}

@@ -126,12 +126,10 @@ def alive(pid: int) -> bool:
 @pytest.mark.slow
 def test_the_next_start_ends_what_a_killed_judging_left(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    case = {
-        "input": {"turns": [{"content": "x", "assertions": [{"script": "s/check.sh"}]}]},
-        "scripted": [{"say": "ok"}],
-    }
-    project.write({"cases/eval.yaml": "name: s\n", "cases/a.yaml": json.dumps(case)})
-    project.write({"cases/s/check.sh": SCRIPT})
+    case = "{input: {prompt: x}, assertions: [{script: s/check.sh}], scripted: [{say: ok}]}"
+    project.write(
+        {"cases/eval.yaml": "name: s\n", "cases/a.yaml": case, "cases/s/check.sh": SCRIPT}
+    )
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     env = {"TMPDIR": str(temporary)}

@@ -100,13 +100,9 @@ def test_a_current_directory_that_was_deleted_is_said(project: Project, verb: st
     """S13."""
     script = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m skillup {verb}"
     done = subprocess.run(
-        ["/bin/sh", "-c", script],
-        cwd=project.root,
-        env=project.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        ["/bin/sh", "-c", script], cwd=project.root, env=project.environment(),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
     said = refused(Outcome(done.returncode, done.stdout, done.stderr))
     assert "current directory" in said
 

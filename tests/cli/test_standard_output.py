@@ -84,14 +84,10 @@ def into_full_disk(project: Project, *arguments: str, err: bool = True) -> tuple
     """`skillup ARGUMENTS >/dev/full`: the exit code, and stderr; not `err`: that is full, too."""
     with FULL.open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "skillup", *arguments],
-            cwd=project.root,
-            env=project.environment({"TMPDIR": str(project.root)}),
-            stdout=full,
-            stderr=subprocess.PIPE if err else full,
-            timeout=GUARD_SECONDS,
-            check=False,
-        )
+            [sys.executable, "-m", "skillup", *arguments], cwd=project.root,
+            env=project.environment({"TMPDIR": str(project.root)}), stdout=full,
+            stderr=subprocess.PIPE if err else full, timeout=GUARD_SECONDS, check=False,
+        )  # fmt: skip
     return done.returncode, (done.stderr or b"").decode()
 
 

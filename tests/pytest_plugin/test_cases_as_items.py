@@ -41,28 +41,20 @@ def at_work(
 ) -> Callable[..., AbstractContextManager[tuple[subprocess.Popen[str], int]]]:
     """`pytest ARGUMENTS` in the project, and the pid of the agent of the case `a`, which hangs."""
     agent = tmp_path / "agent"
-    project.write(
-        {
-            "cases/a.yaml": f"""
-                input: {{prompt: go}}
-                assertions: [{{contains: ok}}]
-                scripted: [{{steps: [{{run: 'echo $$ > "{agent}"; sleep 300'}}], say: ok}}]
-                """
-        }
-    )
+    case = f"""
+        input: {{prompt: go}}
+        assertions: [{{contains: ok}}]
+        scripted: [{{steps: [{{run: 'echo $$ > "{agent}"; sleep 300'}}], say: ok}}]
+        """
+    project.write({"cases/a.yaml": case})
 
     @contextmanager
     def start(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *arguments],
-            cwd=project.root,
-            env=project.environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+            [sys.executable, "-m", "pytest", *arguments], cwd=project.root,
+            env=project.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
+        )  # fmt: skip
         try:
             deadline = time.monotonic() + GUARD_SECONDS
             while not agent.exists() or not agent.read_text().endswith("\n"):
@@ -346,11 +338,7 @@ print(int(code), sorted(name for name in sys.modules if name.partition(".")[0] =
 def test_without_the_option_the_plug_in_imports_nothing(project: Project) -> None:
     project.write({"test_own.py": "def test_own():\n    assert True\n"})
     done = subprocess.run(
-        [sys.executable, "-c", PROBE],
-        cwd=project.root,
-        env=project.environment(),
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+        [sys.executable, "-c", PROBE], cwd=project.root, env=project.environment(),
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
     assert done.stdout.splitlines()[-1] == "0 ['skillup', 'skillup.pytest_plugin']"
