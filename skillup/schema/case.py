@@ -1,7 +1,6 @@
 """A case: one conversation to run, and how to judge it."""
 
 import json
-from collections.abc import Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
@@ -85,12 +84,10 @@ class Reconstruct(Choice):
             raise ValueError("a `jsonpath` over a history || put it on a message of the history")
         return self
 
-    def variables(self) -> Iterator[str]:
+    def variables(self) -> list[str]:
         """The names that the rule gives a value to."""
-        if self.capture is not None:
-            yield self.capture.variable
-        if self.pairs is not None:
-            yield from self.pairs.names()
+        captured = [] if self.capture is None else [self.capture.variable]
+        return captured if self.pairs is None else self.pairs.names()
 
 
 def _turns(value: Any) -> Any:
@@ -235,10 +232,6 @@ class Input(Choice):
         if self.prompt is not None and not self.prompt.strip():
             raise ValueError("the prompt is empty || write what the user says")
         return self
-
-    def persona(self) -> Persona | None:
-        """The part that the case writes for its user; None: a scenario or an instruction is all."""
-        return self.conversation.persona if self.conversation is not None else None
 
     def all_turns(self) -> list[Turn]:
         """The scripted turns; `prompt` is a conversation of one turn."""

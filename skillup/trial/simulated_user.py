@@ -43,7 +43,8 @@ async def next_message(
         return SimulatorMessage(error=TurnError(kind=kind, message=f"turn {number}: {message}"))
 
     try:
-        persona, scenario = case.input.persona(), case.user_simulator
+        led, scenario = case.input.conversation, case.user_simulator
+        persona = led.persona if led is not None else None
         if persona is not None:
             given = ((name, getattr(persona, name)) for name in Persona.model_fields)
             filled_in = {name: _rendered(value, variables) for name, value in given}
