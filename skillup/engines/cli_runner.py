@@ -155,15 +155,15 @@ class CliEngine(ABC):
         # HOME stays the user's: version managers look their programs up below it.
         env = {**clean_variables(environment), "HOME": environment.get("HOME", str(Path.home()))}
         here, command = Path.cwd(), self.command(profile)
-        if missing := self.missing(command[0], env, here):
-            return Availability(False, command, login=login, problem=missing)
-        output = await run_quiet(
-            (*command, "--version"), cwd=here, env=env, timeout_seconds=_VERSION_SECONDS
-        )
-        if output.exit_code != 0:
-            why = output.start_error or output.stderr.strip() or f"exit code {output.exit_code}"
-            why = "no answer" if output.timed_out else why
-            problem = self.error("engine_not_usable", f"`--version` does not work: {why}")
+        problem = self.missing(command[0], env, here)
+        if problem is None:
+            ask = (*command, "--version")
+            output = await run_quiet(ask, cwd=here, env=env, timeout_seconds=_VERSION_SECONDS)
+            if output.exit_code != 0:
+                why = output.start_error or output.stderr.strip() or f"exit code {output.exit_code}"
+                why = "no answer" if output.timed_out else why
+                problem = self.error("engine_not_usable", f"`--version` does not work: {why}")
+        if problem is not None:
             return Availability(False, command, login=login, problem=problem)
         version = _VERSION.search(output.stdout)
         no_login = f"no login was found: {self.spec.login}; --probe tells whether it works"
@@ -196,12 +196,10 @@ class CliEngine(ABC):
 
     def missing(self, program: str, env: Mapping[str, str], cwd: Path) -> TurnError | None:
         """The error if there is no such program, on the PATH or as a path relative to `cwd`."""
-        there = (
-            (cwd / program).exists()
-            if "/" in program
-            else shutil.which(program, path=env.get("PATH"))
-        )
-        return None if there else self.error("engine_not_found", f"there is no program `{program}`")
+        path = cwd / program if "/" in program else shutil.which(program, path=env.get("PATH"))
+        if path is not None and Path(path).exists():
+            return None
+        return self.error("engine_not_found", f"there is no program `{program}`")
 
     def lost(self, session_id: str | None, loss: str, answer: str = "") -> TurnError:
         what = f"the {self.spec.session_word} {session_id} no longer holds its earlier turns"

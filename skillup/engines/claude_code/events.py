@@ -249,10 +249,8 @@ def _usage(result: dict[str, Any]) -> Usage | None:
     models = map(as_dict, as_dict(result.get("modelUsage")).values())
     per_model = [found for model in models if (found := counts(model, _MODEL_USAGE_NAMES))]
     per_model = per_model or [counts(as_dict(result.get("usage")), USAGE_NAMES)]
-    total: dict[str, int] = {}
-    for found in per_model:
-        for name, count in found.items():
-            total[name] = total.get(name, 0) + count
+    names = {name for found in per_model for name in found}
+    total = {name: sum(found.get(name, 0) for found in per_model) for name in names}
     if not total.keys() & {"input_tokens", "output_tokens"}:
         return None
     if inputs := [count for name, count in total.items() if name != "output_tokens"]:

@@ -140,21 +140,19 @@ class CodexEvents(EventParser):
 
     def _item(self, event: dict[str, Any], item: dict[str, Any], *, done: bool) -> None:
         kind, item_id = as_text(item.get("type")), as_text(item.get("id"))
-        if kind in ("agent_message", "reasoning", "error"):
+        # An error is a warning here, in spite of its name.
+        said = {"agent_message": self.message, "reasoning": self.reasoning, "error": self.notice}
+        if kind in said:
             text = as_text(item.get("message" if kind == "error" else "text"))
-            if done and kind == "agent_message":
-                self.response = text
-                self.message(text)
-            elif done:  # an error is a warning here, in spite of its name
-                add = self.reasoning if kind == "reasoning" else self.notice
-                add(text)
+            if done:
+                said[kind](text)
+                self.response = text if kind == "agent_message" else self.response
         elif kind not in TOOLS:
             self.unknown(event)
         elif done or kind != "todo_list":
             # Short calls may come without `item.started`.
             if item_id not in self._calls:
-                ids = add_call(self, item_id, kind, item, self._workspace)
-                self._calls[item_id] = ids
+                self._calls[item_id] = add_call(self, item_id, kind, item, self._workspace)
             if done:
                 add_results(self, self._calls[item_id], kind, item)
 
