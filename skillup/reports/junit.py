@@ -15,7 +15,7 @@ from typing import Any
 import junitparser as junit
 from junitparser.junitparser import Attr, IntAttr
 
-from skillup.reports.result import Row, grouped, view_of
+from skillup.reports.result import Row, RunView, grouped
 from skillup.reports.text import plain
 from skillup.schema.grade import BASELINE, Grade, RunResult
 
@@ -37,7 +37,7 @@ def junit_xml(result: RunResult) -> bytes:
     """
     xml: Any = junit.JUnitXml()
     suites: list[tuple[str, str, list[junit.TestCase], list[tuple[str, str]]]] = []
-    for rows in grouped(view_of(result).rows, lambda row: (row.case[0], *row.case[2:])):
+    for rows in grouped(RunView(result).rows, lambda row: (row.case[0], *row.case[2:])):
         suite, _, engine, variant = rows[0].case
         name = f"{suite} ({engine}, {variant.replace('_', ' ')})"
         about = [("engine", engine), ("variant", variant)]

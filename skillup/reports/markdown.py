@@ -13,7 +13,6 @@ from skillup.reports.result import (
     count_parts,
     grouped,
     total_tokens,
-    view_of,
 )
 from skillup.reports.sheets import Cell, Sheet, percent, sheets_of, trial_sheet
 from skillup.reports.text import money, one_line, plain, seconds, tokens
@@ -32,7 +31,7 @@ _MAX_BYTES = 1 << 20  # GitHub shows no job summary that is larger
 
 def markdown(result: RunResult) -> str:
     """The counts, a row for each trial, and below it why each that did not pass did not."""
-    view = view_of(result)
+    view = RunView(result)
     counts = [text for text, _ in count_parts(result.summary, not_run=len(result.not_run))]
     counts[0] = f"{result.summary.passed} of {result.summary.total} passed"
     baseline = baseline_words(result.summary.baseline)

@@ -24,10 +24,10 @@ from skillup.judges.rejudge import (
 )
 from skillup.reports.result import (
     STYLE,
+    Row,
     baseline_words,
     count_parts,
     grouped,
-    row_of,
     summarize,
     total_tokens,
 )
@@ -120,7 +120,7 @@ def judged_lines(label: str, grade: Grade, change: GradeChange | None) -> Iterat
     """``FAIL   case  3/4 checks  0.75  why``, and below it what changed since an older grade; or,
     where there is none to compare with, what failed.
     """
-    row = row_of(grade)
+    row = Row(grade)
     line = Text()
     if change is not None and change.is_flip:
         line.append(change.before.status, style="dim").append(" → ")

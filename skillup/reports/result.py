@@ -110,65 +110,43 @@ class FailedCheck:
     check: CheckResult | None = None
 
 
-@frozen
 class Row:
-    grade: Grade
-    checks: Sequence[CheckResult]  # Those that decide
-    failures: Sequence[FailedCheck]
-    score: float | None  # None: there is no verdict
-    tokens: int | None
-    turns_done: int
+    """A trial."""
 
-    @property
-    def passed_checks(self) -> int:
-        return sum(check.passed for check in self.checks)
+    def __init__(self, grade: Grade) -> None:
+        self.grade = grade
+        self.checks: list[CheckResult] = []  # Those that decide
+        self.failures: list[FailedCheck] = []
+        for turn in grade.turns:
+            where = f"turn {turn.turn_number}: "
+            if turn.error is not None:  # some messages begin with the turn, too
+                message = str(turn.error["message"]).removeprefix(where)
+                self.failures.append(FailedCheck(where, str(turn.error["kind"]), message))
+            elif turn.status != "completed":
+                self.failures.append(FailedCheck(where, turn.status, turn.reason))
+            self._add(turn.deciding_checks(), where)
+        self._add(grade.assertions, "")
+        self.score = grade.score if grade.status in ("PASS", "FAIL") else None
+        self.tokens = total_tokens(grade.usage)
+        self.turns_done = sum(turn.status == "completed" for turn in grade.turns)
+        self.passed_checks = sum(check.passed for check in self.checks)
+        # What its repetitions have in common.
+        self.case = (grade.suite, grade.case_id, grade.engine, grade.variant)
+        self.attempt = f"attempt {grade.attempt}" if grade.attempt > 1 else ""
+
+    def _add(self, checks: Sequence[CheckResult], where: str) -> None:
+        self.checks += checks
+        self.failures += [
+            FailedCheck(where, check.name, check.error or check.found, check)
+            for check in checks
+            if not check.passed and check.evaluated
+        ]
 
     @property
     def is_bad(self) -> bool:
         """An error or a failure; a baseline that fails shows what it is there to show."""
         status = self.grade.status
         return status == "ERROR" or (status == "FAIL" and self.grade.variant != BASELINE)
-
-    @property
-    def case(self) -> tuple[str, str, str, str]:
-        """What its repetitions have in common."""
-        return self.grade.suite, self.grade.case_id, self.grade.engine, self.grade.variant
-
-    @property
-    def attempt(self) -> str:
-        """``attempt 2``; empty for a trial that was not retried."""
-        return f"attempt {self.grade.attempt}" if self.grade.attempt > 1 else ""
-
-
-def row_of(grade: Grade) -> Row:
-    checks: list[CheckResult] = []
-    failures: list[FailedCheck] = []
-
-    def add(own: Sequence[CheckResult], where: str) -> None:
-        checks.extend(own)
-        failures.extend(
-            FailedCheck(where, check.name, check.error or check.found, check)
-            for check in own
-            if not check.passed and check.evaluated
-        )
-
-    for turn in grade.turns:
-        where = f"turn {turn.turn_number}: "
-        if turn.error is not None:  # some messages begin with the turn, too
-            message = str(turn.error["message"]).removeprefix(where)
-            failures.append(FailedCheck(where, str(turn.error["kind"]), message))
-        elif turn.status != "completed":
-            failures.append(FailedCheck(where, turn.status, turn.reason))
-        add(turn.deciding_checks(), where)
-    add(grade.assertions, "")
-    return Row(
-        grade,
-        checks,
-        failures,
-        grade.score if grade.status in ("PASS", "FAIL") else None,
-        total_tokens(grade.usage),
-        sum(turn.status == "completed" for turn in grade.turns),
-    )
 
 
 def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
@@ -186,11 +164,11 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
     return list(groups.values())
 
 
-@frozen
 class RunView:
-    result: RunResult
-    rows: Sequence[Row]
-    labels: Labels
+    def __init__(self, result: RunResult) -> None:
+        self.result = result
+        self.rows = [Row(grade) for grade in result.cases]
+        self.labels = Labels((g.engine, g.variant, g.trial) for g in result.cases)
 
     def label(self, row: Row) -> str:
         return self.labels.label(*row.case[1:], row.grade.trial)
@@ -223,12 +201,6 @@ class RunView:
         again = [f"{self.label(row)} ({row.attempt})" for row in self.rows if row.attempt]
         trials = f"{count(len(again), 'trial')} {were(len(again))} retried"
         return f"{trials}: {listed(again[:MAX_NAMED], len(again))}" if again else None
-
-
-def view_of(result: RunResult) -> RunView:
-    rows = [row_of(grade) for grade in result.cases]
-    labels = Labels((g.engine, g.variant, g.trial) for g in result.cases)
-    return RunView(result, rows, labels)
 
 
 def count_parts(summary: Summary | Counts, **more: int) -> list[tuple[str, str]]:

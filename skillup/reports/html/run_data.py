@@ -29,7 +29,7 @@ from skillup.reports.html.page_data import (
     Status,
 )
 from skillup.reports.html.run_files import Fork, RawFiles, progress_of
-from skillup.reports.result import row_of, summarize, total_tokens
+from skillup.reports.result import Row, summarize, total_tokens
 from skillup.reports.sheets import deciding
 from skillup.schema.grade import BASELINE, Analysis, Grade, Summary
 from skillup.store import RunDirectory
@@ -324,7 +324,7 @@ def case_of(row: PageRow) -> CaseKey:
 
 
 def graded_row(planned: PageRow, grade: Grade, branch_of: str | None) -> PageRow:
-    row, user = row_of(grade), grade.simulator
+    row, user = Row(grade), grade.simulator
     turns = []
     for turn in grade.turns:
         checks = turn.deciding_checks()

@@ -21,12 +21,11 @@ from skillup.reports.formats import FORMATS, HTML
 from skillup.reports.result import (
     STYLE,
     Row,
+    RunView,
     baseline_words,
     count_parts,
     grouped,
-    row_of,
     stop_lines,
-    view_of,
 )
 from skillup.reports.terminal.conversation import ConversationStream
 from skillup.reports.terminal.layout import make_text, print_sheet
@@ -115,7 +114,7 @@ class RunProgress:
         self._waiting.discard(job.id)
         self.running.pop(job.id, None)
         self.counts[grade.status] += 1
-        self._tokens = _sum(self._tokens, row_of(grade).tokens)
+        self._tokens = _sum(self._tokens, Row(grade).tokens)
         self._cost = _sum(self._cost, grade.cost_usd)
 
     def spent(self) -> tuple[int | None, float | None]:
@@ -317,7 +316,7 @@ def print_result(result: RunResult, where: str, console: Console, *, verbose: bo
     """
     from skillup.reports.sheets import sheets_of, trial_sheet
 
-    view = view_of(result)
+    view = RunView(result)
     several = any(row.grade.trial > 1 for row in view.rows) and not verbose
     rows = [row for row in view.rows if not several or row.grade.status != "PASS"]
     if rows:
