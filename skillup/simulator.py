@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 import anyio.to_thread
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from skillup.engines.base import Engine, SessionResumer, TrialContext
 from skillup.engines.registry import get_engine
@@ -167,7 +167,8 @@ class EngineUser:
                 self.engine, trial, self.rate_limiter, self.timeout_seconds, USER
             )
         form, session.turns = form_of(part), []
-        how = form_text(form)
+        # Models are held to the form of their answer in other ways.
+        how = f"{_HOW_AGENTS_ANSWER}\n{json.dumps(form.model_json_schema(), ensure_ascii=False)}"
 
         def prompt(first: bool, problem: str) -> str:
             if first:
@@ -251,22 +252,21 @@ Before you write, decide whether the conversation is over for this user:
 - `stop: impossible`: they cannot get it any more: it was refused for good, or nothing gets on.
 Then write no message, and give the `reason` in one sentence. Otherwise write the `message`."""
 
-
+_HOW_AGENTS_ANSWER = """\
+Use no tools, and touch no files: you only talk. Answer with one JSON object and nothing else, of
+this schema:"""
 _SPEAKERS = {"user": "YOU SAID", "assistant": "THE ASSISTANT SAID"}
 
 
 def part_text(part: SimulatorPart) -> str:
     persona, scenario, described = part.persona, part.scenario, list[tuple[str, str | None]]()
     if persona is not None:
-        knowledge, behavior = map(_facts, (persona.knowledge, persona.behavior))
+        facts = (persona.knowledge, persona.behavior)
+        knowledge, behavior = ("\n".join(f"- {fact}" for fact in given) for given in facts)
         described = [("Who you are", persona.role), ("What you want", persona.objective),
                      ("What you know", knowledge), ("How you behave", behavior)]  # fmt: skip
     described.append(("Who you are, what you want and know", scenario and scenario.strip()))
     return "\n\n".join([_TASK, *(f"{what}:\n{text}" for what, text in described if text), _KEEP])
-
-
-def _facts(given: Sequence[str]) -> str:
-    return "\n".join(f"- {item}" for item in given)
 
 
 def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> str:
@@ -289,15 +289,6 @@ def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> 
     limit = f" At most {left} more, this one included." if left is not None else ""
     sections.append(f"Now it is your turn: message {number}.{limit}")
     return "\n\n".join(sections)
-
-
-def form_text(form: type[BaseModel]) -> str:
-    """How an agent is told of the form of its answer; models are held to it in other ways."""
-    schema = json.dumps(form.model_json_schema(), ensure_ascii=False)
-    return (
-        "Use no tools, and touch no files: you only talk. Answer with one JSON object and nothing "
-        f"else, of this schema:\n{schema}"
-    )
 
 
 # What whoever plays the user answers: a message, or that the conversation is over.

@@ -49,10 +49,7 @@ _PATIENCE_SECONDS = 10.0
 
 
 def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunRequest:
-    """The request of the run that is resumed; only how it is run may be given anew, not what.
-
-    Raises UsageError for anything else, and if a `--var` that was a secret is missing.
-    """
+    """The request of the run that is resumed; only how it is run may be given anew, not what."""
     fresh = asdict(RunRequest())
     how = {name: value for name, value in asdict(given).items() if name in _HOW}
     hint = f"besides it only {_TAKEN} are taken"
@@ -80,10 +77,7 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
 
 
 def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) -> RunDirectory:
-    """The run directory at `path`, open for writing.
-
-    Raises UsageError if `plan` has other trials, or a changed case of which trials stand.
-    """
+    """The run at `path`, open for writing. Raises UsageError for another plan or changed cases."""
     earlier = RunDirectory.open(path)
     run_info = earlier.run_info()
     before, after = run_info.get("jobs") or [], [job.id for job in plan.jobs]

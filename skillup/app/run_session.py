@@ -68,13 +68,10 @@ class RunSession:
         retry_errors: bool = False,
         keep: bool = False,
         own_process: bool = False,
-        about: Mapping[str, Any] | None = None,
+        about: Mapping[str, Any] | None = None,  # For `run.json`
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """A new run at `path` (default: in the workspace), or the one to `resume`.
-
-        `about` goes into `run.json` as it is. If this raises SkillupError, nothing was written.
-        """
+        """A new run at `path` (default: in the workspace), or the one to `resume`."""
         end_what_was_left()
         self.request, self.plan = request, plan
         self.grades: dict[str, Grade] = {}  # By job id; it fills up as trials finish

@@ -33,10 +33,7 @@ class Imported:
 def import_files(
     paths: Sequence[Path], out: Path, *, format_: str | None = None, force: bool = False
 ) -> list[Imported]:
-    """Convert `paths` and write the suites: one file into `out`, several into folders of it.
-
-    Raises UsageError and InvalidFilesError; then nothing is written.
-    """
+    """Write `paths` as suites: one file into `out`, several into folders of it; or nothing."""
     names: set[str] = set()
     imported: list[Imported] = []
     files: dict[Path, str | Path] = {}

@@ -193,7 +193,7 @@ class Rejudging:
             counts.left_out += 1
             return None
         mask = self.secrets.mask if self.source.is_masked else no_mask
-        (suite, loaded) = edited
+        suite, loaded = edited
         record, contents = with_references(record, loaded.case, suite.root, mask)
 
         def read_file(state: FileState) -> bytes | None:
