@@ -1,8 +1,8 @@
 """Files of Alibaba's skill-up, said in our language: one pass before the defaults are merged.
 
 A suite is skill-up's if its `eval.yaml` states ``schema_version: v1alpha1``, and so are its cases;
-a case file may state it itself. What the keys mean there was looked up in its source:
-`internal/config`, `internal/judge`, `internal/evaluator/multiturn.go`.
+a case file may state it itself. Only keys that skill-up has get its meaning, which was looked up
+in its source: `internal/config`, `internal/judge`, `internal/evaluator/multiturn.go`.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ def _of_the_last_answer(case: Case) -> Case:
         _with(judge, success=of_the_last(judge.success), failure=of_the_last(judge.failure))
         for judge in case.all_judges()
     ]
-    changes: dict[str, Any] = {"judges": judges} if case.judges else {"judge": [*judges, None][0]}
+    changes: dict[str, Any] = {"judges": judges} if case.judges else {"judge": next(iter(judges), None)}
     if case.expect is not None and case.expect.must_not_contain:
         unwanted = TurnNotContains(turn="last", not_contains=case.expect.must_not_contain)
         changed = {"must_not_contain": None, "turn_response_not_contains": unwanted}
