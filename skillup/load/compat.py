@@ -193,7 +193,7 @@ def _of_the_last_answer(case: Case) -> Case:
         _with(judge, success=of_the_last(judge.success), failure=of_the_last(judge.failure))
         for judge in case.all_judges()
     ]
-    changes: dict[str, Any] = {"judges": judges} if case.judges else {"judge": next(iter(judges), None)}
+    changes: dict[str, Any] = {"judges": case.judges and judges, "judge": case.judge and judges[0]}
     if case.expect is not None and case.expect.must_not_contain:
         unwanted = TurnNotContains(turn="last", not_contains=case.expect.must_not_contain)
         changed = {"must_not_contain": None, "turn_response_not_contains": unwanted}

@@ -108,11 +108,9 @@ def _texts(
     # A user's part is read anew for each message: a later one may use what was captured by then.
     if case.user_simulator is not None:
         yield ("user_simulator", "scenario"), case.user_simulator.scenario, last
-    if given.conversation is not None:
-        place: Loc = ("input", "conversation", "persona")
-        for name, value in given.conversation.persona:
-            for text in value if isinstance(value, list) else [value]:
-                yield (*place, name), text, last
+    for name, value in given.persona() or ():
+        for text in value if isinstance(value, list) else [value]:
+            yield ("input", "conversation", "persona", name), text, last
     for number, turn in enumerate(given.turns or ()):
         for key in () if turn.literal else ("content", "respond", "expected_output"):
             names = known[number + (key == "expected_output")]
