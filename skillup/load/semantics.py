@@ -108,7 +108,7 @@ def _texts(
     # A user's part is read anew for each message: a later one may use what was captured by then.
     if case.user_simulator is not None:
         yield ("user_simulator", "scenario"), case.user_simulator.scenario, last
-    for name, value in given.persona() or ():
+    for name, value in given.conversation.persona if given.conversation is not None else ():
         for text in value if isinstance(value, list) else [value]:
             yield ("input", "conversation", "persona", name), text, last
     for number, turn in enumerate(given.turns or ()):
