@@ -155,9 +155,6 @@ def leaves(path: str, root: Path) -> bool:
     return not (root / plain).resolve().is_relative_to(project_of(root))
 
 
-# What makes a directory a skill: its SKILL.md, and the name in it.
-
-
 def skill_problem(directory: Path) -> Problem | None:
     """Why this directory is no usable skill, as its SKILL.md or `name` is missing or unfit."""
     found = _front_matter(directory)

@@ -85,8 +85,7 @@ def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iter
             at: Loc = (*place, number, "branches", index)
             if branch.name.casefold() in taken:
                 message = f"there is another branch `{branch.name}` here"
-                fix = "results are distinguished by it: choose another name"
-                yield document.problem((*at, "name"), message, fix)
+                yield document.problem((*at, "name"), message, "choose another name for one")
             taken.add(branch.name.casefold())
             yield from _branch_names(branch.turns, (*at, "turns"), document)
 
@@ -177,8 +176,8 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
                 names_in = templates.written_in(check.prompt)
                 yield from _unknown_names(names_in, place, known[own_turn], path.document)
         if depth > _MOST_FOLLOW_UPS:
-            what, fix = f"follow-ups nested {depth} deep", f"the limit is {_MOST_FOLLOW_UPS}"
-            yield problem(loc, what, fix)
+            what = f"follow-ups nested {depth} deep"
+            yield problem(loc, what, f"the limit is {_MOST_FOLLOW_UPS}")
 
 
 def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:

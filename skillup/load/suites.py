@@ -154,8 +154,6 @@ _LEADS = frozenset({"prompt", "turns", "conversation", "transcript"})
 
 @frozen
 class Sampling:
-    """Which items are taken; the default takes everything."""
-
     item: str | None = None  # Only those whose id or message has this text in it, in any case
     size: int | None = None  # At most so many items of each suite
     seed: int = 0  # The same seed takes the same items of the same dataset, on any machine
