@@ -73,7 +73,9 @@ class Reconstruct(Choice):
 
     capture: Capture | None = optional("A value from any of the messages.")
     role: Literal["user", "assistant", "any"] = Field("any", description="capture: whose messages.")
-    take: Literal["first", "last", "last_message"] = Field("last", description="capture: which.")
+    take: Literal["first", "last", "last_message"] = Field(
+        "last", description="capture: which match counts."
+    )
     pairs: Pairs | None = optional("Questions and their answers, by a marker.")
 
     @model_validator(mode="after")
@@ -149,7 +151,9 @@ Turns = Annotated[list[Turn], BeforeValidator(_turns, json_schema_input_type=lis
 class Branch(Model):
     """Another way in which a conversation goes on, from a fork of its session and workspace."""
 
-    name: NonEmptyText = Field(description="A short name, part of the id.", pattern="^[^/]+$")
+    name: NonEmptyText = Field(
+        description="A short name; the case's results are distinguished by it.", pattern="^[^/]+$"
+    )
     turns: Turns = Field(min_length=1, description="The turns after the fork.")
     assertions: list[Check] = Field([], description="Checks on this branch.")
 
@@ -204,7 +208,8 @@ class Conversation(Model):
     mode: Literal["chatter_agent"] | None = optional("May be `chatter_agent`; it has no effect.")
     max_turns: PositiveInt = Field(description="The most turns; must be there.")
     persona: Persona = Field(
-        validation_alias=AliasChoices("persona", "chatter"), description="The user's part."
+        validation_alias=AliasChoices("persona", "chatter"),
+        description="The user's part (`chatter` is read too).",
     )
 
 
@@ -220,7 +225,9 @@ class Input(Choice):
     reconstruct: list[Reconstruct] = Field([], description="Variables from the history.")
     message_index: Int | None = optional("History from this place on is left out.")
     prompt: Text | None = optional("One turn.")
-    turns: Turns | None = optional("Several, in order; a bare text is a message.", min_length=1)
+    turns: Turns | None = optional(
+        "Several, in order; a bare text is a turn with that message.", min_length=1
+    )
     conversation: Conversation | None = optional("A simulated user leads.")
     transcript: list[HistoryMessage] | None = optional("Judged, not run.", min_length=1)
 
@@ -313,7 +320,9 @@ class CaseDefaults(Constraints):
     judge: JudgeConfig | None = optional("How the conversation is judged.")
     pass_threshold: Fraction | None = optional("The least score to pass.")
     aggregation: Aggregation | None = optional("Over turns and conversation.")
-    on_turn_failure: Literal["continue", "stop"] | None = optional("After failed checks.")
+    on_turn_failure: Literal["continue", "stop"] | None = optional(
+        "After a turn whose checks failed."
+    )
     collect_artifacts: Texts = Field([], description="Globs of workspace files to keep.")
 
 
@@ -335,7 +344,9 @@ class Case(CaseDefaults):
     judges: list[JudgeConfig] | None = optional("Several judges; all must pass.", min_length=1)
     judge_model: JudgeModel | None = optional("Reads for checks; default: the suite's.")
     window_size: PositiveInt | None = optional("Turns of context that a turn's model judge sees.")
-    timeout_covers_judges: Bool = Field(False, description="Program judges are within the time.")
+    timeout_covers_judges: Bool = Field(
+        False, description="`timeout_seconds` includes program judges."
+    )
     constraints: Constraints | None = optional("skill-up: limits.")
     retry_policy: RetryPolicy | None = optional("Which errors are tried again.")
     mcp: dict[str, Any] = Field({}, description="MCP servers: not run yet.")

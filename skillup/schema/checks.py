@@ -59,7 +59,9 @@ class TextSet(Short, Choice):
 
     any: Texts | None = optional("At least one of these must be found.")
     all: Texts | None = optional("Every one of these must be found.")
-    none: Texts | None = optional("None of these may be found (or `not`).", validation_alias=_NONE)
+    none: Texts | None = optional(
+        "None of these may be found (`not` is read too).", validation_alias=_NONE
+    )
 
 
 class RegexSet(TextSet):
@@ -67,7 +69,9 @@ class RegexSet(TextSet):
 
     any: Regexes | None = optional("At least one of these must match.")
     all: Regexes | None = optional("Every one of these must match.")
-    none: Regexes | None = optional("None of these may match (or `not`).", validation_alias=_NONE)
+    none: Regexes | None = optional(
+        "None of these may match (`not` is read too).", validation_alias=_NONE
+    )
 
 
 class ArgMatch(Short):
@@ -289,7 +293,9 @@ class AnswerQuality(Short):
 
     threshold: Fraction = Field(0.7, description="The least mean, 0..1.")
     min_grade: Int = Field(3, ge=1, le=5, description="The least grade of each aspect, 1..5.")
-    aspects: list[Aspect] = Field(list(get_args(Aspect)), min_length=1, description="Of what.")
+    aspects: list[Aspect] = Field(
+        list(get_args(Aspect)), min_length=1, description="What is looked at."
+    )
     prompt: NonEmptyText | None = optional("Replaces the judge's own question.")
 
 

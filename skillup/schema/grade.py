@@ -29,10 +29,16 @@ class EvidenceSpan(Model):
     """
 
     turn: int = Field(description="The turn's number, from 1.")
-    follow_up: int | None = optional("Which of the turn's follow-ups, from 0; None: the turn.")
-    part: EvidencePart = Field(description="A file is one after the turn, or a deleted one.")
+    follow_up: int | None = optional(
+        "Its place among the turn's follow-ups, from 0; None: the turn itself."
+    )
+    part: EvidencePart = Field(
+        description="The answer, a tool call or its result, a file after the turn or a deleted one."
+    )
     item: int | None = optional("Of a call or result: its place in the `transcript`, from 0.")
-    argument: str | None = optional("Of a call: the engine's own name; dotted if nested.")
+    argument: str | None = optional(
+        "Of a call: the argument, by the engine's own name; dotted if nested."
+    )
     path: str | None = optional("Of a file: its path in the workspace.")
     start: int = Field(0, description="The first character.")
     end: int = Field(0, description="The first character after it.")
@@ -149,7 +155,9 @@ class Grade(Model):
     trial: int = Field(description="Which repetition, from 1.")
     attempt: int = Field(1, description="Above 1: an earlier attempt met an error and was retried.")
     status: CaseStatus = Field(description="PASS, FAIL, ERROR or SKIP.")
-    status_apart: CaseStatus | Literal["NONE"] | None = optional("Without checks of skill use.")
+    status_apart: CaseStatus | Literal["NONE"] | None = optional(
+        "Without checks of whether the skill was used."
+    )
     score: float = Field(description="0..1.")
     reason: str = Field(description="The verdict's ground, in one line.")
     execution_mode: str = Field(description="How turns were sent.")
@@ -207,13 +215,18 @@ class AtK(Model):
 
 
 class TurnReliability(Model):
-    """One turn over all verdicts of a case; to pass, it completes, with its gate and checks."""
+    """One turn over all trials of a case that have a verdict.
+
+    A turn passes if it completed, its gate opened and all of its checks passed.
+    """
 
     turn_number: int = Field(description="From 1.")
     rate: Rate = Field(description="Of the times it was run; where trials share it, that is once.")
     at_k: list[AtK] = Field([], description="Of the turn, for each k.")
     first_failures: int = Field(description="Trials in which it is the first turn that failed.")
-    unfailed: float | None = Field(description="Trials without a failure up to it, as a share.")
+    unfailed: float | None = Field(
+        description="The share of trials in which no turn up to this one failed."
+    )
 
 
 class Decision(Model):
@@ -275,7 +288,10 @@ class Uplift(Model):
 
 
 class Triggering(Model):
-    """Whether a skill is used when it should be, by checks `skill_used`, `skill_not_used`."""
+    """Whether a skill is used when it should be, and only then.
+
+    From checks `skill_used` and `skill_not_used` that name it, in trials with the skill.
+    """
 
     suite: str = Field(description="The suite's name.")
     engine: str = Field(description="The profile's name.")

@@ -46,11 +46,15 @@ class Attachment(Model):
 class JudgeContext(Model):
     """What an agent_judge is shown, beside its copy of the workspace."""
 
-    profile: Literal["minimal", "standard"] = Field("standard", description="minimal: little.")
+    profile: Literal["minimal", "standard"] = Field(
+        "standard", description="minimal: only a short answer."
+    )
     final_message: Showing | None = optional("The agent's last answer.")
     transcript: Showing | None = optional("All that was said and done.")
     workspace_diff: Showing | None = optional("What changed in the workspace.")
-    generated_files: Literal["include", "index", "omit"] | None = optional("index: a list.")
+    generated_files: Literal["include", "index", "omit"] | None = optional(
+        "index: a list of the files."
+    )
     limits: ContextLimits = Field(ContextLimits.model_construct(), description="How much.")
     attachments: list[Attachment] = Field([], description="More files.")
 
@@ -93,9 +97,13 @@ class JudgeConfig(Model):
     type: Literal["rule_based", "script", "agent_judge"] | None = optional("Default: rule_based.")
     success: list[Check] = Field([], description="rule_based: checks that must all hold.")
     failure: list[Check] = Field([], description="If one of these passes, the case fails.")
-    otherwise: Literal["fail", "pass"] = Field("fail", description="If no rule decides.")
+    otherwise: Literal["fail", "pass"] = Field(
+        "fail", description="rule_based: if no rule decides."
+    )
     script_path: NonEmptyText | None = optional("script: the program.")
-    exit_code_decides: Bool = Field(False, description="script: 0 is a pass, whatever it says.")
+    exit_code_decides: Bool = Field(
+        False, description="script: 0 is a pass; what it prints is no verdict."
+    )
     timeout_seconds: NonNegative | None = optional("How long it may take.")
     model: NonEmptyText | None = optional("The model, also of an agent_judge's engine.")
     base_url: NonEmptyText | None = optional("The model's address.")
@@ -167,7 +175,9 @@ class JudgeScript(Choice):
     several = True
 
     rules: list[JudgeRule] = Field([], min_length=1, description="The first that applies wins.")
-    criteria: list[JudgeCriterion] = Field([], min_length=1, description="If no rule answers.")
+    criteria: list[JudgeCriterion] = Field(
+        [], min_length=1, description="For criteria that no rule answers; the first applies."
+    )
 
 
 # Judge prompts of the user's own: ``{{input}}``, ``{{output}}`` and the like are filled in.

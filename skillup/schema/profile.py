@@ -65,7 +65,9 @@ class Profile(Model):
 
     name: NonEmptyText = Field("", description="How it is called in results.")
     engine: NonEmptyText = Field(description=f"The adapter: {', '.join(ADAPTERS)}.")
-    command: Names | None = optional("A name, a path, or a list with arguments.", min_length=1)
+    command: Names | None = optional(
+        "A name on `PATH`, a path, or a list with arguments.", min_length=1
+    )
     model: NonEmptyText | None = optional("As the CLI takes it.")
     base_url: Text | None = optional("The model's address, as the CLI takes it.")
     api_key_env: VariableOfKey | None = optional("The variable that holds the key.")

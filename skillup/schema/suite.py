@@ -51,7 +51,8 @@ class EngineRef(Short):
     chief = "name"
 
     name: NonEmptyText = Field(
-        validation_alias=AliasChoices("name", "type"), description="A profile, adapter or path."
+        validation_alias=AliasChoices("name", "type"),
+        description="A profile's name, an adapter's name, or a path (`type` is read too).",
     )
     model: ModelRef = Field(ModelRef.model_construct(), description="The model.")
     custom: dict[str, Any] | None = optional("skill-up: a custom engine.")
@@ -159,7 +160,9 @@ class Suite(Model):
         validation_alias=AliasChoices("distractors", "neighbours"),
         description="Skills installed in both variants (`neighbours` is read too).",
     )
-    engine: EngineRef | None = optional("The default: a name, or the keys below.")
+    engine: EngineRef | None = optional(
+        "The default engine: a name, or the keys below; `--engine` outranks it."
+    )
     cases: Cases = Field(Cases.model_construct(), description="Which cases, and how.")
     environment: Environment = Field(Environment.model_construct(), description="Where they run.")
     mcp: dict[str, Any] = Field({}, description="MCP servers: not run yet.")
