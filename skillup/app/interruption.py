@@ -176,7 +176,9 @@ class Shutdown:
 
     def __init__(self, stopping: Callable[[int], None], resume_command: str) -> None:
         """`stopping` shows that the run was asked to end, for the first or the second time."""
-        self._stopping, self._resume_command, self._times = stopping, resume_command, 0
+        self._stopping = stopping
+        self._resume_command = resume_command
+        self._times = 0
 
     def run(self, work: Callable[[], Awaitable[None]]) -> bool:
         """Await `work`, which a signal cancels; whether one came. Errors name how to resume."""

@@ -191,20 +191,24 @@ def _evaluate(
     lacks = key != "none_of" and any(c.required and not c.passed for c in finding.children)
     parts = finding.children or spec  # of a compound check, as its parts were filled in
     name = None if own is None else own.name
-    same = ("found", "excerpt", "assertable", "evaluated", "error", "error_kind")
     return CheckResult(
-        **{field: getattr(finding, field) for field in same},
         name=title(key, parts, own, turn) if name is None else name,
         kind=key,
         passed=passed,
         score=finding.score if finding.score is not None else float(passed),
         weight=1.0 if own is None else own.weight,
         required=required or (own is not None and own.required) or lacks,
+        assertable=finding.assertable,
+        evaluated=finding.evaluated,
         scope=scope.label,
         role=mode.role,
         expected=expected(key, parts),
+        found=finding.found,
+        excerpt=finding.excerpt,
         spans=list(finding.spans),
         skill=spec if key in ("skill_used", "skill_not_used") else None,
+        error=finding.error,
+        error_kind=finding.error_kind,
         children=list(finding.children),
     )
 

@@ -285,8 +285,11 @@ class SourceValue:
         except (OSError, ValueError, NotImplementedError):
             found = []
         within = {p: p.relative_to(project).parts for p in found if p.is_relative_to(project)}
-        hidden = lambda part: part.startswith(".") and part not in _OPEN_DOT_NAMES  # noqa: E731
-        open_ones = [path for path, parts in within.items() if not any(map(hidden, parts))]
+        open_ones = [
+            path
+            for path, parts in within.items()
+            if all(part in _OPEN_DOT_NAMES or not part.startswith(".") for part in parts)
+        ]
         if not found:
             self.lost(f"there is no `{name}`", "not read: add the file, and import again")
         elif not open_ones:

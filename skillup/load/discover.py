@@ -110,9 +110,9 @@ def _keys(path: Path) -> set[bytes]:
 def cases_beside(directory: Path) -> list[Path]:
     """Every YAML file beside the suite and in `cases/` that is no suite, and no judge's script."""
     files = [*sorted(directory.glob("*.y*ml")), *sorted((directory / "cases").glob("*.y*ml"))]
-    files = [p for p in files if p.suffix in _YAML and p.name[0] != "." and p.is_file()]
+    files = [p for p in files if p.suffix in _YAML and not p.name.startswith(".") and p.is_file()]
     # Variants of a suite stand beside it: eval-other.yaml. A case may be called evaluate.yaml.
-    files = [p for p in files if p.stem != "eval" and (p.name[:4] != "eval" or is_case(p))]
+    files = [p for p in files if p.stem != "eval" and (not p.name.startswith("eval") or is_case(p))]
     return [path for path in files if not _keys(path) or not _keys(path) <= _OF_A_JUDGE]
 
 

@@ -111,9 +111,11 @@ def _texts(
         for text in value if isinstance(value, list) else [value]:
             yield ("input", "conversation", "persona", name), text, last
     for number, turn in enumerate(given.turns or ()):
-        for key in () if turn.literal else ("content", "respond", "expected_output"):
-            names = known[number + (key == "expected_output")]
-            yield (*TURNS, number, key), getattr(turn, key), names
+        if not turn.literal:
+            place = (*TURNS, number)
+            yield (*place, "content"), turn.content, known[number]
+            yield (*place, "respond"), turn.respond, known[number]
+            yield (*place, "expected_output"), turn.expected_output, known[number + 1]
     yield ("expected_output",), case.expected_output, last
     for where, judge in judges_of(case):
         for number, criterion in enumerate(judge.criteria):
@@ -142,8 +144,8 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
         # A gate is asked before its turn's captures, what is in a check when that is asked.
         default = last if own_turn is None else own_turn - (loc[-1] == "post_condition")
         own, given = getattr(check, "turn", None), list(check.given())
-        asked_of[loc] = asked_of.get(loc[:-2], default) if own is None else own
-        number = asked_of[loc] = last if own == "last" else asked_of[loc]
+        number = asked_of.get(loc[:-2], default) if own is None else own
+        number = asked_of[loc] = last if number == "last" else number
         named = [(loc, own), *(((*loc, key), getattr(s, "turn", None)) for key, s in given)]
         for place, turn in named:
             if isinstance(turn, int) and turn > turns > 0:

@@ -272,7 +272,8 @@ class _Builder:
         keys: dict[Any, int] = {}
         merges: list[dict[Any, Any]] = []
         for key_node, value_node in node.value:
-            at, key, value = key_node.start_mark.index, self.value(key_node), self.value(value_node)
+            at = key_node.start_mark.index
+            key, value = self.value(key_node), self.value(value_node)
             if _is_merge(key_node):
                 sources = value if isinstance(value, list) else [value]
                 if not all(isinstance(source, dict) for source in sources):

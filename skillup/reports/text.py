@@ -47,10 +47,12 @@ class Labels:
         """`trials`: engine, variant and number of each, as at the end of a job's id."""
         self.several = [len(set(column)) > 1 for column in zip(*trials, strict=False)]
 
-    def label(self, case: str, *place: object) -> str:
+    def label(self, case: str, engine: str = "", variant: str = "", number: object = "") -> str:
         """``asks codex without #2``; without a number, of the case."""
-        words = [one_line(str(word)).removesuffix("_skill") for word in place]
-        words[2:] = [f"#{number}" if number.isdecimal() else number for number in words[2:]]
+        words = [one_line(engine), one_line(variant).removesuffix("_skill")]
+        if number:
+            trial = one_line(str(number))
+            words.append(f"#{trial}" if trial.isdecimal() else trial)
         pairs = zip(words, self.several, strict=False)
         return " ".join([shown_id(case), *(word for word, several in pairs if several)])
 

@@ -103,7 +103,8 @@ def written_in_check(key: str, spec: Any) -> dict[str, str]:
     found: dict[str, str] = {}
 
     def noted(text: str, sort: _Sort) -> str:
-        found.update(written_in(text, braces=sort != "prompt") | found)
+        for name, written in written_in(text, braces=sort != "prompt").items():
+            found.setdefault(name, written)
         return text
 
     _changed(spec, noted, _SORTS.get(key, "text"))
