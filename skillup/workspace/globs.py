@@ -49,11 +49,16 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], ...]:
     pending, found = [_PARTS.findall(pattern.removeprefix("./"))], []
     while pending:
         parts = pending.pop()
-        ends = (n for n, part in enumerate(parts) if part == "}" and "{" in parts[:n])
-        if (end := next(ends, None)) is None:
+        start = end = -1
+        for place, part in enumerate(parts):
+            if part == "{":
+                start = place
+            elif part == "}" and start >= 0:
+                end = place
+                break
+        if end < 0:
             found.append(_expression(_split(parts, "/")))
         else:
-            start = max(n for n in range(end) if parts[n] == "{")
             head, tail = parts[:start], parts[end + 1 :]
             pending.extend([*head, *one, *tail] for one in _split(parts[start + 1 : end], ","))
         if len(pending) + len(found) > _MOST_ALTERNATIVES:
