@@ -27,7 +27,7 @@ from skillup.errors import (
     SkillupError,
     UsageError,
 )
-from skillup.executors.scheduler import RetryErrors, trials_to_retry
+from skillup.executors.retries import RetryErrors, trials_to_retry
 from skillup.plan import Job, Plan
 from skillup.process.tree import kill_running
 from skillup.redaction.secrets import Secrets

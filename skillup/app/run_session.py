@@ -24,8 +24,8 @@ from skillup.app.planning import (
 from skillup.checks.registry import JUDGED
 from skillup.errors import RunDirectoryError, SkillupError
 from skillup.executors.local import Stepwise, run_locally
+from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
 from skillup.executors.run import Run, RunObserver, RunOptions
-from skillup.executors.scheduler import RetryErrors, take_back, trials_to_retry
 from skillup.executors.stopping import StopPolicy
 from skillup.load.discover import find_suites, workspace_root
 from skillup.load.model import all_checks

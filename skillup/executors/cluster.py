@@ -1,8 +1,12 @@
 """Trials as Dask tasks: the client submits them and takes in what comes back; workers run them.
 
-At a worker each task has a process of its own: in the worker's, other people's tasks start
-processes, too, which skillup's care for its own must not touch. Files have the paths there that
-they have here, below a directory that takes the place of `/`.
+Order, dependencies, budgets and early stopping are those of any run (:class:`Run`): as many trials
+are submitted at once as the workers have threads. Which worker runs them is Dask's choice, as is
+another one if that is lost. There each task has a process of its own: in the worker's, other
+people's tasks start processes, too, which skillup's care for its own must not touch.
+
+The files of a plan travel to the workers, and those of a run back. Each has the path there that it
+has here, below a directory that takes the place of `/`.
 """
 
 from __future__ import annotations
@@ -31,8 +35,8 @@ from skillup.engines.base import Availability
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.executors.local import set_aside_unused
+from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
-from skillup.executors.scheduler import with_note
 from skillup.frozen import frozen
 from skillup.judges.models import AnswerFolder, StoredAnswer
 from skillup.load.discover import DATASET_ENDINGS, suite_root
@@ -212,8 +216,8 @@ def pack(
 ) -> bytes:
     """The files that `plan` needs to be made and run elsewhere, as a compressed archive.
 
-    `paths` mean `suites`; `engines/` are in `roots`. Raises SkillupError for what cannot be read,
-    or has a secret.
+    `paths` were given and mean `suites`; `roots` are the workspaces it looks for `engines/` in.
+    Raises SkillupError for a file that cannot be read, or that has a secret.
     """
     # A dataset lies among anything at all; a suite has its folder to itself.
     folders = [suite_root(suite) for suite in suites if suite.suffix not in DATASET_ENDINGS]
@@ -348,7 +352,8 @@ def store_run(
 def run_trials(request: dict[str, Any], files: bytes) -> dict[str, bytes]:
     """Run ``request["jobs"]``, which are one trial or share turns: the files of their run.
 
-    `files` are laid out anew: an agent may have changed what it was judged by (S8).
+    Each time `files` are laid out anew: an agent may have changed what it was judged by (S8).
+    Dask has them run once more if this raises something.
     """
     from distributed import get_worker
 

@@ -12,8 +12,8 @@ import anyio.to_thread
 
 from skillup.engines.base import SessionForker, SessionResumer
 from skillup.engines.registry import remove_logins
+from skillup.executors.retries import Attempt, retry_of, with_note
 from skillup.executors.run import Run, RunObserver, SafeObserver, case_of
-from skillup.executors.scheduler import Attempt, retry_of, with_note
 from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.process.tree import process_register
@@ -26,7 +26,10 @@ from skillup.trial.setup import OpenTrial, resume_trial
 
 
 async def run_locally(run: Run) -> None:
-    """Run every job of the plan that is not finished yet."""
+    """Run every job of the plan that is not finished yet.
+
+    Cancelling ends the processes of running trials and leaves what has finished.
+    """
     with process_register(run.options.register_dir, own_process=run.options.own_process):
         await run.check_engines()
         await run.take_over_finished()
@@ -111,7 +114,10 @@ def node_of(jobs: Sequence[Job]) -> PrefixNode:
 
 
 async def run_family(run: Run, jobs: Sequence[Job], attempt: Attempt | None = None) -> None:
-    """Run and conclude `jobs`, all of one family, none of which waits for anything any more."""
+    """Run and conclude `jobs`, all of one family, none of which waits for anything any more.
+
+    Each takes a place of the run's limiter while it runs, and so do turns that several share.
+    """
     attempt = attempt or Attempt()
     alone: list[Job] = []
     together: list[Job] = []
@@ -256,8 +262,9 @@ async def run_attempts(
 ) -> None:
     """Run a trial by itself, as often as it has to be, from `attempt` on.
 
-    It begins with its `fork` of shared turns (a Record: why there is none), or its checkpoint. If
-    the run ends in its midst it has no record; with a checkpoint its scratch stays, less logins.
+    It begins with its `fork` of shared turns, if there is one (a Record says why not), or where an
+    earlier start of the run left it. If the run ends in its midst (a quota, Ctrl-C) it has no
+    record, and its scratch stays, without logins, if it has a checkpoint.
     """
     problem = run.problem(job)
     opened = fork if isinstance(fork, OpenTrial) else None

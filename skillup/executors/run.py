@@ -16,7 +16,8 @@ import anyio.to_thread
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError, UsageError
-from skillup.executors.scheduler import Attempt, Scheduler, Unit, units_of
+from skillup.executors.retries import Attempt
+from skillup.executors.scheduler import Scheduler, Unit, units_of
 from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.frozen import frozen
 from skillup.plan import Job, Plan
@@ -84,7 +85,10 @@ class RunObserver(Protocol):
 
 
 class SafeObserver:
-    """Passes on what happens to `observer`, until that fails once; `end` then ends the run."""
+    """Passes on what happens to `observer`, until that fails once; `end` then ends the run.
+
+    Afterwards :meth:`raise_failure` is to be called.
+    """
 
     def __init__(self, observer: RunObserver, end: Callable[[], None]) -> None:
         self._observer, self._end = observer, end
@@ -220,7 +224,10 @@ class Run:
                 group.start_soon(judge, job, name=job.id)
 
     async def run_all(self, backend: Backend) -> None:
-        """Run what has no grade, until it is enough. Raises SkillupError if the observer fails."""
+        """Run what has no grade, families together, in the scheduler's order, until it is enough.
+
+        Raises SkillupError if the observer fails: the trials that run then are ended.
+        """
         jobs = [job for job in self.plan.jobs if job.id not in self.grades]
         order = {job.id: place for place, job in enumerate(self.plan.jobs)}
         places = self.scheduler.places
@@ -359,7 +366,8 @@ class Run:
     ) -> None:
         """Record first, then judge; then let others know. A grade that is `known` stands.
 
-        With `judged` it is not judged here. Without a quota for judges there is no grade yet.
+        With `judged` it is not judged here. Where a quota that is used up kept judges from it there
+        is no grade until the run goes on.
         """
         if new:
             with anyio.CancelScope(shield=True):  # the record is not lost meanwhile

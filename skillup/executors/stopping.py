@@ -47,7 +47,10 @@ class Budget:
 
 
 class StopPolicy:
-    """Counts what finished trials used, also in earlier starts; says when it is enough, and why."""
+    """Counts what finished trials used, also in earlier starts; says when it is enough, and why.
+
+    What is shared by trials counts once; time counts from this start.
+    """
 
     def __init__(
         self,
@@ -124,7 +127,10 @@ class StopPolicy:
 def _used(
     record: Record, judging: Judging | None
 ) -> Iterator[tuple[str, float | None, int | None]]:
-    """Who used how many USD and tokens (None: not reported), but turns that others count."""
+    """Who used how many USD and tokens (None: not reported): agent, simulated user and judges.
+
+    Turns that another record counts are left out.
+    """
     own = [turn for turn in record.turns if turn.counted_by is None]
     engine = f"the engine {record.engine.profile}"
     for step in (step for turn in own for step in turn.executed()):
@@ -168,7 +174,10 @@ class CaseTest:
     _next: int = 0
 
     def count(self, trial: int, passed: bool | None) -> None:
-        """A trial has ended; None: without a verdict. Counted in order: failing may take longer."""
+        """A trial has ended; None: without a verdict.
+
+        Looked at in the order of the trials: one that fails may take longer than one that passes.
+        """
         self._ended[trial] = passed
         while self.side == "undecided" and self._next < len(self.trials):
             number = self.trials[self._next]
@@ -215,7 +224,10 @@ class EarlyStopping:
                 self._dependents.setdefault(needed, []).append(job.id)
 
     def count(self, job: Job, grade: Grade) -> CaseTest | None:
-        """A trial has ended; its case's test, if that has just been decided."""
+        """A trial has ended; its case's test, if that has just been decided.
+
+        An error, and a skip, say nothing of the pass rate.
+        """
         test = self._by_job[job.id]
         before = test.side
         test.count(job.trial, {"PASS": True, "FAIL": False}.get(grade.status))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.scheduler import MOST_RESTARTS
+from skillup.executors.retries import MOST_RESTARTS
 from skillup.ratelimit import RateLimiter
 from skillup.schema.record import Record
 from skillup.store import RunDirectory

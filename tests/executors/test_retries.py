@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from skillup.executors.scheduler import Attempt, retry_of, trials_to_retry
+from skillup.executors.retries import Attempt, retry_of, trials_to_retry
 from skillup.schema.case import RetryPolicy
 from skillup.schema.record import ErrorKind, Record, TurnError
 from skillup.store import RunDirectory

@@ -177,7 +177,7 @@ def _run_and_show(
         # First of all: whoever reads what is printed may go away (`| head`), which ends us.
         written = session.publish(result, index)
     # Not needed before the first agent has ended.
-    from skillup.executors.scheduler import worth_retrying
+    from skillup.executors.retries import worth_retrying
     from skillup.reports.result import exit_code
     from skillup.store.files import to_json
 
