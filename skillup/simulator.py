@@ -16,10 +16,10 @@ from skillup.engines.base import Engine, SessionResumer, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
-from skillup.judges.agent import NoAgentAnswerError, ThrottledSession
 from skillup.judges.material import fenced, harmless
 from skillup.judges.models import Models
 from skillup.judges.question import AnswerForm, AskModel, CannotAskError, ModelQuestion, read_answer
+from skillup.judges.session import NoAgentAnswerError, ThrottledSession
 from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -259,22 +259,35 @@ _SPEAKERS = {"user": "YOU SAID", "assistant": "THE ASSISTANT SAID"}
 
 
 def part_text(part: SimulatorPart) -> str:
-    persona, scenario, described = part.persona, part.scenario, list[tuple[str, str | None]]()
+    persona = part.persona
+    described: dict[str, str | None] = {}
     if persona is not None:
-        facts = (persona.knowledge, persona.behavior)
-        knowledge, behavior = ("\n".join(f"- {fact}" for fact in given) for given in facts)
-        described = [("Who you are", persona.role), ("What you want", persona.objective),
-                     ("What you know", knowledge), ("How you behave", behavior)]  # fmt: skip
-    described.append(("Who you are, what you want and know", scenario and scenario.strip()))
-    return "\n\n".join([_TASK, *(f"{what}:\n{text}" for what, text in described if text), _KEEP])
+        described["Who you are"] = persona.role
+        described["What you want"] = persona.objective
+        described["What you know"] = _facts(persona.knowledge)
+        described["How you behave"] = _facts(persona.behavior)
+    if part.scenario is not None:
+        described["Who you are, what you want and know"] = part.scenario.strip()
+    sections = [f"{what}:\n{text}" for what, text in described.items() if text]
+    return "\n\n".join([_TASK, *sections, _KEEP])
+
+
+def _facts(given: Sequence[str]) -> str:
+    return "\n".join(f"- {item}" for item in given)
 
 
 def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> str:
-    """What was said, and what to write now; a `resumed` session is told exchanges from `since`."""
+    """What was said, and what to write now.
+
+    Whoever plays on in a session that they `resumed` is told of live exchange `since` (from 0) and
+    of those after it.
+    """
     sections = []
-    earlier = [(item.role, item.content) for item in part.history if item.content.strip()]
-    live = [pair for said in part.said[since:] for pair in zip(_SPEAKERS, said, strict=True)]
-    talk = live if resumed else [*earlier, *live]
+    talk: list[tuple[str, str]] = []
+    if not resumed:
+        talk = [(item.role, item.content) for item in part.history if item.content.strip()]
+    for message, answer in part.said[since:]:
+        talk += [("user", message), ("assistant", answer)]
     said = [(_SPEAKERS[role], harmless(text)) for role, text in talk if role in _SPEAKERS]
     if said:
         sections.append(fenced(said, "THE CONVERSATION SO FAR"))

@@ -9,27 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
 import anyio.to_thread
 from pydantic import Field
 
-from skillup.engines.base import (
-    Engine,
-    EngineTurn,
-    SchemaAnswers,
-    SessionResumer,
-    TrialContext,
-    TurnRequest,
-)
+from skillup.engines.base import Engine, SchemaAnswers, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
@@ -59,15 +51,15 @@ from skillup.judges.evaluate import (
 from skillup.judges.material import Part, fenced
 from skillup.judges.models import StoredAnswer, key_of
 from skillup.judges.question import AnswerForm, MalformedAnswerError, Reason, read_answer, schema_of
+from skillup.judges.session import NoAgentAnswerError, ThrottledSession
 from skillup.load.discover import address_problem, skill_name, skill_problem
 from skillup.process.tree import new_marker
-from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
+from skillup.ratelimit import REFUSALS
 from skillup.schema.checks import Criterion
 from skillup.schema.grade import CheckResult, Judging
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.profile import Profile
-from skillup.schema.record import TurnError, Usage, joined
-from skillup.trial.artifacts import set_aside
+from skillup.schema.record import Usage, joined
 from skillup.workspace.disk import refuse_full_disk
 from skillup.workspace.prepare import PreparationError, SkillToInstall, install_skill
 
@@ -136,7 +128,8 @@ async def judge_by_agent(
 ) -> CheckResult:
     """`blank` with what the agent says, or an `error`. Raises RunDirectoryError, FullDiskError."""
     agent = _AgentJudge(judge, part, usage, place, numbered(judge.criteria))
-    answers, notes, error = list[AgentAnswer](), list(part.notes), ""
+    answers: list[AgentAnswer] = []
+    notes, error = list(part.notes), ""
     try:
         if not judge.criteria:
             raise CannotJudgeError(_NO_CRITERIA)
@@ -171,9 +164,16 @@ def result_of_agent(
     """`blank` with what the `votes` on each criterion come to; None: quotations are not checked."""
     facets = []
     for name, asked in numbered(judge.criteria).items():
-        title = asked.outcome if asked.id is None else f"{name}: {asked.outcome}"
-        own = asked.weight, asked.required, asked.outcome
-        facets.append(Facet(title, "criterion", votes[name], quotations, *own))
+        facet = Facet(
+            name=asked.outcome if asked.id is None else f"{name}: {asked.outcome}",
+            kind="criterion",
+            votes=votes[name],
+            quotations=quotations,
+            weight=asked.weight,
+            required=asked.required,
+            expected=asked.outcome,
+        )
+        facets.append(facet)
     threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
     return result_of(blank, facets, by_weight(threshold), criteria_met, notes=notes)
 
@@ -232,10 +232,19 @@ class _AgentJudge:
             own = bool(judge.skills)
             profile = engine.answering(profile, answer_schema(ids), root, own_skills=own)
         trial = TrialContext(
-            profile=profile, workspace=root / "work", home=root / "home", raw_dir=root / "raw",
-            environment=place.models.environment, extra_env=profile.env, marker=new_marker(),
-            session_id="", skills=skills, script=judge.scripted, seed=sample, secrets=place.secrets,
-        )  # fmt: skip
+            profile=profile,
+            workspace=root / "work",
+            home=root / "home",
+            raw_dir=root / "raw",
+            environment=place.models.environment,
+            extra_env=profile.env,
+            marker=new_marker(),
+            session_id="",
+            skills=skills,
+            script=judge.scripted,
+            seed=sample,
+            secrets=place.secrets,
+        )
         seconds = judge.timeout_seconds or DEFAULT_SECONDS
         session = ThrottledSession(engine, trial, place.models.rate_limiter, seconds, "turn")
 
@@ -400,90 +409,3 @@ def how_to_answer(ids: Sequence[str]) -> str:
         f"each of {', '.join(ids)}:\n{json.dumps({'criteria': [example]})}\n"
         f"Its JSON Schema is: {json.dumps(answer_schema(ids))}"
     )
-
-
-# A session with an agent that judges, or plays a user: asked, and once more if need be. What its
-# provider refuses is waited out; then the message is sent in another session.
-
-T = TypeVar("T")
-Prompt = Callable[[bool, str], str]
-"""The message, by whether it is the first of a session, and what is wrong with the last answer."""
-
-
-class NoAgentAnswerError(Exception):
-    def __init__(self, why: str, error: TurnError | None = None) -> None:
-        super().__init__(why)
-        self.error = error
-
-
-@dataclass(slots=True)
-class ThrottledSession:
-    """An agent, and what it has said so far."""
-
-    engine: Engine
-    trial: TrialContext
-    rate_limiter: RateLimiter
-    timeout_seconds: float  # For each message; what was refused does not count
-    stem: str  # What the names of its raw files begin with
-    turns: list[EngineTurn] = field(default_factory=list)  # Refused ones too
-    _last: EngineTurn | None = None  # In the present session
-    _in_session: int = 0
-    _messages: int = 0
-
-    async def ask(self, prompt: Prompt, read: Callable[[str], T]) -> T:
-        """What `read` makes of the answer, or of a second one. Raises NoAgentAnswerError."""
-        problem = ""
-        for _ in range(2):
-            turn = await self._send(prompt, problem)
-            if turn.error is not None:
-                raise NoAgentAnswerError(f"{turn.error.kind}: {turn.error.message}", turn.error)
-            try:
-                return read(turn.response)
-            except MalformedAnswerError as malformed:
-                problem = str(malformed)
-            if turn.session is None or not isinstance(self.engine, SessionResumer):
-                break
-        raise NoAgentAnswerError(f"its answer cannot be read: {problem}")
-
-    async def _send(self, prompt: Prompt, problem: str) -> EngineTurn:
-        """What came of a message, sent until it is not refused."""
-        throttle = self.rate_limiter.of_agent(self.trial.profile)
-        self._messages += 1
-        stem, sending = f"{self.stem}-{self._messages:02d}", 0
-        while await throttle.ready() is not None:
-            sending += 1
-            turn = await self._send_once(prompt, problem, stem, sending)
-            self.turns.append(turn)
-            error = turn.error
-            if error is None or error.kind not in REFUSALS:
-                if error is None or error.kind in ANSWERED:
-                    throttle.accepted()
-                return turn
-            if (why := throttle.refused(error)) is not None:
-                refused = error.model_copy(update={"message": f"{error.message} ({why})"})
-                return replace(turn, error=refused)
-            await anyio.to_thread.run_sync(set_aside, self.trial.raw_dir, stem, "refused")
-            self._last, self._in_session = None, 0
-        why = "nothing more is asked of its provider: the run ends"
-        return EngineTurn(None, error=TurnError(kind="cancelled", message=why))
-
-    async def _send_once(self, prompt: Prompt, problem: str, stem: str, sending: int) -> EngineTurn:
-        last = self._last
-        if last is None:
-            self.trial = replace(self.trial, session_id=str(uuid.uuid4()), marker=new_marker())
-        request = TurnRequest(
-            number=self._in_session + 1,
-            prompt=prompt(last is None, problem),
-            stem=stem,
-            timeout_seconds=self.timeout_seconds,
-            previous=last.fingerprint if last is not None else None,
-            sending=sending,
-        )
-        session = last.session if last is not None else None
-        if session is None or not isinstance(self.engine, SessionResumer):
-            turn = await self.engine.start(request, self.trial)
-        else:
-            turn = await self.engine.resume(session, request, self.trial)
-        self._in_session += 1
-        self._last = turn if turn.session is not None else replace(turn, session=session)
-        return turn

@@ -21,7 +21,15 @@ from skillup.judges.models import Models
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.judge import ContextLimits, JudgeContext, Showing
 from skillup.schema.profile import Profile
-from skillup.schema.record import FileState, HistoryItem, Record, TranscriptItem, TurnRecord
+from skillup.schema.record import (
+    FileState,
+    HistoryItem,
+    Record,
+    ToolCall,
+    ToolResult,
+    TranscriptItem,
+    TurnRecord,
+)
 from skillup.workspace.disk import list_tree, path_problem
 from skillup.workspace.snapshot import file_diffs, printable
 
@@ -128,13 +136,7 @@ def texts_of(judged: JudgedPart) -> Iterator[Part]:
 
 def as_json(turns: Iterable[TurnRecord], history: Sequence[HistoryItem] = ()) -> str:
     """A list of entries (docs/judges.md); messages placed in the session before have turn 0."""
-    entries: list[dict[str, Any]] = []
-    for item in history:
-        if (result := item.tool_result) is None:
-            entries.append({"role": item.role, "turn": 0, "content": item.content})
-        tools = [("tool_result", result)] if result else [("tool_call", c) for c in item.tool_calls]
-        entries += [{"role": r, "turn": 0, r: tool.model_dump(mode="json")} for r, tool in tools]
-    entries += (entry for turn in turns for entry in _entries(turn))
+    entries = [*_history_entries(history), *(entry for turn in turns for entry in _entries(turn))]
     return json.dumps(entries, ensure_ascii=False, indent=1)
 
 
@@ -157,11 +159,28 @@ def _entries(turn: TurnRecord) -> Iterator[dict[str, Any]]:
         items = [*items, TranscriptItem(type="message", text=turn.response)]
     yield {"role": "user", "turn": number, "content": turn.content}
     for item in items:
-        tool = item.tool_call or item.tool_result
-        role = "assistant" if item.type == "message" else item.type
-        said = item.text or "" if tool is None else tool.model_dump(mode="json")
-        by = {"agent": item.agent} if item.agent else {}
-        yield {"role": role, "turn": number, "content" if tool is None else role: said, **by}
+        if item.tool_call is not None:
+            entry = _tool_entry("tool_call", number, item.tool_call)
+        elif item.tool_result is not None:
+            entry = _tool_entry("tool_result", number, item.tool_result)
+        else:
+            role = "assistant" if item.type == "message" else item.type
+            entry = {"role": role, "turn": number, "content": item.text or ""}
+        yield entry | ({"agent": item.agent} if item.agent else {})
+
+
+def _history_entries(history: Sequence[HistoryItem]) -> Iterator[dict[str, Any]]:
+    for item in history:
+        if item.tool_result is not None:
+            yield _tool_entry("tool_result", 0, item.tool_result)
+            continue
+        yield {"role": item.role, "turn": 0, "content": item.content}
+        for call in item.tool_calls:
+            yield _tool_entry("tool_call", 0, call)
+
+
+def _tool_entry(role: str, turn: int, tool: ToolCall | ToolResult) -> dict[str, Any]:
+    return {"role": role, "turn": turn, role: tool.model_dump(mode="json")}
 
 
 # The workspace as it was after a turn, made anew from what the record has kept.

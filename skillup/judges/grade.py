@@ -212,8 +212,10 @@ def _conversation_checks(
 
 
 def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
-    """Failure rules, turned round: they pass, and weigh nothing, where they match nothing; then
-    success rules.
+    """Failure rules, which outrank success rules, then those.
+
+    A failure rule's result is turned round: it passes when its pattern is absent. That weighs
+    nothing, since it speaks for nothing; one that could not be evaluated does not pass.
     """
     failure = []
     for check in judge.failure:
@@ -239,7 +241,7 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
     return [*failure, *success]
 
 
-# The verdict: ERROR over FAIL over SKIP over PASS, and why, in one line.
+# The verdict (docs/verdicts.md): ERROR over FAIL over SKIP over PASS, and why, in one line.
 
 
 @frozen

@@ -65,7 +65,10 @@ def code_for(texts: Sequence[str]) -> str:
 def fenced(
     pieces: Sequence[tuple[str, str]], what: str = "MATERIAL", code: str | None = None
 ) -> str:
-    """Texts, each after its label; `code` is that of all labels and texts, by default of these."""
+    """Texts, each after its label, between the lines that begin and end them.
+
+    `code` is that of all labels and texts; None: of `pieces`.
+    """
     code = code or code_for([text for piece in pieces for text in piece])
     lines = [f"=====[ {code} BEGIN {what} ]====="]
     for label, text in pieces:
@@ -247,10 +250,8 @@ def _parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
 
 
 def _call(call: ToolCall, numbers: dict[str, int], by: str = "") -> Part:
-    number, name = (
-        numbers.setdefault(call.id, len(numbers) + 1),
-        beginning(call.name, _LONGEST_NAME),
-    )
+    number = numbers.setdefault(call.id, len(numbers) + 1)
+    name = beginning(call.name, _LONGEST_NAME)
     arguments = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
     return Part("call", f"tool call {number}: {name} ({call.kind}){by}", arguments)
 

@@ -118,7 +118,11 @@ _KEYS: tuple[Callable[[str, CheckResult], Hashable], ...] = (
 
 
 def compare(before: Grade, after: Grade) -> GradeChange:
-    """Compound checks as a whole; in the order of the newer grade, what was removed last."""
+    """Checks are the same if they stand in the same place and look for the same thing.
+
+    Compound checks are compared as a whole. The changes are in the order of the newer grade; what
+    was removed comes last.
+    """
     old, new = ([(where, check) for _, where, check in _checks(g)] for g in (before, after))
     partner: dict[int, int] = {}
     for key in _KEYS if len(old) == len(new) else _KEYS[:-1]:

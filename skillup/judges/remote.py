@@ -1,9 +1,11 @@
 """Asking models over the network, by way of pydantic-ai. Imported only when it comes to that.
 
-An answer is the one call of the one tool that is offered; or, where a server knows no tools, a
-message that is one JSON object. What came is looked at here and not by pydantic-ai, which takes the
-first fenced object out of a longer text. The clients retry what may succeed later (no connection,
-time-outs, 5xx); a refusal is waited out here, with all who ask the same provider.
+An answer is the one call of the one tool that is offered, whose arguments the provider holds to the
+form (``strict``); or, where a server knows no tools, a message that is one JSON object. What came
+is looked at here and not by pydantic-ai, which takes the first fenced object out of a longer text.
+
+The providers' clients retry what may succeed later (no connection, time-outs, status 5xx). A
+refusal (rate limit, overload) is waited out here, with all who ask the same provider.
 """
 
 from __future__ import annotations
@@ -204,9 +206,11 @@ class RemoteModels:
                 async with self._limiter:
                     with anyio.fail_after(longest):
                         response = await model_request(
-                            model, messages, model_settings=settings,
+                            model,
+                            messages,
+                            model_settings=settings,
                             model_request_parameters=parameters,
-                        )  # fmt: skip
+                        )
             except ai.ModelRequestRejectedError as error:
                 words = _words(error)
                 setting = next((name for name in ("temperature", "strict") if name in words), None)
@@ -245,10 +249,14 @@ class RemoteModels:
             self._closing.push_async_callback(client.close)
             provider = getattr(import_module(f"pydantic_ai.providers.{family}"), f"{name}Provider")
             self._providers[key] = provider(**{f"{family}_client": client})
-        api = "" if anthropic else endpoint.api.capitalize()
-        kind = getattr(import_module(f"pydantic_ai.models.{family}"), f"{name}{api}Model")
-        model: Model = kind(endpoint.name, provider=self._providers[key])
-        return model
+        if anthropic:
+            from pydantic_ai.models.anthropic import AnthropicModel
+
+            return AnthropicModel(endpoint.name, provider=self._providers[key])
+        from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+
+        kind = OpenAIChatModel if endpoint.api == "chat" else OpenAIResponsesModel
+        return kind(endpoint.name, provider=self._providers[key])
 
 
 def _read(response: msg.ModelResponse, question: ModelQuestion) -> Any:

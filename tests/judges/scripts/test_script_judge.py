@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillup.judges.router import verdict_of
+from skillup.judges.script import verdict_of
 from skillup.process.run import CompletedOutput
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig

@@ -1,0 +1,103 @@
+"""A session with an agent that judges, or plays a user: asked, and once more if need be.
+
+What its provider refuses is waited out; then the message is sent in another session.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+import anyio.to_thread
+
+from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContext, TurnRequest
+from skillup.judges.question import MalformedAnswerError
+from skillup.process.tree import new_marker
+from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
+from skillup.schema.record import TurnError
+from skillup.trial.artifacts import set_aside
+
+T = TypeVar("T")
+Prompt = Callable[[bool, str], str]
+"""The message, by whether it is the first of a session, and what is wrong with the last answer."""
+
+
+class NoAgentAnswerError(Exception):
+    def __init__(self, why: str, error: TurnError | None = None) -> None:
+        super().__init__(why)
+        self.error = error
+
+
+@dataclass(slots=True)
+class ThrottledSession:
+    """An agent, and what it has said so far."""
+
+    engine: Engine
+    trial: TrialContext
+    rate_limiter: RateLimiter
+    timeout_seconds: float  # For each message; what was refused does not count
+    stem: str  # What the names of its raw files begin with
+    turns: list[EngineTurn] = field(default_factory=list)  # Refused ones too
+    _last: EngineTurn | None = None  # In the present session
+    _in_session: int = 0
+    _messages: int = 0
+
+    async def ask(self, prompt: Prompt, read: Callable[[str], T]) -> T:
+        """What `read` makes of the answer, or of a second one. Raises NoAgentAnswerError."""
+        problem = ""
+        for _ in range(2):
+            turn = await self._send(prompt, problem)
+            if turn.error is not None:
+                raise NoAgentAnswerError(f"{turn.error.kind}: {turn.error.message}", turn.error)
+            try:
+                return read(turn.response)
+            except MalformedAnswerError as malformed:
+                problem = str(malformed)
+            if turn.session is None or not isinstance(self.engine, SessionResumer):
+                break
+        raise NoAgentAnswerError(f"its answer cannot be read: {problem}")
+
+    async def _send(self, prompt: Prompt, problem: str) -> EngineTurn:
+        """What came of a message, sent until it is not refused."""
+        throttle = self.rate_limiter.of_agent(self.trial.profile)
+        self._messages += 1
+        stem, sending = f"{self.stem}-{self._messages:02d}", 0
+        while await throttle.ready() is not None:
+            sending += 1
+            turn = await self._send_once(prompt, problem, stem, sending)
+            self.turns.append(turn)
+            error = turn.error
+            if error is None or error.kind not in REFUSALS:
+                if error is None or error.kind in ANSWERED:
+                    throttle.accepted()
+                return turn
+            if (why := throttle.refused(error)) is not None:
+                refused = error.model_copy(update={"message": f"{error.message} ({why})"})
+                return replace(turn, error=refused)
+            await anyio.to_thread.run_sync(set_aside, self.trial.raw_dir, stem, "refused")
+            self._last, self._in_session = None, 0
+        why = "nothing more is asked of its provider: the run ends"
+        return EngineTurn(None, error=TurnError(kind="cancelled", message=why))
+
+    async def _send_once(self, prompt: Prompt, problem: str, stem: str, sending: int) -> EngineTurn:
+        last = self._last
+        if last is None:
+            self.trial = replace(self.trial, session_id=str(uuid.uuid4()), marker=new_marker())
+        request = TurnRequest(
+            number=self._in_session + 1,
+            prompt=prompt(last is None, problem),
+            stem=stem,
+            timeout_seconds=self.timeout_seconds,
+            previous=last.fingerprint if last is not None else None,
+            sending=sending,
+        )
+        session = last.session if last is not None else None
+        if session is None or not isinstance(self.engine, SessionResumer):
+            turn = await self.engine.start(request, self.trial)
+        else:
+            turn = await self.engine.resume(session, request, self.trial)
+        self._in_session += 1
+        self._last = turn if turn.session is not None else replace(turn, session=session)
+        return turn
