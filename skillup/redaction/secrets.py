@@ -62,7 +62,11 @@ class Secrets:
     def from_environment(
         cls, environment: Mapping[str, str], names: Iterable[str | None] = ()
     ) -> Secrets:
-        """As :func:`credentials_of`, but for ordinary words (:attr:`spared`)."""
+        """The values of the variables whose names say that they hold credentials, and of `names`.
+
+        Passwords inside of URLs (proxies, databases) count, too; paths of existing files do not,
+        nor do ordinary words (:attr:`spared`).
+        """
         return cls({}).also_of(environment, names)
 
     @property

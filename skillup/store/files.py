@@ -55,9 +55,10 @@ def disk_errors(doing: str, path: Path) -> Iterator[None]:
 
 
 def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
-    """Replaces ``path`` by a file that holds ``data``; RunDirectoryError: it is as it was.
+    """Replaces ``path`` by a file that holds ``data``; its directory must exist.
 
-    Without ``durable`` a crash of the machine, not of skillup, may leave an empty file.
+    Without ``durable`` a crash of the machine, not of skillup, may leave an empty file. Raises
+    RunDirectoryError if writing fails; ``path`` is then as it was. Several may write it at once.
     """
     # In the same directory, because a rename across file systems is a copy.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_TEMPORARY_ENDING}")
@@ -155,8 +156,9 @@ def no_mask(text: str) -> str:
 def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | None) -> bytes:
     """``value`` as JSON text with a final newline: UTF-8, masked, and valid whatever agents wrote.
 
-    Texts and keys are masked before they are quoted: so a secret with a quotation mark is found.
-    Lone surrogates become U+FFFD, NaN and infinities null; what a terminal would obey is escaped.
+    Every text in it, keys too, is masked before it is quoted: so a secret with a quotation mark is
+    found, and one that looks like a number cannot break the syntax. Lone surrogates become U+FFFD,
+    NaN and infinities null. What a terminal would obey is written as JSON's escapes.
     """
     if isinstance(value, BaseModel):
         # Not model_dump_json: it refuses lone surrogates.

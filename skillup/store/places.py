@@ -36,8 +36,9 @@ def beginning_of_id(started: datetime) -> str:
 
 
 def default_run_path(workspace_root: Path, run_id: str) -> Path:
-    """``<root>/.skillup/runs/<run id>``, which is not made, but ``.skillup`` with a ``.gitignore``.
+    """``<root>/.skillup/runs/<run id>``, which is not made.
 
+    Makes ``.skillup`` with a ``.gitignore`` in it, so that runs are not committed by accident.
     Raises RunDirectoryError if that cannot be written.
     """
     _home(workspace_root)
@@ -80,7 +81,10 @@ _RESERVED = ("raw", "files")
 
 
 def directory_of_job(job_id: str) -> str:
-    """The relative directory of a job: the id's parts percent-encoded, also a leading dot."""
+    """The relative directory of a job: every part of the id percent-encoded, also a leading dot.
+
+    Different ids have different directories (only a file system that ignores case can disagree).
+    """
     names = []
     for part in job_id.split("/"):
         name = quote(part, safe="", errors="surrogatepass").replace("~", "%7E") or _EMPTY
@@ -125,7 +129,10 @@ def is_run(path: Path) -> bool:
 
 
 def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
-    """The names of the runs in `folder`, by `counts`; the newest last, unknown starts first."""
+    """The names of the run directories in `folder`, the newest last; empty if there is none.
+
+    `counts` says what is one. One whose start is unknown comes before all others.
+    """
 
     def began(path: Path) -> str:
         if _TIME_AS_NAME.match(path.name):
@@ -154,14 +161,17 @@ def writer_of(run: Path) -> int | None:
         process = psutil.Process(pid)
         if process.status() == psutil.STATUS_ZOMBIE:
             return None
-        # One that began after the lock was taken is another one.
+        # A process of that number that began after the lock was taken is another one.
         return pid if process.create_time() <= taken + _CLOCKS_DIFFER_BY else None
     except (OSError, ValueError, psutil.Error):
         return None
 
 
 def check_free(path: Path, beside: Collection[str] = ()) -> None:
-    """Raises RunDirectoryError if more is there than `beside` and what a killed `create` leaves."""
+    """Raises RunDirectoryError if anything is there but `beside` and what a killed `create` leaves.
+
+    In the next moment there may be something.
+    """
     with disk_errors("read", path):
         names = {entry.name for entry in path.iterdir()} if path.exists() else set()
     if RUN_FILE in names:
@@ -175,7 +185,8 @@ def check_free(path: Path, beside: Collection[str] = ()) -> None:
 def take_lock(path: Path) -> int:
     """An exclusive lock on a file, until the descriptor is closed or the process has ended.
 
-    The file stays, else two could lock it. Raises RunDirectoryError, naming its owner.
+    The file stays; to remove it would let two processes lock two files of the same name. Raises
+    RunDirectoryError, naming its owner, if another one has it.
     """
     with disk_errors("lock", path):
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

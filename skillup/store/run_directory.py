@@ -123,7 +123,10 @@ class RunDirectory:
         mask: Mask = no_mask,
         beside: Collection[str] = (),
     ) -> Self:
-        """Makes the directory and its ``run.json``, for writing. Raises RunDirectoryError."""
+        """Makes the directory and its ``run.json``, for writing.
+
+        Raises RunDirectoryError as :func:`check_free`, or if another process writes there.
+        """
         path = path.absolute()
         check_free(path, beside)
         make_directory(path)
@@ -141,8 +144,8 @@ class RunDirectory:
     def open(cls, path: Path, *, writable: bool = False, mask: Mask = no_mask) -> Self:
         """Opens an existing run; ``writable`` to resume it or to grade it anew.
 
-        Raises RunDirectoryError if there is none, if another process writes it, or its journal,
-        which alone knows the run's own records, is gone.
+        Raises RunDirectoryError if there is no run, or if another process writes it; for writing
+        also if its journal is gone, which alone knows the records that are the run's own.
         """
         path = path.absolute()
         if not (path / RUN_FILE).is_file():
@@ -229,7 +232,8 @@ class RunDirectory:
     def begin_trial(self, job_id: str) -> TrialPlace:
         """Makes the trial's directories, empty, and journals ``trial_started``.
 
-        An unfinished attempt's ``raw`` and ``files`` are set aside (``raw.attempt-1``).
+        What an earlier, unfinished attempt left in ``raw`` and ``files`` is set aside
+        (``raw.attempt-1``); its scratch is removed.
         """
         directory = self._made_directory(job_id)
         self._scratch.remove(job_id)
@@ -258,7 +262,10 @@ class RunDirectory:
         return self._scratch.remove(job_id)
 
     def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
-        """Stores ``checkpoint.json``, but with no secret variable: masked, it could not be sent."""
+        """Stores ``checkpoint.json``, the trial as far as its last whole turn, for a resumed run.
+
+        Not at all if a variable of it has a secret: what is masked could not be sent any more.
+        """
         path = self._made_directory(job_id) / trials.CHECKPOINT_FILE
         if any(self._mask(value) != value for value in checkpoint.variables.values()):
             _remove(path)
@@ -270,9 +277,10 @@ class RunDirectory:
         return trials.load_checkpoint(self.trial_directory(job_id) / trials.CHECKPOINT_FILE)
 
     def write_record(self, job_id: str, record: Record) -> None:
-        """Stores a finished trial, on the disk when this returns, and journals ``trial_finished``.
+        """Stores a finished trial for good, then journals ``trial_finished``.
 
-        Raises RunDirectoryError if the trial has a record: records are never changed.
+        When this returns, record and blobs are on the disk. Raises RunDirectoryError if the trial
+        has a record: records are never changed.
         """
         path = self._made_directory(job_id) / trials.RECORD_FILE
         if self.finished_record(job_id) is not None:
@@ -287,7 +295,10 @@ class RunDirectory:
         _remove(path.with_name(trials.CHECKPOINT_FILE))
 
     def write_attempt(self, job_id: str, record: Record) -> None:
-        """Keeps the record of an attempt that is retried, as ``attempt-<n>.json``."""
+        """Keeps the record of an attempt that is retried, as ``attempt-<n>.json``.
+
+        What an earlier start has kept under that name becomes ``attempt-<n>.json.earlier-1``.
+        """
         self._place_record(self._free_attempt(self._made_directory(job_id), record), record)
         error = record.first_error()
         self.journal(
@@ -308,7 +319,10 @@ class RunDirectory:
         return path
 
     def take_back(self, job_id: str) -> None:
-        """Makes a finished trial unfinished, its record an attempt; killed within, it is either."""
+        """A finished trial is to be run again: its record becomes an attempt, its grade goes.
+
+        Whenever this is killed, the trial is finished as before, or unfinished with its attempt.
+        """
         self._set_result_aside()
         directory, kept = self.trial_directory(job_id), self.read_record(job_id)
         # The grade before the record: it must never stand beside the one that comes next. A
@@ -353,7 +367,10 @@ class RunDirectory:
         self.journal(event, durable=durable, job=job_id, sha256=digest)
 
     def written(self, job_id: str, event: str = "trial_recorded") -> Collection[str] | None:
-        """SHA-256 of the job's records (`trial_graded`: grades); None: the journal is gone."""
+        """The SHA-256 of the records that this run has written for the job; `trial_graded`: grades.
+
+        None: nobody knows, for the journal is gone.
+        """
         if self._journal is None:
             journal = self.path / JOURNAL_FILE
             size = journal.stat().st_size if journal.exists() else None
@@ -386,7 +403,8 @@ class RunDirectory:
     def finished_record(self, job_id: str) -> Record | None:
         """That of one trial; None: it is not finished.
 
-        Open for writing, a damaged one is set aside as ``record.json.damaged-<n>``, to run again.
+        If the run is open for writing, a damaged record is set aside as
+        ``record.json.damaged-<n>``, so that the trial can be run again.
         """
         path = self.trial_directory(job_id) / trials.RECORD_FILE
         if not path.exists():

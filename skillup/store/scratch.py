@@ -1,8 +1,10 @@
 """Where trials work while they run: outside of every project, and gone afterwards.
 
-Agents look upwards from their working directory for instructions and skills: in a run directory
-they would find the user's own. So trials work in the system's directory for temporary files, to
-which ``RUN/scratch`` is a link. Its path is short, too, as the agents' sockets need.
+Agents look upwards from their working directory for instructions and skills (``CLAUDE.md`` as far
+as the root; ``AGENTS.md`` and ``.agents/skills`` as far as the repository's root). In a run
+directory under the user's project they would find the user's own. So trials work in the system's
+directory for temporary files, and ``RUN/scratch`` is a symbolic link to there. Its path is short,
+too, which the sockets that agents make in it need.
 """
 
 from __future__ import annotations
@@ -79,7 +81,10 @@ class Scratch:
 
 
 def user_directory(name: str) -> Path:
-    """``$XDG_CACHE_HOME/skillup/NAME``, made if need be; or one among the temporary files."""
+    """One place for all of a user's skillups: ``$XDG_CACHE_HOME/skillup/NAME``, made if need be.
+
+    Where that cannot be written, a place of this user's among the system's temporary files.
+    """
     home = os.path.expanduser("~/.cache")  # noqa: PTH111 - Path's raises where there is no home
     directory = Path(os.environ.get("XDG_CACHE_HOME") or home) / "skillup" / name
     with suppress(OSError):
@@ -113,7 +118,8 @@ def remove_orphaned() -> None:
 def remove_tree(path: Path) -> bool:
     """Removes a directory tree, read-only directories too; whether nothing is left of it.
 
-    Links are not followed. Directories are moved to the top first: no path gets too long.
+    Links are never followed. Each directory is moved up to the top before its turn comes: however
+    deep agents nest them, no path gets too long for the system.
     """
     with suppress(OSError):
         if path.is_symlink() or not path.is_dir():

@@ -107,7 +107,10 @@ def load_record(path: Path, written: Collection[str] | None = None) -> Record:
 
 
 def load_grade(path: Path, written: Collection[str] | None = None) -> Grade | None:
-    """The grade in the file; None if there is none that is whole and, if known, `written`."""
+    """The grade in the file; None if there is none or a damaged one: it can be derived again.
+
+    None, too, if it is none of those `written`, as in :func:`load_record`.
+    """
     try:
         data = read_regular(path)
         grade = Grade.model_validate_json(data)

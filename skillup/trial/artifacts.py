@@ -24,7 +24,8 @@ def collect_artifacts(
 ) -> list[str]:
     """Copy what the globs match, paths kept; a line for each file that could not be copied.
 
-    Links are not followed; secrets are masked, in contents and in names.
+    Symbolic links are not followed: what they lead to need not be the agent's work. Secrets are
+    masked, in contents and in names.
     """
     missed: list[str] = []
     for path, state in snapshot.files.items():
@@ -53,9 +54,10 @@ def collect_artifacts(
 def keep_references(
     case: Case, suite_root: Path, blobs: BlobStore, variables: Mapping[str, str] | None = None
 ) -> dict[str, FileState]:
-    """Store what `reference_paths` names and can be read, as the run found it first.
+    """Store every file that `reference_paths` names; one that cannot be read is left out.
 
-    So an agent that edits the suite changes nothing for the trials after its own.
+    What is kept is what the run found first: an agent that edits the suite changes nothing for the
+    trials after its own.
     """
     kept: dict[str, FileState] = {}
     for path in reference_paths(case, variables):
@@ -73,8 +75,11 @@ def keep_references(
 
 
 def read_reference(path: str, suite_root: Path) -> tuple[bytes, bool] | None:
-    """The content of a file of the suite, and whether it is executable; None: it cannot be read."""
-    # A template in `path` may have become anything by now.
+    """The content of a file of the suite, and whether it is executable; None: it cannot be read.
+
+    Nothing outside of the project is, unless the user trusts the suite: a template in `path` may
+    have become anything by now. Nor is a pipe or a device, which might never end.
+    """
     if leaves(path, suite_root) and not is_trusted(os.environ):
         return None
     file = suite_root / path
@@ -85,7 +90,10 @@ def read_reference(path: str, suite_root: Path) -> tuple[bytes, bool] | None:
 
 
 def reference_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
-    """Every golden file, script and attachment that the case names; `variables`: or its `vars`."""
+    """Every golden file, script and attachment that the case names with these `variables`.
+
+    Default: its own `vars`.
+    """
     golden = dict.fromkeys(_paths_of_checks("golden_file", case, variables))
     contexts = (judge.context for judge in case.all_judges())
     attached = dict.fromkeys(item.path for one in contexts if one for item in one.attachments)
@@ -120,7 +128,9 @@ _TURN = re.compile(r"turn-(\d+)")
 
 
 def set_aside(raw_dir: Path, stem: str, as_what: str) -> None:
-    """Renames the streams of message `stem` to ``<stem>.<as_what>-<n>.<ending>``, n: first free."""
+    """Renames the streams of the message `stem`: ``turn-02.stdout.jsonl`` to
+    ``turn-02.refused-1.stdout.jsonl``, with the first number that is free.
+    """
     for ending in ("stdout.jsonl", "stderr.txt"):
         path = raw_dir / f"{stem}.{ending}"
         if path.exists():

@@ -85,7 +85,10 @@ class LiveConversation:
         return max(0.0, time.monotonic() - self._opened - self.waited)
 
     async def run(self, turns: Sequence[Turn], *, until: int | None = None) -> None:
-        """What is left of the case's `turns`, up to turn `until`; after an end they are skipped."""
+        """What is left of `turns`, all of the case's, up to turn `until` (default: the last).
+
+        Where something ends the conversation, the turns after it are `skipped`.
+        """
         for number, turn in enumerate(turns[:until], start=1):
             if number <= len(self.turns):
                 continue
@@ -99,7 +102,8 @@ class LiveConversation:
     async def _write_checkpoint(self) -> None:
         """Store what another process needs to go on after the turn; nothing if not all is known.
 
-        Nobody else knows what a simulated user says next; shared turns belong to several trials.
+        What a simulated user would say next is not known to anybody else, and shared turns belong
+        to several trials: there is no checkpoint of those.
         """
         request, job, session = self.request, self.request.job, self.session
         clean = job.profile.isolation == "clean" and not job.family
@@ -282,9 +286,10 @@ class LiveConversation:
     async def _send(
         self, turn: Turn, text: str, stem: str, source: str = "follow_up"
     ) -> TurnRecord:
-        """Send one message, if there is time left; again, in the same session, if it was refused.
+        """Send one message, if there is time left for it; again, where the provider refused it.
 
-        Refused messages count in the turn's usage and cost; their time, and waiting, does not.
+        Before each time, the session is what it was before the message. What refused messages used
+        is in the turn's usage and cost; their time does not count, nor does that of waiting.
         """
         throttle, session = self.request.throttle, self.session
         if throttle is None:
@@ -362,7 +367,10 @@ class LiveConversation:
         return answer.model_copy(update=update)
 
     async def _capture(self, result: TurnRecord, turn: Turn) -> TurnRecord:
-        """Take the captures out of the last answer; else those of the first stand; else: error."""
+        """Take the captures out of the last answer; else those of the first answer stand.
+
+        A miss in both makes the turn an error.
+        """
         if not turn.capture:
             return result
         answer = result.last_answer()
@@ -379,7 +387,10 @@ class LiveConversation:
         return _with_error(result, error).model_copy(update={"captures": found.values})
 
     async def _stop_for_assertions(self, result: TurnRecord, turn: Turn) -> str | None:
-        """Why the conversation ends here (`on_turn_failure: stop`); None: it goes on."""
+        """Why the conversation ends here (`on_turn_failure: stop`); None: it goes on.
+
+        Without a `pass_threshold` every check must pass.
+        """
         own, sent, passed_on = await self._evaluate(
             None, lambda context: evaluate_turn(turn.checks(), result, context)
         )
@@ -446,9 +457,9 @@ def _with_refusals(sent: TurnRecord, refused: Sequence[TurnRecord], waited: floa
 
 
 def _first_error(results: Sequence[CheckResult], what: str) -> TurnError | None:
-    """Of the first check that could not be evaluated: to go on would make a verdict of a trouble.
+    """Of the first check that could not be evaluated; `what` has a place for its name.
 
-    `what` has a place for its name.
+    To go on as if it had passed, or failed, would make a verdict of a judge's trouble.
     """
     broken = next((result for result in results if result.error is not None), None)
     if broken is None:

@@ -36,7 +36,8 @@ class Past:
 def past_of(given: Input, variables: Mapping[str, str] | None = None) -> Past:
     """The past that `input.history` describes; empty where there is none.
 
-    Raises UnresolvedNameError for a name that is not in `variables`. Its regexes may take seconds.
+    `variables` are those of the case itself. Raises UnresolvedNameError for any other in a message.
+    Its regexes may take seconds: not to be called where other trials would wait for it.
     """
     variables = variables or {}
     cut = _sorted_and_cut(given, variables)
@@ -62,11 +63,14 @@ def past_of(given: Input, variables: Mapping[str, str] | None = None) -> Past:
 
 
 def with_unanswered(turns: Sequence[Turn], unanswered: Sequence[str]) -> list[Turn]:
-    """`turns`, the first with the past's unanswered messages, which are no templates, before it."""
+    """`turns`, the first with the past's unanswered messages before its own.
+
+    They are what the dataset says, not templates.
+    """
     past = "\n\n".join(map(templates.escape, unanswered))
     if not past:
         return list(turns)
-    if not turns:  # a simulated user leads
+    if not turns:  # a simulated user leads: there they are the first
         return [Turn(content=past)]
     if turns[0].content is None:
         return list(turns)
@@ -81,7 +85,10 @@ def as_template(turn: Turn) -> str:
 
 
 def _sorted_and_cut(given: Input, variables: Mapping[str, str]) -> list[HistoryMessage]:
-    """By `message_index`, else place; one without it stays behind the one before. Rendered."""
+    """By `message_index`; a message without one stays behind the message before it.
+
+    Where no message has one, its place in the list is meant. Templates are filled in.
+    """
     placed: list[tuple[int, HistoryMessage]] = []
     place, limit = -1, given.message_index
     listed = all(message.message_index is None for message in given.history)
@@ -170,7 +177,11 @@ def _call(call: HistoryToolCall, call_id: str, name: str = "") -> ToolCall:
 
 
 def turns_of(messages: Sequence[HistoryMessage]) -> list[TurnRecord]:
-    """A turn for each user message, or several in a row; what stands before is one without any."""
+    """A turn for each user message: it, and everything up to the next one.
+
+    Several user messages in a row are one turn, as an agent would have been sent them. What stands
+    before the first of them is a turn without a message.
+    """
     groups: list[tuple[list[HistoryMessage], list[HistoryMessage]]] = []
     for message in messages:
         if not groups or (message.role == "user" and groups[-1][1]):
@@ -267,7 +278,10 @@ class _Question:
 
 
 def _paired(rule: Pairs, messages: Sequence[HistoryMessage]) -> Captured:
-    """The nth new question is the nth field's; asked again in the same words, the later counts."""
+    """The nth question that was asked for the first time belongs to the nth field.
+
+    A question that is asked again, in the same words, is the same one: the later answer counts.
+    """
     try:
         questions, pending = _questions(rule.marker, messages)
     except CannotEvaluateError as trouble:

@@ -33,7 +33,8 @@ from skillup.workspace.disk import copy_workspace, refuse_without_room
 async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> TrialResult:
     """Run the whole conversation of one job, or what is left of one that was `resumed` or forked.
 
-    Raises only RunDirectoryError and FullDiskError, which say nothing of the agent.
+    Never raises for what goes wrong within it. Raises RunDirectoryError if the run's own directory
+    fails, and FullDiskError: then what came of it says nothing of the agent.
     """
     clock = time.monotonic()
     record = resumed.record if resumed is not None else new_record(request)

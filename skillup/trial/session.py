@@ -185,7 +185,10 @@ def workspace_signature(root: Path) -> str | None:
 
 
 def session_files(home: Path) -> dict[str, int]:
-    """Sizes in bytes, by path below `home`, of session files: lines of JSON, only appended to."""
+    """The agent's session files below its home: path, relative to `home` -> size in bytes.
+
+    All CLIs keep a session as lines of JSON that are only ever appended to.
+    """
     return {
         path.relative_to(home).as_posix(): path.stat().st_size
         for path in home.rglob("*.jsonl")
@@ -245,7 +248,10 @@ class AgentWatcher:
 async def call_engine(
     call: Callable[[], Awaitable[T]], what: str, path: Path | None = None
 ) -> T | TurnError:
-    """What `call` yields; a defect is an error of the trial. Raises SkillupError."""
+    """What `call` yields. A defect is an error of the trial: the run goes on, but for SkillupError.
+
+    `what` could not be done where the system refuses; `path` is named if the error names none.
+    """
     try:
         return await call()
     except SkillupError:

@@ -29,7 +29,8 @@ def path_problem(path: str) -> str | None:
 def stays_inside(root: Path, link: str) -> bool:
     """Whether the link at ``link`` (relative to ``root``) never leaves ``root`` on its way.
 
-    Absolute targets and ``../name-of-root/file`` do: in a copy they would lead to the original.
+    Absolute targets leave it, and so does ``../name-of-root/file``: in a copy of the tree they
+    would lead back to the original or to nothing. Targets that do not exist may stay inside.
     """
     target = os.readlink(root / link)  # noqa: PTH115 - `..` is not taken out of it
     on_its_way = os.path.normpath(os.path.join(os.path.dirname(link), target))  # noqa: PTH118, PTH120
@@ -65,8 +66,9 @@ def list_tree(
 ) -> Iterator[Entry]:
     """Every entry below ``root``, a directory before its content, sorted by name in each.
 
-    No file is opened and no link followed. What ``leave_out`` drops is with all that is below it.
-    What vanishes meanwhile is left out; what cannot be read goes to ``on_error``.
+    No file is opened and no link followed. ``leave_out(path, kind)`` drops an entry with all that
+    is below it. What vanishes meanwhile is left out. What cannot be read goes to
+    ``on_error(path, error)``; without it the OSError is raised.
     """
     pending = [""]
     top = str(root)
@@ -103,8 +105,9 @@ def shown(path: str) -> str:
 
 
 def copy_workspace(source: Path, destination: Path) -> None:
-    """To go on in the copy, which must not exist. Links stay as they are, wherever they lead: the
-    agent made them. Raises OSError.
+    """Copies a workspace, to go on in the copy; ``destination`` is made and must not exist.
+
+    Links stay as they are, wherever they lead: the agent made them. Raises OSError.
     """
     destination.mkdir(parents=True)
     copy_entries(list_tree(source), source, destination)

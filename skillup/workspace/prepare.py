@@ -204,8 +204,10 @@ class _Git:
     timeout_seconds: float  # Of each command
 
     async def run(self, *arguments: str, failure: str = "") -> bool:
-        """Whether its exit code is 0. Raises PreparationError if it cannot run; with git's own
-        words if it fails and that is a `failure`.
+        """Runs one command; whether its exit code is 0.
+
+        Raises PreparationError if it cannot run; with git's own words if it fails and that is a
+        `failure`.
         """
         settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
         # A GIT_DIR or GIT_INDEX_FILE of a hook that started us would redirect every command.

@@ -29,7 +29,7 @@ class BlobStore:
     """
 
     def __init__(self, directory: Path, mask: Callable[[bytes], bytes] | None = None) -> None:
-        """`mask` takes secrets out of what is put."""
+        """`mask` takes secrets out of what is put; the SHA-256 is that of what is stored."""
         self.directory = directory
         self.masked = mask or (lambda content: content)
         self._set_lock = threading.Lock()
@@ -131,9 +131,10 @@ def take_snapshot(
 ) -> Snapshot:
     """Looks at everything below ``root`` and stores the contents of its files.
 
-    Files whose times, size and inode are as in ``previous`` are not read again; one that cannot be
-    read or is too large to be hashed has no ``sha256``. Raises InterruptedError once ``stop`` says
-    so, OSError if ``root`` cannot be read or is no directory (any more), or a blob not written.
+    Files whose times, size and inode are as in ``previous`` are not read again. A file that cannot
+    be read or is too large to be hashed has no ``sha256``; FIFOs, sockets and devices are left out;
+    both are noted. It is given up, as an InterruptedError, once ``stop`` says so. Raises OSError if
+    ``root`` cannot be read or is no directory (any more), or if the blobs cannot be written.
     """
     if root.is_symlink():
         raise NotADirectoryError(errno.ENOTDIR, "it was replaced by a symbolic link", str(root))
@@ -282,7 +283,10 @@ _TEXT_BYTES = 1 << 20  # Larger files are only named in a diff
 
 
 def unified_diff(before: str, after: str) -> Iterator[str]:
-    """The hunks, line by line without newlines; nothing if the texts are equal."""
+    """The hunks, line by line without newlines; nothing if the texts are equal.
+
+    A file without a newline at its end is marked as git marks it.
+    """
     if before == after:
         return
     # Split at newlines only (not at form feeds and the like), each with its newline.

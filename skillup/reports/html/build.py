@@ -48,7 +48,7 @@ def page_html(
     title: str,
     mask: Mask = no_mask,
 ) -> bytes:
-    """`details`: by `n`, conversations as :func:`packed`."""
+    """The page with its data in it; `details`: by the trial's `n`, what :func:`packed` made."""
     text = to_json(index, mask, indent=None).decode().rstrip()
     # Without a `<` nothing in it can end the script it stands in, or begin a comment.
     for character in "<>&\u2028\u2029":
@@ -89,6 +89,7 @@ _RUNS = 20  # The newest so many of each suite, this one included
 
 
 def _index_url_of(run: Path, index: str | None) -> str:
+    """The index that knows the run, as ``--index``: by default that of its own workspace."""
     return index_url(index, os.environ, workspace_of(run), write=False)
 
 
@@ -250,15 +251,17 @@ _LARGEST = 9_900_000  # Bytes of the whole file
 _PICTURES = 4_000_000
 """Bytes of the pictures of all conversations, those of the first ones first: that there are many
 must not make packing them, only to leave them out, take minutes."""
-_EACH = 12_000  # And for each trial of a run of very many
+_EACH = 12_000  # A run of very many trials may take so much for each of them
 _TAG = 60  # Bytes around each of the conversations
 
 
 def html_report(
     path: Path, *, mask: Mask = no_mask, index: str | None = None, against: Path | None = None
 ) -> bytes:
-    """The page of the run in `path`, beside an earlier one, `against`; one record in memory at a
-    time. Raises RunDirectoryError if one of the two is no run.
+    """The page of the run in `path`; beside `against`, an earlier run, if that is given.
+
+    `index` is the index of runs for the trends, as `--index`. Records are read one at a time.
+    Raises RunDirectoryError if one of the two is no run.
     """
     data = RunData(path)
     shift, shown = len(data.rows), data.recorded()

@@ -63,7 +63,8 @@ class _Ended:
 class RunData:
     """One run, for one thread at a time; :meth:`read` looks again. Raises RunDirectoryError."""
 
-    def __init__(self, path: Path, *, base: str = "") -> None:  # What links to its files begin with
+    def __init__(self, path: Path, *, base: str = "") -> None:
+        """`base`: what links to files of the run begin with."""
         self.path = path.absolute()
         self._directory = RunDirectory.open(self.path)
         self._base = base
@@ -78,7 +79,7 @@ class RunData:
         self.progress = progress_of(self._directory.events())
         self.result = _object(self.path / RESULT_FILE)
         self.result.pop("cases", None)
-        # One that was killed leaves no word.
+        # A process that was killed leaves no word in the journal.
         self.running = not self.progress.ended and writer_of(self.path) is not None
         self._saved = frozenset(() if self.running else self.not_needed())
         self._raw = RawFiles(self.path, self.progress.forks, self._base)

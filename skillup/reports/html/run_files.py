@@ -81,7 +81,7 @@ Link = dict[str, str]
 
 
 class RawFiles:
-    """The links of one run; `base` is what they begin with."""
+    """The links of one run; `base` is what they begin with, empty for a page that lies in it."""
 
     def __init__(self, run: Path, forks: Mapping[str, Fork], base: str = "") -> None:
         self._run = run
