@@ -157,6 +157,15 @@ def test_streams_progress_and_secrets_turn_by_turn(tmp_path: Path) -> None:
     assert "key-0123456789" not in str(outcomes)
 
 
+def test_the_evidence_holds_the_end_of_both_streams(tmp_path: Path) -> None:
+    program = "import sys; print('half a line of'); sys.exit('the reason')"
+    outcome = agent(tmp_path, program).say("hello")
+    assert outcome.error is not None
+    assert "the reason" in outcome.error.message
+    assert "the reason" in outcome.error.evidence
+    assert "half a line of" in outcome.error.evidence
+
+
 @pytest.mark.parametrize("forgets", ["os.remove(file.name)\n", "os.truncate(file.name, 0)\n"])
 def test_a_session_that_holds_no_first_turn_is_not_resumed(tmp_path: Path, forgets: str) -> None:
     conversation = agent(tmp_path, say(RESULT) + forgets)

@@ -109,6 +109,8 @@ ROWS = [
     row(False, "json", {"path": "$.items[0]", "equals": {"id": 1}}, JSON),
     row(True, "json", {"path": "$.items[0].name", "equals": "ada"}, JSON),  # V5
     row(False, "json", {"path": "$.items[0].name", "equals": "ada"}, JSON, case_sensitive=True),
+    row(False, "json", {"path": "$.items[*].name", "matches": "Z"}, JSON),
+    row(False, "json", {"path": "$.nothing"}, JSON),
     row(False, "json", {"path": "$"}, "no JSON here"),
     row(False, "json", {"path": "$.x", "exists": False}, "no JSON here"),
 ]

@@ -64,6 +64,13 @@ ROWS = [
     row(True, "file_contains", {"path": "README.md", "matches": "^# Read me$"}, FILES, turn=2),
     row(True, "file_contains", {"path": "raw.bin", "content": "ok"}, FILES, turn=None),
     row(True, "file_contains", {"path": "link.md", "content": "# Read"}, FILES, turn=None),
+    row(
+        False,
+        "file_contains",
+        [{"path": "raw.bin", "content": "ok"}, {"path": "none.md", "content": "x"}],
+        FILES,
+        turn=None,
+    ),
     row(False, "file_contains", {"path": "big.iso", "content": "x"}, FILES, turn=2),
     row(False, "file_contains", {"path": "out.md", "content": "x"}, FILES, turn=2),
     row(False, "file_contains", {"path": "README.md", "matches": "READ"}, FILES, turn=2),

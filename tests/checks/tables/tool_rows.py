@@ -97,6 +97,7 @@ ROWS = [
     row(True, "tool_sequence", {"calls": ["Read", {"kind": "mcp"}]}, TOOLS),
     _sequence(True, ["Read", "Bash", "github::*", "exec"], "exact"),
     _sequence(True, [{"kind": "shell"}, "Bash", "Read"], "any_order"),
+    _sequence(False, ["exec", "Read"], "in_order"),
     _sequence(False, ["Read", "Bash"], "exact"),
     _sequence(False, ["Bash", "Bash"], "any_order"),
     row(True, "skill_used", "log-keeper", CLAUDE),
