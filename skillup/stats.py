@@ -90,7 +90,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def worth_testing(least: Sequence[float], alpha: float) -> list[bool]:
     """Which of many exact tests can matter, by the smallest p that each could have given: those
-    that reach α/K, K being the smallest number such that at most K can (Tarone's rule).
+    that reach α/K, K being the smallest number such that at most K can (Tarone's rule). The choice
+    sees only what the tests condition on, so Holm's correction among them holds as stated.
     """
     share = 1
     while sum(p <= alpha / share for p in least) > share:
@@ -206,7 +207,9 @@ def t_quantile(confidence: float, degrees: int) -> float:
 
 
 def interval_of_mean(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """Of the mean of values like these, by Student's t; None where they are all the same."""
+    """Where the mean of values like these surely lies, by Student's t; None where they are all the
+    same: that says nothing of how such values differ.
+    """
     if len(set(values)) < 2:
         return None
     n = len(values)
@@ -231,7 +234,8 @@ def mean_difference(cases: Sequence[PassCounts]) -> Interval:
 
 def interval_over_cases(cases: Sequence[tuple[int, int]]) -> Interval | None:
     """Of the pass rate, at 95 %; `cases`: passes and verdicts of each, at least one. With one
-    verdict for each it is Wilson's; with more, widened by how the cases differ.
+    verdict for each it is Wilson's. Five trials of one case are not five cases: with more, it is
+    widened by how the cases' rates differ. None without any case.
     """
     if not cases:
         return None
@@ -302,7 +306,10 @@ def evidence_above(passes: int, failures: int, threshold: float) -> float:
 
 
 def pass_rate_threshold(given: float | None, gate: float | None) -> float:
-    """`--pass-rate`, else the suite's gate unless it is 0 or 1, else the default."""
+    """The threshold of a suite's cases: `--pass-rate`, else the suite's gate, else a default.
+
+    A gate of 0 or 1 is no threshold: no rate is below the one, or above the other.
+    """
     if given is not None:
         return given
     return gate if gate is not None and 0 < gate < 1 else DEFAULT_PASS_RATE

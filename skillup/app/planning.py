@@ -118,7 +118,10 @@ def refuse(problems: Mapping[str, bool], hint: str) -> None:
 
 
 def plan_of(request: RunRequest) -> tuple[Plan, int]:
-    """The plan that `request` asks for, and how many trials at once its suites allow. Warns."""
+    """The plan that `request` asks for, and how many trials at once the suites in it allow.
+
+    Raises UsageError and InvalidFilesError; warnings go to stderr.
+    """
     _check_until_decided(request)
     variables = parse_vars(request.variables)
     loaded = load_paths([request.base / path for path in request.paths], variables=variables)
@@ -265,7 +268,11 @@ def root_with_engines(base: Path, suite: Path) -> Path:
 def profiles_for(
     suites: Sequence[LoadedSuite], engines: Sequence[str], model: str | None, base: Path
 ) -> dict[str, list[Profile]]:
-    """By suite file, the profiles that run its cases: those asked for, else the suite's own."""
+    """By suite file, the profiles that run its cases: those asked for, else the suite's own.
+
+    Raises UsageError for an engine that is not known here, and InvalidFilesError for variables of a
+    suite that would send a real agent's requests, and its key, elsewhere.
+    """
     chosen: dict[str, list[Profile]] = {}
     for suite in suites:
         root = root_with_engines(base, suite.path)

@@ -95,7 +95,8 @@ _GOES_ON = r"(?![\w-]|\.\w)"
 def rewriting(paths: Mapping[str, str], words: Mapping[str, str]) -> Callable[[bytes], bytes]:
     """Old text → new text in a line of JSON, also in texts that are themselves JSON.
 
-    `paths` end, or something below them follows; `words` stand anywhere. Longer ones go first.
+    `paths` are replaced where they end, or something below them follows; `words` wherever they
+    stand. Of texts that begin with each other, the longer goes first.
     """
     ends = _in_json(paths)
     new = ends | _in_json(words)
@@ -120,7 +121,10 @@ def _in_json(replacements: Mapping[str, str]) -> dict[bytes, bytes]:
 
 
 def moved_text(text: str, old: str, new: str) -> str:
-    """With the path `old` replaced, not where it is only part of a longer name (``/w/one-2``)."""
+    """`text` with the path `old` replaced, but not where it is only part of a longer name.
+
+    ``/w/one`` is moved in ``/w/one``, ``/w/one/a`` and ``cd /w/one.``, not in ``/w/one-2``.
+    """
     return re.sub(re.escape(old) + _GOES_ON, lambda _: new, text)
 
 

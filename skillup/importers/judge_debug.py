@@ -1,6 +1,7 @@
 """skill-up's judge-debug files: one execution and its judge in a JSON file, as record and case.
 
-Source: ``skill-up judge debug`` of alibaba/skill-up, its `examples/judge-debug-*.json`.
+Source of the format: ``skill-up judge debug`` of alibaba/skill-up (`internal/judge`, `Input`), and
+its files `examples/judge-debug-*.json` and `judge-inputs/*.json`.
 """
 
 from __future__ import annotations

@@ -160,7 +160,11 @@ class Sampling:
 
 
 def sampled(suites: Sequence[LoadedSuite], sampling: Sampling) -> list[LoadedSuite]:
-    """`suites` with only the items that are taken. Raises UsageError if there are none."""
+    """`suites` with only the items that are taken.
+
+    `--item` asks for items: other cases are left out. A sample is of items: other cases stay.
+    Raises UsageError if items are asked for and there are none.
+    """
     if sampling.item is None and sampling.size is None:
         return list(suites)
     items = [case for suite in suites for case in suite.cases if case.item is not None]
@@ -231,7 +235,11 @@ def _template(dataset: Dataset, document: Document, root: Path, loc: Loc) -> Doc
 
 
 def _case_of(item: DatasetItem, template: Mapping[Any, Any]) -> dict[str, Any]:
-    """The case for `item`: `template`, with what it leaves open filled in from the item."""
+    """The case for `item`: `template`, with what it leaves open filled in from the item.
+
+    The message is `<<query>>` wherever the template puts it; without an `input` of its own it is
+    the prompt. The template's words outrank the item's.
+    """
     data = {**template, "id": item.id}
     own, tags, given = data.get("vars"), data.get("tags", []), data.get("input", {})
     known = {QUERY: item.query, **({"expected_output": item.expected} if item.expected else {})}

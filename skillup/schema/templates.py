@@ -90,7 +90,10 @@ def pieces(text: str, variables: Mapping[str, str]) -> list[tuple[str, str | Non
 
 
 def fill(key: str, spec: Any, variables: Mapping[str, str]) -> Any:
-    """The check's arguments as :func:`render` fills them in; values in patterns are escaped."""
+    """The arguments `spec` of the check `key` with every name replaced; raises as :func:`render`.
+
+    A value always stands for itself: within a pattern or a glob its special characters are escaped.
+    """
 
     def filled(text: str, sort: _Sort) -> str:
         return render(text, variables, braces=sort != "prompt", quote=_QUOTES.get(sort))

@@ -129,6 +129,7 @@ def _turns_of(entries: Iterable[SessionEntry]) -> tuple[list[SessionTurn], list[
 def record_of_session(session: RecordedSession, case: Case, suite: str) -> Record:
     """The record that `case` is judged by: turn n of the session is turn n of the case.
 
+    A session has no snapshot of its workspace, so checks of files cannot be evaluated.
     Unanswered messages at the end are turns only if the case has turns for them: as errors. Turns
     beyond those that the case writes down are left out; those that the session lacks are skipped.
     """

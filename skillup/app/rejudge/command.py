@@ -132,7 +132,11 @@ def judge_on_changes(request: RejudgeRequest, report: Callable[[SkillupError], o
 def compare_judges(
     request: RejudgeRequest, against: Sequence[str], labels_file: Path | None, write: Path | None
 ) -> int:
-    """Judge by each judge of `against` in place of the cases' own, compare, show; the exit code."""
+    """Judge by each judge of `against` in place of the cases' own, compare, show; the exit code.
+
+    `labels_file` is `--labels`, `write` is `--write-labels`. Raises UsageError if there is nothing
+    to compare, InvalidFilesError for wrong labels or cases.
+    """
     if write is not None and write.exists():
         hint = "it may hold labels that somebody wrote; choose another name"
         raise UsageError(f"--write-labels {write}: it is there already", hint=hint)

@@ -109,7 +109,8 @@ class ClaudeCode(WritingCliEngine):
     def standard_input(self, turn: TurnRequest) -> bytes:
         """As plain text, claude answers `/word` itself and attaches the file that `@path` names.
 
-        It looks in the last text block only, and drops an empty one before it asks the model.
+        It looks for both in the last text block of a message only, and drops an empty one before it
+        asks the model: a message of two blocks, the second empty, arrives exactly as written.
         """
         if not _must_be_literal(turn):
             return turn.prompt.encode()
