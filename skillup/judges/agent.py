@@ -77,8 +77,6 @@ _TEXT_BYTES = 4 << 20
 def profile_of(judge: JudgeConfig, place: JudgePlace) -> Profile:
     """The profile that is named, read-only, with the judge's model. Raises SkillupError."""
     profile = place.profiles(judge.engine)
-    if profile.engine == "scripted" and judge.scripted is None:
-        raise UsageError(_NO_SCRIPT)
     names = ("model", "base_url", "api_key_env")
     updates = {name: given for name in names if (given := getattr(judge, name)) is not None}
     if judge.base_url is not None:  # the model's name may be the whole name there
@@ -107,6 +105,8 @@ def problem_of_agent(judge: JudgeConfig, place: JudgePlace) -> str | None:
     for item in judge.context.attachments if judge.context is not None else ():
         if not (place.suite_root / item.path).is_file():
             return f"there is no attachment {place.suite_root / item.path}"
+    if profile.engine == "scripted" and judge.scripted is None:
+        return _NO_SCRIPT
     # Without an engine of its own it is the trial's, which the run itself asks whether it works.
     if judge.engine is None:
         return None
@@ -227,6 +227,8 @@ class _AgentJudge:
         judge, place, ids = self.judge, self.place, list(self.asked)
         profile = profile_of(judge, place)
         engine = get_engine(profile.engine)
+        if profile.engine == "scripted" and judge.scripted is None:
+            raise CannotJudgeError(_NO_SCRIPT)
         root, materials, skills = await anyio.to_thread.run_sync(self._set_up, engine)
         if isinstance(engine, SchemaAnswers):
             own = bool(judge.skills)

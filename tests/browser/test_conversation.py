@@ -149,10 +149,25 @@ def test_a_link_to_a_turn_goes_there_and_one_to_nothing_says_so(seen: Opened, re
     assert seen.cases()
 
 
-# After failed gates and retries, and in branches of branches.
+# After second chances, failed gates and retries, and in branches of branches.
 
 SUITE = {
     "s/eval.yaml": "name: s\nreport: {formats: [html]}",
+    "s/chances.yaml": """
+        input:
+          turns:
+            - content: Delete it.
+              assertions:
+                - contains: are you sure
+                  prompt: You have not asked me.
+                  assertions:
+                    - contains: are you sure
+                    - prompt: What does your guide say?
+                      assertions: [{contains: ask}]
+        scripted:
+          - {when: guide, say: That I must ask.}
+          - {say: I will.}
+    """,
     "s/gated.yaml": """
         context: {files: {a.log: x}}
         input:
@@ -209,6 +224,13 @@ def told(open_page: Opener, address: str) -> Iterator[Opened]:
     """It, opened."""
     with open_page(address) as seen:
         yield seen
+
+
+def test_a_follow_up_stands_by_its_own_checks(told: Opened) -> None:
+    told.open_case("chances")
+    heads = told.texts(".follow-up > .turn-facts")
+    found = [" ".join(head.split("score")[0].split()) for head in heads]
+    assert found == ["✗ failed", "● passed"]
 
 
 def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened) -> None:

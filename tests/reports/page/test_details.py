@@ -242,6 +242,13 @@ def test_forks_are_a_tree(page: Page) -> None:
     assert page.detail("deletes")["family"] is None
 
 
+def test_the_streams_of_shared_turns_are_those_of_the_trial_that_ran_them(page: Page) -> None:
+    for case in ("forks", "forks/agree", "forks/refuse"):
+        shared, own = page.detail(case)["turns"]
+        assert shared["raw"][-1]["href"].endswith("/turn-01.stdout.jsonl")
+        assert own["raw"]
+
+
 @pytest.mark.parametrize("path", ["a.txt", "gone.txt", "same.txt"])
 def test_a_failed_check_of_a_file_leads_to_what_became_of_it(path: str) -> None:
     changes = WorkspaceChanges(modified=["a.txt"], deleted=["gone.txt"])
