@@ -66,9 +66,13 @@ sys.exit(run_app(["odd", sys.argv[1]]))
 
 def ended(program: str, argument: str, cwd: Path) -> tuple[int, str, str]:
     done = subprocess.run(
-        [sys.executable, "-c", program, argument], cwd=cwd, capture_output=True, text=True,
-        timeout=GUARD_SECONDS, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", program, argument],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=GUARD_SECONDS,
+        check=False,
+    )
     return done.returncode, done.stdout, done.stderr
 
 

@@ -233,8 +233,9 @@ def test_a_folder_of_sessions_is_judged_at_once_each_by_its_own_id(project: Proj
     assert outcome.exit_code == 1, outcome.stderr
     found = {case["job_id"]: case["grade"]["status"] for case in outcome.data["cases"]}
     assert {job.rsplit("/", 1)[1]: status for job, status in found.items()} == {
-        "id-one": "PASS", "id-two": "FAIL",
-    }  # fmt: skip
+        "id-one": "PASS",
+        "id-two": "FAIL",
+    }
     shown = project.run("judge", "sessions", "--cases", "lone/case.yaml").stderr
     assert "FAIL  case id-two" in shown
     assert "2 judged: 1 passed, 1 failed" in shown

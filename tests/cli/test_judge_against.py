@@ -190,8 +190,13 @@ def answering(verdict: str) -> Callable[[ModelRequest], Reply]:
 def test_two_models_on_loopback_are_asked_once_each(tmp_path: Path) -> None:
     project = Project(tmp_path)
     case = CASE.split("            - rubric:")[0] + '    scripted: [{turn: 1, say: "The logs."}]\n'
-    project.write({"cases/eval.yaml": SUITE, "cases/judges/own.yaml": OWN,
-                   "cases/a.yaml": case.replace("NAME", "a")})  # fmt: skip
+    project.write(
+        {
+            "cases/eval.yaml": SUITE,
+            "cases/judges/own.yaml": OWN,
+            "cases/a.yaml": case.replace("NAME", "a"),
+        }
+    )
     assert project.run("run", "--out", "run").exit_code == 1
     options = ("--against", "anthropic:claude-haiku-4-5", "--against", "openai-chat:gpt-4.1")
     with ModelServer(answering("pass")) as first, ModelServer(answering("fail")) as second:

@@ -231,8 +231,10 @@ def test_all_keys_of_the_files_of_a_run_are_known_words(ordinary: Project) -> No
 
     files = [*(ordinary.root / "run").rglob("*.json"), *(ordinary.root / "run").rglob("*.jsonl")]
     texts = [file.read_text() for file in files]
-    whole = [[text] if file.suffix == ".json" else text.splitlines()
-             for file, text in zip(files, texts, strict=True)]  # fmt: skip
+    whole = [
+        [text] if file.suffix == ".json" else text.splitlines()
+        for file, text in zip(files, texts, strict=True)
+    ]
     keys = {key for lines in whole for line in lines for key in keys_of(json.loads(line))}
 
     assert len(keys) > 50

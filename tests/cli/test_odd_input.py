@@ -100,9 +100,13 @@ def test_a_current_directory_that_was_deleted_is_said(project: Project, verb: st
     """S13."""
     script = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m skillup {verb}"
     done = subprocess.run(
-        ["/bin/sh", "-c", script], cwd=project.root, env=project.environment(),
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        ["/bin/sh", "-c", script],
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     said = refused(Outcome(done.returncode, done.stdout, done.stderr))
     assert "current directory" in said
 
@@ -189,9 +193,13 @@ def test_too_few_open_files_are_not_called_a_full_disk(project: Project) -> None
     project.write({"eval.yaml": "name: s\n", **{f"cases/{n}.yaml": case for n in range(14)}})
     done = subprocess.run(
         ["sh", "-c", FEW, "sh", sys.executable, "-m", "skillup", "run", ".", "-j", "14"],
-        cwd=project.root, env=project.environment(), capture_output=True, text=True,
-        timeout=GUARD_SECONDS, check=False,
-    )  # fmt: skip
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        timeout=GUARD_SECONDS,
+        check=False,
+    )
     assert done.returncode in (0, 3)
     assert "disk" not in done.stderr
     assert "itself failed" not in done.stderr

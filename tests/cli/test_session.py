@@ -111,9 +111,12 @@ def test_nothing_is_overwritten_without_force(project: Project) -> None:
     assert (refused.exit_code, "--force" in refused.stderr) == (2, True)
     assert (project.root / "case.yaml").read_text("utf-8") == "mine"
     assert not (project.root / "eval.yaml").exists()
-    assert project.run(
-        "session", "to-case", "session.jsonl", "--out", "case.yaml", "--force"
-    ).exit_code == 0  # fmt: skip
+    assert (
+        project.run(
+            "session", "to-case", "session.jsonl", "--out", "case.yaml", "--force"
+        ).exit_code
+        == 0
+    )
     assert "How many files?" in (project.root / "case.yaml").read_text("utf-8")
 
 

@@ -36,10 +36,14 @@ def exit_code(project: Project, *arguments: str, gone: str = "") -> int:
     try:
         return subprocess.run(
             ["sh", "-c", f'exec "$@" {closing}', "sh", sys.executable, "-m", "skillup", *arguments],
-            cwd=project.root, env=project.environment({"TMPDIR": str(project.root)}),
-            stdin=subprocess.DEVNULL, stdout=where["1"], stderr=where["2"], timeout=GUARD_SECONDS,
+            cwd=project.root,
+            env=project.environment({"TMPDIR": str(project.root)}),
+            stdin=subprocess.DEVNULL,
+            stdout=where["1"],
+            stderr=where["2"],
+            timeout=GUARD_SECONDS,
             check=False,
-        ).returncode  # fmt: skip
+        ).returncode
     finally:
         os.close(write)
 
@@ -72,9 +76,12 @@ def test_a_reader_that_goes_in_the_middle_changes_no_exit_code(project: Project)
     for command in (f"{skillup} run . -q --out r --json", f"{skillup} judge r --json"):
         done = subprocess.run(
             ["sh", "-c", f"{{ {command}; echo $? > code; }} | head -c 10"],
-            cwd=project.root, env=project.environment(), timeout=GUARD_SECONDS, check=False,
+            cwd=project.root,
+            env=project.environment(),
+            timeout=GUARD_SECONDS,
+            check=False,
             capture_output=True,
-        )  # fmt: skip
+        )
         assert len(done.stdout) == 10
         assert (project.root / "code").read_text() == "1\n"
         assert done.stderr.decode().count("BrokenPipe") == 0
@@ -84,10 +91,14 @@ def into_full_disk(project: Project, *arguments: str, err: bool = True) -> tuple
     """`skillup ARGUMENTS >/dev/full`: the exit code, and stderr; not `err`: that is full, too."""
     with FULL.open("wb") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "skillup", *arguments], cwd=project.root,
-            env=project.environment({"TMPDIR": str(project.root)}), stdout=full,
-            stderr=subprocess.PIPE if err else full, timeout=GUARD_SECONDS, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "skillup", *arguments],
+            cwd=project.root,
+            env=project.environment({"TMPDIR": str(project.root)}),
+            stdout=full,
+            stderr=subprocess.PIPE if err else full,
+            timeout=GUARD_SECONDS,
+            check=False,
+        )
     return done.returncode, (done.stderr or b"").decode()
 
 
@@ -141,31 +152,45 @@ def test_verbose_tells_the_conversation_on_stderr_and_nothing_else(suite: Projec
 
     assert outcome.stdout == ""
     told = outcome.stderr
-    order = ["a  turn 1  user\n    Hello", "a  turn 1  agent calls shell\n    echo $KEY; sleep 1",
-             "a  turn 1  shell gave", "a  turn 1  agent\n    hello there",
-             "a  turn 2  user\n    Bye", "a  turn 2  agent\n    bye",
-             "a  checks of the conversation\n    passed   contains", "PASS"]  # fmt: skip
+    order = [
+        "a  turn 1  user\n    Hello",
+        "a  turn 1  agent calls shell\n    echo $KEY; sleep 1",
+        "a  turn 1  shell gave",
+        "a  turn 1  agent\n    hello there",
+        "a  turn 2  user\n    Bye",
+        "a  turn 2  agent\n    bye",
+        "a  checks of the conversation\n    passed   contains",
+        "PASS",
+    ]
     places = [told.index(text) for text in order]
     assert places == sorted(places)
     assert "\x1b" not in told
 
 
 def test_a_secret_that_a_tool_coloured_is_nowhere(suite: Project) -> None:
-    suite.write({
-        "eval.yaml": "name: s\nenvironment: {env: {KEY: '${MY_API_KEY}'}}\n",
-        "cases/a.yaml": """
+    suite.write(
+        {
+            "eval.yaml": "name: s\nenvironment: {env: {KEY: '${MY_API_KEY}'}}\n",
+            "cases/a.yaml": """
             input: {prompt: Hello}
             assertions: [{contains: bye}]
             scripted:
               - steps: [{run: "echo KEY=$KEY | grep --color=always s3cret | tee found; cat found"}]
                 say: bye
             """,
-    })  # fmt: skip
+        }
+    )
 
     outcome = suite.run(
-        "run", ".", "-v", "--out", "r", "--report", "html,junit,markdown",
+        "run",
+        ".",
+        "-v",
+        "--out",
+        "r",
+        "--report",
+        "html,junit,markdown",
         env={"MY_API_KEY": "s3cret-value-of-mine"},
-    )  # fmt: skip
+    )
 
     assert outcome.exit_code == 0
     assert "KEY=***" in outcome.stderr

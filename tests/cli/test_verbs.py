@@ -55,9 +55,13 @@ def test_validate_finds_an_engine_that_is_not_known_here(
     (found,) = [one for one in done.data["problems"] if one["field"] == "engine.name"]
     assert "--engine" in found.pop("fix")
     assert found == {
-        "file": "eval.yaml", "line": 1 + bool(stated), "column": 16, "field": "engine.name",
-        "message": "there is no engine `qwen_code`", "severity": severity,
-    }  # fmt: skip
+        "file": "eval.yaml",
+        "line": 1 + bool(stated),
+        "column": 16,
+        "field": "engine.name",
+        "message": "there is no engine `qwen_code`",
+        "severity": severity,
+    }
 
 
 def test_list_chooses_and_prints_data(suite: Project) -> None:

@@ -68,9 +68,14 @@ ANTHROPIC: dict[str, Any] = {
     "skill_name": "s",
     "evals": [{"id": 1, "prompt": "p", "expectations": ["e", {"text": "f"}]}],
 }
-LANGFUSE: list[dict[str, Any]] = [{
-    "id": "a", "input": {"query": "q"}, "expected_output": {"response": "r"},
-    "metadata": {"history": [{"role": "user", "content": "u"}]}}]  # fmt: skip
+LANGFUSE: list[dict[str, Any]] = [
+    {
+        "id": "a",
+        "input": {"query": "q"},
+        "expected_output": {"response": "r"},
+        "metadata": {"history": [{"role": "user", "content": "u"}]},
+    }
+]
 
 
 def mappings(data: Any, loc: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

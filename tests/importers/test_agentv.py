@@ -95,7 +95,7 @@ def test_prompts_are_crossed_with_tests_and_filled_in(convert: Convert) -> None:
               expected_output: "{{ answer }}"
               answer: Paris
             assert: ["Answers {{ question }}"]
-        """)  # fmt: skip
+        """)
     assert [(case["id"], case["input"]["prompt"]) for case in result.cases] == [
         ("capital-long", "Tell me: capital of France?"),
         ("capital-short", "capital of France?!"),
@@ -189,8 +189,10 @@ def test_run_controls_become_settings(convert: Convert) -> None:
             assert: [x]
         """)
     assert result.suite["cases"]["defaults"] == {
-        "pass_threshold": 0.6, "trials": 4, "timeout_seconds": 90,
-    }  # fmt: skip
+        "pass_threshold": 0.6,
+        "trials": 4,
+        "timeout_seconds": 90,
+    }
     assert result.suite["cases"]["parallelism"] == 2
     assert result.suite["environment"] == {"env": {"REGION": "${REGION:-}"}}
     first, second = result.cases

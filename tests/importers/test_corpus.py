@@ -16,8 +16,13 @@ from skillup.schema import json_schema
 
 ROOT = Path(__file__).resolve().parents[2]
 CORPUS = ROOT.parent / "shared" / "compat"
-FOLDERS = {"agentv": "*", "vibecheck": "*", "anthropic": "*", "agentskills": "*",
-           "skill-up": "*evals.json"}  # fmt: skip
+FOLDERS = {
+    "agentv": "*",
+    "vibecheck": "*",
+    "anthropic": "*",
+    "agentskills": "*",
+    "skill-up": "*evals.json",
+}
 
 WRONG_ON_PURPOSE = {
     "vibecheck/tests/fixtures/malformed.yaml": "1:14",

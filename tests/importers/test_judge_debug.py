@@ -41,8 +41,11 @@ def test_entries_become_turns_with_their_calls(tmp_path: Path) -> None:
             "transcript": [
                 {"role": "user", "content": "look", "turn": 1},
                 {"role": "tool_call", "turn": 1, "tool_call": call},
-                {"role": "tool_result", "turn": 1,
-                 "tool_result": {"call_id": "a", "status": "success", "content": "x"}},
+                {
+                    "role": "tool_result",
+                    "turn": 1,
+                    "tool_result": {"call_id": "a", "status": "success", "content": "x"},
+                },
                 {"role": "assistant", "content": "looked", "turn": 1},
                 {"role": "user", "content": "and now?", "turn": 2},
             ],
@@ -53,7 +56,7 @@ def test_entries_become_turns_with_their_calls(tmp_path: Path) -> None:
                 ]
             },
         },
-    )  # fmt: skip
+    )
 
     first, second = given.record.turns
     assert (first.content, first.response) == ("look", "looked")
@@ -113,9 +116,17 @@ def test_a_criterion_that_is_not_mocked_is_an_error() -> None:
 
 def test_what_says_nothing_here_is_left_out_and_told(tmp_path: Path) -> None:
     gate = {"golden_file": "golden.md", "must_contain": ["bug"]}
-    data = {**BASE, "skill_dir": "__SKILL_DIR__", "expect": gate, "cost_of_run": 3, "title": "",
-            "tags": [], "mock_results": None, "exit_code": None,
-            "judge": {"type": "rule_based", "success": [{"contains": "bug"}]}}  # fmt: skip
+    data = {
+        **BASE,
+        "skill_dir": "__SKILL_DIR__",
+        "expect": gate,
+        "cost_of_run": 3,
+        "title": "",
+        "tags": [],
+        "mock_results": None,
+        "exit_code": None,
+        "judge": {"type": "rule_based", "success": [{"contains": "bug"}]},
+    }
 
     given = read(tmp_path, data)
 

@@ -82,9 +82,11 @@ def test_what_cannot_become_a_suite_leaves_everything_as_it_was(tmp_path: Path) 
     assert "a → b → a" in problem.message
     (tmp_path / "copied.txt").write_text("x")
     files: dict[Path, str | Path] = {
-        out / "eval.yaml": "name: n\n", out / "cases/a.yaml": "new\n", out / "deep/er/b": "x",
+        out / "eval.yaml": "name: n\n",
+        out / "cases/a.yaml": "new\n",
+        out / "deep/er/b": "x",
         out / "files/x.txt": tmp_path / "copied.txt",
-    }  # fmt: skip
+    }
 
     def refused() -> None:
         assert (out / "cases" / "a.yaml").read_text() == "new\n"

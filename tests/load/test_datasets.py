@@ -53,9 +53,13 @@ def test_an_item_is_a_case_with_its_message_its_answer_and_its_past(tmp_path: Pa
     assert [m["content"] for m in case["input"]["history"]] == ["Q1: Stage?", "Seed", "We are 12"]
     assert case["expected_output"] == "asks for the budget"
     assert case["vars"] == {
-        "query": "We are 12", "locale": "en", "region": "eu", "message_index": "2",
-        "expected_output": "asks for the budget", "expected_output.response": "asks for the budget",
-    }  # fmt: skip
+        "query": "We are 12",
+        "locale": "en",
+        "region": "eu",
+        "message_index": "2",
+        "expected_output": "asks for the budget",
+        "expected_output.response": "asks for the budget",
+    }
     assert case["assertions"] == [{"contains": {"all": ["x"]}}]
 
 

@@ -26,10 +26,14 @@ def run_pytest(project: Project) -> Callable[..., Outcome]:
 
     def run(*arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments], cwd=project.root,
-            env=project.environment({"COLUMNS": "150", **(env or {})}), capture_output=True,
-            stdin=subprocess.DEVNULL, timeout=GUARD_SECONDS, check=False,
-        )  # fmt: skip
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=project.root,
+            env=project.environment({"COLUMNS": "150", **(env or {})}),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=GUARD_SECONDS,
+            check=False,
+        )
         return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run
@@ -51,10 +55,15 @@ def at_work(
     @contextmanager
     def start(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *arguments], cwd=project.root,
-            env=project.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+            [sys.executable, "-m", "pytest", *arguments],
+            cwd=project.root,
+            env=project.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
         try:
             deadline = time.monotonic() + GUARD_SECONDS
             while not agent.exists() or not agent.read_text().endswith("\n"):
@@ -338,7 +347,11 @@ print(int(code), sorted(name for name in sys.modules if name.partition(".")[0] =
 def test_without_the_option_the_plug_in_imports_nothing(project: Project) -> None:
     project.write({"test_own.py": "def test_own():\n    assert True\n"})
     done = subprocess.run(
-        [sys.executable, "-c", PROBE], cwd=project.root, env=project.environment(),
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", PROBE],
+        cwd=project.root,
+        env=project.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert done.stdout.splitlines()[-1] == "0 ['skillup', 'skillup.pytest_plugin']"

@@ -54,9 +54,10 @@ def _run(run: Path, number: int, configuration: str) -> dict[str, Any]:
             "errors": metrics.get("errors_encountered", 0),
         },
         "expectations": grading["expectations"],
-        "notes": [n for part in ("uncertainties", "needs_review", "workarounds")
-                  for n in notes[part]],
-    }  # fmt: skip
+        "notes": [
+            n for part in ("uncertainties", "needs_review", "workarounds") for n in notes[part]
+        ],
+    }
 
 
 def summary_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -80,8 +81,7 @@ def _spread(values: list[float]) -> dict[str, float]:
     mean, spare = sum(values) / len(values), 0.0
     if len(values) > 1:
         spare = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    spread = {"mean": mean, "stddev": spare,
-              "min": min(values), "max": max(values)}  # fmt: skip
+    spread = {"mean": mean, "stddev": spare, "min": min(values), "max": max(values)}
     return {name: round(value, 4) for name, value in spread.items()}
 
 

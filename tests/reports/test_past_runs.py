@@ -180,9 +180,12 @@ def trends(nights: list[Cases], width: int | None = None, *, everything: bool = 
     rows = [a_run(f"{number:03}", cases) for number, cases in enumerate(nights, start=1)]
     stream = StringIO()
     console = Console(
-        file=stream, width=width or 200, force_terminal=width is not None, no_color=True,
+        file=stream,
+        width=width or 200,
+        force_terminal=width is not None,
+        no_color=True,
         highlight=False,
-    )  # fmt: skip
+    )
     print_trends(histories(rows, SeriesFilter(), 60), console, everything=everything)
     return re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue())
 

@@ -91,9 +91,14 @@ def test_the_exit_code_is_that_of_a_run(statuses: list[str], code: ExitCode) -> 
 
 def column(name: str, passed: bool | None, text: str = "because", **more: Any) -> JudgeColumn:
     result = CheckResult(
-        name="rubric", kind="rubric", passed=bool(passed), score=0.0, found=text, excerpt=text,
+        name="rubric",
+        kind="rubric",
+        passed=bool(passed),
+        score=0.0,
+        found=text,
+        excerpt=text,
         error=text if passed is None else None,
-    )  # fmt: skip
+    )
     found = JudgeColumn(name)
     found.add(JOB, a_grade().model_copy(update={"assertions": [result], **more}))
     return found

@@ -155,9 +155,11 @@ def a_result_without(*jobs: str, **more: Any) -> RunResult:
 def test_it_says_why_what_and_how_to_go_on() -> None:
     stop = Stop(kind="max_tokens", message="the budget of 5 tokens is used up (7)")
     result = a_result_without(
-        *(f"a/x/with_skill/{n}" for n in (2, 3)), "b/x/with_skill/1", stopped=stop,
+        *(f"a/x/with_skill/{n}" for n in (2, 3)),
+        "b/x/with_skill/1",
+        stopped=stop,
         not_needed=["c/x/with_skill/9"],
-    )  # fmt: skip
+    )
     assert list(stop_lines(result.model_copy(update={"cases": []}), "skillup …")) == [
         "stopped: the budget of 5 tokens is used up (7); 3 of 4 trials were not run: a ×2, b",
         "go on with: skillup …",
@@ -187,10 +189,14 @@ COULD_NOT = "1 case not decided"
 def decided(side: Any, trials: int, saved: int, not_run: int = 0) -> CaseReliability:
     about = Decision(verdict=side, threshold=0.8, error_rate=0.05, trials=trials, saved=saved)
     return CaseReliability(
-        suite="s", case_id="c", engine="e", variant="with_skill", not_run=not_run,
+        suite="s",
+        case_id="c",
+        engine="e",
+        variant="with_skill",
+        not_run=not_run,
         rate=Rate(passed=trials, judged=trials, rate=None, low=None, high=None),
         decision=about,
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize(

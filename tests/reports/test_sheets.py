@@ -98,15 +98,28 @@ def test_a_difference_is_taken_before_it_is_rounded(
     name: str, with_skill: float, without_skill: float, cells: list[str]
 ) -> None:
     found = Difference(
-        with_skill=with_skill, without_skill=without_skill, difference=with_skill - without_skill,
-        low=None, high=None, cases=1,
-    )  # fmt: skip
+        with_skill=with_skill,
+        without_skill=without_skill,
+        difference=with_skill - without_skill,
+        low=None,
+        high=None,
+        cases=1,
+    )
     rate = Rate(passed=1, judged=1, rate=1.0, low=0.2, high=1.0)
     more: dict[str, Any] = {name: found}
     uplift = Uplift(
-        suite="s", engine="e", case_id=None, cases=1, with_skill=rate, without_skill=rate,
-        uplift=0.0, low=None, high=None, p=None, **more,
-    )  # fmt: skip
+        suite="s",
+        engine="e",
+        case_id=None,
+        cases=1,
+        with_skill=rate,
+        without_skill=rate,
+        uplift=0.0,
+        low=None,
+        high=None,
+        p=None,
+        **more,
+    )
     rows = [row for sheet in sheets_of(Analysis(uplift=[uplift])) for row in sheet.rows]
     assert [cell.text for cell in rows[-1][1:4]] == cells
 
@@ -142,13 +155,15 @@ def test_of_very_many_cases_those_that_say_something_are_shown() -> None:
             for n in range(60)
             for engine, variant in engines
             for grade in grades_of(
-                f"case-{n}", "pf" if (n, engine) == (7, "x") else "pp", engine=engine,
+                f"case-{n}",
+                "pf" if (n, engine) == (7, "x") else "pp",
+                engine=engine,
                 variant=variant,
             )
         ),
         *grades_of("gains", "pp", engine="x"),
         *grades_of("gains", "ff", engine="x", variant="without_skill"),
-    )  # fmt: skip
+    )
 
     assert "case-8 " not in text
     assert text.count("case-7 ") >= 3

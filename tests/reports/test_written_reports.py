@@ -148,8 +148,15 @@ def test_statuses_are_those_of_ci_systems() -> None:
 
 
 def test_a_failure_tells_turn_by_turn_what_was_not_met() -> None:
-    check = CheckResult(name="asks", kind="contains", passed=False, score=0, found="not found",
-                        expected="confirm", excerpt="Deleted.")  # fmt: skip
+    check = CheckResult(
+        name="asks",
+        kind="contains",
+        passed=False,
+        score=0,
+        found="not found",
+        expected="confirm",
+        excerpt="Deleted.",
+    )
     turn = a_turn(2, content="Yes", response="Deleted.", checks=[check])
 
     (failure,) = parsed(make_grade("b", "FAIL", turns=[turn])).iter("failure")
@@ -177,9 +184,11 @@ def test_an_error_tells_its_turn_once_and_what_was_not_sent() -> None:
 
 def test_engines_and_variants_are_suites_of_their_own_and_trials_are_told_apart() -> None:
     root = parsed(
-        make_grade("a", engine="x"), make_grade("a", engine="y"),
-        make_grade("a", engine="x", trial=2), make_grade("a", engine="y", trial=2),
-    )  # fmt: skip
+        make_grade("a", engine="x"),
+        make_grade("a", engine="y"),
+        make_grade("a", engine="x", trial=2),
+        make_grade("a", engine="y", trial=2),
+    )
 
     suites = {s.get("name"): [c.get("name") for c in s.iter("testcase")] for s in root}
     assert suites == {"s (x, with skill)": ["a", "a #2"], "s (y, with skill)": ["a", "a #2"]}
@@ -342,26 +351,44 @@ def test_runs_and_their_means_are_as_the_schema_has_them() -> None:
     )
 
     assert data["metadata"] == {
-        "skill_name": "s", "skill_path": "", "executor_model": "e", "analyzer_model": "",
-        "timestamp": "2026-01-01T00:00:00Z", "evals_run": [1], "runs_per_configuration": 2,
-    }  # fmt: skip
+        "skill_name": "s",
+        "skill_path": "",
+        "executor_model": "e",
+        "analyzer_model": "",
+        "timestamp": "2026-01-01T00:00:00Z",
+        "evals_run": [1],
+        "runs_per_configuration": 2,
+    }
     assert [(r["eval_id"], r["configuration"], r["run_number"]) for r in data["runs"]] == [
-        (1, "with_skill", 1), (1, "with_skill", 2), (1, "without_skill", 1),
-    ]  # fmt: skip
+        (1, "with_skill", 1),
+        (1, "with_skill", 2),
+        (1, "without_skill", 1),
+    ]
     assert data["runs"][0]["result"] == {
-        "pass_rate": 0.75, "passed": 3, "failed": 1, "total": 4, "time_seconds": 2.0,
+        "pass_rate": 0.75,
+        "passed": 3,
+        "failed": 1,
+        "total": 4,
+        "time_seconds": 2.0,
         "tokens": 1000,
-    }  # fmt: skip
+    }
     assert data["runs"][0]["expectations"][3] == {
-        "text": "check 3", "passed": False, "evidence": "seen",
-    }  # fmt: skip
+        "text": "check 3",
+        "passed": False,
+        "evidence": "seen",
+    }
     assert data["run_summary"]["with_skill"]["pass_rate"] == {
-        "mean": 0.875, "stddev": 0.1768, "min": 0.75, "max": 1.0,
-    }  # fmt: skip
+        "mean": 0.875,
+        "stddev": 0.1768,
+        "min": 0.75,
+        "max": 1.0,
+    }
     assert data["run_summary"]["without_skill"]["time_seconds"]["stddev"] == 0.0
     assert data["run_summary"]["delta"] == {
-        "pass_rate": "+0.38", "time_seconds": "+2.0", "tokens": "+0",
-    }  # fmt: skip
+        "pass_rate": "+0.38",
+        "time_seconds": "+2.0",
+        "tokens": "+0",
+    }
 
 
 def test_a_trial_without_a_verdict_is_no_run_and_is_named() -> None:

@@ -15,29 +15,47 @@ def a_check(kind: str, *, passed: bool = True, expected: str = "", **more: Any) 
     if kind in ("skill_used", "skill_not_used"):
         more["skill"] = expected.removeprefix("no use of ")
     return CheckResult(
-        name=f"{kind} {expected}", kind=kind, passed=passed, score=float(passed),
-        expected=expected, **more,
-    )  # fmt: skip
+        name=f"{kind} {expected}",
+        kind=kind,
+        passed=passed,
+        score=float(passed),
+        expected=expected,
+        **more,
+    )
 
 
 def a_turn(number: int = 1, *, passed: bool = True, **more: Any) -> TurnGrade:
     """A turn with one check, unless others are given."""
     fields: dict[str, Any] = {
-        "turn_number": number, "status": "completed", "source": "case", "content": "hi",
-        "response": "ok", "score": float(passed), "post_condition_passed": None,
-        "session_verified": None, "checks": [a_check("contains", passed=passed)],
-    }  # fmt: skip
+        "turn_number": number,
+        "status": "completed",
+        "source": "case",
+        "content": "hi",
+        "response": "ok",
+        "score": float(passed),
+        "post_condition_passed": None,
+        "session_verified": None,
+        "checks": [a_check("contains", passed=passed)],
+    }
     return TurnGrade.model_validate({**fields, **more})
 
 
 def a_grade(case_id: str = "c", mark: str = "p", trial: int = 1, **more: Any) -> Grade:
     """A trial with the skill, of the suite `demo` on the engine `e`."""
     fields: dict[str, Any] = {
-        "suite": "demo", "case_id": case_id, "engine": "e", "variant": "with_skill",
-        "trial": trial, "status": STATUSES[mark], "score": float(mark == "p"), "reason": "why",
-        "execution_mode": "multi_turn", "session_id": None, "duration_ms": 1000,
+        "suite": "demo",
+        "case_id": case_id,
+        "engine": "e",
+        "variant": "with_skill",
+        "trial": trial,
+        "status": STATUSES[mark],
+        "score": float(mark == "p"),
+        "reason": "why",
+        "execution_mode": "multi_turn",
+        "session_id": None,
+        "duration_ms": 1000,
         "turns": [a_turn(passed=mark == "p")],
-    }  # fmt: skip
+    }
     return Grade.model_validate({**fields, **more})
 
 

@@ -159,8 +159,10 @@ def test_the_trunk_is_no_branch_of_itself_and_without_the_skill_nothing_is_flaky
     assert graded_row(ROW, a_grade("a"), "a")["branch_of"] is None
     assert graded_row(ROW, a_grade("a/b"), "a")["branch_of"] == "a"
     for variant, flaky in (("with_skill", True), ("without_skill", False)):
-        rows = [_row(variant=variant, status=status, trial=n) for n, status in
-                enumerate(("PASS", "FAIL"), 1)]  # fmt: skip
+        rows = [
+            _row(variant=variant, status=status, trial=n)
+            for n, status in enumerate(("PASS", "FAIL"), 1)
+        ]
         mark_flaky(rows)
         assert [row["flaky"] for row in rows] == [flaky, flaky]
 
@@ -183,9 +185,13 @@ def _decided(path: Path, decision: Decision | None, **more: Any) -> RunData:
             run.write_record(job, a_record("a", trial=trial))
             run.write_grade(job, grades[job])
         case = CaseReliability(
-            suite="suite", case_id="a", engine="scripted", variant="with_skill", decision=decision,
+            suite="suite",
+            case_id="a",
+            engine="scripted",
+            variant="with_skill",
+            decision=decision,
             rate=Rate(passed=1, judged=3, rate=1 / 3, low=0.1, high=0.8),
-        )  # fmt: skip
+        )
         update = {"not_needed": TRIALS[3:], "analysis": Analysis(cases=[case]), "not_run": []}
         result = build_result("r", "2026", grades, TRIALS, 1)
         run.write_result(result.model_copy(update={**update, **more}))
@@ -210,10 +216,15 @@ def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path) -> No
     """F18: 500 cases on 5 engines, 20 trials each, had 3.6 MB of them."""
     rate = Rate(passed=1, judged=20, rate=0.05, low=0, high=0.2)
     case = CaseReliability(
-        suite="suite", case_id="a", engine="scripted", variant="with_skill", flaky=True, rate=rate,
+        suite="suite",
+        case_id="a",
+        engine="scripted",
+        variant="with_skill",
+        flaky=True,
+        rate=rate,
         at_k=[AtK(k=k, pass_at_k=0.5, pass_hat_k=0.1) for k in range(1, 21)],
         turns=[TurnReliability(turn_number=1, rate=rate, first_failures=19, unfailed=0.05)],
-    )  # fmt: skip
+    )
     data = _decided(tmp_path / "r", None, analysis=Analysis(cases=[case]))
     (shown,) = data.index("report")["analysis"]["cases"]
     assert shown["at_k"] == shown["turns"] == []

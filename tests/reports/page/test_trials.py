@@ -37,9 +37,12 @@ def test_results_stand_with_their_calls_in_whatever_order_they_come() -> None:
     items, places = items_of(transcript, ORDINARY)
     shown = [(i["id"], i["name"], i["result"] and i["result"]["content"]) for i in items]
     assert shown == [
-        ("a", "Bash", "1"), ("b", "Bash", "2"), ("c", "Bash", None), ("a", "Bash", "3"),
+        ("a", "Bash", "1"),
+        ("b", "Bash", "2"),
+        ("c", "Bash", None),
+        ("a", "Bash", "3"),
         ("x", "", "4"),
-    ]  # fmt: skip
+    ]
     assert places == [0, 1, 1, 0, 2, 3, 3, 4]
 
 
@@ -163,9 +166,16 @@ ODD = 'odd "name" #1?/50%/e/with_skill/1'
 
 
 def _raw(root: Path, job: str) -> Path:
-    names = ("record.json", "attempt-1.json", "raw/turn-01.stdout.jsonl", "files/out/a b.txt",
-             "raw/turn-01-follow-up-1.stdout.jsonl", "raw/turn-010.stdout.jsonl",
-             "raw/user/user-01.stdout.jsonl", "raw.attempt-1/turn-01.stdout.jsonl")  # fmt: skip
+    names = (
+        "record.json",
+        "attempt-1.json",
+        "raw/turn-01.stdout.jsonl",
+        "files/out/a b.txt",
+        "raw/turn-01-follow-up-1.stdout.jsonl",
+        "raw/turn-010.stdout.jsonl",
+        "raw/user/user-01.stdout.jsonl",
+        "raw.attempt-1/turn-01.stdout.jsonl",
+    )
     make_tree(root / "trials" / directory_of_job(job), dict.fromkeys(names, ""))
     return root
 
