@@ -198,8 +198,10 @@ class WorkspaceCopy:
 
     def notes(self) -> list[str]:
         """For the reader of a grade."""
-        kinds = (("too large to be kept", self.not_kept),
-                 ("links out of the workspace", self.left_out))  # fmt: skip
+        kinds = (
+            ("too large to be kept", self.not_kept),
+            ("links out of the workspace", self.left_out),
+        )
         return [f"not shown, {why}: {listed(paths)}" for why, paths in kinds if paths]
 
 

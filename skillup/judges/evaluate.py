@@ -40,9 +40,14 @@ class UsageTracker:
     judging: Judging | None = None  # None: nobody was asked
 
     def add(
-        self, model: str | None, usage: Usage | None, cost_usd: float | None, *,
-        cached: bool = False, refused: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        model: str | None,
+        usage: Usage | None,
+        cost_usd: float | None,
+        *,
+        cached: bool = False,
+        refused: bool = False,
+    ) -> None:
         """One call; a cached one is free, and in place of one that was `refused` comes another."""
         took = Judging(
             calls=int(not refused),
@@ -247,11 +252,17 @@ def result_of(
     """`blank` with what the votes on its facets come to; `found` puts a result into words."""
     children = [
         CheckResult(
-            name=facet.name, kind=facet.kind, weight=facet.weight, required=facet.required,
-            scope=blank.scope, role=blank.role, expected=facet.expected, **_finding(facet),
+            name=facet.name,
+            kind=facet.kind,
+            weight=facet.weight,
+            required=facet.required,
+            scope=blank.scope,
+            role=blank.role,
+            expected=facet.expected,
+            **_finding(facet),
         )
         for facet in facets
-    ]  # fmt: skip
+    ]
     score, passed = outcome(children)
     whole = []  # the check as one of the answers alone would have had it
     for votes in zip(*(facet.votes for facet in facets), strict=True):

@@ -234,10 +234,15 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
         found = f"failure rules: {len(failure)}; none matches"
         success = [
             CheckResult(
-                name="no rule is broken", kind="rule_based", passed=True, score=1.0, role="judge",
-                expected="no failure rule matches", found=found,
+                name="no rule is broken",
+                kind="rule_based",
+                passed=True,
+                score=1.0,
+                role="judge",
+                expected="no failure rule matches",
+                found=found,
             )
-        ]  # fmt: skip
+        ]
     return [*failure, *success]
 
 

@@ -228,9 +228,12 @@ class Models:
                 raise _NoAnswerError(replace(answer, error=self.mask(answer.error)))
             value = self.clean(answer.value.model_dump(mode="json", by_alias=True))
             return StoredAnswer(
-                asked=asked, answer=value, model=answer.model, usage=answer.usage,
+                asked=asked,
+                answer=value,
+                model=answer.model,
+                usage=answer.usage,
                 cost_usd=answer.cost_usd,
-            )  # fmt: skip
+            )
 
         # Written-down judges are edited while suites are written, and cost nothing; an address that
         # only the environment names is not in the question.

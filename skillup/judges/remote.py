@@ -196,9 +196,12 @@ class RemoteModels:
             if "temperature" not in refused and not any(profile.get(name) for name in without):
                 settings["temperature"] = 0.0
             tool = ToolDefinition(
-                name=_TOOL, parameters_json_schema=schema, description="Your answer.",
-                strict="strict" not in refused, kind="output",
-            )  # fmt: skip
+                name=_TOOL,
+                parameters_json_schema=schema,
+                description="Your answer.",
+                strict="strict" not in refused,
+                kind="output",
+            )
             parameters = ModelRequestParameters(
                 output_mode="tool", output_tools=[tool], allow_text_output=False
             )

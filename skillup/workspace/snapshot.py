@@ -168,8 +168,11 @@ def take_snapshot(
         elif entry.kind == "file":
             status = entry.status
             stamps[path] = stamp = (
-                status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-            )  # fmt: skip
+                status.st_size,
+                status.st_mtime_ns,
+                status.st_ctime_ns,
+                status.st_ino,
+            )
             state = reader.file(entry, path, stamp)
         if state is not None:
             files[path] = state
