@@ -37,7 +37,7 @@ class CheckSubject:
     turns: tuple[TurnRecord, ...]
     read_file: ReadFile
     case_sensitive: bool
-    answered: TurnRecord | None = None  # The turn whose answer is read; None: the last
+    answered: TurnRecord | None = None  # The turn whose answer is read; None: none may be
 
     @property
     def last(self) -> TurnRecord:
@@ -45,7 +45,8 @@ class CheckSubject:
 
     @property
     def answer(self) -> str:
-        return (self.answered or self.last).response
+        assert self.answered is not None, "a check that reads the answer is a CheckKind of answers"
+        return self.answered.response
 
     @property
     def calls(self) -> list[ToolCall]:

@@ -162,10 +162,10 @@ def _evaluate(
             finding = _combine(key, spec, context, scope, mode)
         elif scope.problem is not None:
             raise NotAssertableError(scope.problem)
-        elif KINDS[key].look is not None:
+        elif KINDS[key].find is not None:
             files = context.read_file
             subject = CheckSubject(context.record, scope.turns, files, mode.case_sensitive)
-            finding = look(key, spec, subject, negated=mode.negated)
+            finding = look(KINDS[key], spec, subject, negated=mode.negated)
         elif key == FOLLOW_UP:
             why = "a follow-up is no check of its own: its checks are of the turn it makes"
             raise CannotEvaluateError(why)

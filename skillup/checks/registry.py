@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from skillup.checks import text, tools
 from skillup.checks.context import (
@@ -294,80 +294,90 @@ def _texts(how: str) -> Callable[[Any], TextSet]:
 
 @frozen
 class CheckKind:
-    look: Callable[[Any, CheckSubject], Finding] | None
-    """Looks at the record itself; None: the check is made of checks, or asks a judge."""
+    """What decides verdicts has no default: :attr:`of`; and think twice about `forbids`."""
+
+    find: Callable[[Any, CheckSubject], Finding] | None
+    """From the arguments and what is looked at; None: made of checks, or a judge is asked."""
+    of: Literal["answers", "calls", "record", None]
+    """``answers``: of several, :func:`look` chooses which are read, one at a time. ``calls``: of
+    tools and skills; a line that nobody could read may hold one. ``record``: all the rest that is
+    recorded. None: where there is no `find`.
+    """
     show: Callable[[Any], str] = str  # Its arguments in one line
-    of_answers: bool = False
-    """It is of what was said: where there are several answers, :func:`look` chooses among them."""
-    forbids: bool = False  # It wants that something is not there
-    read: Callable[[Any], Any] | None = None
-    """From its arguments to those that `look` takes, where these differ."""
+    forbids: bool = False  # It wants that something is not there: no answer may have it
+    empty_answer: bool = False  # Its arguments may want an empty answer; else none passes on one
+    convert: Callable[[Any], Any] | None = None  # To the arguments of `find`, where these differ
 
 
 _at_most = partial(partial, _limit, within=operator.le)
-_contains = partial(CheckKind, text.contains, _show_texts, of_answers=True)
-_matches = CheckKind(text.matches, partial(_show_texts, show="/{}/".format), of_answers=True)
-_called = partial(CheckKind, tools.tool_called, show_match)
-_glob = partial(CheckKind, show=_show_list, of_answers=True)
+_contains = partial(CheckKind, text.contains, "answers", _show_texts)
+_show_patterns = partial(_show_texts, show="/{}/".format)
+_matches = CheckKind(text.matches, "answers", _show_patterns, empty_answer=True)
+_called = partial(CheckKind, tools.tool_called, "calls", show_match)
+_glob = partial(CheckKind, of="answers", show=_show_list, empty_answer=True)
+_elsewhere = partial(CheckKind, None, None)
 KINDS: dict[str, CheckKind] = {
     "contains": _contains(),
-    "not_contains": _contains(forbids=True, read=_texts("none")),
+    "not_contains": _contains(forbids=True, convert=_texts("none")),
     "matches": _matches,
     "glob": _glob(text.glob),
     "not_glob": _glob(partial(text.glob, wanted=False), forbids=True),
-    "equals": CheckKind(text.equals, quoted, of_answers=True),
-    "min_tokens": CheckKind(partial(_limit, of="tokens", within=operator.ge)),
-    "max_tokens": CheckKind(_at_most(of="tokens")),
-    "json": CheckKind(text.json_value, _show_json, of_answers=True),
+    "equals": CheckKind(text.equals, "answers", quoted, empty_answer=True),
+    "min_tokens": CheckKind(partial(_limit, of="tokens", within=operator.ge), "record"),
+    "max_tokens": CheckKind(_at_most(of="tokens"), "record"),
+    "json": CheckKind(text.json_value, "answers", _show_json),
     "tool_called": _called(),
     "tool_not_called": _called(forbids=True),
     "tool_sequence": CheckKind(
-        tools.tool_sequence, lambda s: f"{s.mode}: {listed(map(show_match, s.calls))}"
+        tools.tool_sequence, "calls", lambda s: f"{s.mode}: {listed(map(show_match, s.calls))}"
     ),
-    "skill_used": CheckKind(tools.skill_used),
-    "skill_not_used": CheckKind(partial(tools.skill_used, wanted=False), forbids=True),
-    "files_exist": CheckKind(files_exist, listed),
-    "files_not_exist": CheckKind(files_not_exist, listed, forbids=True),
-    "file_contains": CheckKind(file_contains, _show_files),
+    "skill_used": CheckKind(tools.skill_used, "calls"),
+    "skill_not_used": CheckKind(partial(tools.skill_used, wanted=False), "calls", forbids=True),
+    "files_exist": CheckKind(files_exist, "record", listed),
+    "files_not_exist": CheckKind(files_not_exist, "record", listed, forbids=True),
+    "file_contains": CheckKind(file_contains, "record", _show_files),
     "golden_file": CheckKind(
-        golden_file, lambda s: f"{s.file or 'the answer'} = {s.path}", of_answers=True
+        golden_file,
+        "answers",
+        lambda s: f"{s.file or 'the answer'} = {s.path}",
+        empty_answer=True,
     ),
-    "exit_code": CheckKind(_exit_code),
-    "max_cost_usd": CheckKind(_at_most(of="cost"), "${:g}".format),
-    "max_duration_seconds": CheckKind(_at_most(of="time"), "{:g} s".format),
-    **dict.fromkeys(("any_of", "all_of"), CheckKind(None, _show_checks)),
-    "none_of": CheckKind(None, _show_checks, forbids=True),
-    "script": CheckKind(None, operator.attrgetter("path")),
-    "rubric": CheckKind(None, lambda s: _show_list([line.outcome for line in s.criteria])),
-    "similar": CheckKind(None, lambda s: f"{quoted(s.to)} ≥ {s.threshold:g}"),
-    "expected_output": CheckKind(None, quoted),
-    "relevance": CheckKind(None, lambda s: f"≥ {s.threshold:g} in windows of {s.window_size}"),
-    "answer_quality": CheckKind(None, lambda s: f"{', '.join(s.aspects)} ≥ {s.threshold:g}"),
-    FOLLOW_UP: CheckKind(None, lambda _: "a follow-up"),
+    "exit_code": CheckKind(_exit_code, "record"),
+    "max_cost_usd": CheckKind(_at_most(of="cost"), "record", "${:g}".format),
+    "max_duration_seconds": CheckKind(_at_most(of="time"), "record", "{:g} s".format),
+    **dict.fromkeys(("any_of", "all_of"), _elsewhere(_show_checks)),
+    "none_of": _elsewhere(_show_checks, forbids=True),
+    "script": _elsewhere(operator.attrgetter("path")),
+    "rubric": _elsewhere(lambda s: _show_list([line.outcome for line in s.criteria])),
+    "similar": _elsewhere(lambda s: f"{quoted(s.to)} ≥ {s.threshold:g}"),
+    "expected_output": _elsewhere(quoted),
+    "relevance": _elsewhere(lambda s: f"≥ {s.threshold:g} in windows of {s.window_size}"),
+    "answer_quality": _elsewhere(lambda s: f"{', '.join(s.aspects)} ≥ {s.threshold:g}"),
+    FOLLOW_UP: _elsewhere(lambda _: "a follow-up"),
     # skill-up's spellings
-    **dict.fromkeys(("must_contain", "must_contain_all"), _contains(read=_texts("all"))),
-    "must_contain_any": _contains(read=_texts("any")),
+    **dict.fromkeys(("must_contain", "must_contain_all"), _contains(convert=_texts("all"))),
+    "must_contain_any": _contains(convert=_texts("any")),
     **dict.fromkeys(
         ("must_not_contain", "turn_response_not_contains"),
-        _contains(forbids=True, read=_texts("none")),
+        _contains(forbids=True, convert=_texts("none")),
     ),
     "output_contains": _contains(),
     "output_matches": _matches,
     "turn_response_contains": _contains(
-        read=lambda s: TextSet.model_construct(all=s.contains_all, any=s.contains_any)
+        convert=lambda s: TextSet.model_construct(all=s.contains_all, any=s.contains_any)
     ),
     "tool_called_in_turn": _called(),
     "tool_not_called_in_turn": _called(forbids=True),
 }
 COMPOSITE = frozenset({"any_of", "all_of", "none_of"})  # Checks made of checks
-JUDGED = {key for key, kind in KINDS.items() if kind.look is None} - COMPOSITE - {FOLLOW_UP}
+JUDGED = {key for key, kind in KINDS.items() if kind.find is None} - COMPOSITE - {FOLLOW_UP}
 """Checks that need a judge."""
 
 
 def meaning(key: str, spec: Any) -> Any:
     """The arguments as the check's own function takes them; once more changes nothing."""
-    read = KINDS[key].read
-    return spec if read is None or isinstance(spec, TextSet) else read(spec)
+    convert = KINDS[key].convert
+    return spec if convert is None or isinstance(spec, TextSet) else convert(spec)
 
 
 def describe(check: Check) -> str:
@@ -389,23 +399,23 @@ def expected(key: str, spec: Any) -> str:
     return beginning("no " * KINDS[key].forbids + KINDS[key].show(spec))
 
 
-def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Finding:
+def look(kind: CheckKind, spec: Any, subject: CheckSubject, *, negated: bool) -> Finding:
     """What must be there, in the last answer; what must not, in all; `negated`: turned round."""
-    ask = KINDS[key].look
-    assert ask is not None
-    if not KINDS[key].of_answers:
-        found = ask(spec, subject)
-        if _forbids(key, spec) != negated and found.passed != negated:
+    find = kind.find
+    assert find is not None
+    if kind.of != "answers":
+        found = find(spec, subject)
+        if _forbids(kind, spec) != negated and found.passed != negated:
             # That something was left alone says nothing of an agent that did not even answer.
             idle = _without(subject, lambda turn: bool(turn.response.strip() or turn.tool_calls))
             if idle is not None:
                 raise NotAssertableError(f"the agent neither answered nor called a tool{idle}")
-        if key.startswith(("tool_", "skill_")):
-            _refuse_unread(key, spec, subject, found)
+        if kind.of == "calls":
+            _refuse_unread(kind, spec, subject, found)
         return found
     findings = []
     # What the check looks for, and what it forbids (True), each as a check of its own.
-    parts = [(spec, _forbids(key, spec))]
+    parts = [(spec, _forbids(kind, spec))]
     if isinstance(spec, TextSet) and spec.none and (spec.all or spec.any):
         forbidden = spec.model_copy(update={"any": None, "all": None})
         wanted = spec.model_copy(update={"none": None})
@@ -415,7 +425,7 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
         if isinstance(spec, JsonMatch):  # one in words has no value that could be forbidden
             with_json = (turn for turn in answers if text.root_of(spec, turn.response)[0])
             answers = tuple(with_json) or answers[-1:]
-        each = [(turn, ask(part, replace(subject, answered=turn))) for turn in answers]
+        each = [(turn, find(part, replace(subject, answered=turn))) for turn in answers]
         # One answer that says it decides: for what is looked for, or against what is forbidden.
         turn, found = next((one for one in each if one[1].passed != forbids), each[-1])
         of_a_file = isinstance(spec, GoldenFile) and spec.file is not None
@@ -423,6 +433,8 @@ def look(key: str, spec: Any, subject: CheckSubject, *, negated: bool) -> Findin
             unanswered = _without(subject, lambda turn: bool(turn.response.strip()))
             if unanswered is not None:
                 found = Finding(False, f"the agent gave no answer{unanswered}", assertable=False)
+        elif found.passed and not (forbids or kind.empty_answer or turn.response.strip()):
+            found = Finding(False, "the agent gave no answer", assertable=False)
         elif turn is not subject.last:
             found = replace(found, found=f"turn {turn.turn_number}: {found.found}")
         findings.append(found)
@@ -438,18 +450,18 @@ def _without(subject: CheckSubject, has_some: Callable[[TurnRecord], bool]) -> s
     return f" in turn {turn.turn_number}" if len(subject.turns) > 1 else ""
 
 
-def _refuse_unread(key: str, spec: Any, subject: CheckSubject, found: Finding) -> None:
+def _refuse_unread(kind: CheckKind, spec: Any, subject: CheckSubject, found: Finding) -> None:
     """NotAssertableError if one more call, in a line that nobody could read, changed the result."""
     most = getattr(spec, "max", None) is not None or getattr(spec, "mode", None) == "exact"
     lines = sum(turn.unread_lines for turn in subject.turns)
-    if lines and (found.passed if _forbids(key, spec) else most or not found.passed):
+    if lines and (found.passed if _forbids(kind, spec) else most or not found.passed):
         what = f"lines of the engine's output that could not be read: {lines}"
         raise NotAssertableError(f"{what}; a call may be in them")
 
 
-def _forbids(key: str, spec: Any) -> bool:
+def _forbids(kind: CheckKind, spec: Any) -> bool:
     if isinstance(spec, ToolCount):  # `max: 0`, or `min: 0` with a `max`, holds without a call
         return spec.max == 0 or spec.min == 0
     if isinstance(spec, TextSet):
         return not (spec.all or spec.any)
-    return KINDS[key].forbids or getattr(spec, "exists", None) is False
+    return kind.forbids or getattr(spec, "exists", None) is False

@@ -369,14 +369,12 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
 
 # All that is asked about one subject, in as few questions as will do, at the same time.
 
-_ALONE: dict[str, Callable[[Check, Reading], Awaitable[CheckResult]]] = {
+_OWN_QUESTIONS: dict[str, Callable[[Check, Reading], Awaitable[CheckResult]]] = {
     "answer_quality": read_quality,
     "similar": read_similar,
     "relevance": read_relevance,
 }
-"""Checks with a question (or several) of their own."""
-READ_BY_MODEL = frozenset({"rubric", "expected_output", *_ALONE})
-"""The keys of the checks that a model reads."""
+"""Checks with a question (or several) of their own; the rest are asked together."""
 
 
 async def read_checks(
@@ -388,14 +386,14 @@ async def read_checks(
 
     async def read(places: list[int]) -> None:
         some = [checks[place] for place in places]
-        alone = _ALONE.get(some[0].key)
+        alone = _OWN_QUESTIONS.get(some[0].key)
         found = [await alone(some[0], reading)] if alone else await read_criteria(some, reading)
         results.update(zip(places, found, strict=True))
 
     together, questions = list[int](), list[list[int]]()
     for place, check in enumerate(checks):
         own = check.rubric is not None and check.rubric.prompt is not None
-        if check.key in _ALONE or own:
+        if check.key in _OWN_QUESTIONS or own:
             questions.append([place])
         else:
             together.append(place)

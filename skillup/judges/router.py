@@ -14,7 +14,7 @@ from skillup.judges.agent import DEFAULT_SECONDS as AGENT_SECONDS
 from skillup.judges.agent import judge_by_agent, problem_of_agent
 from skillup.judges.artifacts import CannotJudgeError, JudgedPart, JudgePlace, judged_part
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, blank_result
-from skillup.judges.llm import READ_BY_MODEL, read_checks
+from skillup.judges.llm import read_checks
 from skillup.judges.models import Models
 from skillup.judges.reading import defect_message
 from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
@@ -23,7 +23,7 @@ from skillup.load.model import all_checks
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.base import outside_suite
 from skillup.schema.case import Case, Turn
-from skillup.schema.checks import CheckKeys
+from skillup.schema.checks import READ_BY_MODEL, CheckKeys
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile

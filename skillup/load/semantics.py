@@ -21,13 +21,12 @@ from skillup.load.yaml_reader import Document, Loc, near_miss, problems_from
 from skillup.schema import templates
 from skillup.schema.base import outside_suite
 from skillup.schema.case import Case, Turn
-from skillup.schema.checks import Check
+from skillup.schema.checks import READ_BY_MODEL, Check
 from skillup.schema.judge import PROMPT_VARIABLES, SkillRef, unknown_variables
 from skillup.schema.suite import Suite, lead_of, needs_simulator, playing_model
 
 _ERROR = "a run of this suite would be an error"
 _MOST_FOLLOW_UPS = 5
-_READ_BY_MODEL = ("rubric", "similar", "expected_output", "relevance", "answer_quality")
 Known = list[frozenset[str]]
 """The names that have a value once turn n has ended (0: before the first); last: once all have."""
 
@@ -67,7 +66,7 @@ def _without_model(path: LoadedCase) -> Iterator[Problem]:
     """A warning at the first check that a model reads, where none is named."""
     case, places = path.case, list[Loc]()
     for loc, check, _ in all_checks(case):
-        places += [(*loc, key) for key, _ in check.given() if key in _READ_BY_MODEL]
+        places += [(*loc, key) for key, _ in check.given() if key in READ_BY_MODEL]
     places += [("expected_output",)] * (case.expected_output is not None)
     for number, turn in enumerate(case.input.turns or ()):
         places += [(*TURNS, number, "expected_output")] * (turn.expected_output is not None)

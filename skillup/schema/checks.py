@@ -434,6 +434,8 @@ CHECK_FIELDS: dict[str, str] = {
     (field.alias or name): name for name, field in CheckKeys.model_fields.items()
 }
 """YAML key → field name of :class:`CheckKeys`."""
+READ_BY_MODEL = ("rubric", "similar", "expected_output", "relevance", "answer_quality")
+"""The keys of the checks that a model reads."""
 
 _KEYS = {field: key for key, field in CHECK_FIELDS.items()}
 _ORDER = {field: number for number, field in enumerate(_KEYS)}
