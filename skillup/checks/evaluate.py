@@ -107,7 +107,8 @@ def _problem(turns: Iterable[TurnRecord]) -> str | None:
         kind = f" ({turn.error.kind})" if turn.error is not None else ""
         return f"turn {turn.turn_number} ended in an error{kind}"
     how = "was skipped" if turn.status == "skipped" else "failed"
-    return f"turn {turn.turn_number} {how}{f': {turn.reason}' if turn.reason else ''}"
+    why = f": {turn.reason}" if turn.reason else ""
+    return f"turn {turn.turn_number} {how}{why}"
 
 
 @frozen

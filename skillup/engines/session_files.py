@@ -21,7 +21,8 @@ _SHOWN = 16  # Characters of a digest: enough to tell two apart
 def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:
     """Why the file does not begin with the bytes that it had when `previous` was taken.
 
-    Nor does it if it held no message then, unless it was seeded so: there was no earlier turn.
+    None if it does. A file that held no message then counts as lost, unless it was seeded so: the
+    earlier turns were never in it.
     """
     size, sha256 = previous.prefix_bytes, previous.prefix_sha256
     if previous.messages == 0 and not previous.seeded:

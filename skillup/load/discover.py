@@ -66,9 +66,11 @@ def _requests(path: Path) -> Iterator[SuiteRequest]:
             yield SuiteRequest(path)
         return
     below = [p for p in (path / SUITE_FILE, path / "evals" / SUITE_FILE) if p.is_file()][:1]
-    for directory, names, files in () if below else os.walk(path):
-        names[:] = sorted(n for n in names if n not in _NEVER_INSIDE and not n.startswith("."))
-        below += [Path(directory) / SUITE_FILE] * (SUITE_FILE in files)
+    if not below:
+        for directory, names, files in os.walk(path):
+            names[:] = sorted(n for n in names if n not in _NEVER_INSIDE and not n.startswith("."))
+            if SUITE_FILE in files:
+                below.append(Path(directory) / SUITE_FILE)
     yield from map(SuiteRequest, below)
     if not below and any(is_case(file) for file in path.glob("*.y*ml")):
         yield SuiteRequest(_suite_above(path), (path.resolve(),))

@@ -286,7 +286,8 @@ class CodexTranscript(SessionReader):
     """The rows of one rollout, where most things stand twice: for the model, and for people.
 
     Messages are taken from the events, which know what the user said and what Codex added; thoughts
-    and calls from the items, and of the events tools that were called from within another one.
+    and calls from the items, and of the events only what no item has: tools that were called from
+    within another one.
     """
 
     engine = "codex"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # typing takes longer to import than a turn takes
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 # Only these forms are touched: other texts in double braces are somebody else's templates.
-# `skillup/schema/scripted.py` lists them.
+# `skillup/schema/profile.py` lists them.
 _FORMS = re.compile(
     r"\{\{(user|system|skills|output|turn|match\.\w+|remember\.[A-Za-z_][\w.-]*"
     r"|(?:turns|history)\.\d+\.(?:user|answer))\}\}"
