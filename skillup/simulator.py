@@ -212,8 +212,10 @@ class ModelUser:
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
         latest = part.said[-1][1] if part.said else ""
-        system, prompt, form = part_text(part), next_text(part), form_of(part)
-        question = ModelQuestion(self.model, system, prompt, form, self.sample, latest=latest)
+        form, prompt = form_of(part), next_text(part)
+        question = ModelQuestion(
+            self.model, part_text(part), prompt, form, self.sample, latest=latest
+        )
         answer = await self.asker(question)
         if answer.cached:
             info = SimulatorInfo(model=answer.model, cached=True, cost_usd=0.0)

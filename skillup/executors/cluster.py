@@ -75,7 +75,7 @@ class Cluster:
 
 
 async def run_on_cluster(cluster: Cluster, run: Run) -> None:
-    """As :func:`skillup.executors.run_locally`, on the workers of `cluster`.
+    """As :func:`skillup.executors.local.run_locally`, on the workers of `cluster`.
 
     Raises SkillupError if a worker has another skillup, or scheduler or workers are gone for good.
     """

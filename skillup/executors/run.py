@@ -379,14 +379,7 @@ class Run:
         if known is None and graded is not None and graded.status == "ERROR":
             # Where judges had no room it is graded when the run goes on; the record is kept.
             refuse_without_room(Path(tempfile.gettempdir()))
-        stop = self.stopping.reason
-        # Whether the grade is only what came of the quota that ended the run.
-        refused = (
-            (known is None and graded is not None and record.first_error() is None)
-            and (stop is not None and stop.kind == "quota")
-            and (graded.error or {}).get("kind") == "judge"
-        )
-        if graded is None or refused:
+        if graded is None or (known is None and self._was_refused(record, graded)):
             self.directory.journal("trial_left", job=job.id)
             if new:
                 text = "run, but not judged: --resume has it judged"
@@ -403,6 +396,13 @@ class Run:
         self.scheduler.finish(job.id)
         if new:
             self.observer.trial_finished(job, record, graded)
+
+    def _was_refused(self, record: Record, graded: Grade) -> bool:
+        """Whether `graded` is only what came of the quota that ended the run."""
+        stop = self.stopping.reason
+        refused = graded.error is not None and graded.error.get("kind") == "judge"
+        whole = record.first_error() is None
+        return stop is not None and stop.kind == "quota" and refused and whole
 
     async def _grade(self, record: Record) -> Grade:
         from skillup.judges import grade, grade_record  # not needed before an agent has ended

@@ -48,7 +48,9 @@ class UsageTracker:
         cached: bool = False,
         refused: bool = False,
     ) -> None:
-        """One call; a cached one is free, and in place of one that was `refused` comes another."""
+        """One call. A cached one is free, whatever it took when it was made; in place of one that
+        a provider `refused` another is made.
+        """
         took = Judging(
             calls=int(not refused),
             cached_calls=int(cached),
@@ -129,9 +131,15 @@ def blank_result(kind: str, role: CheckRole, **fields: Any) -> CheckResult:
 
 def blank_of(check: Check, role: CheckRole, scope: str) -> CheckResult:
     key, spec = check.key_and_spec()
-    own = {"name": check.name or describe(check), "expected": expected(key, spec)}
-    weight, required = check.weight, check.required
-    return blank_result(key, role, weight=weight, required=required, scope=scope, **own)
+    return blank_result(
+        key,
+        role,
+        name=check.name or describe(check),
+        weight=check.weight,
+        required=check.required,
+        scope=scope,
+        expected=expected(key, spec),
+    )
 
 
 async def evaluate(

@@ -307,9 +307,11 @@ class WindowAnswer(AnswerForm):
 
 
 def _windows(exchanges: Sequence[Exchange], size: int) -> list[tuple[Sequence[Exchange], int]]:
-    """Every `size` neighbouring exchanges, each with how many are judged, from its end.
+    """Every `size` neighbouring exchanges; a conversation that is no longer is one window.
 
-    Each answer of a turn is judged once; what lies before the first turn is context alone.
+    Each with how many are judged, from its end, so that each answer of a turn is judged once: the
+    first window judges all of its answers, every later one the answer that it adds. What lies
+    before the first turn is context alone.
     """
     seen = next((n for n, exchange in enumerate(exchanges) if exchange.step is not None), 0)
     windows: list[tuple[Sequence[Exchange], int]] = []
@@ -359,9 +361,14 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         words = [f"{child.name}: {child.found}" for child in off]
         return "; ".join([f"{count} of {len(windows)} {are} relevant", *words])
 
-    blank, facets = reading.blank(check), [facet for facet, _ in read]
-    notes, many = [note for _, of_one in read for note in of_one], len(windows) > 1
-    result = result_of(blank, facets, outcome, found, notes=notes, by_score=many)
+    result = result_of(
+        reading.blank(check),
+        [facet for facet, _ in read],
+        outcome,
+        found,
+        notes=[note for _, notes in read for note in notes],
+        by_score=len(windows) > 1,
+    )
     off = next((child for child in result.children if not child.passed), None)
     shown = {"excerpt": off.excerpt, "spans": off.spans} if off else {"excerpt": "", "spans": []}
     return result.model_copy(update=shown)

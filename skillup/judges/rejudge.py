@@ -83,7 +83,9 @@ class CheckChange:
 
     @property
     def check(self) -> CheckResult:
-        return next(check for check in (self.after, self.before) if check is not None)
+        found = self.after or self.before
+        assert found is not None
+        return found
 
 
 @frozen

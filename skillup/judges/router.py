@@ -145,8 +145,8 @@ async def _whole_judge(
     record = part.record
     agent, path = judge.type == "agent_judge", judge.script_path or ""
     name = judge.id or ("agent_judge" if agent else f"script: {path}")
-    own = {"name": name, "scope": part.label, "expected": path}
-    blank = blank_result(judge.type or "script", "judge", **own)
+    kind = judge.type or "script"
+    blank = blank_result(kind, "judge", name=name, scope=part.label, expected=path)
     if part.nothing is not None:
         return blank.model_copy(update=part.nothing)
     seconds, limit = judge.timeout_seconds, case.timeout_seconds

@@ -53,6 +53,7 @@ async def judge_by_script(
     if part.nothing is not None:
         return blank.model_copy(update=part.nothing)
     seconds, path = judge.timeout_seconds or DEFAULT_SECONDS, judge.script_path or ""
+    mask = place.models.mask
 
     def prepare() -> tuple[tuple[str, ...], WorkspaceCopy, dict[str, str], list[str]]:
         scratch = place.new_directory("script-")
@@ -62,17 +63,18 @@ async def judge_by_script(
 
     try:
         argv, copy, environment, notes = await anyio.to_thread.run_sync(prepare)
-    except (CannotJudgeError, OSError) as problem:
-        error = str(problem)
-        if isinstance(problem, OSError):
-            refuse_full_disk(problem, place.scratch)
-            error = f"the script's workspace: {problem}"
-        return blank.model_copy(update={"error": place.models.mask(error)})
+    except CannotJudgeError as problem:
+        return blank.model_copy(update={"error": mask(str(problem))})
+    except OSError as problem:
+        refuse_full_disk(problem, place.scratch)
+        return blank.model_copy(update={"error": mask(f"the script's workspace: {problem}")})
     output = await run_quiet(argv, cwd=copy.root, env=environment, timeout_seconds=seconds)
-    mask = place.models.mask
-    stopped = mask(output.start_error) if output.start_error else None
-    stdout, stderr = mask(output.stdout), mask(output.stderr)
-    output = replace(output, stdout=stdout, stderr=stderr, start_error=stopped)
+    output = replace(
+        output,
+        stdout=mask(output.stdout),
+        stderr=mask(output.stderr),
+        start_error=mask(output.start_error) if output.start_error else None,
+    )
     result = verdict_of(output, blank, judge)
     notes += [*part.notes, *copy.notes(), *result.notes]
     return result.model_copy(update={"notes": notes})
