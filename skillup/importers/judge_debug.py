@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.frozen import frozen
 from skillup.judges.agent import numbered, result_of_agent
-from skillup.judges.evaluate import Judge, JudgeRequest, UsageTracker, Vote
+from skillup.judges.evaluate import Judge, JudgeRequest, UsageTracker
+from skillup.judges.voting import Vote
 from skillup.load.compat import read_case
 from skillup.load.yaml_reader import Document, near_miss, problems_from, read_text
 from skillup.schema.case import Case

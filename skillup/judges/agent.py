@@ -38,20 +38,20 @@ from skillup.judges.artifacts import (
     texts_of,
     write_materials,
 )
-from skillup.judges.evaluate import (
+from skillup.judges.evaluate import UsageTracker
+from skillup.judges.material import Part, fenced
+from skillup.judges.models import StoredAnswer, key_of
+from skillup.judges.question import AnswerForm, MalformedAnswerError, Reason, read_answer, schema_of
+from skillup.judges.session import NoAgentAnswerError, ThrottledSession
+from skillup.judges.voting import (
     Facet,
     Quotations,
-    UsageTracker,
     Vote,
     by_weight,
     criteria_met,
     in_order_of_weight,
     result_of,
 )
-from skillup.judges.material import Part, fenced
-from skillup.judges.models import StoredAnswer, key_of
-from skillup.judges.question import AnswerForm, MalformedAnswerError, Reason, read_answer, schema_of
-from skillup.judges.session import NoAgentAnswerError, ThrottledSession
 from skillup.load.discover import address_problem, skill_name, skill_problem
 from skillup.process.tree import new_marker
 from skillup.ratelimit import REFUSALS

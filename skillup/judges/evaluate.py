@@ -1,28 +1,19 @@
-"""Evaluating what needs judges: deterministic checks first, then all open questions at once.
-
-A verdict is the majority of all answers that were asked for; a tie is a no. An answer that failed
-to come is an error, unless the others have decided already, whatever it would have said. A score is
-the mean; there every answer counts, so any that failed is an error.
-"""
+"""Evaluating what needs judges: deterministic checks first, then all open questions at once."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 
-from skillup.checks.context import Ask, CheckContext, Span, around, beginning, quoted
-from skillup.checks.evaluate import reaches, weighted_mean
+from skillup.checks.context import Ask, CheckContext
 from skillup.checks.registry import describe, expected
-from skillup.frozen import frozen
-from skillup.judges.material import Part
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult, CheckRole, EvidenceSpan, Judging
+from skillup.schema.grade import CheckResult, CheckRole, Judging
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import TurnError, Usage, joined
 
@@ -30,7 +21,6 @@ A = TypeVar("A")
 B = TypeVar("B")
 T = TypeVar("T")
 _Key = tuple[object, ...]
-_LONGEST_REASON = 500
 
 
 @dataclass(slots=True)
@@ -193,258 +183,3 @@ class TurnJudge:
 
     async def evaluate(self, work: Callable[[Ask], T]) -> T:
         return await evaluate(lambda pending: work(pending.ask), self.judge, self._usage)
-
-
-# From answers to results: votes.
-
-
-@frozen
-class Vote:
-    score: float = 0.0
-    passed: bool = False
-    reason: str = ""
-    quotes: tuple[str, ...] = ()
-    error: str | None = None  # There is no answer, and this is why
-
-    @classmethod
-    def of(cls, passed: bool, reason: str, *quotes: str, score: float | None = None) -> Vote:
-        given = tuple(quote for quote in quotes if quote.strip())
-        return cls(float(passed) if score is None else score, passed, reason, given)
-
-
-@frozen
-class Facet:
-    """A criterion, aspect or window of a check, and the votes on it."""
-
-    name: str
-    kind: str
-    votes: Sequence[Vote]
-    quotations: Quotations | None  # None: quotations are shown as they are
-    weight: float = 1.0
-    required: bool = False
-    expected: str = ""
-    threshold: float | None = None  # Of the mean; None: the majority decides
-    needs_quotation: bool = True  # A pass without a quotation that supports it has a note
-
-
-Outcome = Callable[[Sequence[CheckResult]], tuple[float, bool]]
-"""Score and verdict of a check by the results of its facets."""
-
-
-def by_weight(threshold: float) -> Outcome:
-    def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
-        score = weighted_mean(children)
-        required = all(child.passed for child in children if child.required)
-        return score, required and reaches(score, threshold)
-
-    return outcome
-
-
-def criteria_met(result: CheckResult) -> str:
-    children = result.children
-    if len(children) == 1:
-        return children[0].found
-    unmet = [f"{child.name}: {child.found}" for child in children if not child.passed]
-    return "; ".join([f"{len(children) - len(unmet)} of {len(children)} criteria met", *unmet])
-
-
-def result_of(
-    blank: CheckResult,
-    facets: Sequence[Facet],
-    outcome: Outcome,
-    found: Callable[[CheckResult], str],
-    *,
-    notes: Sequence[str] = (),
-    by_score: bool = False,
-) -> CheckResult:
-    """`blank` with what the votes on its facets come to; `found` puts a result into words."""
-    children = [
-        CheckResult(
-            name=facet.name,
-            kind=facet.kind,
-            weight=facet.weight,
-            required=facet.required,
-            scope=blank.scope,
-            role=blank.role,
-            expected=facet.expected,
-            **_finding(facet),
-        )
-        for facet in facets
-    ]
-    score, passed = outcome(children)
-    whole = []  # the check as one of the answers alone would have had it
-    for votes in zip(*(facet.votes for facet in facets), strict=True):
-        alone = [
-            child.model_copy(update={"passed": vote.passed, "score": vote.score})
-            for child, vote in zip(children, votes, strict=True)
-        ]
-        own_score, own_passed = outcome(alone)
-        error = next((vote.error for vote in votes if vote.error is not None), None)
-        whole.append(Vote(round(own_score, 6), own_passed, error=error))
-    update: dict[str, Any] = {"children": children}
-    update |= _agreement(whole, passed, list(dict.fromkeys(notes)), by_score=by_score)
-    error = next((child.error for child in children if child.error is not None), None)
-    if error is not None:
-        return blank.model_copy(update={**update, "error": error})
-    deciders = [child for child in children if child.passed == passed]
-    update |= {
-        "passed": passed,
-        "score": round(score, 6),
-        "excerpt": next((child.excerpt for child in deciders if child.excerpt), ""),
-        "spans": [span for child in deciders for span in child.spans],
-    }
-    result = blank.model_copy(update=update)
-    return result.model_copy(update={"found": found(result)})
-
-
-def flat_result(blank: CheckResult, facet: Facet, notes: Sequence[str] = ()) -> CheckResult:
-    """`blank` with the result of its only facet: a child would only say everything twice."""
-    update = _finding(facet)
-    update["notes"] = list(dict.fromkeys([*notes, *update["notes"]]))
-    return blank.model_copy(update=update)
-
-
-def _finding(facet: Facet) -> dict[str, Any]:
-    """What the votes come to, as fields of a result."""
-    votes, by_score = facet.votes, facet.threshold is not None
-    given = [vote for vote in votes if vote.error is None]
-    error = next((vote.error for vote in votes if vote.error is not None), None)
-    if facet.threshold is None:
-        yes = sum(vote.passed for vote in given)
-        passed = yes * 2 > len(votes)
-        score = float(passed)
-        if passed or (len(given) - yes) * 2 >= len(votes):
-            error = None
-    else:
-        score = round(sum(vote.score for vote in votes) / len(votes), 6)
-        passed = reaches(score, facet.threshold) and error is None
-    if error is not None:
-        said = _agreement(votes, passed, [], by_score=by_score)
-        return {"passed": False, "score": 0.0, "error": error, **said}
-    speaker = next((vote for vote in given if vote.passed == passed), given[0])
-    supports = passed and facet.needs_quotation
-    if facet.quotations is None:
-        quoted = [Quoted(beginning(quote)) for quote in speaker.quotes]
-    else:
-        quoted = [facet.quotations.look_up(quote, passed=supports) for quote in speaker.quotes]
-        if supports and not quoted:
-            quoted = [Quoted("", "the judge quotes nothing for this pass")]
-    notes = [one.note for one in quoted if one.note is not None]
-    return {
-        "passed": passed,
-        "score": score,
-        "found": beginning(speaker.reason, _LONGEST_REASON),
-        "excerpt": " / ".join(one.excerpt for one in quoted if one.excerpt),
-        "spans": [span for one in quoted for span in one.spans],
-        **_agreement(votes, passed, notes, by_score=by_score),
-    }
-
-
-def _agreement(
-    votes: Sequence[Vote], passed: bool, notes: list[str], *, by_score: bool
-) -> dict[str, Any]:
-    given = [vote for vote in votes if vote.error is None]
-    if len(votes) < 2 or not given:
-        return {"notes": notes}
-    yes = sum(vote.passed for vote in given)
-    counts = {"pass": yes, "fail": len(given) - yes, "without an answer": len(votes) - len(given)}
-    words = [f"{count} {word}" for word, count in counts.items() if count]
-    if by_score:
-        words = [f"{vote.score:.3g}" for vote in given]
-    agreement = sum(vote.passed == passed for vote in given) / len(given)
-    return {
-        "votes": [vote.score for vote in given],
-        "agreement": round(agreement, 6),
-        "notes": [*notes, f"asked {len(votes)} times: {', '.join(words)}"],
-    }
-
-
-# Whether what a judge quotes is there, and where.
-
-_LIKE = str.maketrans(
-    {
-        **dict.fromkeys("‘’‚‛′`´", "'"),
-        **dict.fromkeys("“”„‟″«»", '"'),
-        **dict.fromkeys("‐‑‒–—−", "-"),
-    }
-)
-_MARKUP = "*`>"
-_PLAIN = _LIKE | dict.fromkeys(map(ord, _MARKUP))
-_LEFT_OUT = re.compile(r"(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?")
-_AROUND_QUOTATIONS = " \t\n\"'“”‘’«»"
-_OF_THE_AGENT = frozenset({"answer", "message", "call", "result", "files"})
-ENOUGH = 8  # Characters of a quotation that supports a pass, if the text is not shorter
-
-
-@frozen
-class Quoted:
-    excerpt: str  # With its speaker and surroundings; empty: it is nowhere
-    note: str | None = None  # What a reader should know of it
-    spans: tuple[EvidenceSpan, ...] = ()  # Where it stands in the record
-
-
-class Quotations:
-    """Looks for quotations in the texts that were judged, which are read as they are needed."""
-
-    def __init__(self, parts: Iterable[Part]) -> None:
-        """`parts`: where a quotation stands in several, the first of them counts."""
-        self._unread = iter(parts)
-        self._read: list[tuple[Part, str]] = []
-
-    def look_up(self, quotation: str, *, passed: bool) -> Quoted:
-        """The quotation, with a note if it is nowhere or, of a pass, not the agent's own."""
-        pieces = [_plain(piece.strip(_AROUND_QUOTATIONS)) for piece in _LEFT_OUT.split(quotation)]
-        pieces = [piece for piece in pieces if piece]
-        for part, plain in self._texts() if pieces else ():
-            place = _find(pieces, part.text, plain)
-            if place is None:
-                continue
-            start, end = place
-            why = None
-            if passed and part.kind not in _OF_THE_AGENT:
-                why = "the agent did not say it"
-            elif passed and end - start < min(ENOUGH, len(part.text.strip())):
-                why = f"{quoted(part.text[start:end])} is too short"
-            note = why and f"the judge's quotation does not support this pass: {why}"
-            spans = [part.span] if part.span is not None else []
-            if part.span is not None and part.recorded == part.text:  # else it was cut
-                spans = [part.span.model_copy(update={"start": start, "end": end})]
-            return Quoted(f"{part.label}: {around(part.text, place)}", note, tuple(spans))
-        note = f"the judge's quotation is not in what was judged: {quoted(quotation, 120)}"
-        return Quoted("", note)
-
-    def _texts(self) -> Iterator[tuple[Part, str]]:
-        yield from self._read
-        for part in self._unread:
-            self._read.append((part, _plain(part.text)))
-            yield self._read[-1]
-
-
-def in_order_of_weight(parts: Iterable[Part]) -> list[Part]:
-    """An answer outranks everything else; what others said comes last."""
-    return sorted(parts, key=lambda p: (p.kind not in _OF_THE_AGENT, p.kind != "answer"))
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.translate(_PLAIN).casefold().split())
-
-
-def _find(pieces: Sequence[str], text: str, plain: str) -> Span | None:
-    """Where the `pieces` stand in `text`, one after the other; `plain` is its plain form."""
-    first = end = -1
-    for piece in pieces:
-        start = plain.find(piece, max(end, 0))
-        if start < 0:
-            return None
-        first, end = (start if first < 0 else first), start + len(piece)
-    places: list[int] = []  # for each character of the plain text, where it comes from
-    space = True
-    for place, character in enumerate(text.translate(_LIKE)):
-        if text[place] in _MARKUP:
-            continue
-        if not character.isspace():
-            places.extend([place] * len(character.casefold()))
-        elif not space:
-            places.append(place)
-        space = character.isspace()
-    return places[first], places[end - 1] + 1

@@ -10,20 +10,11 @@ from pydantic import Field
 
 from skillup.checks.context import one_line
 from skillup.checks.evaluate import reaches
-from skillup.judges.evaluate import (
-    Facet,
-    JudgeRequest,
-    UsageTracker,
-    Vote,
-    by_weight,
-    criteria_met,
-    flat_result,
-    gather,
-    result_of,
-)
+from skillup.judges.evaluate import JudgeRequest, UsageTracker, gather
 from skillup.judges.material import Exchange, material
 from skillup.judges.question import AnswerForm, AskModel, Number, Reason
 from skillup.judges.reading import QUOTE, REASON, JudgePrompt, Reading, indented
+from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
 from skillup.schema.checks import Aspect, Check, Criterion
 from skillup.schema.grade import CheckResult
 

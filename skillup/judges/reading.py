@@ -9,18 +9,10 @@ from pydantic import BaseModel
 
 from skillup.errors import FullDiskError, RunDirectoryError
 from skillup.frozen import frozen
-from skillup.judges.evaluate import (
-    Facet,
-    JudgeRequest,
-    Quotations,
-    UsageTracker,
-    Vote,
-    blank_of,
-    gather,
-    in_order_of_weight,
-)
+from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, gather
 from skillup.judges.material import Exchange, Material, exchanges_of, material, setting_of
 from skillup.judges.question import AskModel, ModelAnswer, ModelQuestion
+from skillup.judges.voting import Facet, Quotations, Vote, in_order_of_weight
 from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult

@@ -26,7 +26,7 @@ HOSTILE = [
     "from skillup.workspace.globs import matches_glob as f; f('a/' * 2000, '**/a/' * 4 + '**/b')",
     "from skillup.workspace.globs import matches_glob as f; f('a', '{' * 3000 + 'a' + '}' * 3000)",
     "from skillup.checks.tools import same_tool as f; f('*a*a*a*a*a*b', 'a' * 200000, False)",
-    "from skillup.judges.evaluate import _LEFT_OUT as f; f.split(' ' * 200000)",
+    "from skillup.judges.voting import _LEFT_OUT as f; f.split(' ' * 200000)",
     "from skillup.engines.events import _DURATION as f; f.findall('1' * 200000)",
 ]
 

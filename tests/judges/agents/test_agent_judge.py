@@ -10,9 +10,10 @@ import pytest
 
 from skillup.judges.agent import AgentAnswer, answer_schema, numbered, profile_of, question
 from skillup.judges.artifacts import Materials
-from skillup.judges.evaluate import UsageTracker, Vote
+from skillup.judges.evaluate import UsageTracker
 from skillup.judges.models import AnswerCache
 from skillup.judges.question import MalformedAnswerError, read_answer
+from skillup.judges.voting import Vote
 from skillup.ratelimit import RateLimiter
 from skillup.schema.checks import Criterion
 from skillup.schema.judge import JudgeConfig

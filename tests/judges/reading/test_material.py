@@ -8,8 +8,8 @@ import unicodedata
 
 import pytest
 
-from skillup.judges.evaluate import Quotations, in_order_of_weight
 from skillup.judges.material import LONGEST_IN_ALL, Material, Part, exchanges_of, harmless, material
+from skillup.judges.voting import Quotations, in_order_of_weight
 from skillup.schema.record import WorkspaceChanges
 from tests.support.records import Recorded, call, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
