@@ -117,7 +117,7 @@ class CliEngine(ABC):
 
     def uses_login_file(self, profile: Profile) -> bool:
         """Whether the user's login file serves where there is no key."""
-        return self.spec.home is not None
+        return self.spec.home is not None and self.spec.home.login_file is not None
 
     def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
         """The whole environment of the process."""

@@ -33,15 +33,18 @@ _PASSED_ON = words("""
 
 @frozen
 class EngineHome:
-    """Where a CLI keeps its state: `$VARIABLE`, else `~/DIRECTORY`; and its login file in there."""
+    """Where a CLI keeps its state: `$VARIABLE`, else `~/DIRECTORY`; and its login file in there.
+
+    The variable is that of the registry (``skillup/adapters.py``), which is read without the CLI.
+    """
 
     variable: str
     directory: str
-    login_file: str
+    login_file: str | None = None  # None: it logs in by variables only, or not at all
     expiry: Callable[[dict[str, Any]], float | None] = lambda _: None
     """When a login file's content has to be renewed (Unix time); None: never, or it is none."""
-    marks: frozenset[str] = frozenset()  # By these the CLI knows that it runs within itself
-    passed_on: frozenset[str] = frozenset()  # The CLI's own that it needs under `clean`, too
+    marks: frozenset[str] = frozenset()  # Variables by which it knows that it runs within itself
+    passed_on: frozenset[str] = frozenset()  # Variables of its own that it needs under `clean`, too
 
     def of(self, environment: Mapping[str, str]) -> Path:
         """The directory that a CLI with this environment would use."""
@@ -53,12 +56,13 @@ class EngineHome:
 
     def login_of(self, environment: Mapping[str, str]) -> Path | None:
         """The login file, if there is one."""
-        path = self.of(environment) / self.login_file
-        return path if path.is_file() else None
+        path = self.of(environment) / self.login_file if self.login_file else None
+        return path if path is not None and path.is_file() else None
 
-    def login_in(self, trial_home: Path) -> Path:
-        """Where a trial's own copy of the login is."""
-        return trial_home / "home" / self.directory / self.login_file
+    def login_in(self, trial_home: Path) -> Path | None:
+        """Where a trial's own copy of the login is, or would be."""
+        directory = trial_home / "home" / self.directory
+        return directory / self.login_file if self.login_file else None
 
 
 def trial_environment(
@@ -85,7 +89,7 @@ def trial_environment(
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
         env[home.variable] = str(engine_home)
         source, copy = home.login_of(trial.environment), home.login_in(trial.home)
-        if not credentials and source is not None and not copy.exists():
+        if not credentials and source and copy and not copy.exists():
             shutil.copyfile(source, copy)
             copy.chmod(0o600)
     return env | given
@@ -167,7 +171,7 @@ async def renewed_once(
     if home is None or theirs is None:
         yield lambda _: None
         return
-    login = _SharedLogin(home, theirs.resolve(), home.of(env) / home.login_file, trial.secrets)
+    login = _SharedLogin(home, theirs.resolve(), home.of(env) / theirs.name, trial.secrets)
     try:
         if not await login.is_fresh(turn_seconds):
             await login.lock()

@@ -20,12 +20,21 @@ from skillup.errors import UsageError
 def get_engine(name: str) -> Engine:
     """The adapter of that name. Raises UsageError, with the nearest name, if there is none."""
     if name in ADAPTERS:
-        module, _, class_name = ADAPTERS[name].target.partition(":")
-        engine: Engine = getattr(import_module(module), class_name)()
-        return engine
+        return load_adapter(name, ADAPTERS[name].target)
     near = get_close_matches(name, ADAPTERS, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"known adapters: {', '.join(ADAPTERS)}"
     raise UsageError(f"there is no engine adapter `{name}`", hint=hint)
+
+
+def load_adapter(name: str, target: str) -> Engine:
+    """From its ``module:Class``. Raises UsageError, with where that is said, if it is not there."""
+    module, _, class_name = target.partition(":")
+    try:
+        engine: Engine = getattr(import_module(module), class_name)()
+    except (ImportError, AttributeError, TypeError) as trouble:
+        what = f"the adapter `{name}` cannot be loaded from {target}: {trouble}"
+        raise UsageError(what, hint="correct it, or its line in skillup/adapters.py") from trouble
+    return engine
 
 
 def tokens_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -48,6 +57,7 @@ def session_readers() -> list[tuple[type[SessionReader], EngineHome]]:
 def remove_logins(trial_home: Path) -> None:
     """Removes the logins from a trial's home: it is kept, and nobody works in it."""
     for engine in _engines():
-        if engine.spec.home is not None:
+        home = engine.spec.home
+        if home is not None and (login := home.login_in(trial_home)) is not None:
             with suppress(OSError):
-                engine.spec.home.login_in(trial_home).unlink()
+                login.unlink()

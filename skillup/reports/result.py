@@ -247,7 +247,8 @@ def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
 ADVICE: Mapping[str, str] = {
     "engine_not_found": "install the CLI, or set `command:` in the profile; `skillup doctor` shows "
     "what is found",
-    "engine_not_usable": "the message says which",
+    "engine_not_usable": "mend what the message names, the CLI or the profile; `skillup doctor` "
+    "tries it",
     "auth": "set the key's variable (`api_key_env`), or log in with the CLI; `skillup doctor` "
     "shows how a login would happen",
     "rate_limit": "fewer trials at once (`-j`), a longer `--rate-limit-wait`, or `retry_policy`",

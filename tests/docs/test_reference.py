@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from skillup.adapters import ADAPTERS
 from skillup.engines.claude_code import engine as claude_arguments
 from skillup.engines.codex import engine as codex_arguments
 from skillup.schema.profile import Permission
@@ -51,6 +52,8 @@ def test_every_error_kind_has_a_row() -> None:
 
 def test_permissions_are_as_the_adapters_pass_them_on() -> None:
     (table,) = (table for table in TABLES if table.marker.action == "permissions")
+    columns = 2 + len(set(ADAPTERS) - {"scripted"})  # a CLI has a column in each table of the page
+    assert {len(row) for row in table.rows} == {columns}
     assert {name.strip("`"): (claude, codex) for name, _, claude, codex in table.rows} == {
         name: (
             f"`--permission-mode {claude_arguments._PERMISSION_MODES[name]}`",

@@ -14,13 +14,12 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
-from skillup.engines.base import Engine
 from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.codex.engine import Codex
@@ -37,17 +36,36 @@ from tests.support.model_server import (
 )
 from tests.support.project import Project
 
-CliName = Literal["claude", "codex"]
 
-# The versions whose behaviour the adapters were written against.
-PACKAGES = {"claude": "@anthropic-ai/claude-code@2.1.197", "codex": "@openai/codex@0.169.0"}
+@dataclass(frozen=True, slots=True)
+class Cli:
+    """What the flows here must know of a CLI that they drive; another engine is another row."""
+
+    package: str  # Of npm, in the version whose behaviour the adapter was written against
+    engine: type[CliEngine]
+    key: str  # The variable in which it finds its key
+    home: str  # Below HOME
+    address: str = ""  # What the model server's URL is followed by
+    keys: Mapping[str, str] = field(default_factory=dict)  # Of its profile, besides
+
+
+CLIS = {
+    "claude": Cli(
+        "@anthropic-ai/claude-code@2.1.197", ClaudeCode, "ANTHROPIC_API_KEY", home=".claude"
+    ),
+    "codex": Cli(
+        "@openai/codex@0.169.0", Codex, "LAB_KEY", home=".codex", address="/v1",
+        keys={"model": "gpt-5.5", "api_key_env": "LAB_KEY"},
+    ),
+}  # fmt: skip
+PACKAGES = {name: cli.package for name, cli in CLIS.items()}
 CACHE = Path(__file__).parents[2] / ".cache" / "clis"
-NO_NPM = "npm not found: end-to-end tests with the real claude and codex were not run"
+NO_NPM = f"npm not found: end-to-end tests with the real {' and '.join(CLIS)} were not run"
 
 _INSTALL_TIMEOUT_S = 900
 _VERSION_TIMEOUT_S = 60
 
-ENGINES = ("claude", "codex")
+ENGINES = tuple(CLIS)
 KEYS = {
     "ANTHROPIC_API_KEY": "sk-lab-anthropic",
     "OPENAI_API_KEY": "sk-lab-openai",
@@ -61,20 +79,9 @@ Begin = Callable[..., Conversation]
 Lab = Callable[..., tuple[Project, ModelServer]]
 
 
-@pytest.fixture(scope="session")
-def claude_cli() -> Path:
-    return find_cli("claude")
-
-
-@pytest.fixture(scope="session")
-def codex_cli() -> Path:
-    """The real `codex`: npm's node wrapper, unless another one was given."""
-    return find_cli("codex")
-
-
 @pytest.fixture(params=ENGINES)
 def engine(request: pytest.FixtureRequest) -> str:
-    """`claude`, then `codex`; a test that is about one of them parametrizes it itself."""
+    """The name of each of :data:`CLIS`; a test that is about one of them parametrizes it itself."""
     return str(request.param)
 
 
@@ -90,19 +97,22 @@ def model_server() -> Iterator[Serve]:
 
 
 @pytest.fixture
-def lab(project: Project, claude_cli: Path, codex_cli: Path, model_server: Serve) -> Lab:
-    """`lab(script, files, more="")`: the project with profiles `claude` and `codex` for a server of
-    that script, and the server; `more` are lines for both profiles.
+def lab(project: Project, model_server: Serve) -> Lab:
+    """`lab(script, files, more="")`: the project with a profile for each of :data:`CLIS`, for a
+    server of that script, and the server; `more` are lines for all profiles.
     """
+    commands = {name: find_cli(name) for name in CLIS}
 
     def start(
         script: Script, files: Mapping[str, str], more: str = ""
     ) -> tuple[Project, ModelServer]:
         server = model_server(script)
-        claude = f"engine: claude_code\ncommand: {claude_cli}\nbase_url: {server.url}\nretries: 0\n"
-        codex = f"engine: codex\ncommand: {codex_cli}\nbase_url: {server.url}/v1\nretries: 0\n"
-        codex += "api_key_env: LAB_KEY\nmodel: gpt-5.5\n"
-        profiles = {"engines/claude.yaml": claude + more, "engines/codex.yaml": codex + more}
+        profiles = {}
+        for name, cli in CLIS.items():
+            own = {"engine": cli.engine.name, "command": commands[name], "retries": 0}
+            own |= {"base_url": f"{server.url}{cli.address}", **cli.keys}
+            lines = "".join(f"{key}: {value}\n" for key, value in own.items())
+            profiles[f"engines/{name}.yaml"] = lines + more
         suite = {"cases/eval.yaml": "name: lab\n"} if files else {}
         return project.write({**profiles, **suite, **files}), server
 
@@ -122,19 +132,16 @@ def remembering(*rules: Rule) -> Script:
 
 
 @pytest.fixture
-def begin(engine: str, request: pytest.FixtureRequest, tmp_path: Path) -> Begin:
-    """`begin(url, **profile keys)`: claude with ANTHROPIC_API_KEY, or codex with LAB_KEY."""
-    is_claude = engine == "claude"
-    made: Engine = ClaudeCode() if is_claude else Codex()
-    cli: Path = request.getfixturevalue(f"{engine}_cli")
+def begin(engine: str, tmp_path: Path) -> Begin:
+    """`begin(url, **profile keys)`: with a key in the CLI's variable."""
+    cli, command = CLIS[engine], find_cli(engine)
+    made = cli.engine()
 
     def start(url: str, **keys: object) -> Conversation:
-        own = {"engine": made.name, "command": [str(cli)], "retries": 0, "base_url": url}
-        if not is_claude:
-            own |= {"base_url": f"{url}/v1", "model": "gpt-5.5", "api_key_env": "LAB_KEY"}
+        own = {"engine": made.name, "command": [str(command)], "retries": 0, **cli.keys}
+        own["base_url"] = f"{url}{cli.address}"
         trial = make_trial(tmp_path / "parent", Profile.model_validate(own | keys))
-        key = {"ANTHROPIC_API_KEY" if is_claude else "LAB_KEY": KEY}
-        return with_variables(Conversation(made, trial), **key)
+        return with_variables(Conversation(made, trial), **{cli.key: KEY})
 
     return start
 
@@ -146,8 +153,8 @@ def with_variables(conversation: Conversation, **variables: str) -> Conversation
 
 
 def state_of(conversation: Conversation) -> Path:
-    is_claude = conversation.engine.name == "claude_code"
-    return conversation.trial.home / "home" / (".claude" if is_claude else ".codex")
+    (cli,) = (cli for cli in CLIS.values() if cli.engine.name == conversation.engine.name)
+    return conversation.trial.home / "home" / cli.home
 
 
 def file_of(conversation: Conversation) -> Path:
@@ -167,7 +174,8 @@ class CliUnusableError(RuntimeError):
     """A CLI is there, or npm is, and yet it cannot be used: a failure, not a reason to skip."""
 
 
-def find_cli(name: CliName) -> Path:
+@cache
+def find_cli(name: str) -> Path:
     """The command that starts a CLI, proven to run `--version`; skips if it is not here nor npm.
 
     Raises CliUnusableError if the command does not run, or npm could not install it.
@@ -187,8 +195,8 @@ def find_cli(name: CliName) -> Path:
     return Path(command).absolute()
 
 
-def _installed(name: CliName, npm: str) -> Path:
-    """The command in the cache, after npm has put both CLIs there if need be."""
+def _installed(name: str, npm: str) -> Path:
+    """The command in the cache, after npm has put all CLIs there if need be."""
     marker, commands = CACHE / "installed.json", CACHE / "node_modules" / ".bin"
     complete = marker.exists() and json.loads(marker.read_text()) == PACKAGES
     if complete and (commands / name).exists():

@@ -64,7 +64,7 @@ def test_a_failure_of_the_model_is_an_error_of_its_kind(
 ) -> None:
     outcome = begin(model_server(lambda request: reply).url).say("hello")
 
-    kind = kinds[engine == "codex"]
+    kind = dict(zip(("claude", "codex"), kinds, strict=True))[engine]
     assert error_kind(outcome) == kind
     if kind is not None:
         assert outcome.error is not None
@@ -76,7 +76,7 @@ def test_the_profile_bounds_the_retries(begin: Begin, model_server: Serve, engin
 
     outcome = begin(server.url, retries=1).say("hello")
 
-    assert error_kind(outcome) == ("model_error" if engine == "claude" else "overloaded")
+    assert error_kind(outcome) == {"claude": "model_error", "codex": "overloaded"}[engine]
     assert len(server.requests) == 2
 
 

@@ -101,7 +101,7 @@ def say(begin: Begin, server: ModelServer, engine: str, tmp_path: Path) -> Say:
         workspace = conversation.trial.workspace
         (folder,) = conversation.engine.skill_directories()
         write_skill(workspace / folder)
-        name = "CLAUDE.md" if engine == "claude" else "AGENTS.md"
+        name = {"claude": "CLAUDE.md", "codex": "AGENTS.md"}[engine]
         write_files(workspace, {name: OWN_INSTRUCTIONS})
         outcome = conversation.say("hello")
         assert error_kind(outcome) is None

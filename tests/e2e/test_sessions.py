@@ -45,7 +45,7 @@ def _homes(conversation: Conversation, engine: str) -> dict[str, str]:
     """The variables that say where the CLIs keep their sessions."""
     nowhere = str(conversation.trial.home / "nowhere")
     homes = {"CLAUDE_CONFIG_DIR": nowhere, "CODEX_HOME": nowhere}
-    own = "CLAUDE_CONFIG_DIR" if engine == "claude" else "CODEX_HOME"
+    own = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}[engine]
     return homes | {own: str(state_of(conversation))}
 
 

@@ -186,7 +186,7 @@ def test_a_skill_of_the_workspace_is_found_and_its_use_is_seen(
     outcome = conversation.say("please greet")
     read = server.requests[-1]
     named = conversation.say(
-        "/greeter the king" if engine == "claude" else "$greeter the king",
+        {"claude": "/greeter the king", "codex": "$greeter the king"}[engine],
         slash_command=engine == "claude",
     )
 
@@ -282,7 +282,7 @@ def test_the_system_prompt_and_the_profiles_prices(
     outcomes = [conversation.say(text, system=system, max_steps=3) for text in ("one", "two")]
 
     assert all(system in request.system for request in server.requests)
-    uncached = 1000 if engine == "claude" else 800
+    uncached = {"claude": 1000, "codex": 800}[engine]
     for outcome in outcomes:
         assert outcome.cost_usd == pytest.approx((uncached * 1.0 + 200 * 0.5 + 100 * 2.0) / 1e6)
         ignored = any("max_turns" in notice for notice in outcome.notices)
@@ -305,7 +305,7 @@ def test_the_key_that_the_profile_names_is_used_and_never_written(
     outcome = conversation.say("leak")
 
     headers = server.requests[0].headers
-    assert headers["x-api-key" if engine == "claude" else "authorization"].endswith(secret)
+    assert headers[{"claude": "x-api-key", "codex": "authorization"}[engine]].endswith(secret)
     assert "***MY_KEY***" in outcome.response
     assert "0123456789" not in str(outcome)
     for path in conversation.trial.raw_dir.iterdir():
@@ -370,7 +370,7 @@ def test_check_tells_version_and_login(begin: Begin, engine: str, tmp_path: Path
     conversation = begin("http://127.0.0.1:1", api_key_env=None)
     profile = conversation.trial.profile.model_copy(update={"base_url": None})
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
-    key = "ANTHROPIC_API_KEY" if engine == "claude" else "CODEX_API_KEY"
+    key = {"claude": "ANTHROPIC_API_KEY", "codex": "CODEX_API_KEY"}[engine]
 
     without = anyio.run(conversation.engine.check, profile, environment)
     with_key = anyio.run(conversation.engine.check, profile, {**environment, key: "x" * 9})
