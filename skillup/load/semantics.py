@@ -128,7 +128,8 @@ def _unknown_names(
     for name, written in names.items():
         if name not in known:
             message = f"{written} is not defined by `vars` or by an earlier `capture`"
-            fix = f"defined here: {listed}; if it is text, write \\{written}, or `literal: true`"
+            instead = f"for the text itself write \\{written}, or `literal: true`"
+            fix = f"defined here: {listed}; {instead}"
             yield document.problem(loc, message, fix)
 
 
@@ -186,7 +187,7 @@ def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:
     for index, turn in enumerate(case.input.turns or ()):
         if turn.slash_command and not re.match(r"/\S", turn.content or ""):
             what = "`slash_command: true`, but it is no / and a name"
-            yield problem((*TURNS, index, "content"), what, "write it, such as /compact")
+            yield problem((*TURNS, index, "content"), what, "write the command, such as /compact")
     led = case.user_simulator is not None and case.input.prompt is not None
     if led and case.max_turns is None and case.turn_limit is None:
         message = "the simulated user leads, and `max_turns` is missing"
