@@ -42,7 +42,7 @@ class TurnRequest:
     limit: str = ""  # How messages name a limit that is not this turn's own; default: the seconds
     max_steps: int | None = None  # The most within the turn; None: the engine's own limit
     previous: SessionFingerprint | None = None  # As the turn before left it; None on the first
-    sending: int = 1  # Above 1: the provider has refused it before, in this attempt at the trial
+    sending: int = 1  # Above 1: sent again, as the provider refused it; from 1 in each attempt
 
 
 @frozen
@@ -70,7 +70,7 @@ class TrialContext:
 class EngineTurn:
     """The result of a turn, a response or an error; or a session made without asking a model."""
 
-    session: str | None = None  # Its id
+    session: str | None = None  # The id of the session that it belongs to, as the agent said
     response: str = ""
     items: Sequence[TranscriptItem] = ()
     usage: Usage | None = None

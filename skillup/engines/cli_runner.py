@@ -294,8 +294,13 @@ class CliTurn:
             # That explains what the agent does not know any more.
             if loss is not None and (error is None or error.kind == "model_error"):
                 error = engine.lost(session_id, loss, parser.response)
-        if error is None and now is None and session_id:  # a next turn has nothing to build on
-            now = SessionFingerprint(
+        notices = list(result.notices)
+        if error is None and session_id and (now is None or not now.messages):
+            # A next turn has nothing to build on: said where it begins, of whichever adapter.
+            if previous is None and not self.turn.slash_command:
+                where = f"{file} holds no user message" if now else "no file of it was found"
+                notices.append(f"the {word} {session_id} cannot be resumed: {where}")
+            now = now or SessionFingerprint(
                 session_id=session_id, messages=0, prefix_sha256=_OF_NOTHING, prefix_bytes=0
             )
         result = replace(
@@ -303,6 +308,7 @@ class CliTurn:
             session=answered if answered and answered in (None, session_id) else None,
             fingerprint=now,
             session_verified=verified,
+            notices=notices,
             error=error,
         )
         result = engine.finish(result, self.turn, trial, None if lost else file)

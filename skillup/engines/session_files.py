@@ -26,7 +26,8 @@ def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:
     """
     size, sha256 = previous.prefix_bytes, previous.prefix_sha256
     if previous.messages == 0 and not previous.seeded:
-        return f"after the turn before, the session held no user message ({size} bytes)"
+        where = path or "the session, of which no file was found,"
+        return f"after the turn before, {where} held no user message ({size} bytes)"
     before = f"it held {size} bytes after the turn before"
     if path is None or not path.is_file():
         return f"its file is gone: {before} (sha256 {sha256[:_SHOWN]}…)"

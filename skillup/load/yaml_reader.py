@@ -338,6 +338,10 @@ def near_miss(name: str, known: Iterable[str]) -> str | None:
     longer = [spelling for spelling in by_spelling if spelling.startswith(f"{plain(name)}_")]
     close = get_close_matches(plain(name), by_spelling, n=1, cutoff=0.7)
     found = longer if len(longer) == 1 and plain(name) not in by_spelling else close
+    # Nor is a name with words before it a misspelling of a longer one: `response_contains`.
+    ends = [spelling for spelling in by_spelling if plain(name).endswith(f"_{spelling}")]
+    if ends and not get_close_matches(plain(name), found, cutoff=0.9):
+        found = [max(ends, key=len)]
     return by_spelling[found[0]] if found else None
 
 
@@ -400,6 +404,9 @@ def problems_from(
             fix = f"add it ({about[:1].lower()}{about[1:].rstrip('.')})"
         else:
             message, fix = _words(one, on_key)
+            inner = keys_of(_model_at(model, loc))
+            if one["type"] == "model_type" and inner is not keys and len(inner) <= _MOST_LISTED:
+                fix += f" ({_quoted(inner)})"
         problems[document.problem(path, message, fix, key=at_key)] = None
     return sorted(problems, key=lambda problem: (problem.line, problem.column))
 
@@ -432,6 +439,10 @@ def _shown(value: Any) -> str:
     return f"`{text}`" if len(text) <= 40 else f"`{text[:39]}…`"
 
 
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
 def _words(one: Mapping[str, Any], on_key: bool) -> tuple[str, str]:
     kind, value, context = one["type"], _shown(one["input"]), one.get("ctx") or {}
     if on_key and not isinstance(one["input"], str):
@@ -442,7 +453,7 @@ def _words(one: Mapping[str, Any], on_key: bool) -> tuple[str, str]:
     if kind == "literal_error":
         allowed = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
         guess = near_miss(str(one["input"]), allowed)
-        every = "allowed: " + ", ".join(f"`{name}`" for name in allowed)
+        every = f"allowed: {_quoted(allowed)}"
         fix = f"did you mean `{guess}`? " if guess else ""
         fix += every if not guess or len(allowed) <= _MOST_LISTED else ""
         return f"{value} is not allowed here", fix.rstrip()
@@ -471,5 +482,5 @@ def _unknown_key(
     if guess is not None:
         return message, f"did you mean `{guess}`?"
     if 0 < len(keys) <= _MOST_LISTED:
-        return message, "known here: " + ", ".join(f"`{name}`" for name in keys)
+        return message, f"known here: {_quoted(keys)}"
     return message, "`skillup schema` lists the keys that are known here"

@@ -59,7 +59,7 @@ class Model(BaseModel):
 class Short(Model):
     """A model that may be written as less than a mapping: as the value of its `chief`."""
 
-    chief: ClassVar[str]
+    chief: ClassVar[str]  # The key that a bare value stands for
     spelled: ClassVar[dict[str, Any] | None] = {"type": ["string", "number", "boolean", "array"]}
 
     @classmethod
@@ -76,9 +76,9 @@ class Short(Model):
 class Choice(Model):
     """Exactly one of the keys `choices` is given; or at least one, if there may be `several`."""
 
-    what: ClassVar[str]
+    what: ClassVar[str]  # How messages name it: "a capture"
     choices: ClassVar[tuple[str, ...]]
-    several: ClassVar[bool] = False
+    several: ClassVar[bool] = False  # More than one may be given
 
     @model_validator(mode="after")
     def _chosen(self) -> Self:

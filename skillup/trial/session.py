@@ -280,7 +280,11 @@ def internal_error(defect: Exception) -> TurnError:
         cause = cause.exceptions[0]
     if isinstance(cause, OSError) and cause.errno in (errno.EMFILE, errno.ENFILE):
         return setup_error(cause, "the turn could not be run")
-    message = f"skillup itself failed: {type(defect).__name__}: {defect}; please report it"
+    # A defect of an adapter is found there: skillup.engines.NAME.…
+    frames = [frame.f_globals["__name__"] for frame, _ in traceback.walk_tb(cause.__traceback__)]
+    adapters = [n for n in frames if n.startswith("skillup.engines.") and n.count(".") > 2]
+    where = f" in {adapters[-1]}" if adapters else ""
+    message = f"skillup itself failed{where}: {type(defect).__name__}: {defect}; please report it"
     return TurnError(kind="internal", message=message, evidence=traceback.format_exc(limit=-6))
 
 

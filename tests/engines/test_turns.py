@@ -169,8 +169,9 @@ def test_the_evidence_holds_the_end_of_both_streams(tmp_path: Path) -> None:
 @pytest.mark.parametrize("forgets", ["os.remove(file.name)\n", "os.truncate(file.name, 0)\n"])
 def test_a_session_that_holds_no_first_turn_is_not_resumed(tmp_path: Path, forgets: str) -> None:
     conversation = agent(tmp_path, say(RESULT) + forgets)
-    assert error_kind(conversation.say("one")) is None
-    second = conversation.say("two")
+    first, second = conversation.say("one"), conversation.say("two")
+    assert error_kind(first) is None
+    assert any("cannot be resumed: " in notice for notice in first.notices)
     assert error_kind(second) == "session_lost"
     assert (second.session_verified, second.process) == (False, None)
 

@@ -63,6 +63,9 @@ CASES = [
     # checks
     (check("{}"), "2:14", "no check asks for anything"),
     (check("{contians: x}"), "2:15", "did you mean `contains`?"),
+    (check("{response_contains: x}"), "2:15", "did you mean `contains`?"),
+    (check("{trun_response_contains: x}"), "2:15", "did you mean `turn_response_contains`?"),
+    (check("{tool_sequence: 3}"), "2:30", "write `key: value` lines below it (`calls`, "),
     (check("{contains: x, equals: y}"), "2:14", "make each its own list item"),
     (check("{contains: {any: []}}"), "2:15", "the check needs one of `any`"),
     (check("{matches: '[a'}"), "2:24", "is not a valid regex"),
