@@ -14,7 +14,7 @@ from skillup.checks.context import (
     NotAssertableError,
     listed,
 )
-from skillup.checks.registry import COMPOSITE, FOLLOW_UP, KINDS, expected, look, meaning, title
+from skillup.checks.registry import COMPOSITE, FOLLOW_UP, KINDS, converted, expected, look, title
 from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.checks import CHECK_FIELDS, Check, CheckSet
@@ -151,7 +151,7 @@ def _evaluate(
     if turn is not None:
         mode = replace(mode, turn=turn)
     scope = resolve(context, mode.turn)
-    spec = meaning(key, spec)
+    spec = converted(key, spec)
     try:
         # What stands in a compound check is filled in by itself: it may look at another turn.
         if not (owner.literal or key in COMPOSITE or scope.problem):

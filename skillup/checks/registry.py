@@ -374,7 +374,7 @@ JUDGED = {key for key, kind in KINDS.items() if kind.find is None} - COMPOSITE -
 """Checks that need a judge."""
 
 
-def meaning(key: str, spec: Any) -> Any:
+def converted(key: str, spec: Any) -> Any:
     """The arguments as the check's own function takes them; once more changes nothing."""
     convert = KINDS[key].convert
     return spec if convert is None or isinstance(spec, TextSet) else convert(spec)
@@ -384,7 +384,7 @@ def describe(check: Check) -> str:
     r"""``tool_not_called shell args.command ~ /\brm\b/``: the key and what it looks for."""
     key, spec = check.key_and_spec()
     turn = check.turn if check.turn is not None else getattr(spec, "turn", None)
-    return title(key, meaning(key, spec), check, turn)
+    return title(key, converted(key, spec), check, turn)
 
 
 def title(key: str, spec: Any, check: Check | None = None, turn: int | str | None = None) -> str:

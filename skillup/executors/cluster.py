@@ -57,7 +57,7 @@ _SECONDS = 5  # to connect, and to say that it is over
 _WITHOUT_WORKERS_SECONDS = 60.0
 _GO_ON = "what has finished is kept: go on with `skillup run --resume`"
 _BROKEN = "the connection to the Dask scheduler broke"
-_PROGRAM = (sys.executable, "-P", "-m", "skillup.app.cluster_unit")
+_PROGRAM = (sys.executable, "-P", "-m", "skillup.app.cluster_worker")
 _LEFT_OUT = re.compile(
     r"\.(git|hg|svn|skillup|venv|cache|mypy_cache|pytest_cache|ruff_cache)|__pycache__"
 )

@@ -14,7 +14,7 @@ from skillup.reports.result import (
     grouped,
     total_tokens,
 )
-from skillup.reports.sheets import Cell, Sheet, percent, sheets_of, trial_sheet
+from skillup.reports.tables import Cell, Sheet, percent, sheets_of, trial_sheet
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.schema.grade import RunResult
 

@@ -17,7 +17,7 @@ from rich.text import Text
 from skillup import stats
 from skillup.history.comparison import CaseChange, Change, Comparison, GateResult, Means
 from skillup.history.runs import CaseHistory, CaseTally, RunOutcomes, State, SuiteHistory, together
-from skillup.reports.sheets import NONE, CaseNames, Cell, interval, known, percent
+from skillup.reports.tables import NONE, CaseNames, Cell, interval, known, percent
 from skillup.reports.terminal.layout import Part, print_line, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skillup.reports.result import stop_lines
-from skillup.reports.sheets import deciding
+from skillup.reports.tables import deciding
 from skillup.reports.text import plain
 from skillup.schema.grade import CaseReliability, Decision, Rate, RunResult, Stop
 from tests.support.project import GUARD_SECONDS, Project

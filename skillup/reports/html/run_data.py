@@ -30,7 +30,7 @@ from skillup.reports.html.page_data import (
 )
 from skillup.reports.html.run_files import Fork, RawFiles, progress_of
 from skillup.reports.result import Row, summarize, total_tokens
-from skillup.reports.sheets import deciding
+from skillup.reports.tables import deciding
 from skillup.schema.grade import BASELINE, Analysis, Grade, Summary
 from skillup.store import RunDirectory
 from skillup.store.files import read_regular

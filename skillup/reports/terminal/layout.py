@@ -15,7 +15,7 @@ from rich.text import Text
 from skillup.reports.text import plain
 
 if TYPE_CHECKING:
-    from skillup.reports.sheets import Sheet
+    from skillup.reports.tables import Sheet
 
 Part = str | Text | tuple[str, str]  # A text; a tuple has a style, too. Strings may be anybody's
 _LOG_WIDTH = 200

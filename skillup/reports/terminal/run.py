@@ -314,7 +314,7 @@ def print_result(result: RunResult, where: str, console: Console, *, verbose: bo
     """The closing table (of cases that ran several times, unless `verbose`, only trials that did
     not pass), then one line that counts; `where`: the run's directory.
     """
-    from skillup.reports.sheets import sheets_of, trial_sheet
+    from skillup.reports.tables import sheets_of, trial_sheet
 
     view = RunView(result)
     several = any(row.grade.trial > 1 for row in view.rows) and not verbose

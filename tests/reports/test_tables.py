@@ -14,7 +14,7 @@ from rich.console import Console
 
 from skillup.analysis import analyse, with_analysis
 from skillup.reports.markdown import markdown
-from skillup.reports.sheets import sheets_of
+from skillup.reports.tables import sheets_of
 from skillup.reports.terminal.layout import print_sheet
 from skillup.schema.grade import Analysis, Difference, Grade, Rate, Uplift
 from tests.support.graded import a_check, a_grade, a_result, grades_of
