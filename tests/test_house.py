@@ -13,11 +13,11 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "skillup"
 VIEWER = PACKAGE / "reports" / "html" / "viewer"
 
-# Lines. The rebuilding is on its way to 38,000, 5,500, 40,000 and 4,000: each step lowers these.
+# Lines. To raise one is a decision that somebody must defend.
 BUDGETS = {
-    "package": 39_700,
+    "package": 38_000,
     "viewer": 5_500,
-    "tests": 41_300,
+    "tests": 40_000,
     "docs": 4_000,
 }
 # Longer ones are two ideas.
