@@ -23,6 +23,7 @@ import pytest
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import Engine, EngineTurn, SessionResumer, TurnRequest
 from skillup.engines.claude_code.engine import ClaudeCode
+from skillup.engines.claude_code.events import ClaudeEvents
 from skillup.engines.cli_runner import cost_usd
 from skillup.engines.environment import EngineHome, login_secrets, renewed_once, trial_environment
 from skillup.engines.events import parse_retry_after
@@ -30,7 +31,8 @@ from skillup.engines.registry import get_engine, load_adapter, remove_logins
 from skillup.errors import UsageError
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Price, Profile
-from skillup.schema.record import Usage
+from skillup.schema.record import TurnError, Usage
+from skillup.trial.session import call_engine
 from tests.support.engine_turns import error_kind, make_trial, write_files
 from tests.support.token_server import TokenServer, claude_login
 
@@ -149,6 +151,17 @@ def test_the_registry_and_what_each_adapter_says_agree() -> None:
     with pytest.raises(UsageError) as raised:
         get_engine("claude-code")
     assert raised.value.hint == "did you mean `claude_code`?"
+
+
+def test_a_defect_of_an_adapter_names_its_module() -> None:
+    async def defective() -> None:
+        ClaudeEvents().take(None)  # type: ignore[arg-type]
+
+    error = anyio.run(call_engine, defective, "it")
+
+    assert isinstance(error, TurnError)
+    assert error.kind == "internal"
+    assert "itself failed in skillup.engines.claude_code.events: " in error.message
 
 
 USAGE = Usage(input_tokens=1000, cached_input_tokens=200, cache_write_tokens=100, output_tokens=50)
