@@ -294,7 +294,7 @@ def _texts(how: str) -> Callable[[Any], TextSet]:
 
 @frozen
 class CheckKind:
-    """What decides verdicts has no default: :attr:`of`; and think twice about `forbids`."""
+    """One key. `of`, `forbids` and `empty_answer` decide verdicts: CONTRIBUTING.md says how."""
 
     find: Callable[[Any, CheckSubject], Finding] | None
     """From the arguments and what is looked at; None: made of checks, or a judge is asked."""
