@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
-import os
 import sys
+from types import ModuleType
+from typing import Any
 
 
 def main() -> None:
@@ -23,8 +24,11 @@ def main() -> None:
         # Modules, models and records have few circles: to look for them at the usual pace takes a
         # tenth of a start, and a fifth of judging a large run again.
         gc.set_threshold(150_000, 20, 20)
-        # Looking through all that is installed for plug-ins of pydantic takes as long again.
-        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+        # Looking through all that is installed for plug-ins of pydantic takes as long again. (It
+        # has a variable against that, which the agents would inherit.)
+        no_plugins: Any = ModuleType("pydantic.plugin._loader")
+        no_plugins.get_plugins = tuple
+        sys.modules[no_plugins.__name__] = no_plugins
         code = run_app(arguments)
     except KeyboardInterrupt:
         # In the moments in which nothing of ours looks after it.

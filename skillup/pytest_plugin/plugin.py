@@ -26,7 +26,7 @@ from skillup.plan import Job, Plan
 from skillup.process.tree import process_register
 from skillup.reports.terminal.conversation import ShownTrial, TrialPrinter
 from skillup.reports.terminal.layout import make_console
-from skillup.reports.terminal.run import PlainReporter
+from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import one_line, plain, problem_line, shown_path
 from skillup.schema.base import MOST_TRIALS
 from skillup.schema.grade import Grade
@@ -201,7 +201,7 @@ class SkillupPlugin:
             self._loop = undo.enter_context(ExitStack())
             self._loop.enter_context(process_register(session.options.register_dir))
             self._portal = self._loop.enter_context(start_blocking_portal())
-            self._trials = session.stepwise(PlainReporter(plan, make_console(), quiet=True))
+            self._trials = session.stepwise(PlainReporter(plan, make_console, quiet=True))
             self._portal.call(self._trials.open)
             undo.pop_all()
         return session

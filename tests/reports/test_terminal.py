@@ -12,7 +12,8 @@ from rich.console import Console
 from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.plan import Job, Plan
 from skillup.reports.terminal.conversation import ConversationStream
-from skillup.reports.terminal.run import LiveReporter, RunProgress
+from skillup.reports.terminal.progress import RunProgress
+from skillup.reports.terminal.run import LiveReporter
 from skillup.reports.text import plain
 from skillup.schema.grade import CheckResult
 from skillup.schema.record import ToolCall, ToolResult, TranscriptItem
@@ -170,7 +171,7 @@ def test_how_long_it_will_go_on_comes_from_the_trials_that_ended(tmp_path: Path)
 def reporter_of(tmp_path: Path, **more: Any) -> tuple[LiveReporter, Job, io.StringIO]:
     (job,) = jobs_of(tmp_path, "input: {turns: [a, b]}\n")
     file = io.StringIO()
-    return LiveReporter(Plan((job,)), Console(file=file, width=120), **more), job, file
+    return LiveReporter(Plan((job,)), lambda: Console(file=file, width=120), **more), job, file
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,10 @@ from skillup.errors import ExitCode, UsageError
 from skillup.reports.text import count, shown_path
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from skillup.app.planning import RunRequest
+    from skillup.reports.terminal.progress import PlainReporter
 
 _RESUME = "Go on with this run (a directory, an id, or `last`); finished trials are kept."
 _WAIT = "How long agents, judges and simulated users wait out rate limits: 10m; 0: not at all."
@@ -123,6 +127,16 @@ def _request_of(
     return RunRequest(**asked, directory=str(Path.cwd()), judge_model_fallback=fallback), None
 
 
+def _reporter_type(*, quiet: bool) -> type[PlainReporter]:
+    from skillup.reports.terminal.progress import PlainReporter, is_for_people
+
+    if not is_for_people(quiet=quiet):
+        return PlainReporter
+    from skillup.reports.terminal.run import LiveReporter
+
+    return LiveReporter
+
+
 def _run_and_show(
     request: RunRequest,
     earlier: Path | None,
@@ -139,13 +153,17 @@ def _run_and_show(
     from skillup.app.interruption import Shutdown, resume_command, retry_lines
     from skillup.app.planning import check_executor, plan_of
     from skillup.app.run_session import RunSession
-    from skillup.reports.terminal.layout import make_console, make_text
-    from skillup.reports.terminal.run import print_ending, print_look, print_result, reporter_for
 
-    console = make_console()
+    @cache
+    def console() -> Console:
+        from skillup.reports.terminal.layout import make_console
+
+        return make_console()
 
     def say(text: str, style: str | None = "yellow") -> None:
-        console.print(make_text(text), style=style, soft_wrap=True)
+        from skillup.reports.terminal.layout import make_text
+
+        console().print(make_text(text), style=style, soft_wrap=True)
 
     check_executor(request, keep=keep)
     plan, parallel = plan_of(request)
@@ -164,7 +182,7 @@ def _run_and_show(
             say(line, None)
         directory = session.directory
         command = resume_command(directory.path, request, index)
-        with reporter_for(console, quiet=quiet or as_json)(
+        with _reporter_type(quiet=quiet or as_json)(
             plan,
             console,
             quiet=quiet or as_json,
@@ -179,6 +197,7 @@ def _run_and_show(
     # Not needed before the first agent has ended.
     from skillup.executors.retries import worth_retrying
     from skillup.reports.result import exit_code
+    from skillup.reports.terminal.run import print_ending, print_look, print_result
     from skillup.store.files import to_json
 
     for aside in directory.set_aside:
@@ -188,13 +207,13 @@ def _run_and_show(
     if as_json:
         sys.stdout.write(to_json(result, session.secrets.mask, indent=2).decode())
     else:
-        print_result(result, path, console, verbose=verbose)
-    print_ending(result, command, console)
+        print_result(result, path, console(), verbose=verbose)
+    print_ending(result, command, console())
     if errors := worth_retrying(result.cases):
         met = f"{count(errors, 'trial')} met an error"
         say(f"{met}; once that is mended: {command} --retry-errors")
     if not quiet and not as_json:
-        print_look(written, quote(path), console)
+        print_look(written, quote(path), console())
     if interrupted:
         return ExitCode.INTERRUPTED
     return exit_code(result.summary, len(result.not_run), result.stopped)
