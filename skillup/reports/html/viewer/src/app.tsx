@@ -1,6 +1,6 @@
 /* Starts the page, shows what the address says whenever it changes, follows a run that goes on. */
 import { render } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Trial } from "./data";
 import { ComparePage, PairPage } from "./compare";
 import { embeddedIndex, fetchIndex, fetchRuns, runAddress, trial } from "./data";
@@ -128,7 +128,7 @@ const KEY_NAMES: Record<string, string> = {
 /* The list of keys, as a dialog, which gives the focus back to where it was. */
 function Help() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []); // before another key
   const onClose = () => {
     page.help = false;
     view.update();
