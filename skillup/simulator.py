@@ -12,7 +12,7 @@ from typing import Literal
 import anyio.to_thread
 from pydantic import Field, model_validator
 
-from skillup.engines.base import Engine, SessionResumer, TrialContext
+from skillup.engines.base import Engine, RawStreams, SessionResumer, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
@@ -43,7 +43,7 @@ class SimulatorPlace:
     """Where a trial's user may work; only engines need it."""
 
     scratch: Path  # A directory of this user's alone; not the trial's workspace
-    raw_dir: Path
+    streams: RawStreams
     attempt: int = 1
     seed: int = 0
 
@@ -134,7 +134,7 @@ class SimulatorFactory:
             profile=profile,
             workspace=places["workspace"].resolve(),
             home=places["home"].resolve(),
-            raw_dir=place.raw_dir,
+            streams=place.streams,
             environment=self.models.environment,
             extra_env=profile.env,
             marker="",

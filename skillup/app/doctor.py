@@ -16,6 +16,7 @@ from skillup.adapters import ADAPTERS
 from skillup.engines.base import (
     Availability,
     HistorySeeder,
+    NoStreams,
     SessionResumer,
     TrialContext,
     TurnRequest,
@@ -118,14 +119,14 @@ async def _probe(profile: Profile, environment: Mapping[str, str]) -> str:
         replies=[Reply(turn=1, say="Noted."), Reply(turn=2, say="You said: {{turns.1.user}}")]
     )
     with tempfile.TemporaryDirectory(prefix="skillup-probe-") as scratch:
-        places = {name: Path(scratch).resolve() / name for name in ("workspace", "home", "raw")}
+        places = {name: Path(scratch).resolve() / name for name in ("workspace", "home")}
         for place in places.values():
             place.mkdir()
         trial = TrialContext(
             profile=profile,
             workspace=places["workspace"],
             home=places["home"],
-            raw_dir=places["raw"],
+            streams=NoStreams(),
             environment=environment,
             extra_env=profile.env,
             marker=new_marker(),

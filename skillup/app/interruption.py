@@ -56,11 +56,12 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
     refused = UsageError("--resume goes on with what the run was asked to do", hint=hint)
     if out is not None or asdict(given) != fresh | how | {"variables": given.variables}:
         raise refused
-    run_info = RunDirectory.open(resume).run_info()
+    with RunDirectory.open(resume) as earlier:
+        run_info = earlier.run_info()
     stored = request_from(run_info)
     if not {"run_id", "started_at"} <= set(run_info):
         hint = "start a new run instead"
-        raise RunDirectoryError(f"{resume}: its run.json is damaged", hint=hint)
+        raise RunDirectoryError(f"what {resume} says of the run is damaged", hint=hint)
     values, anew = parse_vars(stored.variables), parse_vars(given.variables)
     hidden = set(run_info.get("hidden_variables") or ()) & set(values)
     if set(anew) - hidden:
@@ -78,8 +79,20 @@ def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunReq
 
 def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) -> RunDirectory:
     """The run at `path`, open for writing. Raises UsageError for another plan or changed cases."""
-    earlier = RunDirectory.open(path)
-    run_info = earlier.run_info()
+    with RunDirectory.open(path) as earlier:
+        run_info = earlier.run_info()
+        changed = _changed_cases(plan, earlier, run_info, retry_errors=retry_errors)
+    directory = RunDirectory.open(path, writable=True, mask=secrets.mask)
+    if changed:
+        digests = {**(run_info.get("case_digests") or {}), **case_digests(plan.jobs)}
+        directory.write_run_info({**run_info, "case_digests": digests})
+    return directory
+
+
+def _changed_cases(
+    plan: Plan, earlier: RunDirectory, run_info: Mapping[str, Any], *, retry_errors: bool
+) -> set[str]:
+    """Those that were changed since, and of which no trial stands; as :func:`reopened`."""
     before, after = run_info.get("jobs") or [], [job.id for job in plan.jobs]
     gone = [job for job in before if job not in set(after)]
     new = [job for job in after if job not in set(before)]
@@ -106,14 +119,11 @@ def reopened(plan: Plan, secrets: Secrets, path: Path, *, retry_errors: bool) ->
         what = f"cases of which trials have finished were changed since: {names}"
         grade = "`skillup judge RUN --cases PATH` grades what was recorded by the new ones"
         raise UsageError(what, hint=f"{_PUT_BACK}; where only checks were changed, {grade}")
-    directory = RunDirectory.open(path, writable=True, mask=secrets.mask)
-    if changed:
-        directory.write_run_info({**run_info, "case_digests": digests | anew})
-    return directory
+    return changed
 
 
 def case_digests(jobs: Iterable[Job]) -> dict[str, str]:
-    """For ``run.json``: by its name in jobs a digest of each case, without places and `--var`."""
+    """By its name in jobs a digest of each case, without places and `--var`."""
     digests = {}
     for name, case in {_name(job): job.loaded.case for job in jobs}.items():
         data = case.model_dump(mode="json", by_alias=True, exclude_unset=True)

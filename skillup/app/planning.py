@@ -33,7 +33,7 @@ DEFAULT_ENGINE = "scripted"  # Embedded: it needs no network and no key
 
 @frozen
 class RunRequest:
-    """The options of `skillup run` that decide what is run; kept in `run.json`."""
+    """The options of `skillup run` that decide what is run; a run keeps them."""
 
     paths: tuple[str, ...] = ()
     engines: tuple[str, ...] = ()
@@ -72,16 +72,16 @@ class RunRequest:
 
 
 def request_from(data: dict[str, Any]) -> RunRequest:
-    """The request that `run.json` holds. Raises RunDirectoryError if it holds none."""
+    """The request that a run knows of. Raises RunDirectoryError if it knows of none."""
     from pydantic import TypeAdapter, ValidationError
 
     stored = data.get("request")
-    problem = "its run.json was written by another version"
+    problem = "what it was asked to do was written by another version"
     if isinstance(stored, dict) and set(stored) <= {field.name for field in fields(RunRequest)}:
         try:
             return TypeAdapter(RunRequest).validate_python(stored)
         except ValidationError:
-            problem = "its run.json is damaged: `request`"
+            problem = "what it was asked to do is damaged"
     raise RunDirectoryError(problem, hint="start a new run instead")
 
 

@@ -47,7 +47,7 @@ from skillup.trial.setup import skills_for
 if TYPE_CHECKING:  # imported late: most runs are judged by rules alone, and start faster so
     from skillup.executors.cluster import Cluster
     from skillup.executors.stopping import EarlyStopping
-    from skillup.judges.models import AnswerCache, Models
+    from skillup.judges.models import AnswerCache, AnswerPlace, Models
     from skillup.judges.router import JudgeRouter
     from skillup.schema.grade import RunResult
     from skillup.simulator import SimulatorFactory
@@ -68,7 +68,7 @@ class RunSession:
         retry_errors: bool = False,
         keep: bool = False,
         own_process: bool = False,
-        about: Mapping[str, Any] | None = None,  # For `run.json`
+        about: Mapping[str, Any] | None = None,  # Of the run itself
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         """A new run at `path` (default: in the workspace), or the one to `resume`."""
@@ -129,7 +129,7 @@ class RunSession:
         played = any(map(needs_simulator, cases))
         if played or any(map(needs_judge, cases)):
             anew, mask = request.no_judge_cache, secrets.mask
-            cache = answer_cache(self.directory.judge_answers, request.base, mask, anew=anew)
+            cache = answer_cache(self.directory.answers, request.base, mask, anew=anew)
             plan, base = self.plan, request.base
             self._judge = router_of(plan, base, environment, secrets, cache, rate_limiter)
             if played:
@@ -219,7 +219,7 @@ class RunSession:
 
 
 def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) -> dict[str, Any]:
-    """What `run.json` holds; of suites their files, gates, skills, and what cases are called."""
+    """What the run says of itself; of suites files, gates, skills, and what cases are called."""
     jobs = plan.whole or plan.jobs
     suites: dict[str, dict[str, Any]] = {}
     for job in jobs:
@@ -343,19 +343,18 @@ def needs_judge(case: Case) -> bool:
 
 
 def answer_cache(
-    run: Path | None, base: Path, mask: Callable[[str], str], *, anew: bool
+    run: AnswerPlace | None, base: Path, mask: Callable[[str], str], *, anew: bool
 ) -> AnswerCache:
     """The answers kept in `run` (None: in none), and those that runs share, unless `anew`."""
     from skillup.judges.models import AnswerCache, AnswerFolder
 
-    own = AnswerFolder(run, mask, needed=True) if run is not None else None
     shared = None
     if not anew:
         try:
-            shared = AnswerFolder(shared_answers_path(workspace_root(base)), mask, needed=False)
+            shared = AnswerFolder(shared_answers_path(workspace_root(base)), mask)
         except RunDirectoryError:
             shared = None  # a workspace that cannot be written has no cache
-    return AnswerCache(own, shared, anew=anew)
+    return AnswerCache(run, shared, anew=anew)
 
 
 def router_of(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from skillup.analysis import with_analysis
 from skillup.app.interruption import milliseconds_of_starts
@@ -22,11 +20,9 @@ from skillup.reports.result import build_result
 from skillup.reports.terminal.conversation import ShownTrial
 from skillup.reports.text import Labels, listed_ids, plain, shown_path
 from skillup.schema.grade import BASELINE, RunResult
-from skillup.schema.record import Record
-from skillup.store import RunDirectory, new_run_id, trials
-from skillup.store.files import disk_errors, no_mask, to_json, write_atomic
-from skillup.store.places import JOURNAL_FILE, RESULT_FILE, runs_folder, runs_in
-from skillup.store.trials import CHECKPOINT_FILE, GRADE_FILE, RECORD_FILE
+from skillup.store import RunDirectory, StoredTrial, new_run_id
+from skillup.store.documents import DamagedRecordError
+from skillup.store.places import RESULT_FILE, RUN_FILE, runs_folder, runs_in
 
 LAST = "last"
 _SHOWN = 5
@@ -38,7 +34,7 @@ _OWN_EVENTS = frozenset({"run_created", "run_reopened", "result_written"})
 def run_path(name: str) -> Path:
     """The directory of the run `name`; says which is `last`. Raises UsageError if it is not one."""
     if name != LAST and os.path.exists(name):  # noqa: PTH110 - a name may be too long for a path
-        return Path(name)
+        return Path(name).parent if Path(name).name == RUN_FILE else Path(name)
     folder = runs_folder(workspace_root(Path()))
     ids = runs_in(folder)
     if name == LAST and ids:
@@ -81,41 +77,35 @@ class ShownTrials:
     run: RunDirectory
     run_id: str
     ended: int  # How many trials match and have ended, failed or not
-    jobs: Mapping[str, Path]  # Those that are shown: their directories
+    jobs: Sequence[str]  # Those that are shown
     labels: Mapping[str, str]
     unreadable: dict[str, str] = field(default_factory=dict)
     """Jobs whose record or grade cannot be read, and why; known when :meth:`trials` has ended."""
 
     def trials(self) -> Iterator[ShownTrial]:
         """One at a time in memory."""
-        raw = RawFiles(self.run.path, progress_of(self.run.events()).forks)
-        for job, directory in self.jobs.items():
+        raw = RawFiles(self.run.trial_files, progress_of(self.run.events()).forks, "")
+        for found in self.run.finished(self.jobs):
+            job = found.job_id
             try:
-                record = trials.load_record(directory / RECORD_FILE)
-            except trials.DamagedRecordError:
+                record = found.record()
+            except DamagedRecordError:
                 self.unreadable[job] = "its record is damaged; `skillup run --resume` runs it anew"
                 continue
             except RunDirectoryError as error:
                 self.unreadable[job] = error.message
                 continue
-
-            def streams(turn: int, follow_up: int, job: str = job) -> list[Path]:
-                links = raw.of_turn(job, turn, follow_up)
-                paths = (unquote(link["href"], errors="surrogateescape") for link in links)
-                return [Path(shown_path(self.run.path / path)) for path in paths]
-
-            grade = trials.load_grade(directory / GRADE_FILE)
-            if grade is None and (directory / GRADE_FILE).exists():
+            grade = found.grade()
+            if grade is None and found.grade_json is not None:
                 why = "its grade is damaged; `skillup run --resume` derives it anew"
                 self.unreadable[job] = why
-            # Those before the attempt that counts, as far as they can be read.
-            earlier: list[tuple[Path, Record]] = []
-            for path in directory.glob("attempt-*.json*"):
-                with suppress(trials.DamagedRecordError, RunDirectoryError):
-                    earlier.append((Path(shown_path(path)), trials.load_record(path)))
-            earlier.sort(key=lambda one: (one[1].started_at, one[0]))
-            where = Path(shown_path(directory))
-            yield ShownTrial(job, self.labels[job], where, record, grade, streams, earlier)
+            earlier = [*self.run.attempts(job)]
+
+            def streams(turn: int, follow_up: int, job: str = job) -> list[str]:
+                return [link["name"] for link in raw.of_turn(job, turn, follow_up)]
+
+            where, label = shown_path(self.run.path), self.labels[job]
+            yield ShownTrial(job, label, where, record, grade, streams, earlier)
 
 
 def shown_trials(
@@ -125,9 +115,8 @@ def shown_trials(
     run = RunDirectory.open(path)
     info = run.run_info()
     planned = list(info.get("jobs") or ())
-    order = {job: place for place, job in enumerate(planned)}
-    found = dict(trials.directories_with_records(run.path / "trials"))
-    ended = {job: found[job] for job in sorted(found, key=lambda j: order.get(j, len(order)))}
+    failed = {found.job_id: _has_failed(found) for found in run.finished()}
+    ended = list(failed)
     parts = {job: job.rsplit("/", maxsplit=3) for job in [*planned, *ended]}
     parts = {job: part for job, part in parts.items() if len(part) == 4 and part[3].isdecimal()}
     taken = [
@@ -142,16 +131,16 @@ def shown_trials(
         what += f" of {glob}" if glob is not None else ""
         names = listed_ids([job for job in ended if job in parts]) or "none yet"
         raise UsageError(f"{what} has ended in this run", hint=f"there are: {names}")
-    shown = {job: ended[job] for job in taken if not only_failed or _has_failed(ended[job])}
+    shown = [job for job in taken if not only_failed or failed[job]]
     named = Labels(part[1:] for part in parts.values())
     labels = {job: named.label(*part) for job, part in parts.items()}
     run_id = str(info.get("run_id") or run.path.name)
     return ShownTrials(run, run_id, len(taken), shown, labels)
 
 
-def _has_failed(directory: Path) -> bool:
+def _has_failed(found: StoredTrial) -> bool:
     """Or has no grade yet; without the skill a failure is what a baseline is there to show."""
-    grade = trials.load_grade(directory / GRADE_FILE)
+    grade = found.grade()
     if grade is None or grade.status == "ERROR":
         return True
     return grade.status == "FAIL" and grade.variant != BASELINE
@@ -162,20 +151,23 @@ def _has_failed(directory: Path) -> bool:
 
 def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
     """Make the run `out` of those in `paths`; its result. Raises UsageError if they do not fit."""
-    shards = [RunDirectory.open(path) for path in paths]
+    with ExitStack() as opened:
+        return _merged([opened.enter_context(RunDirectory.open(path)) for path in paths], out)
+
+
+def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
     infos = [shard.run_info() for shard in shards]
     for shard, info in zip(shards, infos, strict=True):
+        shard.database.check_unchanged()
         _check_same_plan(shards[0].path, infos[0], shard.path, info)
     finished: dict[str, RunDirectory] = {}
     for shard in shards:
         for job in sorted(shard.finished_jobs()):
             first = finished.setdefault(job, shard)
-            for name in (RECORD_FILE, GRADE_FILE) if first is not shard else ():
-                files = [run.trial_directory(job) / name for run in (first, shard)]
-                if len({file.read_bytes() if file.exists() else b"" for file in files}) > 1:
-                    what = f"{job} was run in {first.path} and in {shard.path}, and differs"
-                    hint = "name each shard once: a shard that was run twice is two runs"
-                    raise UsageError(what, hint=hint)
+            if first is not shard and len({_stored(run, job) for run in (first, shard)}) > 1:
+                what = f"{job} was run in {first.path} and in {shard.path}, and differs"
+                hint = "name each shard once: a shard that was run twice is two runs"
+                raise UsageError(what, hint=hint)
     info = {
         **infos[0],
         "run_id": new_run_id(),
@@ -188,39 +180,35 @@ def merge_runs(paths: Sequence[Path], out: Path) -> RunResult:
     info.pop("planned", None)
     events = [e for shard in shards for e in shard.events() if e.get("event") not in _OWN_EVENTS]
     events.sort(key=lambda event: str(event.get("time")))
-    with disk_errors("write", out):
-        if out.exists() and any(out.iterdir()):
-            raise RunDirectoryError(f"{out} is not empty", hint="name another directory with --out")
-        out.mkdir(parents=True, exist_ok=True)
-        # It knows the digests of the records that are copied.
-        write_atomic(out / JOURNAL_FILE, b"".join(to_json(e, no_mask, indent=None) for e in events))
-        with RunDirectory.create(out, info, beside=(JOURNAL_FILE,)) as merged:
-            for shard in shards:
-                for name in ("blobs", "judge-answers"):
-                    if (shard.path / name).is_dir():
-                        shutil.copytree(shard.path / name, merged.path / name, dirs_exist_ok=True)
-            for job in info["jobs"]:
-                begun = [s for s in shards if s.trial_directory(job).is_dir()]
-                source = finished.get(job) or next(iter(begun), None)
-                if source is not None:
-                    target = merged.trial_directory(job)
-                    # Where an unfinished one was left is on the machine that ran it.
-                    left_out = shutil.ignore_patterns(CHECKPOINT_FILE)
-                    shutil.copytree(source.trial_directory(job), target, ignore=left_out)
-            results = [
-                shard.read_result() for shard in shards if (shard.path / RESULT_FILE).exists()
-            ]
-            ended = (job for job in info["jobs"] if merged.finished_record(job) is not None)
-            grades = {job: grade for job in ended if (grade := merged.read_grade(job)) is not None}
-            stop = next((r.stopped for r in results if r.stopped is not None), None)
-            saved = {job for r in results for job in r.not_needed if job not in grades}
-            warnings = dict.fromkeys(text for r in results for text in r.warnings)
-            took = milliseconds_of_starts(merged.events())
-            about = info["run_id"], info["started_at"]
-            result = build_result(*about, grades, info["jobs"], took, stop, saved, warnings)
-            result = with_analysis(result, info)
-            merged.write_result(result)
+    with RunDirectory.create(out, info) as merged:
+        for event in events:
+            merged.journal_again(event)
+        for shard in shards:
+            own = [job for job, run in finished.items() if run is shard]
+            begun = {job for job in shard.begun_jobs() if job not in finished}
+            renamed = merged.take_blobs(shard)
+            for key, answer in shard.answers.all():
+                merged.answers.keep(key, answer)
+            for job in (*own, *begun):
+                for state, found in merged.take_attempts(shard, job, renamed):
+                    merged.write_stored("unused" if state == "begun" else state, found)
+        results = [shard.read_result() for shard in shards if (shard.path / RESULT_FILE).exists()]
+        ended = (job for job in info["jobs"] if merged.finished_record(job) is not None)
+        grades = {job: grade for job in ended if (grade := merged.read_grade(job)) is not None}
+        stop = next((r.stopped for r in results if r.stopped is not None), None)
+        saved = {job for r in results for job in r.not_needed if job not in grades}
+        warnings = dict.fromkeys(text for r in results for text in r.warnings)
+        took = milliseconds_of_starts(merged.events())
+        about = info["run_id"], info["started_at"]
+        result = build_result(*about, grades, info["jobs"], took, stop, saved, warnings)
+        result = with_analysis(result, info)
+        merged.write_result(result)
     return result
+
+
+def _stored(run: RunDirectory, job: str) -> tuple[bytes, bytes | None]:
+    [found] = run.finished([job])
+    return found.record_json, found.grade_json
 
 
 def _planned_jobs(info: Mapping[str, Any]) -> list[str]:
@@ -244,4 +232,4 @@ def _check_same_plan(
     if differ:
         what = f"{other} is no part of the run of which {first} is one: they differ in "
         hint = "merge what `skillup run --shard` made of the same files with the same options"
-        raise UsageError(f"{what}{', '.join(differ)} of run.json", hint=hint)
+        raise UsageError(f"{what}{', '.join(differ)}", hint=hint)

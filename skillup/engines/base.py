@@ -22,6 +22,48 @@ from skillup.schema.record import (
 Progress = Callable[[str], None]  # Called with a few words on what the agent is doing right now
 
 
+class RawStream(Protocol):
+    """Gets what a process writes, as it comes."""
+
+    def write(self, data: bytes) -> None: ...
+    def close(self) -> None: ...
+
+
+class RawStreams(Protocol):
+    """Where the raw streams of a trial go, by name: ``turn-NN.stdout.jsonl``."""
+
+    def open(self, name: str) -> RawStream:
+        """A new stream, in place of one of this name."""
+
+    def set_aside(self, stem: str, as_what: str) -> None:
+        """Keeps the streams of a message that does not count under other names."""
+
+    def remove_from(self, turn: int) -> None:
+        """Removes those of `turn` and later ones."""
+
+    def copy_from(self, other: Any) -> None:
+        """Has those of `other`, which are of the same kind, too."""
+
+    def below(self, folder: str) -> RawStreams:
+        """Those in a folder of it."""
+
+
+class NoStreams:
+    """Raw streams that nobody wants."""
+
+    def open(self, _: str) -> NoStreams:
+        return self
+
+    def below(self, _: str) -> NoStreams:
+        return self
+
+    def write(self, data: bytes) -> None: ...
+    def close(self) -> None: ...
+    def set_aside(self, stem: str, as_what: str) -> None: ...
+    def remove_from(self, turn: int) -> None: ...
+    def copy_from(self, other: Any) -> None: ...
+
+
 @runtime_checkable
 class ItemWatcher(Protocol):
     """A `Progress` that also gets each item of the transcript as it comes."""
@@ -52,7 +94,7 @@ class TrialContext:
     profile: Profile
     workspace: Path  # The agent's working directory, real path
     home: Path  # The trial's own, for HOME and the engine's home (`isolation: clean`)
-    raw_dir: Path  # Where ``turn-NN.stdout.jsonl`` and ``turn-NN.stderr.txt`` go
+    streams: RawStreams
     environment: Mapping[str, str]  # The user's, to pick from: never passed on whole under `clean`
     extra_env: Mapping[str, str]  # Variables that suite and profile add, already filled in
     marker: str  # Identifies this trial's processes

@@ -8,11 +8,10 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
-
-import anyio.to_thread
 
 from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest
 from skillup.engines.environment import (
@@ -45,6 +44,7 @@ from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError, Usage
+from skillup.workspace.disk import do_beside, is_small
 
 _LAST_LINES = 4
 _LINE_CHARACTERS = 500
@@ -235,19 +235,20 @@ class CliTurn:
             return EngineTurn(error=refusal)
         env = engine.environment(trial, login)
         self.home = engine.engine_home(trial)
-        # Long sessions take long to read: other trials' time limits must not wait for that.
-        if self.resumed and (error := await anyio.to_thread.run_sync(self._changed)):
+        # Long sessions take long to read.
+        small = is_small(self.home)
+        if self.resumed and (error := await do_beside(small, self._changed)):
             return EngineTurn(self.resumed, session_verified=False, error=error)
         known: Collection[Path] = ()
         if not self.resumed:
-            known = await anyio.to_thread.run_sync(engine.session_files, self.home)
+            known = await do_beside(small, engine.session_files, self.home)
         by_file = login.variable is None and engine.uses_login_file(trial.profile)
         shared = renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file)
         async with shared as renewed:
             arguments = engine.arguments(turn, trial, self.resumed, login)
             argv = (*engine.command(trial.profile), *arguments)
             result = await self._process(argv, env, renewed)
-        return await anyio.to_thread.run_sync(self._checked, result, known)
+        return await do_beside(is_small(self.home), self._checked, result, known)
 
     def _changed(self) -> TurnError | None:
         """What happened to the session's file since the turn before; None: nothing."""
@@ -320,7 +321,7 @@ class CliTurn:
     async def _process(
         self, argv: tuple[str, ...], env: Mapping[str, str], renewed: Callable[[Secrets], None]
     ) -> EngineTurn:
-        """Feeds the process's lines to the parser; raw copies of both streams go to ``raw_dir``."""
+        """Feeds the process's lines to the parser."""
         engine, turn, trial, parser = self.engine, self.turn, self.trial, self.parser
         if not (trial.workspace.is_dir() and trial.workspace.resolve() == trial.workspace):
             # Through a link, an agent would work somewhere else.
@@ -333,7 +334,6 @@ class CliTurn:
         secrets = trial.secrets.also_of(variables, (trial.profile.api_key_env,))
         if tokens := login_secrets(engine.login_file(env)):
             secrets = secrets.also(tokens)
-        trial.raw_dir.mkdir(parents=True, exist_ok=True)
         stem = turn.stem or f"turn-{turn.number:02d}"
         last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
 
@@ -345,19 +345,22 @@ class CliTurn:
             renewed(secrets)  # there may be new ones
             return secrets.mask_bytes(line)
 
+        stdout = trial.streams.open(f"{stem}.stdout.jsonl")
+        stderr = trial.streams.open(f"{stem}.stderr.txt")
         request = ProcessRequest(
             argv=argv,
             cwd=trial.workspace,
             env=env,
             stdin=engine.standard_input(turn),
             timeout_seconds=turn.timeout_seconds,
-            stdout_path=trial.raw_dir / f"{stem}.stdout.jsonl",
-            stderr_path=trial.raw_dir / f"{stem}.stderr.txt",
+            stdout=stdout.write,
+            stderr=stderr.write,
             marker=trial.marker,
             has_answered=lambda: parser.closed,
             redact=redact if secrets else None,
         )
-        outcome = await run_process(request, take)
+        with closing(stdout), closing(stderr):
+            outcome = await run_process(request, take)
         error, failure = None, self._failure(outcome)
         if failure is not None:
             evidence = [failure.text] if len(failure.text) > 300 else []

@@ -35,8 +35,8 @@ ADVICE: dict[ErrorKind, str] = {
     "timeout": "raise `timeout_seconds`, or see in the raw stream what it was waiting for",
     "crash": "the evidence has the end of what it wrote, the turn's raw stream all of it; "
     "`skillup doctor --probe` shows whether it works at all",
-    "protocol": "see the trial's raw/ folder; `skillup doctor` shows the CLI's version",
-    "output_limit": "see the trial's raw/ folder for what it printed",
+    "protocol": "see the trial's raw stream; `skillup doctor` shows the CLI's version",
+    "output_limit": "see the trial's raw stream for what it printed",
     "session_lost": "its answer is not believed; run the case again, and see what else writes to "
     "the session's file if it happens again",
     "session_mismatch": "its answer is not believed; run the case again",

@@ -38,7 +38,7 @@ from skillup.executors.local import set_aside_unused
 from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
 from skillup.frozen import frozen
-from skillup.judges.models import AnswerFolder, StoredAnswer
+from skillup.judges.models import StoredAnswer, key_of
 from skillup.load.discover import DATASET_ENDINGS, suite_root
 from skillup.plan import Job, Plan
 from skillup.process.run import start_apart
@@ -48,9 +48,8 @@ from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory
 from skillup.store.files import disk_errors
-from skillup.store.places import directory_of_job
+from skillup.store.places import RUN_FILE
 from skillup.store.scratch import end_what_was_left, remove_tree
-from skillup.store.trials import GRADE_FILE, RECORD_FILE
 from skillup.trial.run import record_without_turns
 
 _SECONDS = 5  # to connect, and to say that it is over
@@ -61,7 +60,6 @@ _PROGRAM = (sys.executable, "-P", "-m", "skillup.app.cluster_worker")
 _LEFT_OUT = re.compile(
     r"\.(git|hg|svn|skillup|venv|cache|mypy_cache|pytest_cache|ruff_cache)|__pycache__"
 )
-_ASIDE = re.compile(r"^((?:raw|files)\.attempt-)(\d+)")
 
 
 @frozen
@@ -161,26 +159,43 @@ async def _take_in(
     run: Run, written: Mapping[str, bytes], jobs: Sequence[Job], notes: Mapping[str, str]
 ) -> None:
     """Put what was written over there into the run, as if it had happened here."""
-    store = partial(store_run, written, jobs, run.directory, run.options.secrets)
-    files = await anyio.to_thread.run_sync(store)
-    for event in map(json.loads, files["events.jsonl"].splitlines()):
-        if event["event"] == "trial_forked":
-            run.directory.journal(**{k: v for k, v in event.items() if k != "time"})
-        elif event["event"] == "run_stopped":
-            run.stopping.stop(Stop.model_validate(event["stop"]))
-    for job in jobs:
-        place = f"trials/{directory_of_job(job.id)}/"
-        for name in [name for name in files if name.startswith(f"{place}attempt-")]:
-            kept = Record.model_validate_json(files[name])
-            met = kept.first_error()
-            run.give_up(job, kept, met.kind if met else "turn_precondition_fail")
-        if place + RECORD_FILE not in files:
-            run.leave(job)
-            continue
-        record = Record.model_validate_json(files[place + RECORD_FILE])
-        graded = place + GRADE_FILE in files
-        grade = Grade.model_validate_json(files[place + GRADE_FILE]) if graded else None
-        await run.conclude(job, with_note(record, notes.get(job.id)), grade, judged=True)
+    with tempfile.TemporaryDirectory(prefix="skillup-") as place:
+        Path(place, RUN_FILE).write_bytes(written["run"])
+        with RunDirectory.open(Path(place)) as other:
+            renamed = await anyio.to_thread.run_sync(run.directory.take_blobs, other)
+            for _, asked in other.answers.all():
+                answer = StoredAnswer.model_validate_json(asked.replace(written["prefix"], b""))
+                run.directory.answers.write(key_of(answer.asked), answer)
+
+            def text(data: bytes) -> bytes:
+                data = data.replace(written["prefix"], b"")
+                for old, new in renamed.items():
+                    data = data.replace(old, new)
+                return data
+
+            for event in other.events():
+                if event["event"] == "trial_forked":
+                    run.directory.journal(**{k: v for k, v in event.items() if k != "time"})
+                elif event["event"] == "run_stopped":
+                    run.stopping.stop(Stop.model_validate(event["stop"]))
+            for job in jobs:
+                ended = False
+                for state, found in run.directory.take_attempts(other, job.id, renamed):
+                    if not found.record_json:
+                        continue
+                    record = Record.model_validate_json(text(found.record_json))
+                    if state != "finished":
+                        met = record.first_error()
+                        why = met.kind if met else "turn_precondition_fail"
+                        run.give_up(job, record, why)
+                        continue
+                    ended, data = True, found.grade_json
+                    grade = Grade.model_validate_json(text(data)) if data is not None else None
+                    await run.conclude(
+                        job, with_note(record, notes.get(job.id)), grade, judged=True
+                    )
+                if not ended:
+                    run.leave(job)
 
 
 async def _connect(scheduler: str) -> Any:
@@ -300,60 +315,15 @@ def unpack(data: bytes, root: Path) -> None:
         archive.extractall(root)  # noqa: S202
 
 
-def read_run(run: Path, prefix: bytes) -> dict[str, bytes]:
-    """The files of the run; `prefix` took the place of `/`, and is taken out of their paths."""
-    files: dict[str, bytes] = {}
-    for path in sorted(run.rglob("*")):
-        if path.is_symlink() or not path.is_file():
-            continue
-        name, content = path.relative_to(run), path.read_bytes()
-        # Raw streams and artifacts are the agent's.
-        of_agent = any(part.split(".")[0] in ("raw", "files") for part in name.parts[1:-1])
-        if path.suffix in (".json", ".jsonl") and not of_agent:
-            content = content.replace(prefix, b"")
-        files[name.as_posix()] = content
-    return files
-
-
-def store_run(
-    files: Mapping[str, bytes], jobs: Sequence[Job], directory: RunDirectory, secrets: Secrets
-) -> dict[str, bytes]:
-    """Put blobs, answers, streams and artifacts of :func:`read_run` into the run; its JSON files.
-
-    Secrets that only the client knows are masked, in names of files, too.
-    """
-    answers = AnswerFolder(directory.judge_answers, secrets.mask, needed=True)
-    renamed: dict[bytes, bytes] = {}
-    for name, content in files.items():
-        if name.startswith("blobs/"):
-            renamed[Path(name).name.encode()] = directory.blobs.put(content).encode()
-        elif name.startswith("judge-answers/"):
-            answers.write(StoredAnswer.model_validate_json(content))
-    for job in jobs:
-        place, trial = f"trials/{directory_of_job(job.id)}/", directory.trial_directory(job.id)
-        # Streams that earlier starts have set aside stay as they are.
-        aside = len([*trial.glob("*.attempt-*")])
-        for name in [name for name in files if name.startswith((f"{place}raw", f"{place}files"))]:
-            below = name.removeprefix(place)
-            below = _ASIDE.sub(lambda found: f"{found[1]}{int(found[2]) + aside}", below)  # noqa: B023
-            target = trial / os.fsdecode(secrets.mask_bytes(os.fsencode(below)))
-            with disk_errors("write", target):
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(secrets.mask_bytes(files[name]))
-    kept = {name: content for name, content in files.items() if name.endswith((".json", ".jsonl"))}
-    for old, new in ((old, new) for old, new in renamed.items() if old != new):
-        kept = {name: content.replace(old, new) for name, content in kept.items()}
-    return kept
-
-
 # At the worker.
 
 
 def run_trials(request: dict[str, Any], files: bytes) -> dict[str, bytes]:
-    """Run ``request["jobs"]``, which are one trial or share turns: the files of their run.
+    """Run ``request["jobs"]``, which are one trial or share turns.
 
-    Each time `files` are laid out anew: an agent may have changed what it was judged by (S8).
-    Dask has them run once more if this raises something.
+    Returns their `run`, and the `prefix` that took the place of `/` in its paths. Each time `files`
+    are laid out anew: an agent may have changed what it was judged by (S8). Dask has them run once
+    more if this raises something.
     """
     from distributed import get_worker
 
@@ -382,7 +352,8 @@ def run_trials(request: dict[str, Any], files: bytes) -> dict[str, bytes]:
         if code != 0:
             last = (directory / "stderr").read_text(errors="replace").strip().rpartition("\n")[2]
             raise RuntimeError(f"skillup ended with {code} on {worker.address}: {last}")
-        return read_run(directory / "run", f"{directory}/root".encode())
+        run = (directory / "run" / RUN_FILE).read_bytes()
+        return {"run": run, "prefix": f"{directory}/root".encode()}
     finally:
         with suppress(OSError):  # where the process was killed, workspaces are still there
             remove_tree((directory / "run" / "scratch").readlink())

@@ -111,7 +111,6 @@ def take_back(found: RetryErrors, directory: RunDirectory) -> None:
         return
     directory.journal(
         "errors_retried",
-        durable=True,
         held_again=list(found.rerun),
         skipped_before=found.waiting,
         judged_again=found.judged,

@@ -141,7 +141,7 @@ class Run:
         self.stopping, self.deciding = options.stopping, options.deciding
         self.limiter = anyio.CapacityLimiter(options.parallel)  # Of trials that run on this machine
         self.references: dict[str, dict[str, str | None]] = {}
-        """By case and path, the SHA-256 of files that judging needs; as `run.json` has them."""
+        """By case and path, the SHA-256 of files that judging needs; as the run has them."""
         self._unplayable: dict[str, TurnError] = {}
         self.scheduler = Scheduler((), {}, options.parallel, self.stopping.has_room)
 
@@ -164,6 +164,8 @@ class Run:
         """Trials that an earlier start of this run has finished are kept."""
         ungraded: list[Job] = []
         for job in self.plan.jobs:
+            if not self.directory.was_begun(job.id):
+                continue
             for attempt in self.directory.attempts(job.id):
                 self.stopping.count(attempt, None)
             record = self.directory.finished_record(job.id)
@@ -184,10 +186,11 @@ class Run:
         """
         info, blobs = self.directory.run_info(), self.directory.blobs
         self.references = info.get("references") or {}
+        finished = self.directory.finished_jobs()
         for job in self.plan.jobs:
             case, name = job.loaded.case, case_of(job.id)
             # What ran whole is judged by what is kept with its record.
-            if job.id in self.grades or self.directory.finished_record(job.id) is not None:
+            if job.id in self.grades or job.id in finished:
                 continue
             variables = {**case.vars, **self.options.variables}
             kept = keep_references(case, job.suite.root, blobs, variables)
@@ -196,8 +199,11 @@ class Run:
                 before = self.references.setdefault(name, {}).setdefault(path, sha)
                 if before == sha:
                     continue
-                copy = blobs.path_of(before) if before else None  # a worker of a cluster has none
-                back = f" (copy {copy} there)" if copy is not None and copy.exists() else ""
+                back = ""
+                if before is not None and blobs.get(before) is not None:  # no worker of a cluster
+                    where = f"DIR/blobs/{before[:2]}/{before}"
+                    export = f"skillup export {self.directory.path} --format files --out DIR"
+                    back = f" (`{export}` writes it to {where})"
                 raise UsageError(
                     f"{path}, which {name} is judged by, is not what it was when the run began: "
                     "the rest of the run would be judged by it",
@@ -304,8 +310,10 @@ class Run:
         if simulators is not None:
             from skillup.simulator import USER, SimulatorPlace
 
-            scratch, raw = place.scratch / USER, place.raw / USER
-            simulator = simulators.player(job, SimulatorPlace(scratch, raw, attempt.number, seed))
+            own = SimulatorPlace(
+                place.scratch / USER, place.streams.below(USER), attempt.number, seed
+            )
+            simulator = simulators.player(job, own)
 
         def show(text: str) -> None:
             self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
@@ -319,8 +327,8 @@ class Run:
             run_id=options.run_id,
             job=job,
             engine=engine,
-            raw_dir=place.raw,
-            artifacts_dir=place.files,
+            streams=place.streams,
+            keep_artifact=place.files.keep,
             blobs=self.directory.blobs,
             scratch=place.scratch,
             environment=options.environment,
@@ -370,11 +378,8 @@ class Run:
         is no grade until the run goes on.
         """
         if new:
-            with anyio.CancelScope(shield=True):  # the record is not lost meanwhile
-                await anyio.to_thread.run_sync(self.directory.sync_blobs)
-            self.directory.write_record(job.id, record)
             # As it is stored, secrets masked: so whoever judges it again finds the same.
-            record = self.directory.read_record(job.id)
+            record = self.directory.write_record(job.id, record)
         graded = known if known or judged else await self._grade(record)
         if known is None and graded is not None and graded.status == "ERROR":
             # Where judges had no room it is graded when the run goes on; the record is kept.
@@ -388,6 +393,8 @@ class Run:
             return
         if known is None or new:
             self.directory.write_grade(job.id, graded)
+            with anyio.CancelScope(shield=True):  # what is on the disk is not lost for the result
+                await self.directory.committed()
         self.grades[job.id] = graded
         self.stopping.count(record, graded)
         decided = self.deciding.count(job, graded) if self.deciding is not None else None

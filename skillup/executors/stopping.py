@@ -209,7 +209,7 @@ class EarlyStopping:
     """The tests of all cases of a plan."""
 
     def __init__(self, jobs: Iterable[Job], run_info: Mapping[str, Any]) -> None:
-        """`run_info` is what `run.json` says: suites may have been edited since the run began."""
+        """`run_info` is what the run says: suites may have been edited since the run began."""
         self.tests: dict[tuple[str, str, str, str], CaseTest] = {}  # In the order of the plan
         self._by_job: dict[str, CaseTest] = {}
         self._dependents: dict[str, list[str]] = {}
@@ -247,7 +247,7 @@ class EarlyStopping:
 
 
 def threshold_of(suite: str, run_info: Mapping[str, Any]) -> float:
-    """The pass rate that the suite's cases are compared with, by what `run.json` says."""
+    """The pass rate that the suite's cases are compared with, by what the run says."""
     from skillup.stats import pass_rate_threshold
 
     gates = ((run_info.get("suites") or {}).get(suite) or {}).get("gates") or {}

@@ -16,7 +16,7 @@ from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.schema.grade import Grade
 from skillup.stats import Fall, Interval, Passes, fall, interval_over_cases, wilson
-from skillup.store import RunDirectory, trials
+from skillup.store import RunDirectory
 from skillup.store.places import HOME_DIRECTORY, RESULT_FILE
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN"]
@@ -76,8 +76,8 @@ class RunOutcomes:
 
 
 def planned_key(job_id: str, suites: Mapping[str, Any]) -> tuple[CaseKey, int]:
-    """The key and the trial's number of a job id (`CASE/PROFILE/VARIANT/N`), by the `suites` of
-    `run.json`: in each the cases' ids by the name that jobs have for them.
+    """The key and the trial's number of a job id (`CASE/PROFILE/VARIANT/N`), by the `suites` that
+    the run knows of: in each the cases' ids by the name that jobs have for them.
     """
     label, engine, variant, trial = [*job_id.rsplit("/", maxsplit=3), "", "", ""][:4]
     number = int(trial) if trial.isdecimal() else 1
@@ -90,18 +90,17 @@ def planned_key(job_id: str, suites: Mapping[str, Any]) -> tuple[CaseKey, int]:
 
 def read_run(path: Path) -> RunOutcomes:
     """The outcomes of the run in the directory `path`: those of `result.json`, or if it was killed
-    those of the `grading.json` files. Raises RunDirectoryError if it is no run, or damaged.
+    those of the trials' grades. Raises RunDirectoryError if it is no run, or damaged.
     """
-    directory = RunDirectory.open(path)
-    path, info = directory.path, directory.run_info()
-    if (path / RESULT_FILE).exists():
-        result = directory.read_result()
-        grades, missing = result.cases, result.not_run
-    else:
-        ended = trials.directories_with_records(path / "trials")
-        found = {job: trials.load_grade(place / trials.GRADE_FILE) for job, place in ended}
-        grades = [grade for grade in found.values() if grade is not None]
-        missing = [job for job in info.get("jobs") or () if found.get(job) is None]
+    with RunDirectory.open(path) as directory:
+        path, info = directory.path, directory.run_info()
+        if (path / RESULT_FILE).exists():
+            result = directory.read_result()
+            grades, missing = result.cases, result.not_run
+        else:
+            found = {one.job_id: one.grade() for one in directory.finished()}
+            grades = [grade for grade in found.values() if grade is not None]
+            missing = [job for job in info.get("jobs") or () if found.get(job) is None]
     suites, request = info.get("suites") or {}, info.get("request") or {}
     not_run = (planned_key(job, suites) for job in missing)
     outcomes = [
@@ -133,7 +132,7 @@ def read_run(path: Path) -> RunOutcomes:
 
 
 def selection_key(info: Mapping[str, Any]) -> str:
-    """What the run of a `run.json` was asked to choose: paths, engines, -k, --tag and the like."""
+    """What a run was asked to choose, by its info: paths, engines, -k, --tag and the like."""
     request = info.get("request") or {}
     directory = str(request.get("directory") or "")
     paths = {os.path.realpath(Path(directory, str(path))) for path in request.get("paths") or ()}
@@ -144,7 +143,7 @@ def selection_key(info: Mapping[str, Any]) -> str:
 
 
 def digests_of(info: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """By suite and case id, the digests of the cases in a `run.json`."""
+    """By suite and case id, the digests of the cases in a run's info."""
     suites, digests = info.get("suites") or {}, info.get("case_digests") or {}
     return {planned_key(f"{label}///1", suites)[0][:2]: d for label, d in digests.items()}
 
@@ -154,7 +153,8 @@ def workspace_of(path: Path) -> Path:
     folder = path.absolute().parent
     if folder.name == "runs" and folder.parent.name == HOME_DIRECTORY:
         return folder.parent.parent
-    request = RunDirectory.open(path).run_info().get("request") or {}
+    with RunDirectory.open(path) as run:
+        request = run.run_info().get("request") or {}
     start = Path(request.get("directory") or path)
     return workspace_root(start if start.is_dir() else path)
 

@@ -21,7 +21,7 @@ import anyio
 import anyio.to_thread
 from pydantic import Field
 
-from skillup.engines.base import Engine, SchemaAnswers, TrialContext
+from skillup.engines.base import Engine, NoStreams, SchemaAnswers, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import FullDiskError, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
@@ -237,7 +237,7 @@ class _AgentJudge:
             profile=profile,
             workspace=root / "work",
             home=root / "home",
-            raw_dir=root / "raw",
+            streams=NoStreams(),
             environment=place.models.environment,
             extra_env=profile.env,
             marker=new_marker(),

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 import anyio
@@ -66,41 +67,63 @@ def key_of(asked: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+class AnswerPlace(Protocol):
+    """Where answers are kept as JSON, by their key; what cannot be read is not there."""
+
+    def read(self, key: str) -> bytes | None: ...
+    def write(self, key: str, answer: BaseModel) -> None: ...
+
+
 @frozen
 class AnswerFolder:
-    """One JSON file for each answer, ``<key>.json``. What cannot be read is not there."""
+    """One JSON file for each answer, ``<key>.json``; none where it cannot be written."""
 
     path: Path
     mask: Callable[[str], str]
-    needed: bool = field(kw_only=True)  # An answer that cannot be kept is a RunDirectoryError
 
-    def read(self, key: str) -> StoredAnswer | None:
-        """The answer; None if there is none, or its file is damaged, or of another question."""
+    def read(self, key: str) -> bytes | None:
         try:
-            found = StoredAnswer.model_validate_json((self.path / f"{key}.json").read_bytes())
-        except (OSError, ValidationError):
+            return (self.path / f"{key}.json").read_bytes()
+        except OSError:
             return None
-        # A file that was copied, or edited by hand, must not answer what nobody asked.
-        right = found.schema_version == _VERSION and key_of(found.asked) == key
-        return found if right else None
 
-    def write(self, answer: StoredAnswer) -> None:
-        """Keeps it, in place of an older one; secrets masked."""
-        try:
+    def write(self, key: str, answer: BaseModel) -> None:
+        with suppress(SkillupError):
             make_directory(self.path)
-            file = self.path / f"{key_of(answer.asked)}.json"
-            write_atomic(file, to_json(answer, self.mask, indent=1))
-        except SkillupError:
-            if self.needed:
-                raise
+            write_atomic(self.path / f"{key}.json", to_json(answer, self.mask, indent=1))
+
+
+@frozen
+class LaterAnswers:
+    """Those of a run that only can be read, and those that came later, in a folder of its own."""
+
+    run: AnswerPlace
+    later: AnswerFolder
+
+    def read(self, key: str) -> bytes | None:
+        return self.later.read(key) or self.run.read(key)
+
+    def write(self, key: str, answer: BaseModel) -> None:
+        self.later.write(key, answer)
+
+
+def kept_answer(place: AnswerPlace, key: str) -> StoredAnswer | None:
+    """The answer; None if there is none, or a damaged one, or one of another question."""
+    try:
+        found = StoredAnswer.model_validate_json(place.read(key) or b"")
+    except ValidationError:
+        return None
+    # One that was copied, or edited by hand, must not answer what nobody asked.
+    right = found.schema_version == _VERSION and key_of(found.asked) == key
+    return found if right else None
 
 
 @dataclass(slots=True)
 class AnswerCache:
     """The run's own answers and, where there is one, the cache that runs share."""
 
-    run: AnswerFolder | None = None
-    shared: AnswerFolder | None = None
+    run: AnswerPlace | None = None
+    shared: AnswerPlace | None = None
     anew: bool = field(default=False, kw_only=True)  # Nothing from before this process is read
     _of_this_process: dict[str, StoredAnswer] = field(default_factory=dict)
     _under_way: WeakValueDictionary[str, anyio.Lock] = field(default_factory=WeakValueDictionary)
@@ -127,9 +150,9 @@ class AnswerCache:
             stored = await ask()
             # Without the question: thousands of them are too much to hold.
             self._of_this_process[key] = stored.model_copy(update={"asked": {}})
-            for folder in (self.run, self.shared if share and not self.anew else None):
-                if folder is not None:
-                    await anyio.to_thread.run_sync(folder.write, stored)
+            for place in (self.run, self.shared if share and not self.anew else None):
+                if place is not None:
+                    await anyio.to_thread.run_sync(place.write, key_of(stored.asked), stored)
             value = read(stored)
             if value is None:
                 raise ValueError("the answer is of another form without its secrets")
@@ -139,12 +162,12 @@ class AnswerCache:
         known = self._of_this_process.get(key)
         if known is not None or self.anew:
             return known
-        if self.run is not None and (known := self.run.read(key)) is not None:
+        if self.run is not None and (known := kept_answer(self.run, key)) is not None:
             return known
         if share and self.shared is not None:
-            known = self.shared.read(key)
+            known = kept_answer(self.shared, key)
             if known is not None and self.run is not None:
-                self.run.write(known)  # so that the run can be judged where it is alone
+                self.run.write(key, known)  # so that the run can be judged where it is alone
         return known
 
 

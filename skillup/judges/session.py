@@ -10,14 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-import anyio.to_thread
-
 from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContext, TurnRequest
 from skillup.judges.question import MalformedAnswerError
 from skillup.process.tree import new_marker
 from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
 from skillup.schema.record import TurnError
-from skillup.trial.artifacts import set_aside
 
 T = TypeVar("T")
 Prompt = Callable[[bool, str], str]
@@ -76,7 +73,7 @@ class ThrottledSession:
             if (why := throttle.refused(error)) is not None:
                 refused = error.model_copy(update={"message": f"{error.message} ({why})"})
                 return replace(turn, error=refused)
-            await anyio.to_thread.run_sync(set_aside, self.trial.raw_dir, stem, "refused")
+            self.trial.streams.set_aside(stem, "refused")
             self._last, self._in_session = None, 0
         why = "nothing more is asked of its provider: the run ends"
         return EngineTurn(None, error=TurnError(kind="cancelled", message=why))

@@ -38,7 +38,7 @@ def read_case(
 
     `variables` are names that `--var` will define; `theirs`: it is skill-up's.
     """
-    name = document.path.stem
+    name = document.path.stem.encode(errors="replace").decode()  # names of files may be no text
     try:
         if theirs:
             case = compat.read_case(document.data, suite, default_id=name)

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
@@ -63,8 +62,8 @@ class ProcessRequest:
     env: Mapping[str, str]  # The whole environment, but for the variables of process/tree.py
     stdin: bytes = b""  # Written whole and closed
     timeout_seconds: float | None = None
-    stdout_path: Path | None = None  # Gets a raw copy as the output comes
-    stderr_path: Path | None = None
+    stdout: Callable[[bytes], object] | None = None  # Gets a raw copy as the output comes
+    stderr: Callable[[bytes], object] | None = None
     max_output_bytes: int = 128 << 20  # Per stream; more is cut
     marker: str = ""
     """Descendants are recognised by it: no two at the same time may share one; "": a fresh one."""
@@ -154,15 +153,11 @@ async def run_process(request: ProcessRequest, on_line: OnLine | None = None) ->
 
     ``on_line`` gets each line of stdout as it comes, also a last one without newline. What it
     raises ends the tree and is raised here. Cancelling this call ends the tree, too, before the
-    cancellation goes on; the raw copies are then complete up to that point. Raises OSError if a raw
-    copy cannot be written; everything else that can go wrong is in the outcome.
+    cancellation goes on; the raw copies are then complete up to that point. What can go wrong is in
+    the outcome, but for what those who take the copies raise.
     """
-    with ExitStack() as files:
-        stdout, stderr = (
-            OutputStream(request, files.enter_context(path.open("wb")).write if path else None)
-            for path in (request.stdout_path, request.stderr_path)
-        )
-        return await _supervise(request, stdout, stderr, on_line)
+    streams = OutputStream(request, request.stdout), OutputStream(request, request.stderr)
+    return await _supervise(request, *streams, on_line)
 
 
 async def run_quiet(
@@ -207,6 +202,7 @@ class OutputStream:
     def __init__(self, request: ProcessRequest, write: Callable[[bytes], object] | None) -> None:
         self.total_bytes = 0
         self.error: Exception | None = None  # Of the listener or the disk; the rest is dropped
+        self.on_failure: Callable[[], object] = lambda: None  # At an error, or too much
         self._request, self._write_down = request, write
         self._parts: list[bytes] = []  # joined once per line: appending to bytes would be quadratic
         self._tail = b""
@@ -268,6 +264,8 @@ class OutputStream:
                             on_line(line)
                 except Exception as error:  # noqa: BLE001 - the pipe is still to be emptied
                     self.error = error
+                if self.error is not None or self.over_limit:
+                    self.on_failure()
 
     async def _next_chunk(self, descriptor: int) -> bytes:
         """Empty at the end."""
@@ -363,10 +361,8 @@ class _Supervision:
             try:
                 with anyio.move_on_after(self._request.timeout_seconds) as self._patience:
                     await anyio.lowlevel.checkpoint()  # reading begins: it may be at its end
-                    while not self._collect() and not any(  # noqa: ASYNC110
-                        stream.error or stream.over_limit for stream in self._streams
-                    ):
-                        await anyio.sleep(_POLL_SECONDS)  # no event tells of it
+                    while not self._collect() and not self._failed():
+                        await self._wait()
                 if self._patience.cancelled_caught and not self._collect():
                     self._ended_by = "answered" if self._answered else "timeout"
             finally:
@@ -408,6 +404,25 @@ class _Supervision:
                     break
         pipe.close()
 
+    def _failed(self) -> bool:
+        return any(stream.error or stream.over_limit for stream in self._streams)
+
+    async def _wait(self) -> None:
+        """Until the child may have ended, or reading has failed."""
+        try:
+            descriptor = os.pidfd_open(self._child.pid)
+        except (AttributeError, OSError):  # not on this system: no event tells of it
+            await anyio.sleep(_POLL_SECONDS)
+            return
+        try:
+            with anyio.CancelScope() as waiting:
+                for stream in self._streams:
+                    stream.on_failure = waiting.cancel
+                if not self._failed():
+                    await anyio.wait_readable(descriptor)
+        finally:
+            os.close(descriptor)
+
     def _collect(self) -> bool:
         """Whether the child has ended, and is cleared away."""
         if self._child.returncode is not None:
@@ -433,8 +448,8 @@ class _Supervision:
                 for pause in self._ending:
                     await anyio.sleep(pause)
                 with anyio.move_on_after(_REPORT_SECONDS):
-                    while not self._collect():  # noqa: ASYNC110 - a process has no event
-                        await anyio.sleep(_POLL_SECONDS)
+                    while not self._collect():
+                        await self._wait()
         except BaseException:
             # A shield keeps cancel scopes out, not a second Ctrl-C: no time for steps then.
             end_tree(self._tree, 0.0)

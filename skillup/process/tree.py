@@ -99,6 +99,20 @@ def read_table() -> dict[int, ProcessRow]:
     return {row.pid: row for pid in pids if (row := read_row(pid)) is not None}
 
 
+def own_children() -> set[int] | None:
+    """The pids of our children, also orphans that came to us; None: the system does not say."""
+    found: set[int] = set()
+    try:
+        for task in os.listdir("/proc/self/task"):  # noqa: PTH208
+            with open(f"/proc/self/task/{task}/children", "rb", buffering=0) as file:  # noqa: PTH123
+                found.update(map(int, file.read().split()))
+    except (
+        OSError
+    ):  # no such files, or a thread that has ended, and has left its children to others
+        return None
+    return found
+
+
 def now_as_started() -> float:
     """This moment, as ``started`` of a process that starts now would be, or a tick less."""
     if _HAS_PROC:
@@ -194,8 +208,10 @@ class ProcessTree:
 
         A look takes a moment in which a member can fork and die, and both be missed. So the tree
         counts as gone only after two looks in a row that found neither a living member nor a new
-        dead one.
+        dead one. Where all orphans come to us, a look at our own children does.
         """
+        if self._is_alone() and self._is_alone():
+            return []
         while True:
             members = self._members(read_table())
             alive = [row for row in members if not row.zombie]
@@ -203,6 +219,14 @@ class ProcessTree:
             was_quiet, self._quiet = self._quiet, not alive and not reaped
             if alive or (was_quiet and self._quiet):
                 return alive
+
+    def _is_alone(self) -> bool:
+        """Whether the only children that we have are the main processes of other turns."""
+        if self.main is None or _adopting != os.getpid():
+            return False
+        children = own_children()
+        others = {tree.main.pid for tree in running_trees if tree is not self and tree.main}
+        return children is not None and children <= others
 
     def _members(self, table: dict[int, ProcessRow]) -> list[ProcessRow]:
         own = table.get(os.getpid())

@@ -32,7 +32,6 @@ from skillup.schema.base import MOST_TRIALS
 from skillup.schema.grade import Grade
 from skillup.store import default_run_path, new_run_id
 from skillup.store.places import check_free, runs_folder
-from skillup.store.trials import RECORD_FILE
 
 _KEY = "skillup"
 _WIDTH = 120
@@ -170,7 +169,7 @@ class SkillupPlugin:
     def report_of(self, job: Job, grade: Grade, head: str) -> str:
         """Below `head` the trial, as `skillup show` prints it, without secrets."""
         run = self.opened()
-        place = Path(shown_path(run.directory.trial_directory(job.id)))
+        place = shown_path(run.directory.path)
         record, name = run.directory.read_record(job.id), plain(job.loaded.case.id)
         printed = io.StringIO()
         console = Console(file=printed, width=_WIDTH, highlight=False, emoji=False)
@@ -320,14 +319,14 @@ class TrialItem(pytest.Item):
         except SkillupError as error:
             raise NotRun(with_hint(error), pytrace=False) from None
         self.grade = grade
-        place = self.plugin.opened().directory.trial_directory(self.job.id)
         # For JUnit XML and other reports; what is not known is left out.
         values = {
             **{name: getattr(grade, name) for name in ("status", "score", "session_id")},
             "cost_usd": grade.cost_usd,
             "judge_cost_usd": grade.judging.cost_usd if grade.judging else None,
             **{name: n for name, n in (grade.usage or {}).items() if name.endswith("_tokens")},
-            "record": shown_path(place / RECORD_FILE),
+            "run": shown_path(self.plugin.opened().directory.path),
+            "job": self.job.id,
         }
         self.user_properties += [(name, n) for name, n in values.items() if n is not None]
         if grade.status == "SKIP":

@@ -262,7 +262,7 @@ ADVICE: Mapping[str, str] = {
     "`skillup doctor --probe` shows whether the CLI can hold a conversation at all; if it can, "
     "run the case again",
     "protocol": "usually a CLI version that skillup does not know",
-    "output_limit": "look at `raw/` for what it printed",
+    "output_limit": "look at the raw stream for what it printed",
     "session_lost": "something else wrote to the session file, or the CLI compacted it",
     "session_mismatch": "the answer is not believed; run again",
     "no_resume": "another engine; without a simulated user also `on_no_resume: single_shot`",

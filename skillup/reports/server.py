@@ -6,10 +6,8 @@ It answers with the page, data as JSON, raw files of a run as plain text, and te
 from __future__ import annotations
 
 import hmac
-import os
 import re
 import secrets
-import stat
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -17,8 +15,8 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socketserver import TCPServer
-from typing import Any, BinaryIO
-from urllib.parse import parse_qs, quote, unquote, unquote_to_bytes
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote
 
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
@@ -27,8 +25,7 @@ from skillup.reports.html.detail import WIDE
 from skillup.reports.html.run_data import PAGE_VERSION, RunData, file_stamp
 from skillup.store import RunDirectory
 from skillup.store.files import no_mask, to_json
-from skillup.store.places import JOURNAL_FILE, RESULT_FILE, RUN_FILE, directory_of_job, writer_of
-from skillup.store.trials import CHECKPOINT_FILE, GRADE_FILE
+from skillup.store.places import RESULT_FILE, RUN_FILE, is_being_written
 
 ADDRESS = "127.0.0.1"
 USUAL_PORT = 7575
@@ -81,11 +78,11 @@ def _listed(info: Mapping[str, Any], summary: Mapping[str, Any], **known: Any) -
 
 
 def _run_stamp(run: Path) -> object:
-    """Differs when a trial starts or ends, and when the run is opened, ends, is replaced or killed
-    (of which no file says anything, but that nobody writes it).
+    """Differs when anything is written, and when the run is opened, ends, is replaced or killed (of
+    which no file says anything, but that nobody writes it).
     """
-    files = [file_stamp(f"{run}/{name}") for name in (RUN_FILE, JOURNAL_FILE, RESULT_FILE)]
-    return files, writer_of(run)
+    names = (RUN_FILE, f"{RUN_FILE}-wal", RESULT_FILE)
+    return [file_stamp(f"{run}/{name}") for name in names], is_being_written(run)
 
 
 class _OpenRun:
@@ -97,26 +94,17 @@ class _OpenRun:
 
     def fresh(self) -> RunData:
         """The run as it is now. Raises RunDirectoryError if it cannot be read any more."""
-        data, of_run = self._data, _run_stamp(self._path)
-        if data is None or (of_run, self._turns(data)) != self._stamp:
+        data, stamp = self._data, _run_stamp(self._path)
+        if data is None or stamp != self._stamp:
             self._data = None  # of what was read in part, nothing stays
             if data is None:
                 name = quote(self._path.name, safe="", errors="surrogateescape")
                 data = RunData(self._path, base=f"api/runs/{name}/files/")
-            else:
-                data.read()
-            self._stamp = of_run, self._turns(data)
-            self._data = data
-            self.version += 1
+                self.version += 1
+            elif data.read():
+                self.version += 1
+            self._data, self._stamp = data, stamp
         return data
-
-    def _turns(self, data: RunData) -> object:
-        """Differs when one of the running trials begins or ends a turn, or is judged."""
-        jobs = (row["job"] for row in data.rows if row["status"] == "RUNNING")
-        places = [f"{self._path}/trials/{directory_of_job(job)}" for job in jobs]
-        files = [f"{place}/{name}" for place in places for name in (CHECKPOINT_FILE, GRADE_FILE)]
-        raw = (file_stamp(f"{place}/raw", size=False) for place in places)
-        return [*map(file_stamp, files), *raw]
 
 
 class Served:
@@ -177,6 +165,19 @@ class Served:
                 return data.detail(n, WIDE)
             return self._run(against).fresh().detail(n - shift, WIDE, shift=shift)
 
+    def file(self, run_id: str, job: str, name: str) -> bytes:
+        """A file of a trial, or as much as is shown and a little more. Raises NotServedError."""
+        data = bytearray()
+        with RunDirectory.open(self.path(run_id)) as run:
+            read = run.trial_files(job).get(name)
+            if read is None:
+                raise NotServedError
+            for part in read():
+                data += part
+                if len(data) > _LARGEST_SHOWN:
+                    break
+        return bytes(data)
+
     def stamp(self, run_id: str) -> object:
         """Differs when the run's page would. As :meth:`index`."""
         with self._lock:
@@ -193,13 +194,13 @@ class Served:
     def _entry(self, run_id: str) -> Json:
         path = self.folder / run_id
         try:
-            directory = RunDirectory.open(path)
-            if writer_of(path) is None and (path / RESULT_FILE).is_file():
-                result = directory.read_result()
+            if not is_being_written(path) and (path / RESULT_FILE).is_file():
+                with RunDirectory.open(path) as directory:
+                    result, info = directory.read_result(), directory.run_info()
                 status = "finished" if result.finished else "unfinished"
                 known = {"run_id": result.run_id, "started_at": result.started_at}
                 summary = result.summary.model_dump(mode="json", by_alias=True)
-                return _listed(directory.run_info(), summary, status=status, **known)
+                return _listed(info, summary, status=status, **known)
             data = self._run(run_id).fresh()
             status = "running" if data.running else "unfinished"
             known = {"run_id": data.run_id, "started_at": data.started_at}
@@ -238,29 +239,6 @@ class Guard:
         first, slash, rest = path[1:].partition("/")
         known = hmac.compare_digest(first.encode(), self.token.encode())
         return rest if path.startswith("/") and slash and known else None
-
-
-def open_inside(root: Path, encoded: str) -> BinaryIO:
-    """The regular file `encoded` (a path in a URL, decoded once) below `root`. Raises
-    NotServedError for all else: directories, pipes, ways out (also by links), odd names.
-    """
-    parts = [os.fsdecode(unquote_to_bytes(part)) for part in encoded.split("/")]
-    for part in parts:
-        if part in ("", ".", "..") or any(c in "/\\" or ord(c) < 32 for c in part):
-            raise NotServedError
-    try:
-        top = root.resolve(strict=True)
-        path = top.joinpath(*parts).resolve(strict=True)
-        if top not in path.parents:
-            raise NotServedError
-        # Neither waits for a pipe's writer, nor follows a link that has been put there since.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, RuntimeError, ValueError):
-        raise NotServedError from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise NotServedError
-    return os.fdopen(descriptor, "rb")
 
 
 @frozen
@@ -308,10 +286,10 @@ def _found(
         served.stamp(run)
         return lambda: served.stamp(run)
     if rest.startswith("files/"):
-        with open_inside(served.path(run), rest.removeprefix("files/")) as file:
-            data = file.read(_LARGEST_SHOWN + 1)
+        job, _, name = rest.removeprefix("files/").partition("/")
+        data = served.file(run, unquote(job), unquote(name))
         if len(data) > _LARGEST_SHOWN:
-            return _error(413, "it is too large to be shown: open it in the run's directory")
+            return _error(413, "it is too large to be shown: export the run's files")
         # As plain text, whatever its name says it is.
         return Answer(200, "text/plain; charset=utf-8", data)
     trial = re.fullmatch(r"trials/([0-9]{1,9})\.json", rest)

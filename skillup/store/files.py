@@ -1,8 +1,4 @@
-"""Files that are the old one or the new one whenever the machine stops; the journal; JSON.
-
-The journal is one JSON object a line, only appended to. Whether a trial has finished, its record
-says; that the record is the run's own, its SHA-256 in the journal.
-"""
+"""Files that are the old one or the new one whenever the machine stops; JSON without secrets."""
 
 from __future__ import annotations
 
@@ -13,14 +9,13 @@ import os
 import re
 import secrets
 import stat
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from pydantic import BaseModel
+from pydantic_core import PydanticSerializationError
 
 from skillup.errors import ExitCode, RunDirectoryError
 from skillup.schema.record import ON_DISK
@@ -54,11 +49,10 @@ def disk_errors(doing: str, path: Path) -> Iterator[None]:
         raise refused from error
 
 
-def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
+def write_atomic(path: Path, data: bytes) -> None:
     """Replaces ``path`` by a file that holds ``data``; its directory must exist.
 
-    Without ``durable`` a crash of the machine, not of skillup, may leave an empty file. Raises
-    RunDirectoryError if writing fails; ``path`` is then as it was. Several may write it at once.
+    Raises RunDirectoryError if writing fails; ``path`` is then as it was. Several may write it.
     """
     # In the same directory, because a rename across file systems is a copy.
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_TEMPORARY_ENDING}")
@@ -66,16 +60,14 @@ def write_atomic(path: Path, data: bytes, *, durable: bool = True) -> None:
         try:
             with temporary.open("xb") as file:
                 file.write(data)
-                if durable:
-                    file.flush()
-                    os.fsync(file.fileno())
+                file.flush()
+                os.fsync(file.fileno())
             temporary.replace(path)
         except BaseException:
             with suppress(OSError):
                 temporary.unlink()
             raise
-        if durable:
-            sync_directory(path.parent)
+        sync_directory(path.parent)
 
 
 def sync_directory(directory: Path) -> None:
@@ -85,18 +77,6 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def is_temporary(name: str) -> bool:
-    """Whether a file of this name is one that a writer has not finished."""
-    return name.startswith(".") and name.endswith(_TEMPORARY_ENDING)
-
-
-def remove_temporary_files(directory: Path) -> None:
-    """Removes what writers that were killed have left in ``directory``; nobody may be writing."""
-    for leftover in directory.glob(f".*{_TEMPORARY_ENDING}"):
-        with suppress(OSError):
-            leftover.unlink()
 
 
 def make_directory(directory: Path) -> None:
@@ -156,15 +136,27 @@ def no_mask(text: str) -> str:
 def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | None) -> bytes:
     """``value`` as JSON text with a final newline: UTF-8, masked, and valid whatever agents wrote.
 
-    Every text in it, keys too, is masked before it is quoted: so a secret with a quotation mark is
-    found, and one that looks like a number cannot break the syntax. Lone surrogates become U+FFFD,
-    NaN and infinities null. What a terminal would obey is written as JSON's escapes.
+    Lone surrogates become U+FFFD, NaN and infinities null. What a terminal would obey is written
+    as JSON's escapes.
     """
+    return masked_json(value, mask, indent=indent)[0] + b"\n"
+
+
+def masked_json(
+    value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | None = None
+) -> tuple[bytes, bool]:
+    """As :func:`to_json`, without newline; and whether it differs from `value` itself."""
     if isinstance(value, BaseModel):
-        # Not model_dump_json: it refuses lone surrogates.
+        with suppress(PydanticSerializationError):  # it refuses lone surrogates
+            text = value.model_dump_json(by_alias=True, indent=indent, context=ON_DISK)
+            # A mask finds secrets in the forms that JSON gives them.
+            if mask(text) == text:
+                return _harmless(text), False
         value = value.model_dump(mode="json", by_alias=True, context=ON_DISK)
 
     def clean(value: Any) -> Any:
+        # Every text, keys too, before it is quoted: so a secret that looks like a number cannot
+        # break the syntax.
         if isinstance(value, str):
             text = mask(value)
             if not text.isascii():
@@ -181,52 +173,10 @@ def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | N
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
     separators = (",", ":") if indent is None else None
-    text = json.dumps(clean(value), ensure_ascii=False, indent=indent, separators=separators)
-    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode() + b"\n"
+    cleaned = clean(value)
+    text = json.dumps(cleaned, ensure_ascii=False, indent=indent, separators=separators)
+    return _harmless(text), cleaned != value
 
 
-class Journal:
-    """Appends events; safe to use from several threads. One process at a time may append."""
-
-    def __init__(self, path: Path, mask: Mask) -> None:
-        self._path = path
-        self._mask = mask
-        self._lock = threading.Lock()
-        with disk_errors("open", path):
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-            size = os.fstat(self._file).st_size
-            self._torn = size > 0 and os.pread(self._file, 1, size - 1) != b"\n"
-
-    def append(self, event: str, *, durable: bool = False, **fields: Any) -> None:
-        """Adds ``{"time": now, "event": event, **fields}``; ``durable`` waits for the disk."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = to_json({"time": now, "event": event, **fields}, self._mask, indent=None)
-        with self._lock, disk_errors("append to", self._path):
-            if self._torn:  # one that was cut short is a line of its own
-                line = b"\n" + line
-            self._torn = True
-            while line:
-                line = line[os.write(self._file, line) :]
-            self._torn = False
-            if durable:
-                os.fsync(self._file)
-
-    def close(self) -> None:
-        """Ends writing; may be called again."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-
-def read_journal(path: Path) -> Iterator[dict[str, Any]]:
-    """The events in order, but lines that a crash cut short; nothing if there is no journal."""
-    if not path.exists():
-        return
-    with open_regular(path) as file:
-        for line in file:
-            try:
-                event = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(event, dict):
-                yield event
+def _harmless(text: str) -> bytes:
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()

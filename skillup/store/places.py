@@ -8,18 +8,19 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Callable, Collection
-from contextlib import suppress
+import time
+from collections.abc import Callable
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 from skillup.errors import RunDirectoryError
-from skillup.store.files import disk_errors, is_temporary, open_regular
+from skillup.store.database import NEW_FILE, Database
+from skillup.store.files import disk_errors
 
-RUN_FILE = "run.json"
+RUN_FILE = "run.sqlite"
 RESULT_FILE = "result.json"
-JOURNAL_FILE = "events.jsonl"
 LOCK_FILE = "lock"
 HOME_DIRECTORY = ".skillup"
 
@@ -88,7 +89,7 @@ def directory_of_job(job_id: str) -> str:
     names = []
     for part in job_id.split("/"):
         name = quote(part, safe="", errors="surrogatepass").replace("~", "%7E") or _EMPTY
-        if name.startswith(".") or is_reserved(name):
+        if name.startswith(".") or name.partition(".")[0] in _RESERVED:
             name = f"%{ord(name[0]):02X}{name[1:]}"
         if len(name) > _LONGEST:
             digest = hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()[:16]
@@ -105,19 +106,9 @@ def job_of_directory(directory: str) -> str | None:
     return "/".join(unquote(part, errors="surrogatepass") for part in parts)
 
 
-def is_reserved(name: str) -> bool:
-    """Whether a directory of this name holds a trial's files, never another trial."""
-    return name.partition(".")[0] in _RESERVED
-
-
 # The runs in a folder, and who writes one.
 
 _TIME_AS_NAME = re.compile(r"\d{8}T\d{6}Z-")
-_STARTED_AT = re.compile(rb'"started_at": "([^"]*)"')
-_HEAD_BYTES = 4096
-"""Of `run.json`: its start comes first, and the thousand trials that it plans later."""
-_CLOCKS_DIFFER_BY = 2.0
-"""Seconds: when a process began is known to a hundredth at best, and file systems round."""
 
 
 def is_run(path: Path) -> bool:
@@ -137,10 +128,9 @@ def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
     def began(path: Path) -> str:
         if _TIME_AS_NAME.match(path.name):
             return path.name
-        with suppress(OSError, ValueError), open_regular(path / RUN_FILE) as file:
-            started = _STARTED_AT.search(file.read(_HEAD_BYTES))
-            if started is not None:
-                return beginning_of_id(datetime.fromisoformat(started[1].decode()))
+        with suppress(RunDirectoryError, ValueError), closing(Database(path / RUN_FILE)) as file:
+            started = file.value("SELECT json FROM run WHERE name = 'started_at'")
+            return beginning_of_id(datetime.fromisoformat(started.decode()))
         return ""
 
     try:
@@ -150,25 +140,25 @@ def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
     return [path.name for path in sorted(found, key=lambda path: (began(path), path.name))]
 
 
-def writer_of(run: Path) -> int | None:
-    """The process that has locked the run directory; None if there is none on this machine."""
-    import psutil
-
-    path = run / LOCK_FILE
+def is_being_written(run: Path) -> bool:
+    """Whether a process has locked the run directory, as :func:`take_lock` does."""
     try:
-        pid = int(path.read_bytes()[:32])
-        taken = path.stat().st_mtime
-        process = psutil.Process(pid)
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return None
-        # A process of that number that began after the lock was taken is another one.
-        return pid if process.create_time() <= taken + _CLOCKS_DIFFER_BY else None
-    except (OSError, ValueError, psutil.Error):
-        return None
+        file = os.open(run / LOCK_FILE, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(file)
+    return False
 
 
-def check_free(path: Path, beside: Collection[str] = ()) -> None:
-    """Raises RunDirectoryError if anything is there but `beside` and what a killed `create` leaves.
+def check_free(path: Path) -> None:
+    """Raises RunDirectoryError if anything is there but what a killed `create` may leave.
 
     In the next moment there may be something.
     """
@@ -177,7 +167,7 @@ def check_free(path: Path, beside: Collection[str] = ()) -> None:
     if RUN_FILE in names:
         hint = f"go on with it by --resume {path}, or choose another --out"
         raise RunDirectoryError(f"{path} holds a run already", hint=hint)
-    if any(name not in (LOCK_FILE, *beside) and not is_temporary(name) for name in names):
+    if names - {LOCK_FILE, NEW_FILE}:
         hint = "choose a new or empty directory with --out"
         raise RunDirectoryError(f"{path} is not empty", hint=hint)
 
@@ -191,7 +181,14 @@ def take_lock(path: Path) -> int:
     with disk_errors("lock", path):
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        for wait in (*[0.01] * 20, 0.0):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if not wait:
+                    raise
+            time.sleep(wait)  # who looks whether it is locked has it for a moment
         with disk_errors("write", path):
             os.ftruncate(file, 0)
             os.pwrite(file, f"{os.getpid()}\n".encode(), 0)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import shutil
 import stat
 import tempfile
 import threading
@@ -56,7 +57,8 @@ class Scratch:
     def remove(self, job_id: str) -> bool:
         """Removes the job's directory and all that is in it; False if something could not be."""
         home = self._existing_home()
-        return home is None or remove_tree(home / _short_name(job_id))
+        path = home / _short_name(job_id) if home is not None else None
+        return path is None or not os.path.lexists(path) or remove_tree(path)
 
     def close(self) -> None:
         """Removes directories that were not used, and then the whole place if it is empty."""
@@ -121,10 +123,12 @@ def remove_tree(path: Path) -> bool:
     Links are never followed. Each directory is moved up to the top before its turn comes: however
     deep agents nest them, no path gets too long for the system.
     """
-    with suppress(OSError):
+    with suppress(OSError, RecursionError):
         if path.is_symlink() or not path.is_dir():
             path.unlink()
             return True
+        shutil.rmtree(path)
+        return True
     waiting = [path]
     while waiting:
         directory = waiting.pop()

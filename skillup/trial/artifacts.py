@@ -1,10 +1,9 @@
-"""Files beside a record: artifacts of the workspace, what judging needs, raw streams set aside."""
+"""Files that are kept with a record: artifacts of the workspace, and what judging needs."""
 
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from skillup.errors import InvalidFilesError
@@ -14,15 +13,16 @@ from skillup.load.yaml_reader import read_file
 from skillup.schema import templates
 from skillup.schema.case import Case
 from skillup.schema.record import FileState
-from skillup.workspace.disk import refuse_full_disk
 from skillup.workspace.globs import matches_any_glob
 from skillup.workspace.snapshot import BlobStore, Snapshot
 
+Keep = Callable[[str, bytes], None]
+
 
 def collect_artifacts(
-    globs: Sequence[str], snapshot: Snapshot, workspace: Path, blobs: BlobStore, destination: Path
+    globs: Sequence[str], snapshot: Snapshot, workspace: Path, blobs: BlobStore, keep: Keep
 ) -> list[str]:
-    """Copy what the globs match, paths kept; a line for each file that could not be copied.
+    """Has `keep` take what the globs match, by path; a line for each file that was not collected.
 
     Symbolic links are not followed: what they lead to need not be the agent's work. Secrets are
     masked, in contents and in names.
@@ -31,7 +31,6 @@ def collect_artifacts(
     for path, state in snapshot.files.items():
         if state.link is not None or not matches_any_glob(path, globs):
             continue
-        target = destination / os.fsdecode(blobs.masked(os.fsencode(path)))
         try:
             content = blobs.read_state(state)
             if content is None:
@@ -40,10 +39,8 @@ def collect_artifacts(
                 flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
                 with os.fdopen(os.open(workspace / path, flags), "rb") as file:
                     content = blobs.masked(file.read())
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+            keep(os.fsdecode(blobs.masked(os.fsencode(path))), content)
         except OSError as error:
-            refuse_full_disk(error, target)
             missed.append(f"{path} was not collected: {error.strerror or error}")
     return missed
 
@@ -120,29 +117,3 @@ def _paths_of_checks(key: str, case: Case, variables: Mapping[str, str] | None) 
         except templates.UnresolvedNameError:
             continue
     return found
-
-
-# The raw streams of messages that do not count: kept, under other names.
-
-_TURN = re.compile(r"turn-(\d+)")
-
-
-def set_aside(raw_dir: Path, stem: str, as_what: str) -> None:
-    """Renames the streams of the message `stem`: ``turn-02.stdout.jsonl`` to
-    ``turn-02.refused-1.stdout.jsonl``, with the first number that is free.
-    """
-    for ending in ("stdout.jsonl", "stderr.txt"):
-        path = raw_dir / f"{stem}.{ending}"
-        if path.exists():
-            number = 1
-            while (target := raw_dir / f"{stem}.{as_what}-{number}.{ending}").exists():
-                number += 1
-            path.rename(target)
-
-
-def remove_streams_from(raw_dir: Path, turn: int) -> None:
-    """Remove all streams of `turn` and later ones, which a process was ended in."""
-    for path in raw_dir.glob("turn-*"):
-        found = _TURN.match(path.name)
-        if found and int(found[1]) >= turn:
-            path.unlink()

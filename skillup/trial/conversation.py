@@ -40,7 +40,6 @@ from skillup.schema.record import (
     total_usage,
 )
 from skillup.schema.suite import Lead, lead_of, needs_simulator
-from skillup.trial.artifacts import set_aside
 from skillup.trial.request import THE_RUNS_END, Interruption, SimulatorMessage, TrialEvent
 from skillup.trial.session import not_sent
 from skillup.trial.setup import OpenTrial, request_digest, system_of
@@ -132,7 +131,7 @@ class LiveConversation:
             elapsed_ms=round(elapsed * 1000),
             elapsed_seconds=self.used_seconds(),
         )
-        await anyio.to_thread.run_sync(request.checkpoint, checkpoint)
+        request.checkpoint(checkpoint)
 
     async def run_led(self, lead: Lead, opening: Sequence[Turn]) -> None:
         """A conversation that a simulated user leads, with `opening` messages before the user's.
@@ -314,7 +313,7 @@ class LiveConversation:
                 self.interruption = Interruption("restart", problem)
                 return _with_refusals(result, refused, paused)
             refused.append(result)
-            await anyio.to_thread.run_sync(set_aside, session.context.raw_dir, stem, "refused")
+            session.context.streams.set_aside(stem, "refused")
             self.waited += time.monotonic() - began
         self.interruption = Interruption("run_ended")
         return self._kept_back("cancelled", "the run ended before the message was sent", text)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 from skillup.checks.context import Ask
-from skillup.engines.base import Engine
+from skillup.engines.base import Engine, RawStreams
 from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.ratelimit import Throttle
@@ -101,8 +101,10 @@ class TrialRequest:
     run_id: str
     job: Job
     engine: Engine
-    raw_dir: Path
-    artifacts_dir: Path  # Where the files that `collect_artifacts` names are copied to
+    streams: RawStreams
+    """Where the raw streams of the trial's processes go."""
+    keep_artifact: Callable[[str, bytes], None]
+    """Where the files that `collect_artifacts` names are copied to."""
     blobs: BlobStore
     scratch: Path
     """The trial's own directory for workspace and home; the caller makes and removes it."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import os
-import shutil
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ from skillup.trial.history import turns_of
 from skillup.trial.request import Interruption, TrialRequest, TrialResult
 from skillup.trial.session import LiveSession, call_engine, look_at
 from skillup.trial.setup import OpenTrial, context_of, ended, new_record, open_trial
-from skillup.workspace.disk import copy_workspace, refuse_without_room
+from skillup.workspace.disk import copy_workspace, do_beside, refuse_without_room
 
 
 async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> TrialResult:
@@ -80,13 +79,15 @@ async def record_on_error(
 async def close_trial(conversation: LiveConversation, clock: float, earlier_ms: int) -> Record:
     """The record of a conversation that is over, and the artifacts beside it."""
     record, live, request = conversation.record, conversation.session, conversation.request
-    missed = await anyio.to_thread.run_sync(
+    globs = request.job.loaded.case.collect_artifacts
+    missed = await do_beside(
+        not globs,
         collect_artifacts,
-        request.job.loaded.case.collect_artifacts,
+        globs,
         live.snapshot,
         live.context.workspace,
         live.blobs,
-        request.artifacts_dir,
+        request.keep_artifact,
     )
     return ended(
         record,
@@ -163,8 +164,7 @@ class SharedPrefix:
         rest.request, rest.record, rest.turns, rest.waited = request, record, turns, 0.0
 
         async def finish() -> Record:
-            raw_dir = rest.session.context.raw_dir
-            await anyio.to_thread.run_sync(_copy_streams, raw_dir, request.raw_dir)
+            request.streams.copy_from(rest.session.context.streams)
             await rest.run(request.job.loaded.case.input.all_turns())
             return await close_trial(rest, clock, self.earlier_ms)
 
@@ -181,7 +181,8 @@ class SharedPrefix:
         live, case = parent.session, request.job.loaded.case
         before = live.context
         workspace, home = request.scratch / "workspace", request.scratch / "home"
-        await anyio.to_thread.run_sync(_copy, before, workspace, home, request.raw_dir)
+        await anyio.to_thread.run_sync(_copy, before, workspace, home)
+        request.streams.copy_from(before.streams)
         workspace, home = workspace.resolve(), home.resolve()
         skills = {
             name: workspace / path.relative_to(before.workspace)
@@ -253,7 +254,7 @@ async def run_shared_prefix(
     return SharedPrefix(record, live, used, earlier)
 
 
-def _copy(parent: TrialContext, workspace: Path, home: Path, raw_dir: Path) -> None:
+def _copy(parent: TrialContext, workspace: Path, home: Path) -> None:
     """Workspace and streams; links with a whole path into the old workspace lead into the new."""
     copy_workspace(parent.workspace, workspace)
     for folder, names, files in os.walk(workspace):
@@ -265,10 +266,3 @@ def _copy(parent: TrialContext, workspace: Path, home: Path, raw_dir: Path) -> N
                     path.unlink()
                     os.symlink(changed, path)  # noqa: PTH211 - the same
     home.mkdir(mode=0o700, parents=True)
-    _copy_streams(parent.raw_dir, raw_dir)
-
-
-def _copy_streams(raw_dir: Path, to: Path) -> None:
-    """Each trial's directory has the whole of its conversation, shared turns included."""
-    if to != raw_dir and raw_dir.is_dir():
-        shutil.copytree(raw_dir, to, dirs_exist_ok=True)

@@ -30,7 +30,7 @@ from skillup.errors import SkillupError
 from skillup.frozen import frozen
 from skillup.schema.record import SessionFingerprint, TranscriptItem, TurnError, TurnRecord, utc_now
 from skillup.trial.request import TrialEvent
-from skillup.workspace.disk import list_tree, refuse_full_disk
+from skillup.workspace.disk import do_beside, is_small, list_tree, refuse_full_disk
 from skillup.workspace.snapshot import BlobStore, Snapshot, diff_snapshots, take_snapshot
 
 T = TypeVar("T")
@@ -64,8 +64,8 @@ class LiveSession:
         started, started_at = time.monotonic(), utc_now()
         found = await call_engine(
             lambda: self._deliver(request),
-            "the turn's output could not be kept",
-            self.context.raw_dir,
+            "the turn could not be run",
+            self.context.workspace,
         )
         outcome = EngineTurn(self.session, error=found) if isinstance(found, TurnError) else found
         duration = round((time.monotonic() - started) * 1000)
@@ -76,9 +76,8 @@ class LiveSession:
         root, before = self.context.workspace, self.snapshot
         try:
             self.snapshot = await look_at(root, self.blobs, before)
-            changes = await anyio.to_thread.run_sync(
-                diff_snapshots, before, self.snapshot, self.blobs
-            )
+            small = is_small(root) and len(before.files) < len(self.snapshot.files) + 100
+            changes = await do_beside(small, diff_snapshots, before, self.snapshot, self.blobs)
         except OSError as trouble:
             what = "the workspace could not be looked at after the turn"
             error = error or setup_error(trouble, what, root)
@@ -128,9 +127,10 @@ class LiveSession:
         if self._backup is None:
             files, workspace, root = None, None, self.context.workspace
             if self.context.profile.isolation != "shared":
+                small = is_small(self.context.home, root)
                 with suppress(OSError):
-                    files = await anyio.to_thread.run_sync(session_files, self.context.home)
-                workspace = await anyio.to_thread.run_sync(workspace_signature, root)
+                    files = await do_beside(small, session_files, self.context.home)
+                workspace = await do_beside(small, workspace_signature, root)
             self._backup = SessionBackup(files, workspace, replace(self))
         return self._backup
 
@@ -153,6 +153,8 @@ class LiveSession:
 
 async def look_at(root: Path, blobs: BlobStore, before: Snapshot | None = None) -> Snapshot:
     """A snapshot, taken beside the event loop; whoever is cancelled does not wait for its end."""
+    if is_small(root):
+        return take_snapshot(root, blobs, before)
     cancelled = threading.Event()
     take = partial(take_snapshot, root, blobs, before, stop=cancelled.is_set)
     try:

@@ -33,7 +33,7 @@ from skillup.schema.record import (
     utc_now,
 )
 from skillup.schema.suite import lead_of, needs_simulator
-from skillup.trial.artifacts import keep_references, remove_streams_from
+from skillup.trial.artifacts import keep_references
 from skillup.trial.history import Past, as_template, past_of, with_unanswered
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.session import AgentWatcher, LiveSession, look_at, no_resume_error, put_back
@@ -108,7 +108,7 @@ def context_of(
         profile=job.profile,
         workspace=workspace,
         home=home,
-        raw_dir=request.raw_dir,
+        streams=request.streams,
         environment=request.environment,
         secrets=request.secrets,
         extra_env=added,
@@ -140,7 +140,11 @@ async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnE
         record = record.model_copy(update={"execution_mode": "single_shot"})
     given = {**case.vars, **request.variables}
     try:
-        past = await anyio.to_thread.run_sync(past_of, case.input, given, abandon_on_cancel=True)
+        past = Past((), ())
+        if case.input.history:
+            past = await anyio.to_thread.run_sync(
+                past_of, case.input, given, abandon_on_cancel=True
+            )
         system_of(case.input, {**given, **past.variables})
     except templates.UnresolvedNameError as missing:
         return TurnError(kind="template", message=f"`input`: {missing}")
@@ -340,7 +344,7 @@ async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | 
     )
     snapshot = await look_at(workspace, request.blobs)
     record, done = checkpoint.record, checkpoint.record.turns
-    await anyio.to_thread.run_sync(remove_streams_from, request.raw_dir, len(done) + 1)
+    request.streams.remove_from(len(done) + 1)
     session = LiveSession(
         request.engine,
         context,

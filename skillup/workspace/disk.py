@@ -8,10 +8,14 @@ import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal, TypeVar
+
+import anyio.to_thread
 
 from skillup.errors import FullDiskError
 from skillup.frozen import frozen
+
+T = TypeVar("T")
 
 
 def path_problem(path: str) -> str | None:
@@ -52,6 +56,37 @@ class Entry:
     path: str  # POSIX, below the root, as the system gave it (undecodable bytes as surrogates)
     kind: EntryKind  # special: a FIFO, socket or device
     status: os.stat_result  # Of the entry itself, not of what a link points to
+
+
+_FEW_ENTRIES, _LITTLE_BYTES = 100, 1 << 20
+
+
+def is_small(*roots: Path) -> bool:
+    """Whether so little is below `roots` that to look at all of it takes less than 20 ms."""
+    entries = size = 0
+    waiting = [os.fspath(root) for root in roots]
+    try:
+        while waiting:
+            with os.scandir(waiting.pop()) as scan:
+                for entry in scan:
+                    entries += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_size
+                    if entries > _FEW_ENTRIES or size > _LITTLE_BYTES:
+                        return False
+    except OSError:
+        return False
+    return True
+
+
+async def do_beside(small: bool, work: Callable[..., T], *arguments: Any) -> T:
+    """``work(*arguments)`` in a thread, so that others' time limits need not wait for it.
+
+    What is `small` is done at once: it takes less than the change of threads.
+    """
+    return work(*arguments) if small else await anyio.to_thread.run_sync(work, *arguments)
 
 
 def _raise(_path: str, error: OSError) -> None:

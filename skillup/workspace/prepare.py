@@ -23,6 +23,7 @@ from skillup.schema.record import ErrorKind, SkillInfo, TurnError
 from skillup.schema.templates import UnresolvedNameError, render
 from skillup.workspace.disk import (
     copy_entries,
+    do_beside,
     list_tree,
     path_problem,
     refuse_full_disk,
@@ -86,12 +87,12 @@ async def prepare_workspace(
         return installed
 
     try:
-        root = await anyio.to_thread.run_sync(place_files)
+        root = await do_beside(context.fixture is None and not context.files, place_files)
         if context.git is not None:
             diff = context.git.apply_diff
             patch = (suite_root / diff).resolve() if diff is not None else None
             await _prepare_repository(_Git(root, env, timeout_seconds), context.git, patch)
-        installed = await anyio.to_thread.run_sync(install)
+        installed = await do_beside(not skills, install)
         commands = [("environment.setup_steps", command) for command in setup_steps]
         commands += [("context.setup", command) for command in context.setup]
         for field, command in commands:

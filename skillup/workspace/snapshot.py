@@ -7,9 +7,7 @@ import errno
 import hashlib
 import os
 import re
-import secrets
 import stat
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
@@ -22,70 +20,35 @@ from skillup.workspace.disk import Entry, EntryKind, list_tree, shown
 
 
 class BlobStore:
-    """A directory of blobs, ``<sha256[:2]>/<sha256>``, made at the first ``put``.
+    """Contents by their SHA-256, in memory; a run's are in its file."""
 
-    Safe for any number of threads and processes: a blob appears whole or not at all, and once.
-    Methods raise OSError where the disk does.
-    """
-
-    def __init__(self, directory: Path, mask: Callable[[bytes], bytes] | None = None) -> None:
+    def __init__(self, mask: Callable[[bytes], bytes] | None = None) -> None:
         """`mask` takes secrets out of what is put; the SHA-256 is that of what is stored."""
-        self.directory = directory
         self.masked = mask or (lambda content: content)
-        self._set_lock = threading.Lock()
-        self._sync_lock = threading.Lock()
-        self._unsynced: set[Path] = set()
         self.references: dict[Path, FileState | None] = {}
         """What judging needs, as it was before the first trial; None: it could not be read."""
+        self._contents: dict[bytes, bytes] = {}
 
     def put(self, content: bytes) -> str:
         """Stores the content; returns the SHA-256 of what is stored, in hex."""
         content = self.masked(content)
-        sha = hashlib.sha256(content).hexdigest()
-        path = self.path_of(sha)
-        # A crash of the machine may leave another size, if the blob had not been synced.
-        if path.is_file() and path.stat().st_size == len(content):
-            return sha
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.directory / f".{secrets.token_hex(8)}.skillup-tmp"
-        try:
-            temporary.write_bytes(content)
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-        with self._set_lock:
-            self._unsynced.add(path)
-        return sha
+        digest = hashlib.sha256(content)
+        self._store(digest.digest(), content)
+        return digest.hexdigest()
 
     def get(self, sha: str) -> bytes | None:
         """The content with this SHA-256; None if it is not here, or no longer what it was."""
-        try:
-            content = self.path_of(sha).read_bytes()
-        except FileNotFoundError:
-            return None
-        return content if hashlib.sha256(content).hexdigest() == sha else None
+        return self._load(bytes.fromhex(sha))
 
     def read_state(self, state: FileState) -> bytes | None:
         """The content of a file; None if it was not kept."""
         return self.get(state.sha256) if state.sha256 is not None and state.kept else None
 
-    def path_of(self, sha: str) -> Path:
-        return self.directory / sha[:2] / sha
+    def _store(self, key: bytes, content: bytes) -> None:
+        self._contents[key] = content
 
-    def sync(self) -> None:
-        """Waits until everything that was put by this object is on the disk."""
-        # One at a time: a second caller's blobs may be among those that the first is waiting for.
-        with self._sync_lock:
-            with self._set_lock:
-                waiting = set(self._unsynced)
-            for path in {*waiting, *(blob.parent for blob in waiting)}:
-                descriptor = os.open(path, os.O_RDONLY)
-                try:
-                    os.fsync(descriptor)
-                finally:
-                    os.close(descriptor)
-            with self._set_lock:
-                self._unsynced -= waiting
+    def _load(self, key: bytes) -> bytes | None:
+        return self._contents.get(key)
 
 
 # A file that was changed this shortly before a snapshot began may be changed again without its

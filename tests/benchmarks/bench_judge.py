@@ -1,4 +1,4 @@
-"""What judging again costs, as a ratio to reading and JSON-parsing the same files.
+"""What judging again costs, as a ratio to reading and JSON-parsing the same records.
 
     python -m tests.benchmarks.bench_judge [TRIALS]
 
@@ -20,19 +20,21 @@ from statistics import median
 from skillup.app.rejudge.judging import RejudgeRequest, Rejudging
 from skillup.app.rejudge.sources import open_source
 from skillup.reports.rejudging import RejudgeCounts
+from skillup.store import RunDirectory
 from tests.support.large_runs import write_large_run
 
 ROUNDS = 3
 
 
 def read_and_parse(path: Path) -> int:
-    """The least that has to be done: every file of every trial read, and parsed as JSON."""
-    count = 0
-    for name in ("record.json", "grading.json"):
-        for file in (path / "trials").rglob(name):
-            json.loads(file.read_bytes())
-            count += 1
-    return count
+    """The least to be done: every record and grade read and parsed as JSON; their bytes."""
+    size = 0
+    with RunDirectory.open(path) as run:
+        for found in run.finished():
+            for text in (found.record_json, found.grade_json or b"null"):
+                json.loads(text)
+                size += len(text)
+    return size
 
 
 def judge_again(path: Path) -> int:

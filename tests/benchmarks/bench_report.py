@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_report [CASES]
 
-Cases of five turns. Time is told as a ratio to reading and JSON-parsing the same files; memory is
+Cases of five turns. Time is told as a ratio to reading and JSON-parsing the same records; memory is
 the peak of the whole process, with two runs of which one is ten times as large.
 """
 
@@ -21,14 +21,13 @@ TURNS = 5
 
 
 def measure(path: Path, cases: int) -> None:
-    records = sum(file.stat().st_size for file in (path / "trials").rglob("record.json"))
     began = time.perf_counter()
-    read_and_parse(path)
+    records = read_and_parse(path)
     between = time.perf_counter()
     size = len(html_report(path))
     base, took = between - began, time.perf_counter() - between
     print(
-        f"{cases} cases of {TURNS} turns ({records / 1e6:.1f} MB of records): "
+        f"{cases} cases of {TURNS} turns ({records / 1e6:.1f} MB of records and grades): "
         f"{size / 1e6:.2f} MB, {took:.2f} s = {took / base:.1f} x reading them, "
         f"peak memory {peak_megabytes():.0f} MB"
     )

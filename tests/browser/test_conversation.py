@@ -121,10 +121,9 @@ def test_errors_say_what_to_do_and_gates_that_skip_are_no_failure(seen: Opened) 
     box = seen.page.inner_text(".error-box")
     for said in ("model_error", "What to do", "session_started"):
         assert said in box
-    assert seen.page.locator('.turn[data-turn="2"] .raw a').count() >= 1
     assert "not evaluated" in seen.page.inner_text('.turn[data-turn="3"] .checks h4')
     assert seen.page.locator(bad).count() == 0
-    assert seen.texts(".error-box .error-raw a")[-1] == "turn-02.stdout.jsonl"
+    assert seen.page.locator(".raw").count() == 0, "a report stands alone"
     seen.go("#/")
     seen.open_case("gate")
     said = seen.page.inner_text('.turn[data-turn="1"] .checks')
@@ -265,9 +264,6 @@ def test_a_retried_trial_says_how_the_earlier_attempt_ended_and_shows_it(told: O
     notice = told.page.inner_text(".attempts")
     assert "This is attempt 2." in notice
     assert "Attempt 1 ended as ! error crash: " in notice
-    links = told.page.locator(".facts a").evaluate_all("(all) => all.map((a) => a.href)")
-    assert any(link.endswith("/attempt-1.json") for link in links)
-    assert any(link.endswith("/raw.attempt-1/turn-02.stdout.jsonl") for link in links)
     assert told.page.locator(".attempt .turn").count() == 0
     told.page.click(".attempts summary")
     assert told.texts(".attempt .turn-head .status") == ["· completed", "! error"]

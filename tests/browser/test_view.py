@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Route
 
+from skillup.errors import RunDirectoryError
+from skillup.store import RunDirectory
 from tests.browser.conftest import Opener, served
 from tests.browser.pages import TWO_FRAMES, Opened
 from tests.support.project import Project
@@ -30,6 +32,7 @@ def test_runs_are_listed_opened_put_side_by_side_and_left(open_page: Opener, vie
         href = link.evaluate("(node) => node.href")
         text = page.evaluate("async (href) => (await fetch(href)).text()", href)
         assert "session_started" in text
+        assert "record.json" in seen.texts(".facts a")
         with seen.arriving():
             page.keyboard.press("Escape")
         assert "trials passed" in page.inner_text("h1")
@@ -98,8 +101,8 @@ def test_a_conversation_that_comes_late_leaves_keys_and_title_alone(
     with open_page(viewed) as seen:
         run = seen.texts("#rows .case-link")[0]
         seen.go(f"#/run/{run}/")
-        one, two = seen.page.evaluate(
-            """() => ['tour', 'gate'].map((name) =>
+        one, two, closed = seen.page.evaluate(
+            """() => ['tour', 'gate', 'closed'].map((name) =>
                SK.page.index.rows.find((row) => row.case_id === name).n)"""
         )
         with late(seen, f"**/trials/{one}.json"):
@@ -108,6 +111,8 @@ def test_a_conversation_that_comes_late_leaves_keys_and_title_alone(
             seen.go(f"#/run/{run}/trial/{two}")
         assert seen.page.title().startswith("gate ")
         assert seen.page.inner_text("h1").startswith("gate")
+        seen.go(f"#/run/{run}/trial/{closed}")
+        assert seen.texts(".error-box .error-raw a")[-1] == "turn-02.stdout.jsonl"
 
 
 # A trial that is looked at while it is held fills in by itself, without an error on the way.
@@ -132,6 +137,13 @@ def go(project: Project) -> Path:
     return project.root / "go"
 
 
+def _turn_of_a(runs: Path) -> int:
+    for file in runs.glob("2*/run.sqlite"):
+        with suppress(RunDirectoryError), RunDirectory.open(file.parent) as run:
+            return run.turn_under_way("a/scripted/with_skill/1")
+    return 0
+
+
 @pytest.fixture
 def live(project: Project, open_page: Opener, go: Path) -> Iterator[Opened]:
     """The page of a run whose case `a` is in its second turn, and waits; `b` is not begun."""
@@ -139,7 +151,7 @@ def live(project: Project, open_page: Opener, go: Path) -> Iterator[Opened]:
     project.write({"cases/eval.yaml": "name: slow\n", **cases})
     runs = project.root / ".skillup" / "runs"
     with project.start("run", "cases", "-j", "1", "--quiet") as run:
-        while run.poll() is None and not list(runs.glob("2*/trials/a/*/*/*/raw/turn-02*")):
+        while run.poll() is None and _turn_of_a(runs) < 2:
             run.poll()
         for address in served(project, str(runs)):
             with open_page(address) as page:

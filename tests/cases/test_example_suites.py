@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from skillup.store import RunDirectory
 from tests.support.example_suites import CASES, change, copy_suite, failed
 from tests.support.project import Project
 
@@ -106,15 +107,15 @@ def test_a_suite_passes_offline_and_can_be_judged_again_without_its_judge(
     assert held.exit_code == 0, held.stderr
     assert {case["status"] for case in held.data["cases"]} == {"PASS"}
     assert all(case["judging"]["calls"] > 0 for case in held.data["cases"])
-    answers = project.root / "held" / "judge-answers"
-    assert len(list(answers.iterdir())) == ASKED[suite]
+    with RunDirectory.open(project.root / "held") as run:
+        assert run.database.value("SELECT count(*) FROM answers") == ASKED[suite]
 
     for script in (copied / "judges").iterdir():
         script.unlink()
     again = project.run("judge", "held", "--json")
     assert again.exit_code == 0, again.stderr
     assert _grades(case["grade"] for case in again.data["cases"]) == _grades(held.data["cases"])
-    assert len(list(answers.iterdir())) == ASKED[suite]
+    assert not (project.root / "held/judge-answers").exists(), "all of them were kept"
 
 
 @pytest.mark.parametrize("name", SLIPS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -121,9 +120,7 @@ def decisions(outcome: Outcome) -> dict[str, tuple[str, int]]:
 
 
 def events(project: Project, kind: str) -> list[dict[str, Any]]:
-    text = (project.root / "out/events.jsonl").read_text(encoding="utf-8")
-    found = [json.loads(line) for line in text.splitlines()]
-    return [event for event in found if event["event"] == kind]
+    return project.journal(kind, run="out")
 
 
 @pytest.mark.slow

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from tests.support.exported import exported
 from tests.support.project import Project
 from tests.support.session_files import claude_row, text, write_rows
+from tests.support.stored import change
 
 CASE = """
     id: notes
@@ -75,8 +77,8 @@ def edit(project: Project, old: str, new: str, name: str = "cases/notes.yaml") -
     path.write_text(before.replace(old, new), "utf-8")
 
 
-def grades(folder: Path) -> list[Any]:
-    return [json.loads(path.read_bytes()) for path in sorted(folder.rglob("grading.json"))]
+def grades(run: Path) -> list[Any]:
+    return [json.loads(path.read_bytes()) for path in sorted(exported(run).rglob("grading.json"))]
 
 
 def test_the_same_cases_give_the_same_grades_without_suites_engines_or_path(
@@ -122,12 +124,26 @@ def test_a_named_check_flips_in_place(project: Project) -> None:
     assert changed.data["left_out"] == 1
 
 
-def test_a_trial_in_its_run_and_one_taken_out_of_it(project: Project) -> None:
-    trial = project.root / "run/trials/notes/scripted/with_skill/1"
-    for target in (trial, trial / "record.json", project.root / "run/result.json"):
-        inside = project.run("judge", str(target))
+def test_an_exported_run_a_trial_of_it_and_one_taken_out_of_it(project: Project) -> None:
+    assert project.run("export", "run", "--format", "files", "--out", "files").exit_code == 0
+    trial = "files/trials/notes/scripted/with_skill/1"
+    files = (
+        "run/result.json",
+        "run/run.sqlite",
+        "files",
+        "files/result.json",
+        trial,
+        f"{trial}/record.json",
+    )
+    for target in files:
+        inside = project.run("judge", target)
         assert (inside.exit_code, "nothing changed" in inside.stderr) == (0, True), inside.stderr
-    shutil.copytree(trial, project.root / "alone")
+    of_one_case = project.run("judge", "files", "--cases", "cases/notes.yaml", "--json").data
+    assert (len(of_one_case["cases"]), of_one_case["left_out"]) == (1, 1)
+    (project.root / "files/trials/other/scripted/with_skill/1/record.json").unlink()
+    missing = project.run("judge", "files")
+    assert (missing.exit_code, "1 not run" in missing.stderr) == (3, True)
+    shutil.copytree(project.root / trial, project.root / "alone")
     outside = project.run("judge", "alone")
     assert outside.exit_code == 3
     assert "outside of its run" in outside.stderr
@@ -142,12 +158,11 @@ def test_selections(project: Project) -> None:
 
 
 def test_trials_without_a_record_and_damaged_ones_are_no_pass(project: Project) -> None:
-    record = project.root / "run/trials/other/scripted/with_skill/1/record.json"
-    text_of_record = record.read_text("utf-8")
-    record.write_text(text_of_record[:50], "utf-8")
+    other, run = "job = 'other/scripted/with_skill/1'", project.root / "run"
+    change(run, f"UPDATE attempts SET record = substr(record, 1, 50) WHERE {other}")
     damaged = project.run("judge", "run")
     assert (damaged.exit_code, "is damaged" in damaged.stderr) == (3, True)
-    record.unlink()
+    change(run, f"DELETE FROM attempts WHERE {other}")
     missing = project.run("judge", "run")
     assert (missing.exit_code, "1 not run" in missing.stderr) == (3, True)
 

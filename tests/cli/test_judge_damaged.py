@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -13,7 +12,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.exported import exported
 from tests.support.project import GUARD_SECONDS, Project
+from tests.support.stored import edit_stored
+
+JOB = "a/scripted/with_skill/1"
 
 CASE = """
     input: {turns: [{content: one, assertions: [{contains: first}]}, two]}
@@ -34,28 +37,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(finished: Path, tmp_path: Path) -> Project:
     project = Project(tmp_path)
     shutil.copytree(finished, project.root, dirs_exist_ok=True, symlinks=True)
-    # Which knows what the run has written: these tests are of what is read where nobody knows.
-    (project.root / "run/events.jsonl").unlink()
     return project
-
-
-def test_a_record_that_the_run_has_not_written_is_not_judged(
-    finished: Path, tmp_path: Path
-) -> None:
-    """S8: one that an agent had put there was believed."""
-    project = Project(tmp_path)
-    shutil.copytree(finished, project.root, dirs_exist_ok=True, symlinks=True)
-    path = record_of(project)
-    record = json.loads(path.read_text("utf-8"))
-    record["turns"][0]["response"] = "forged"
-    path.write_text(json.dumps(record), "utf-8")
-    assert_only_the_other_is_judged(project, "its record is not what the run has written")
-    alone = project.run("judge", str(path))
-    assert (alone.exit_code, "is not what the run has written" in alone.stderr) == (2, True)
-
-
-def record_of(project: Project) -> Path:
-    return project.root / "run/trials/a/scripted/with_skill/1/record.json"
 
 
 def assert_only_the_other_is_judged(project: Project, says: str) -> None:
@@ -86,18 +68,16 @@ def update(**fields: Any) -> Callable[[dict[str, Any]], object]:
 def test_one_record_that_cannot_be_judged_does_not_keep_the_others_from_it(
     project: Project, edit: Callable[[dict[str, Any]], object], says: str
 ) -> None:
-    record = json.loads(record_of(project).read_text("utf-8"))
-    edit(record)
-    record_of(project).write_text(json.dumps(record), "utf-8")
+    edit_stored(project.root / "run", JOB, edit)
     assert_only_the_other_is_judged(project, says)
 
 
 def test_a_single_record_without_a_case_can_be_judged_by_another_one(project: Project) -> None:
-    record = json.loads(record_of(project).read_text("utf-8"))
-    record_of(project).write_text(json.dumps({**record, "case": {}}), "utf-8")
-    alone = project.run("judge", str(record_of(project)))
+    edit_stored(project.root / "run", JOB, update(case={}))
+    record = str(exported(project.root / "run") / "trials" / JOB / "record.json")
+    alone = project.run("judge", record)
     assert (alone.exit_code, "--cases" in alone.stderr) == (2, True)
-    by_another = project.run("judge", str(record_of(project)), "--cases", "cases/a.yaml")
+    by_another = project.run("judge", record, "--cases", "cases/a.yaml")
     assert by_another.exit_code == 0, by_another.stderr
 
 

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from tests.support.asking import KEYS
+from tests.support.exported import exported
 from tests.support.model_server import HttpError, ModelRequest, ModelServer, Reply, Structured
 from tests.support.project import Project
+from tests.support.stored import change, content_of
 
 CASE = """
     input:
@@ -61,7 +63,7 @@ def test_a_model_on_loopback_judges(project: Project, provider: str) -> None:
     assert case["judging"]["usage"]["requests"] == 1
     assert case["usage"]["input_tokens"] == 100, "the agent's own"
     assert len(server.requests) == 1
-    (answer,) = (project.latest_run() / "judge-answers").iterdir()
+    (answer,) = (exported(project.latest_run()) / "judge-answers").iterdir()
     assert json.loads(answer.read_text())["answer"] == PASS
 
 
@@ -107,8 +109,7 @@ def test_keys_are_nowhere_in_the_run(project: Project) -> None:
         project.write({"cases/a.yaml": CASE.replace("Delete the logs", f"Delete the logs {key}")})
         run(project, env={"JUDGES": key})
     assert key in str(server.requests[0].headers)
-    files = [path for path in project.latest_run().rglob("*") if path.is_file()]
-    assert [path for path in files if key.encode() in path.read_bytes()] == []
+    assert key.encode() not in content_of(project.latest_run())
 
 
 FOLLOWED = """
@@ -353,7 +354,7 @@ def judged(counting: Project, *arguments: str) -> dict[str, Any]:
 
 
 def assertions_of_the_run(counting: Project) -> Any:
-    (grade,) = (counting.root / "run").rglob("grading.json")
+    (grade,) = exported(counting.root / "run").rglob("grading.json")
     return json.loads(grade.read_text())["assertions"]
 
 
@@ -394,8 +395,7 @@ def test_a_resumed_trial_is_asked_about_again_only_without_the_cache(
 ) -> None:
     write(counting, judged_by(MET))
     counting.run("run", "cases", "--out", "run", *arguments)
-    (grade,) = (counting.root / "run").rglob("grading.json")
-    grade.unlink()
+    change(counting.root / "run", "UPDATE attempts SET grade = NULL")
 
     outcome = counting.run("run", "--resume", "run")
 

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from skillup.redaction.secrets import is_ordinary
+from tests.support.exported import exported
 from tests.support.project import Project
 from tests.support.session_files import claude_row, text, write_rows
+from tests.support.stored import content_of
 
 SECRET = "sk-lab-0123456789"
 KEY = {"LAB_API_KEY": SECRET}
@@ -92,10 +94,9 @@ def test_keys_in_an_edited_case_are_masked_wherever_they_would_be_said(
     outcome = edited.run("judge", "run", "--cases", "cases", *options, env=KEY)
 
     assert outcome.exit_code in (0, 1), outcome.stderr
-    files = [p for p in edited.root.rglob("*") if p.is_file() and "cases" not in p.parts]
-    said = "".join(
-        [outcome.stdout, outcome.stderr, *(p.read_text("utf-8", "replace") for p in files)]
-    )
+    labels = edited.root / "labels.csv"
+    said = "".join([outcome.stdout, outcome.stderr, labels.read_text() if labels.exists() else ""])
+    said += content_of(edited.root / "run").decode(errors="replace")
     assert [key for key in KEYS if key in said] == []
     assert "***LAB_API_KEY***" in said
 
@@ -104,9 +105,7 @@ def test_a_key_that_is_masked_in_the_record_too_is_no_change(project: Project) -
     case = CASE.replace("contains: LAB_API_KEY", "contains: sk-lab-0123456789")
     project.write({"cases/leak.yaml": case})
     assert project.run("run", "cases", "--out", "run", env=KEY).exit_code == 1
-    trial = project.root / "run/trials/leak/scripted/with_skill/1"
-    files = [(trial / name).read_bytes() for name in ("grading.json", "record.json")]
-    assert SECRET.encode() not in b"".join(files)
+    assert SECRET.encode() not in content_of(project.root / "run")
     for options in ((), ("--cases", "cases")):
         again = project.run("judge", "run", *options, env=KEY)
         assert (again.exit_code, "nothing changed" in again.stderr) == (1, True), again.stderr
@@ -164,7 +163,7 @@ def test_the_records_are_whole_and_the_variable_is_named_before(
     assert run.exit_code == 0, run.stderr
     warning = "warning: DB_PASSWORD holds an ordinary word; it cannot be masked"
     assert warning in run.stderr.splitlines()[0]
-    assert "***" not in (ordinary.root / "run/run.json").read_text()
+    assert "***" not in (exported(ordinary.root / "run") / "run.json").read_text()
     shown = ordinary.run("judge", "run", env={"DB_PASSWORD": word})
     assert shown.exit_code == 0, shown.stderr
 
@@ -229,7 +228,8 @@ def test_all_keys_of_the_files_of_a_run_are_known_words(ordinary: Project) -> No
     run = ordinary.run("run", "cases", "--out", "run", "--report", "benchmark")
     assert run.exit_code == 0, run.stderr
 
-    files = [*(ordinary.root / "run").rglob("*.json"), *(ordinary.root / "run").rglob("*.jsonl")]
+    run_files = [ordinary.root / "run", exported(ordinary.root / "run")]
+    files = [file for folder in run_files for file in folder.rglob("*.json*")]
     texts = [file.read_text() for file in files]
     whole = [
         [text] if file.suffix == ".json" else text.splitlines()

@@ -6,15 +6,19 @@ import json
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from skillup.cli.entry import run_app
+from skillup.store import RunDirectory
+from skillup.store.database import pack, unpack
 from tests.support.project import GUARD_SECONDS, Outcome, Project
 
 SUITE = {
@@ -65,6 +69,7 @@ def test_a_path_that_is_no_suite(project: Project, verb: str, path: str, said: s
         (["--resume", "nowhere"], "there is no run nowhere"),
         (["--resume", "full"], "is no run directory"),
         (["--resume", "other"], "written by another version"),
+        (["--resume", "newer"], "is version 9; this skillup reads version 1"),
         (["--resume", "full", "s"], "--resume goes on with what the run was asked to do"),
         (["--var", "novalue"], "not NAME=VALUE"),
         (["-j", "0"], "--parallel"),
@@ -83,13 +88,12 @@ def test_a_path_that_is_no_suite(project: Project, verb: str, path: str, said: s
     ],
 )
 def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: str) -> None:
-    project.write(
-        {
-            **SUITE,
-            "full/file": "x",
-            "other/run.json": '{"schema_version": "x", "run_id": "r", "request": {"bogus": 1}}',
-        }
-    )
+    project.write({**SUITE, "full/file": "x"})
+    for name in ("other", "newer"):
+        about = {"run_id": "r", "request": {"bogus": 1}}
+        RunDirectory.create(project.root / name, about).close()
+    with closing(sqlite3.connect(project.root / "newer/run.sqlite")) as file:
+        file.execute("PRAGMA user_version = 9")
     given = [] if "--resume" in arguments else ["s"]
     assert said in refused(project.run("run", *given, *arguments))
     assert not (project.root / ".skillup").exists(), "nothing is begun"
@@ -114,8 +118,8 @@ def test_a_current_directory_that_was_deleted_is_said(project: Project, verb: st
 # Damaged files, limits of the system: a clear message each.
 
 CASE = "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}"
-TRIAL = "trials/a/scripted/with_skill/1"
-FILES = ("run.json", "result.json", "events.jsonl", f"{TRIAL}/record.json", f"{TRIAL}/grading.json")
+COLUMNS = (("run", "json"), ("attempts", "record"), ("attempts", "grade"), ("events", "json"))
+DAMAGED: Sequence[str | tuple[str, str]] = ("result.json", "run.sqlite", *COLUMNS)
 FEW = 'ulimit -n 40; exec "$@"'
 VALUES: list[Any] = [
     None, 0, -1, 1e308, True, "", [], {}, "x", [[]], {"a": 1}, "\ud800", 10**30, [None],
@@ -124,6 +128,7 @@ VERBS = (
     ["judge", "damaged", "--json"],
     ["show", "damaged"],
     ["report", "damaged", "--report", "html,markdown,junit"],
+    ["export", "damaged", "--format", "files"],
     ["compare", "whole", "damaged"],
     ["run", "--resume", "damaged", "-q"],
 )
@@ -137,10 +142,10 @@ def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
         yield from places(part, (*place, key))
 
 
-def damage(file: Path, lots: random.Random) -> object:
-    """One value is another, or missing; or some bytes are others, and the end is missing."""
-    if file.suffix == ".json" and lots.random() < 0.8:
-        whole = json.loads(file.read_bytes())
+def damaged(content: bytes, lots: random.Random) -> bytes:
+    """JSON with one value another, or missing; or some bytes are others, and the end is missing."""
+    if content[:1] == b"{" and lots.random() < 0.8:
+        whole = json.loads(content)
         place, new = lots.choice(list(places(whole))[1:]), lots.choice(VALUES)
         around = whole
         for key in place[:-1]:
@@ -149,13 +154,30 @@ def damage(file: Path, lots: random.Random) -> object:
             del around[place[-1]]
         else:
             around[place[-1]] = new
-        file.write_text(json.dumps(whole))
-        return file.name, place, new
-    data = bytearray(file.read_bytes())
+        return json.dumps(whole).encode()
+    data = bytearray(content)
     for _ in range(3):
         data[lots.randrange(len(data))] = lots.randrange(256)
-    file.write_bytes(data[: lots.randrange(len(data))])
-    return file.name, bytes(data)
+    return bytes(data[: lots.randrange(len(data))])
+
+
+def damage(run: Path, what: str | tuple[str, str], lots: random.Random) -> object:
+    """A file of the run, or a value in one column of a table."""
+    if isinstance(what, str):
+        content = damaged((run / what).read_bytes(), lots)
+        (run / what).write_bytes(content)
+        return what, content
+    table, column = what
+    with closing(sqlite3.connect(run / "run.sqlite")) as file, file:
+        row, value = lots.choice(file.execute(f"SELECT rowid, {column} FROM {table}").fetchall())
+        if isinstance(value, str):
+            new: str | bytes = damaged(value.encode(), lots).decode(errors="replace")
+        elif value.startswith(b"x"):  # as zlib begins
+            new = pack(damaged(unpack(value), lots))
+        else:
+            new = damaged(value, lots)
+        file.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = ?", (new, row))
+    return what, row, new
 
 
 @pytest.mark.slow
@@ -168,12 +190,10 @@ def test_damaged_run_files_are_named_and_never_a_defect_of_ours(
     monkeypatch.chdir(project.root)
     monkeypatch.setenv("TMPDIR", str(project.root))
     lots = random.Random(13)
-    for number in range(40):
+    for number in range(42):
         shutil.rmtree("damaged", ignore_errors=True)
         shutil.copytree("whole", "damaged", symlinks=True)
-        what = damage(Path("damaged") / FILES[number % len(FILES)], lots)
-        if number % 2:
-            (Path("damaged") / "events.jsonl").unlink()
+        what = damage(Path("damaged"), DAMAGED[number % len(DAMAGED)], lots)
         for verb in VERBS:
             assert run_app(verb) in (0, 1, 2, 3), (what, verb)
             assert "skillup itself failed" not in capsys.readouterr().err, (what, verb)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.exported import exported
 from tests.support.project import Project
+from tests.support.stored import content_of
 
 SUITE = {"eval.yaml": "name: demo\ncases: {files: ['cases/*.yaml']}\n"}
 
@@ -87,11 +89,18 @@ def test_the_run_directory_holds_what_the_design_says(project: Project) -> None:
     turns = outcome.data["cases"][0]["turns"]
     assert [turn["response"] for turn in turns] == ["first answer", "you said one"]
     assert [turn["session_verified"] for turn in turns] == [None, True]
-    trial = run / "trials" / "echo" / "scripted" / "with_skill" / "1"
+    assert {path.name for path in run.iterdir()} == {"run.sqlite", "result.json", "lock"}
+    files = exported(run)
+    trial = files / "trials" / "echo" / "scripted" / "with_skill" / "1"
     names = {path.relative_to(trial).as_posix() for path in trial.rglob("*") if path.is_file()}
-    raw = {"raw/turn-01.stdout.jsonl", "raw/turn-01.stderr.txt", "raw/turn-02.stdout.jsonl"}
-    assert {"record.json", "grading.json", *raw} <= names
-    assert {"run.json", "events.jsonl", "result.json"} <= {path.name for path in run.iterdir()}
+    assert {
+        "record.json",
+        "grading.json",
+        "raw/turn-01.stdout.jsonl",
+        "raw/turn-01.stderr.txt",
+        "raw/turn-02.stdout.jsonl",
+    } <= names
+    assert {"run.json", "events.jsonl", "result.json"} <= {path.name for path in files.iterdir()}
     record = json.loads((trial / "record.json").read_text(encoding="utf-8"))
     assert record["turns"][1]["content"] == "two"
 
@@ -107,9 +116,9 @@ def test_secrets_of_the_environment_are_in_no_file(project: Project) -> None:
     project.write({**SUITE, "cases/leak.yaml": case})
     outcome = project.run("run", ".", env={"ANTHROPIC_API_KEY": "sk-very-secret-value"})
     assert outcome.exit_code == 0, outcome.stderr
-    written = [p for p in project.latest_run().rglob("*") if p.is_file()]
-    assert any(b"ANTHROPIC_API_KEY" in path.read_bytes() for path in written)
-    assert not any(b"sk-very-secret-value" in path.read_bytes() for path in written)
+    written = content_of(project.latest_run())
+    assert b"ANTHROPIC_API_KEY" in written
+    assert b"sk-very-secret-value" not in written
     assert "sk-very-secret-value" not in outcome.stderr
 
 
@@ -119,9 +128,9 @@ def test_a_password_in_a_profiles_address_is_in_no_file(project: Project) -> Non
     project.write({**SUITE, "cases/echo.yaml": ECHO, "engines/mine.yaml": profile})
 
     assert project.run("run", ".", "-e", "mine").exit_code == 0
-    written = [path.read_bytes() for path in project.latest_run().rglob("*") if path.is_file()]
-    assert any(b"models.example" in content for content in written)
-    assert not any(b"hunter2-hunter3" in content for content in written)
+    written = content_of(project.latest_run())
+    assert b"models.example" in written
+    assert b"hunter2-hunter3" not in written
 
 
 def test_warnings_are_those_of_the_cases_that_are_run(project: Project) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from skillup.app.runs import shown_trials
 from skillup.store import RunDirectory
+from tests.support.exported import exported
 from tests.support.large_runs import write_large_run
 from tests.support.project import Project
-from tests.support.stored import a_record
+from tests.support.stored import a_record, change, edit_stored
 from tests.support.viewing import PATIENCE, Viewer, viewing
 
 SUITE = {
@@ -93,15 +93,18 @@ def test_an_error_says_where_the_raw_streams_are_and_what_was_not_sent(finished:
     text = finished.run("show", "last", "cr*", "--trial", "2").stdout
 
     assert text.count("error: crash") == 1
-    (raw,) = [x for x in text.splitlines() if x.endswith("turn-01.stdout.jsonl")]
-    assert (finished.root / raw.strip().removeprefix("raw: ")).is_file()
+    assert text.count("raw stream: turn-01.stdout.jsonl\n") == 1
+    (export,) = [x for x in text.splitlines() if x.startswith("all of it, raw streams too: ")]
+    assert finished.run(*export.partition("skillup ")[2].split()).exit_code == 0
+    trial = finished.root / "DIR/trials/crashes/scripted/with_skill/2"
+    assert (trial / "raw/turn-01.stdout.jsonl").is_file()
     assert "what to do: " in text
     assert "turn 2  not sent\n    turn 1 met an error\n" in text
 
 
 def test_a_case_that_is_named_is_shown_whatever_it_came_to(finished: Project) -> None:
     assert finished.run("show", "last", "fine").stdout.count("PASS  fine #") == 2
-    assert finished.run("show", "last", "*").stdout.count("all of it: ") == 6
+    assert finished.run("show", "last", "*").stdout.count("all of it, ") == 6
     none = finished.run("show", "last", "fine", "--failed")
     assert none.exit_code == 0
     assert "none of the 2 trials that ended failed" in none.stdout
@@ -155,27 +158,24 @@ def test_a_pass_of_a_second_attempt_does_not_look_like_a_clean_one(project: Proj
 
     shown = project.run("show", "last", "again").stdout
 
-    head, met, where, *_ = shown.splitlines()
+    head, met, *_ = shown.splitlines()
     assert head.startswith("PASS  again  1 turn, ")
     assert ", attempt 2, " in head
     assert met.startswith("  attempt 1 was retried: crash: ")
-    file = where.split()[3].rstrip(",")
-    assert (project.root / file).name == "attempt-1.json"
-    assert (project.root / file).is_file()
+    (kept,) = exported(project.latest_run()).rglob("attempt-1.json")
+    assert "again" in kept.parts
     assert "attempt" not in project.run("show", "last", "once").stdout
 
 
-def test_what_is_no_file_or_no_grade_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
+def test_what_is_no_record_or_no_grade_is_said_and_the_rest_is_shown(tmp_path: Path) -> None:
     project = Project(tmp_path).write(SUITE)
     project.run("run", "s", "--out", "r")
-    found = list((project.root / "r/trials").rglob("grading.json"))
-    grades = {name: path for path in found for name in ("crashes", "fails") if name in path.parts}
-    grade = json.loads(grades["crashes"].read_text("utf-8"))
-    grade["turns"][0]["error"]["kind"] = "of_another_version"
-    grades["crashes"].write_text(json.dumps(grade), "utf-8")
-    record = grades["fails"].parent / "record.json"
-    record.unlink()
-    os.mkfifo(record)
+
+    def edit(grade: dict[str, Any]) -> None:
+        grade["turns"][0]["error"]["kind"] = "of_another_version"
+
+    edit_stored(project.root / "r", "crashes/scripted/with_skill/1", edit, "grade")
+    change(project.root / "r", "UPDATE attempts SET record = x'00' WHERE job LIKE 'fails/%'")
 
     shown = project.run("show", "r", "*")
 
@@ -183,7 +183,7 @@ def test_what_is_no_file_or_no_grade_is_said_and_the_rest_is_shown(tmp_path: Pat
     assert "no grade  crashes" in shown.stdout
     assert "PASS  fine" in shown.stdout
     assert "its grade is damaged; `skillup run --resume` derives it anew" in shown.stdout
-    assert "record.json: it is no regular file" in " ".join(shown.stdout.split())
+    assert "its record is damaged; `skillup run --resume` runs it anew" in shown.stdout
 
 
 def test_no_name_in_a_run_of_somebody_else_steers_the_terminal(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ TAKES_A_RUN = {
 def test_last_ids_and_their_beginnings_are_runs_everywhere(two_runs: Project, verb: str) -> None:
     newest = two_runs.latest_run()
     name = newest.name
-    for called in ("last", name, name[:-1], f".skillup/runs/{name}", str(newest)):
+    for called in ("last", name, name[:-1], f".skillup/runs/{name}", str(newest / "run.sqlite")):
         outcome = two_runs.run(*(called if x == "RUN" else x for x in TAKES_A_RUN[verb]))
         assert outcome.exit_code == 0, (called, outcome.stderr)
 
@@ -281,7 +281,7 @@ def test_a_run_is_shown_while_it_goes_on(tmp_path: Path) -> None:
     go = tmp_path / "go"
     served.write({"engines/slow.yaml": f"engine: scripted\nenv: {{GO: {go}}}\n"})
     with served.start("run", "s", "-e", "slow", "--out", "runs/r") as running:
-        while not (served.root / "runs/r/run.json").exists():
+        while not (served.root / "runs/r/scratch").exists():
             assert running.poll() is None, running.communicate()
             time.sleep(0.05)
         with viewing(served, "runs/r") as viewer:

@@ -14,7 +14,7 @@ HEAVY = {"anyio", "jsonpath_ng", "psutil", "pydantic", "regex", "rich", "typer",
 LATE = [
     *("skillup.analysis", "skillup.history", "skillup.importers", "skillup.judges"),
     *("skillup.reports.html", "skillup.sessions", "skillup.simulator", "skillup.stats"),
-    *("importlib.metadata", "jsonschema", "jinja2", "junitparser", "rich", "sqlite3"),
+    *("importlib.metadata", "jsonschema", "jinja2", "junitparser", "rich"),
 ]
 
 PROBE = """

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from tests.support.project import Project
+from tests.support.stored import edit_stored
 
 CASE = """
     title: A case
@@ -118,10 +118,9 @@ def test_wrong_arguments_are_told_like_everything_else(
 
 def test_a_variant_of_elsewhere_leads_nowhere_out_of_the_workspace(suite: Project) -> None:
     suite.run("run", "cases", "-k", "a", "--out", "r")
-    (path,) = (suite.root / "r/trials").rglob("grading.json")
-    grade = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps({**grade, "variant": "../../../away"}), "utf-8")
-    (suite.root / "r/events.jsonl").unlink()  # it knows what the run has written
+    away = {"variant": "../../../away"}
+    job = "a/scripted/with_skill/1"
+    edit_stored(suite.root / "r", job, lambda grade: grade.update(away), "grade")
 
     outcome = suite.run("export", "r", "--format", "anthropic", "--out", "ws")
 

@@ -36,7 +36,7 @@ def test_eight_trials_renew_one_login_of_codex_once(
 
     with TokenServer("first") as tokens:
         override = {"CODEX_REFRESH_TOKEN_URL_OVERRIDE": tokens.url}
-        outcomes = all_at_once(Codex(), tmp_path, profile, Secrets({}), **override)
+        outcomes = all_at_once(Codex(), tmp_path, profile, Secrets({}), None, **override)
 
     assert [error_kind(outcome) for outcome in outcomes] == [None] * 8
     assert tokens.used == ["first"]

@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.conftest import KEYS, Lab, remembering
 from tests.support.model_server import HttpError, ModelRequest, Reply, Rule, Text, WriteFile
 from tests.support.project import Project
+from tests.support.stored import content_of
 
 pytestmark = pytest.mark.e2e
 
@@ -107,9 +108,10 @@ def test_a_scratch_that_is_kept_holds_no_login(lab: Lab) -> None:
     project.run("run", "cases", "-e", "claude", "--json")
     run = project.latest_run()
     (scratch,) = (run / "scratch").resolve().iterdir()
-    kept = [path for path in (*scratch.rglob("*"), *run.rglob("*")) if path.is_file()]
+    kept = [path for path in scratch.rglob("*") if path.is_file()]
     assert any(path.suffix == ".jsonl" and "projects" in path.parts for path in kept)
     assert not [path for path in kept if token.encode() in path.read_bytes()]
+    assert token.encode() not in content_of(run)
     broke[0] = False
     outcome = project.run("run", "--resume", str(run), "--json")
     assert outcome.exit_code == 0, outcome.data

@@ -103,7 +103,7 @@ def fork(parent: Conversation, base: Path, **changes: Any) -> Conversation:
     """Another conversation, from where `parent` is now; in directories of its own below `base`."""
     workspace = base / "workspace"
     workspace.mkdir(parents=True)
-    own = {"workspace": workspace.resolve(), "home": base / "home", "raw_dir": base / "raw"}
+    own = {"workspace": workspace.resolve(), "home": base / "home"}
     child = replace(parent.trial, **{**own, "session_id": str(uuid4()), **changes})
     session = parent.outcomes[-1].session
     assert isinstance(parent.engine, SessionForker)

@@ -16,7 +16,7 @@ from skillup.schema.checks import Check
 from skillup.schema.profile import Price
 from tests.e2e.conftest import Begin, Serve, state_of, with_variables
 from tests.support.children import is_alive
-from tests.support.engine_turns import calls, error_kind, write_skill
+from tests.support.engine_turns import calls, error_kind, raw_streams, write_skill
 from tests.support.model_server import (
     Answer,
     McpCall,
@@ -308,8 +308,8 @@ def test_the_key_that_the_profile_names_is_used_and_never_written(
     assert headers[{"claude": "x-api-key", "codex": "authorization"}[engine]].endswith(secret)
     assert "***MY_KEY***" in outcome.response
     assert "0123456789" not in str(outcome)
-    for path in conversation.trial.raw_dir.iterdir():
-        assert "0123456789" not in path.read_text()
+    for text in raw_streams(conversation.trial).values():
+        assert "0123456789" not in text
 
 
 @only_claude

@@ -12,7 +12,7 @@ import anyio
 import pytest
 
 from skillup.checks.tools import PORTABLE_ARGUMENTS, argument
-from skillup.engines.base import TrialContext
+from skillup.engines.base import NoStreams, TrialContext
 from skillup.engines.claude_code.engine import (
     CLOSING,
     OPENING,
@@ -41,8 +41,8 @@ def rows_and_notices(
 ) -> tuple[list[dict[str, Any]], Sequence[str]]:
     no, nowhere = dict[str, str](), Path()
     profile = Profile(engine="claude_code")
-    paths = (workspace, nowhere, nowhere)
-    trial = TrialContext(profile, *paths, no, no, "marker", SESSION, version="2.1.197")
+    places = (workspace, nowhere, NoStreams())
+    trial = TrialContext(profile, *places, no, no, "marker", SESSION, version="2.1.197")
     return ClaudeCode().history_rows(with_own_ids(history), trial)
 
 

@@ -33,7 +33,7 @@ from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Price, Profile
 from skillup.schema.record import TurnError, Usage
 from skillup.trial.session import call_engine
-from tests.support.engine_turns import error_kind, make_trial, write_files
+from tests.support.engine_turns import KeptStreams, error_kind, make_trial, write_files
 from tests.support.token_server import TokenServer, claude_login
 
 ROOT = Path(__file__).parents[2]
@@ -223,13 +223,20 @@ sys.exit(int(failed))
 
 
 def all_at_once(
-    engine: Engine, base: Path, profile: Profile, secrets: Secrets, **env: str
+    engine: Engine,
+    base: Path,
+    profile: Profile,
+    secrets: Secrets,
+    streams: KeptStreams | None = None,
+    **env: str,
 ) -> list[EngineTurn]:
     """The first turns of eight trials of one user, whose home is in `base`, in one run."""
     outcomes: list[EngineTurn] = []
+    streams = streams or KeptStreams()
 
     async def hold(number: int) -> None:
-        trial = make_trial(base / str(number), profile, extra_env=env, secrets=secrets)
+        own = {"extra_env": env, "secrets": secrets, "streams": streams.below(str(number))}
+        trial = make_trial(base / str(number), profile, **own)
         environment = {**trial.environment, "HOME": str(base / "user-home")}
         trial = replace(trial, environment=environment)
         outcomes.append(await engine.start(TurnRequest(1, "hello", timeout_seconds=60), trial))
@@ -261,9 +268,9 @@ def test_eight_trials_renew_one_login_of_claude_once(tmp_path: Path, isolation: 
     file = tmp_path / "user-home" / ".claude" / ".credentials.json"
     write_login(file, claude_login("first", time.time() + 60))
 
-    secrets = Secrets({})
+    secrets, streams = Secrets({}), KeptStreams()
     with TokenServer("first") as tokens:
-        outcomes = all_at_once(ClaudeCode(), tmp_path, profile, secrets, TOKENS=tokens.url)
+        outcomes = all_at_once(ClaudeCode(), tmp_path, profile, secrets, streams, TOKENS=tokens.url)
 
     assert [error_kind(outcome) for outcome in outcomes] == [None] * 8
     assert tokens.used == ["first"]
@@ -272,7 +279,7 @@ def test_eight_trials_renew_one_login_of_claude_once(tmp_path: Path, isolation: 
     renewed = json.loads(file.read_text())["claudeAiOauth"]["accessToken"]
     assert secrets.mask(f"it is {renewed}") != f"it is {renewed}"
     assert not any(renewed in outcome.response for outcome in outcomes)
-    raw = [path.read_text() for path in tmp_path.glob("*/raw/*.stdout.jsonl")]
+    raw = [text.decode() for name, text in streams.contents.items() if name.endswith(".jsonl")]
     assert len(raw) == 8
     assert not any(renewed in text for text in raw)
 

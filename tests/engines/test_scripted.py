@@ -21,7 +21,7 @@ from skillup.process.tree import TRIAL_VARIABLE
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile, Script
 from skillup.schema.record import HistoryItem
-from tests.support.engine_turns import Conversation, make_trial
+from tests.support.engine_turns import Conversation, make_trial, raw_streams
 
 
 def scripted(base: Path, replies: Any, trial: Any = None, **profile: Any) -> Conversation:
@@ -75,10 +75,10 @@ def test_a_conversation_of_three_turns_is_one_session(tmp_path: Path) -> None:
     assert second.cost_usd == pytest.approx(1.0 + 0.5 + 2.0)
     assert first.usage
     assert (first.usage.input_tokens, first.usage.output_tokens) == (100, 20)
-    raw = talk.trial.raw_dir
-    assert '"turn": 1' in (raw / "turn-01.stdout.jsonl").read_text()
-    assert '"turn": 2' in (raw / "turn-02.stdout.jsonl").read_text()
-    assert (raw / "turn-02.stderr.txt").read_text() == ""
+    raw = raw_streams(talk.trial)
+    assert '"turn": 1' in raw["turn-01.stdout.jsonl"]
+    assert '"turn": 2' in raw["turn-02.stdout.jsonl"]
+    assert raw["turn-02.stderr.txt"] == ""
     assert second.process
     assert second.process.argv[-1] == f"--resume={talk.trial.session_id}"
     assert (second.process.exit_code, second.process.ended_by) == (0, "exit")
@@ -148,7 +148,7 @@ def test_credentials_are_masked_and_what_the_run_spares_is_not(tmp_path: Path) -
     )
     outcome = talk.say("go")
     assert response(outcome).startswith("walrus ***JUDGE_KEY*** ***SOME_API_KEY***")
-    raw = "".join(path.read_text() for path in talk.trial.raw_dir.iterdir())
+    raw = "".join(raw_streams(talk.trial).values())
     assert "sk-very-secret" not in raw + repr(outcome)
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from skillup.engines.cli_runner import CliEngine
 from skillup.engines.registry import get_engine
 from skillup.schema.profile import Profile
-from tests.support.engine_turns import Conversation, error_kind, make_trial
+from tests.support.engine_turns import Conversation, error_kind, make_trial, raw_streams
 
 RESULT = (
     '{"type": "result", "subtype": "success", "is_error": false, "result": "Done.", '
@@ -114,6 +115,8 @@ def test_an_agent_that_goes_on_after_a_closing_event_is_waited_for(tmp_path: Pat
 def test_session_files_are_read_beside_the_event_loop(tmp_path: Path, engine: str) -> None:
     """F8: other trials' time limits do not wait while a long session is read."""
     conversation = agent(tmp_path, PROGRAMS[engine], engine)
+    assert isinstance(conversation.engine, CliEngine)
+    (conversation.engine.engine_home(conversation.trial) / "long").write_bytes(bytes(2 << 20))
     file_name = f"{conversation.trial.session_id}.jsonl"
     readers: list[int] = []
     watching = True
@@ -148,10 +151,10 @@ def test_streams_progress_and_secrets_turn_by_turn(tmp_path: Path) -> None:
 
     assert [error_kind(outcome) for outcome in outcomes] == [None, None]
     assert progress == ["Bash ls -l"] * 2
-    raw = conversation.trial.raw_dir
-    first = (raw / "turn-01.stdout.jsonl").read_text()
+    raw = raw_streams(conversation.trial)
+    first = raw["turn-01.stdout.jsonl"]
     assert first == f"{call}\n{RESULT.replace('SESSION', conversation.trial.session_id)}\n"
-    assert (raw / "turn-02.stderr.txt").read_text() == "a warning"
+    assert raw["turn-02.stderr.txt"] == "a warning"
     assert outcomes[0].process is not None
     assert "Bearer ***GATEWAY_TOKEN***" in outcomes[0].process.argv
     assert "key-0123456789" not in str(outcomes)

@@ -52,7 +52,7 @@ def test_a_suite_with_what_it_names_outside_of_itself(tmp_path: Path) -> None:
             "cases: {files: [c.yaml, ../more/d.yaml]}\n",
             "s/c.yaml": CASE + "context: {fixture: ../data}\n",
             "s/.git/HEAD": "",
-            "s/.skillup/runs/1/run.json": "",
+            "s/.skillup/runs/1/run.sqlite": "",
             "s/__pycache__/x.pyc": "",
             "more/d.yaml": CASE,
             "k/own/SKILL.md": SKILL.replace("NAME", "own"),

@@ -19,6 +19,7 @@ import pytest
 from distributed import Client
 
 from tests.support.dask_cluster import GUARD_SECONDS, DaskCluster, wait_for, wait_until_gone
+from tests.support.exported import exported
 from tests.support.project import Project
 
 pytestmark = pytest.mark.slow
@@ -128,7 +129,7 @@ def lasting(value: Any) -> Any:
 
 
 def content(run: Path) -> dict[str, Any]:
-    """All that a run has written of its trials, by path."""
+    """All that a run has written of its trials, by the paths that it has as files."""
     found: dict[str, Any] = {}
     for file in sorted(run.rglob("*")):
         name = file.relative_to(run).as_posix()
@@ -161,8 +162,9 @@ def test_records_grades_files_and_answers_are_those_of_a_local_run(
     others = {"fails": "FAIL", "follows": "SKIP", "crashes": "ERROR"}
     names = ("passes", "refused", "parts/left", "parts/right")
     assert statuses == {**others, **dict.fromkeys(names, "PASS")}
-    written = content(project.root / "here")
-    assert content(project.root / "away") == written
+    of_away = exported(project.root / "away")
+    written = content(exported(project.root / "here"))
+    assert content(of_away) == written
     kinds = ["crashes/scripted/with_skill/1/attempt-1.json", "blobs/", "judge-answers/"]
     kinds.append("passes/scripted/with_skill/1/files/made.txt")
     assert [k for k in kinds if not any(k in name for name in written)] == []
@@ -171,7 +173,7 @@ def test_records_grades_files_and_answers_are_those_of_a_local_run(
     assert str(cluster.root) not in (project.root / "away" / "result.json").read_text()
     # Nothing stays behind at the cluster.
     assert [p for p in (cluster.root / "tmp").iterdir() if p.name.startswith("skillup")] == []
-    files = [f.read_bytes() for f in (project.root / "away").rglob("*") if f.is_file()]
+    files = [f.read_bytes() for f in of_away.rglob("*") if f.is_file()]
     assert any(b"it is ***LAB_TOKEN***" in content for content in files)
     logs = "".join(cluster.log(name) for name in ("one", "two", "scheduler"))
     for secret in ("sk-of-the-worker", "sk-of-the-client"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import hashlib
 import json
 import random
 import re
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from skillup.store import RunDirectory
 from tests.support.project import GUARD_SECONDS, Outcome, Project
 
 pytestmark = pytest.mark.slow
@@ -100,13 +100,14 @@ def test_however_often_it_is_killed_the_run_is_that_of_an_undisturbed_one(
     sides: dict[str, Counter[str]] = {}
     kills = 0
     while kills < KILLS:
-        arguments = ["--resume", "wild"] if (wild / "run.json").exists() else [".", "--out", "wild"]
+        made = (wild / "run.sqlite").exists()
+        arguments = ["--resume", "wild"] if made else [".", "--out", "wild"]
         kills += killed(project, wild, ["run", *arguments, "-j", "4", "--quiet"], lots)
         now = finished(wild)
         assert {name: now.get(name) for name in kept} == kept, "a finished trial changed"
         kept = now
         ran = effects(log)
-        for name in (Path(record).parts[1] for record in now):
+        for name in (job.split("/")[0] for job in now):
             sides.setdefault(name, ran[name])
 
     outcome = project.run("run", "--resume", "wild", "-j", "4", "--json")
@@ -150,9 +151,12 @@ def killed(project: Project, run: Path, arguments: list[str], lots: random.Rando
 
 def opened(run: Path) -> int:
     """How often the run has been made or opened, as its journal says."""
-    journal = run / "events.jsonl"
-    text = journal.read_bytes() if journal.exists() else b""
-    return text.count(b'"run_created"') + text.count(b'"run_reopened"')
+    if not (run / "run.sqlite").exists():
+        return 0
+    with RunDirectory.open(run) as directory:
+        return sum(
+            event["event"] in ("run_created", "run_reopened") for event in directory.events()
+        )
 
 
 # A full disk is the trouble of no case: the run ends, says so, and can be gone on with.
@@ -208,7 +212,7 @@ def test_an_agent_that_fills_the_disk_it_works_on_gets_no_verdict(
     assert [text for text in says if text not in outcome.stderr] == []
     assert "Traceback" not in outcome.stderr
     before = finished(run)
-    assert {Path(name).parts[1] for name in before} == set(SMALL_CASES)
+    assert {job.split("/")[0] for job in before} == set(SMALL_CASES)
     ended = {e["job"].split("/")[0] for e in suite.journal("trial_finished", run="out")}
     assert ended == set(SMALL_CASES)
     # The rest runs, nothing that had finished, and comes to what `calm` came to.
@@ -227,7 +231,7 @@ def test_a_run_directory_on_a_full_disk_loses_nothing_that_was_in_it(
     suite.write({f"d{n}.yaml": SMALL.format(name=f"d{n}", log=log) for n in range(12)})
     assert suite.run("run", ".", "--out", "calm").exit_code == 0
     script = """
-        head -c 980000 /dev/zero > "$DISK/ballast"
+        head -c 1500000 /dev/zero > "$DISK/ballast"
         $SKILLUP run . -j 1 --out "$DISK/out"; echo "code $?"
         while head -c 4096 /dev/zero >> "$DISK/ballast"; do :; done 2> /dev/null
         $SKILLUP run --resume "$DISK/out"; echo "code $?"
@@ -236,10 +240,10 @@ def test_a_run_directory_on_a_full_disk_loses_nothing_that_was_in_it(
         $SKILLUP run --resume "$DISK/out" >&2; echo "code $?"
         cp -r "$DISK/out" after
         """
-    outcome = run_with_small_disk(suite, script, megabytes=1)
+    outcome = run_with_small_disk(suite, script, megabytes=2)
     assert outcome.stdout.splitlines()[:2] == ["code 3", "code 3"], outcome
-    assert "No space left on device" in outcome.stderr
-    assert "free some space" in outcome.stderr
+    assert outcome.stderr.count("database or disk is full") == 2
+    assert outcome.stderr.count("free some space") == 2
     assert "Traceback" not in outcome.stderr
     assert outcome.stdout.splitlines()[-1] == "code 0", outcome.stderr
     before, after = finished(suite.root / "before"), finished(suite.root / "after")
@@ -293,9 +297,14 @@ _GONE_ON_WITH = re.compile(r"(resumed|begun anew with turn 1, not resumed) after
 
 def state_of(run: Path) -> dict[str, str]:
     """By name, every result and record of the run, as text that two runs can be compared by."""
-    names = ("result.json", "record.json", "grading.json", "attempt-*.json")
-    files = (path for name in names for path in run.glob(f"**/{name}"))
-    return {str(path.relative_to(run)): _canonical(path) for path in files}
+    found = {"result": (run / "result.json").read_bytes()}
+    with RunDirectory.open(run) as directory:
+        for job in directory.begun_jobs():
+            for state, one in directory.all_attempts(job):
+                if state in ("retried", "finished"):
+                    name = f"{job}, attempt {one.record().attempt}"
+                    found |= {name: one.record_json, f"grade of {name}": one.grade_json or b"null"}
+    return {name: _canonical(data) for name, data in found.items()}
 
 
 def differences(one: Path, other: Path) -> str:
@@ -309,8 +318,8 @@ def differences(one: Path, other: Path) -> str:
     return "\n".join(lines)
 
 
-def _canonical(path: Path) -> str:
-    value = _without(json.loads(path.read_text(encoding="utf-8")))
+def _canonical(data: bytes) -> str:
+    value = _without(json.loads(data))
     text = _UUID.sub("SESSION", json.dumps(value, indent=1, sort_keys=True))
     return _SCRATCH.sub("SCRATCH/", text)
 
@@ -326,18 +335,19 @@ def _without(value: Any) -> Any:
 
 def missing_blobs(run: Path) -> list[str]:
     """Contents of files that a record names and the run has not, or has otherwise."""
-    named: set[str] = set()
-    for content in finished(run).values():
-        record = json.loads(content)
-        lists = [turn["files_changed"] for turn in record["turns"]]
-        for files in (record["initial_files"], *lists):
-            states = [state for state in (files or {}).values() if state is not None]
-            named |= {state["sha256"] for state in states if state.get("kept") and state["sha256"]}
-    blobs = [(path.name, path.read_bytes()) for path in run.glob("blobs/*/*") if path.is_file()]
-    whole = {name for name, content in blobs if hashlib.sha256(content).hexdigest() == name}
-    return sorted(named - whole)
+    with RunDirectory.open(run) as directory:
+        records = [found.record() for found in directory.finished()]
+        lists = [record.initial_files for record in records]
+        lists += [turn.files for record in records for turn in record.turns]
+        states = [state for files in lists for state in (files or {}).values()]
+        named = {state.sha256 for state in states if state.kept and state.sha256 is not None}
+        assert named
+        return sorted(sha for sha in named if directory.blobs.get(sha) is None)
 
 
 def finished(run: Path) -> dict[str, bytes]:
-    records = run.glob("trials/**/record.json")
-    return {str(path.relative_to(run)): path.read_bytes() for path in records}
+    """By job, the records."""
+    if not (run / "run.sqlite").exists():
+        return {}
+    with RunDirectory.open(run) as directory:
+        return {found.job_id: found.record_json for found in directory.finished()}

@@ -11,6 +11,7 @@ from skillup.executors.retries import MOST_RESTARTS
 from skillup.ratelimit import RateLimiter
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
+from tests.support.exported import exported
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan, run_plan
 from tests.support.project import Project
@@ -161,7 +162,7 @@ def test_a_judge_and_a_user_on_the_trials_own_account_are_waited_for_as_its_mess
     assert grade["status"] == "PASS", grade
     assert grade["simulator"]["stop"] == "completed"
     assert grade["judging"]["calls"] == 1
-    raw = project.latest_run() / "trials/a/scripted/with_skill/1/raw/user"
+    raw = exported(project.latest_run()) / "trials/a/scripted/with_skill/1/raw/user"
     assert {path.name for path in raw.glob("*.refused-1.stdout.jsonl")} == {
         "user-01.refused-1.stdout.jsonl",
         "user-02.refused-1.stdout.jsonl",
@@ -187,9 +188,8 @@ def test_a_judge_whose_allowance_is_used_up_ends_the_run_and_is_asked_when_it_go
     set_mood(project, 1, error="quota")
     stopped = project.run("run", ".", "-j", "1", "--out", "out", "--json").data
     assert (stopped["cases"], stopped["stopped"]["kind"]) == ([], "quota")
-    first = project.root / "out/trials/a/scripted/with_skill/1/record.json"
-    before = first.read_bytes()
+    before = project.record("a/scripted/with_skill/1", run="out")
     set_mood(project)
     result = project.run_json("--resume", "out")
     assert [case["status"] for case in result["cases"]] == ["PASS", "PASS"]
-    assert first.read_bytes() == before
+    assert project.record("a/scripted/with_skill/1", run="out") == before

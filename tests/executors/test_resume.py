@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import textwrap
 import time
 from pathlib import Path
@@ -13,8 +15,12 @@ from typing import Any
 
 import pytest
 
+from skillup.schema.record import Checkpoint
+from skillup.store import RunDirectory
+from tests.support.exported import exported
 from tests.support.moody import set_mood
 from tests.support.project import GUARD_SECONDS, Project
+from tests.support.stored import change
 
 
 def without_times(value: Any) -> Any:
@@ -75,8 +81,7 @@ def test_what_trials_are_judged_by_is_the_same_after_resuming(
     with project.start("run", ".", "--out", "out") as process:
         pid.write_text(str(process.pid))
         process.wait(GUARD_SECONDS)
-    (finished,) = (project.root / "out/trials").glob("*/*/*/*/record.json")
-    assert finished.parts[-5] == "a"
+    assert [event["job"][0] for event in project.journal("trial_finished", run="out")] == ["a"]
     resumed.touch()
 
     refused = project.run("run", "--resume", "out", "--json")
@@ -86,49 +91,33 @@ def test_what_trials_are_judged_by_is_the_same_after_resuming(
     assert project.run("judge", "out", "--cases", "cases", "--json").data["summary"]["pass"] == 1
 
     # As the message says: what the run began with is kept.
-    (blob,) = re.findall(r"copy\s+(\S+)\s+there", refused.stderr)
-    judged.write_bytes(Path(blob).read_bytes())
+    says = " ".join(refused.stderr.split())
+    [(command, kept)] = re.findall(
+        r"`skillup (export .*) --out DIR` writes it to DIR/(\S+)\)", says
+    )
+    assert project.run(*shlex.split(command), "--out", "exported").exit_code == 0
+    judged.write_bytes((project.root / "exported" / kept).read_bytes())
     again = project.run("run", "--resume", "out", "--json")
     statuses = {case["case_id"]: case["status"] for case in again.data["cases"]}
     assert statuses == {"a": "PASS", "b": "FAIL"}
 
 
-def test_a_run_without_its_journal_is_shown_and_not_gone_on_with(project: Project) -> None:
-    """S8: without it nobody knows which records are the run's own."""
-    project.write(
-        {"eval.yaml": "name: s\n", "a.yaml": JUDGED["cases/a.yaml"].replace("ALTER", ":")}
-    )
-    assert project.run("run", ".", "--out", "out").exit_code == 0
-    (project.root / "out/events.jsonl").unlink()
-    before = {path: path.read_bytes() for path in (project.root / "out").rglob("*.json")}
-    for more in ((), ("--retry-errors",)):
-        refused = project.run("run", "--resume", "out", *more)
-        assert refused.exit_code == 2
-        assert "out/events.jsonl is missing" in refused.stderr
-    assert {path: path.read_bytes() for path in (project.root / "out").rglob("*.json")} == before
-    assert not (project.root / "out/events.jsonl").exists()
-    for verb in (("judge",), ("report",), ("show",)):
-        assert project.run(*verb, "out").exit_code == 0
-
-
-def test_an_agent_that_removes_the_journal_changes_nothing_in_the_run(project: Project) -> None:
+def test_an_agent_that_writes_into_the_run_ends_it_without_a_verdict(project: Project) -> None:
     """S8: the rest of the run believed any record, and a forged one ended it."""
     out = project.root / "out"
-    trials = out / "trials"
     forge = (
-        f"rm '{out}/events.jsonl'; mkdir -p '{trials}/b/scripted/with_skill/1'; "
-        f"cp '{trials}/z/scripted/with_skill/1/record.json' '{trials}/b/scripted/with_skill/1'"
+        "import sqlite3; file = sqlite3.connect('run.sqlite'); "
+        "sql = 'UPDATE attempts SET grade = (SELECT grade FROM attempts WHERE grade IS NOT NULL)'; "
+        "file.execute(sql); file.commit()"
     )
+    alter = json.dumps(f'cd {out} && {sys.executable} -c "{forge}"')
     first = JUDGED["cases/a.yaml"].replace("ALTER", ":")
-    last = "depends_on: [a]\n" + textwrap.dedent(first).replace("say: done", "say: no")
-    forger = "depends_on: [z]\n" + textwrap.dedent(JUDGED["cases/a.yaml"]).replace(
-        '"ALTER"', json.dumps(forge)
-    )
-    project.write({"eval.yaml": "name: s\n", "z.yaml": first, "a.yaml": forger, "b.yaml": last})
+    forger = "depends_on: [z]\n" + textwrap.dedent(JUDGED["cases/a.yaml"]).replace('"ALTER"', alter)
+    project.write({"eval.yaml": "name: s\n", "z.yaml": first, "a.yaml": forger})
     outcome = project.run("run", ".", "--out", "out", "--json")
-    statuses = {case["case_id"]: case["status"] for case in outcome.data["cases"]}
-    assert statuses == {"z": "PASS", "a": "PASS", "b": "FAIL"}, outcome.stderr
-    assert "was set aside" in outcome.stderr
+    assert outcome.exit_code == 3, outcome.stderr
+    assert "was changed by another program while the run went on" in outcome.stderr
+    assert not (out / "result.json").exists()
 
 
 # A run that ended in the middle of conversations goes on with the next turn of each.
@@ -194,6 +183,16 @@ def killed_in_turn(project: Project, turn: int, number: int = signal.SIGKILL) ->
     return run
 
 
+def streams_of_turns(run: Path, turns: str) -> dict[str, bytes]:
+    raw = exported(run) / "trials" / JOB / "raw"
+    return {path.name: path.read_bytes() for path in raw.glob(f"turn-0[{turns}].*")}
+
+
+def checkpoint(run: Path) -> Checkpoint | None:
+    with RunDirectory.open(run) as directory:
+        return directory.read_checkpoint(JOB)
+
+
 def plain(record: dict[str, Any]) -> Any:
     """Without notes, processes, places, and the digest of a session with its id and path."""
     del record["notes"]
@@ -209,22 +208,21 @@ def test_ended_in_turn_3_it_goes_on_with_turn_3(
     project: Project, calm: dict[str, Any], number: int
 ) -> None:
     run = killed_in_turn(project, 3, number)
-    kept = {p.name: p.read_bytes() for p in (run / "trials" / JOB / "raw").glob("turn-0[12].*")}
+    kept = streams_of_turns(run, "12")
     assert len(kept) == 4
     outcome = project.run("run", "--resume", "out", "--json")
     assert outcome.exit_code == 0, outcome.stderr
     assert without_times(outcome.data["cases"]) == without_times(calm["cases"])
     (found,) = project.journal("trial_continued", run="out")
     assert (found["job"], found["after_turn"]) == (JOB, 2)
-    raw = run / "trials" / JOB / "raw"
-    assert {p.name: p.read_bytes() for p in raw.glob("turn-0[12].*")} == kept
+    assert streams_of_turns(run, "12") == kept
     record = project.record(JOB, run="out")
     assert record["notes"] == [
         "resumed after turn 2: turns 1–2 were run by an earlier start of the run"
     ]
     assert [turn["session_verified"] for turn in record["turns"]] == [None, True, True, True]
     assert len({turn["session_id"] for turn in record["turns"]}) == 1
-    assert not (run / "trials" / JOB / "checkpoint.json").exists()
+    assert checkpoint(run) is None
     assert not (run / "scratch").exists()
     assert plain(record) == plain(project.record(JOB, run="calm"))
 
@@ -248,8 +246,7 @@ def other_session(run: Path, project: Project) -> None:
 
 
 def torn_checkpoint(run: Path, project: Project) -> None:
-    path = run / "trials" / JOB / "checkpoint.json"
-    path.write_bytes(path.read_bytes()[:-20])
+    change(run, "UPDATE attempts SET checkpoint = substr(checkpoint, 1, length(checkpoint) - 20)")
 
 
 def other_case(run: Path, project: Project) -> None:
@@ -284,7 +281,9 @@ def test_if_anything_is_not_as_it_was_it_begins_anew_and_says_why(
     assert notes == ([expected] if why else [])
     assert [turn["status"] for turn in record["turns"]] == ["completed"] * 4
     assert not project.journal("trial_continued", run="out")
-    assert (run / "trials" / JOB / "raw.attempt-1" / "turn-02.stdout.jsonl").exists()
+    trial = exported(run) / "trials" / JOB
+    assert (trial / "raw.attempt-1" / "turn-02.stdout.jsonl").read_bytes()
+    assert (trial / "attempt-1.json").exists() == (why is not None)
 
 
 @pytest.mark.slow
@@ -318,5 +317,5 @@ def test_where_a_variable_holds_a_secret_there_is_no_checkpoint(project: Project
     set_mood(project, 3, error="quota")
     given = ["-e", "moody", "--var", "other=walrus-0123456789", "--out", "out"]
     project.run("run", ".", *given, env={"MY_API_KEY": "walrus-0123456789"})
-    assert not (project.root / "out" / "trials" / JOB / "checkpoint.json").exists()
+    assert checkpoint(project.root / "out") is None
     assert not (project.root / "out" / "scratch").exists()

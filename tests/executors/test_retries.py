@@ -12,13 +12,21 @@ import pytest
 
 from skillup.executors.retries import Attempt, retry_of, trials_to_retry
 from skillup.schema.case import RetryPolicy
-from skillup.schema.record import ErrorKind, Record, TurnError
+from skillup.schema.record import ON_DISK, ErrorKind, Record, TurnError
 from skillup.store import RunDirectory
+from skillup.store.database import pack
 from skillup.trial.request import Interruption, TrialResult
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan, run_plan
 from tests.support.project import GUARD_SECONDS, Outcome, Project
 from tests.support.records import make_record, make_turn
+from tests.support.stored import change
+
+
+def attempts(run: Path, job: str) -> list[Record]:
+    """Records that did not count, in order."""
+    with RunDirectory.open(run) as directory:
+        return list(directory.attempts(job))
 
 
 def a_record(kind: ErrorKind | None, attempt: int = 1, *, gate: bool | None = None) -> Record:
@@ -85,8 +93,8 @@ def test_a_trial_that_recovers_passes_and_the_first_attempts_are_kept(project: P
     project.write({"eval.yaml": suite, "c.yaml": text})
     (grade,) = project.run_json(".")["cases"]
     assert (grade["status"], project.record("c/scripted/with_skill/1")["attempt"]) == ("PASS", 3)
-    trial = project.latest_run() / "trials/c/scripted/with_skill/1"
-    assert {path.name for path in trial.glob("attempt-*")} == {"attempt-1.json", "attempt-2.json"}
+    kept = attempts(project.latest_run(), "c/scripted/with_skill/1")
+    assert [record.attempt for record in kept] == [1, 2]
     assert [event["attempt"] for event in project.journal("trial_retried")] == [1, 2]
 
 
@@ -106,7 +114,7 @@ AFTER = """
     scripted: [{say: x}]
     """
 PRICES = "prices: {input: 1000, output: 1000}\n"
-TRIAL = "trials/a/moody/with_skill/1"
+TRIAL = "a/moody/with_skill/1"
 
 
 @pytest.fixture
@@ -129,6 +137,11 @@ def resume(project: Project, *arguments: str) -> Outcome:
     return project.run("run", "--resume", "out", "--json", "--index", "index.db", *arguments)
 
 
+def has_checkpoint(run: Path, job: str) -> bool:
+    with RunDirectory.open(run) as directory:
+        return directory.read_checkpoint(job) is not None
+
+
 def statuses(outcome: Outcome) -> list[str]:
     return [case["status"] for case in outcome.data["cases"]]
 
@@ -140,7 +153,7 @@ def behave(project: Project) -> None:
 def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
     project: Project, failed: Path
 ) -> None:
-    before = (failed / TRIAL / "record.json").read_bytes()
+    before = Record.model_validate(project.record(TRIAL, run="out"))
     behave(project)
     assert statuses(resume(project)) == ["ERROR", "SKIP"]
     again = resume(project, "--retry-errors")
@@ -148,7 +161,7 @@ def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
     assert statuses(again) == ["PASS", "PASS"]
     assert "run again: 1 trial that met an error (rate_limit)" in again.stderr
     assert "--retry-errors" not in again.stderr
-    assert (failed / TRIAL / "attempt-1.json").read_bytes() == before
+    assert attempts(failed, TRIAL) == [before]
     (retried,) = project.journal("errors_retried", run="out")
     assert retried["held_again"] == ["a/moody/with_skill/1"]
     assert retried["skipped_before"] == ["b/moody/with_skill/1"]
@@ -156,7 +169,7 @@ def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
     assert "ERROR" not in json.dumps(trend)
     nothing = resume(project, "--retry-errors")
     assert "no trial of this run met an error" in nothing.stderr
-    assert len(list((failed / TRIAL).glob("attempt-*"))) == 1
+    assert len(attempts(failed, TRIAL)) == 1
 
 
 def test_what_the_earlier_attempt_took_counts_once_for_a_budget(
@@ -173,17 +186,17 @@ def test_what_the_earlier_attempt_took_counts_once_for_a_budget(
 
 
 def test_killed_while_it_is_held_again_nothing_is_lost(project: Project, failed: Path) -> None:
-    before = (failed / TRIAL / "record.json").read_bytes()
+    before = Record.model_validate(project.record(TRIAL, run="out"))
     set_mood(project, 2, hang=True)
     arguments = ["run", "--resume", "out", "--retry-errors"]
     with project.start(*arguments) as process:
         end = time.monotonic() + GUARD_SECONDS / 2
-        while not (failed / TRIAL / "checkpoint.json").exists():
+        while not has_checkpoint(failed, TRIAL):
             assert process.poll() is None
             assert time.monotonic() < end
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
-    assert (failed / TRIAL / "attempt-1.json").read_bytes() == before
+    assert attempts(failed, TRIAL) == [before]
     assert not (failed / "result.json").exists()
     behave(project)
     assert statuses(resume(project)) == ["PASS", "PASS"]
@@ -193,14 +206,15 @@ def test_errors_of_the_case_itself_are_left(tmp_path: Path) -> None:
     plan = a_plan(tmp_path, {"a": {}, "b": {}, "c": {}, "d": {}})
     run = tmp_path / "run"
     run_plan(plan, run)
-    every = ("template", "engine_not_found", "internal", "unsupported")
+    every: tuple[ErrorKind, ...] = ("template", "engine_not_found", "internal", "unsupported")
     kinds = dict(zip("abcd", every, strict=True))
-    for path in run.glob("trials/*/*/*/*/record.json"):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        record["error"] = {"kind": kinds[record["case_id"]], "message": "so it is"}
-        path.write_text(json.dumps(record), encoding="utf-8")
-        path.with_name("grading.json").unlink()
-    (run / "events.jsonl").unlink()  # it knows what the run has written
+    with RunDirectory.open(run) as directory:
+        records = [found.record() for found in directory.finished()]
+    for record in records:
+        error = TurnError(kind=kinds[record.case_id], message="so it is")
+        data = record.model_copy(update={"error": error}).model_dump_json(context=ON_DISK)
+        sql = "UPDATE attempts SET grade = NULL, record = ? WHERE job LIKE ?"
+        change(run, sql, pack(data.encode()), f"{record.case_id}/%")
     found = trials_to_retry(plan, RunDirectory.open(run))
     assert found.left == {"a/p/with_skill/1": "template"}
     # Another version of the CLI may be what was `unsupported`.
@@ -237,13 +251,12 @@ def test_where_only_judging_met_an_error_only_that_is_done_again(project: Projec
         ("ERROR", "judge"),
         ("SKIP", None),
     ]
-    record = project.root / "out/trials/a/scripted/with_skill/1/record.json"
-    before = record.read_bytes()
+    before = project.record("a/scripted/with_skill/1", run="out")
     (project.root / "mended").touch()
     again = project.run("run", "--resume", "out", "--retry-errors", "--json")
     assert [case["status"] for case in again.data["cases"]] == ["PASS", "PASS"], again.stderr
     assert "judged again: 1 trial with a whole conversation" in again.stderr
-    assert record.read_bytes() == before
+    assert project.record("a/scripted/with_skill/1", run="out") == before
     assert log.read_text() == "run\n"
 
 
@@ -284,4 +297,5 @@ def test_what_a_case_was_decided_without_is_taken_back_and_does_not_run_again(
     assert text in again.stderr
     assert again.data["not_needed"] == [f"e4/moody/with_skill/{n}" for n in (7, 8)]
     assert (again.data["summary"]["pass"], decision(again)) == (6, ("above", 5))
-    assert len(list((project.root / "out/trials/e4").glob("*/*/*/attempt-1.json"))) == 2
+    taken_back = [attempts(project.root / "out", f"e4/moody/with_skill/{n}") for n in (7, 8)]
+    assert list(map(len, taken_back)) == [1, 1]

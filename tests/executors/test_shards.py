@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from skillup.app.planning import shard_of
 from skillup.errors import UsageError
+from skillup.store import RunDirectory
 from tests.support.plans import a_plan
 from tests.support.project import Project
 
@@ -42,7 +42,8 @@ def sharded(tmp_path: Path) -> Project:
 
 
 def jobs(project: Project, run: str, name: str = "jobs") -> list[str]:
-    return list(json.loads((project.root / run / "run.json").read_text())[name])
+    with RunDirectory.open(project.root / run) as directory:
+        return list(directory.run_info()[name])
 
 
 def statuses(outcome_data: dict[str, list[dict[str, str]]]) -> list[tuple[str, str]]:
@@ -87,7 +88,7 @@ def test_what_is_no_part_of_the_same_run_is_refused(sharded: Project) -> None:
     sharded.run("run", ".", "--trials", "2", "--shard", "2/3", "--out", "edited")
     other = sharded.run("merge", "s1", "edited", "--out", "all")
     assert other.exit_code == 2
-    assert "they differ in case_digests of run.json" in other.stderr
+    assert "they differ in case_digests\n" in other.stderr
     assert not (sharded.root / "all").exists()
     same = sharded.run("merge", "s1", "s1", "s2", "s3", "--out", "all")
     assert same.exit_code == 1, same.stderr

@@ -180,6 +180,10 @@ def test_shared_turns_that_are_tried_again_are_shared_again(
     assert outcome.data["summary"]["usage"]["input_tokens"] == 500
 
 
+def finished(project: Project) -> set[str]:
+    return {event["job"].split("/s")[0] for event in project.journal("trial_finished", run="out")}
+
+
 def test_an_interrupted_branch_leaves_no_record_and_runs_later(
     project: Project, tmp_path: Path
 ) -> None:
@@ -189,13 +193,12 @@ def test_an_interrupted_branch_leaves_no_record_and_runs_later(
     project.write({"eval.yaml": SUITE, "c.yaml": text})
     with project.start("run", ".", "--out", "out", "-j", "4") as process:
         waiting = time.monotonic() + 60
-        trials = [project.root / "out/trials" / c / "scripted/with_skill/1" for c in JOBS[:2]]
-        while not all((trial / "record.json").exists() for trial in trials):
+        while not (project.root / "out/run.sqlite").exists() or finished(project) != set(JOBS[:2]):
             assert time.monotonic() < waiting
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
-    assert not (project.root / "out/trials/c/agree/scripted/with_skill/1/record.json").exists()
+    assert finished(project) == set(JOBS[:2])
     flag.touch()
     outcome = project.run("run", "--resume", "out", "--json")
     assert statuses(outcome) == dict.fromkeys(JOBS, "PASS")

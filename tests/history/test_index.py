@@ -5,7 +5,6 @@ run is the one before.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import pwd
 import secrets
@@ -32,6 +31,7 @@ from skillup.history.index import (
     run_before,
 )
 from skillup.history.runs import CaseKey, RunOutcomes
+from skillup.store import RunDirectory
 from tests.support.outcomes import a_key, a_run
 
 _GUARD_SECONDS = 60
@@ -339,11 +339,9 @@ def url(tmp_path: Path) -> str:
 
 def a_folder(runs: Path, run_id: str, started_at: str = "2026-01-01T00:00:00.000Z") -> Path:
     """A run directory that is not indexed."""
-    path = runs / run_id
-    path.mkdir(parents=True)
     info = {"run_id": run_id, "started_at": started_at, "jobs": []}
-    (path / "run.json").write_text(json.dumps(info))
-    return path
+    with RunDirectory.create(runs / run_id, info) as made:
+        return made.path
 
 
 @pytest.mark.parametrize(
@@ -395,7 +393,7 @@ def test_rebuilding_indexes_the_folder_and_says_what_it_could_not_read(
 ) -> None:
     runs = tmp_path / "runs"
     good, bad = a_folder(runs, "good"), a_folder(runs, "bad")
-    (bad / "run.json").write_text("{")
+    (bad / "run.sqlite").write_text("{")
     (runs / "notes").mkdir()
     elsewhere = a_folder(tmp_path / "elsewhere", "kept")
     add_run(url, a_run("kept", {"one": "f"}, path=str(elsewhere)))
@@ -404,7 +402,7 @@ def test_rebuilding_indexes_the_folder_and_says_what_it_could_not_read(
 
     assert done.keys() == {good, bad, elsewhere}
     assert (done[good], done[elsewhere]) == (None, None)
-    assert "damaged" in str(done[bad])
+    assert "is no run of skillup" in str(done[bad])
     assert find_run("good", url, tmp_path).path == str(good)
     assert find_run("kept", url, tmp_path).trials == ()
     assert find_run("2026-01", url, tmp_path).run_id == "2026-01"

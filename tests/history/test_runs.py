@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,34 +24,27 @@ from skillup.history.runs import (
 )
 from skillup.schema.grade import Grade, RunResult
 from skillup.stats import interval_over_cases
+from skillup.store import RunDirectory
 from tests.support.graded import a_result
 from tests.support.outcomes import Cases, a_key, a_run
-from tests.support.stored import a_grade
+from tests.support.stored import a_grade, a_record
 
 SUITES = {"suite": {"path": "eval.yaml", "gates": {"max_not_run": 0}, "cases": {"label": "case"}}}
 JOB = "scripted/with_skill"
 
 
 def a_run_directory(path: Path, result: RunResult | None = None, **info: Any) -> Path:
-    """A directory with `run.json`, and `result.json` if there is one."""
-    path.mkdir()
+    """A run that knows so much of itself, and its `result.json` if there is one."""
     head = {"run_id": "run", "started_at": "2026-01-01T00:00:00.000Z", "jobs": [], **info}
-    (path / "run.json").write_text(json.dumps(head))
-    if result is not None:
-        (path / "result.json").write_text(result.model_dump_json(by_alias=True))
+    with RunDirectory.create(path, head) as run:
+        if result is not None:
+            run.write_result(result)
     return path
 
 
 def grade(**fields: Any) -> Grade:
     """A passing grade."""
     return a_grade().model_copy(update=fields)
-
-
-def store(run: Path, job: str, text: str) -> None:
-    place = run / "trials" / job
-    place.mkdir(parents=True)
-    (place / "record.json").write_text("{}")
-    (place / "grading.json").write_text(text)
 
 
 def test_a_finished_run_is_its_result(tmp_path: Path) -> None:
@@ -80,15 +72,17 @@ def test_what_was_planned_and_not_run_is_named_by_its_case(tmp_path: Path) -> No
 def test_a_run_that_was_killed_is_the_grades_of_what_had_finished(tmp_path: Path) -> None:
     jobs = [f"label/{JOB}/{trial}" for trial in (1, 2, 3)]
     path = a_run_directory(tmp_path / "run", suites=SUITES, jobs=jobs)
-    store(path, jobs[0], grade().model_dump_json(by_alias=True))
-    store(path, jobs[1], '{"cut sho')
-    run = read_run(path)
-    assert [(t.trial, t.status) for t in run.trials] == [
+    with RunDirectory.open(path, writable=True) as run:
+        for job in jobs[:2]:
+            run.write_record(job, a_record())
+        run.write_grade(jobs[0], grade())
+    read = read_run(path)
+    assert [(t.trial, t.status) for t in read.trials] == [
         (1, "PASS"),
         (2, "NOT_RUN"),
         (3, "NOT_RUN"),
     ]
-    assert len({t.key for t in run.trials}) == 1
+    assert len({t.key for t in read.trials}) == 1
 
 
 def test_what_is_no_run_or_damaged_says_so(tmp_path: Path) -> None:
@@ -96,11 +90,13 @@ def test_what_is_no_run_or_damaged_says_so(tmp_path: Path) -> None:
         read_run(tmp_path)
     with pytest.raises(RunDirectoryError, match="does not exist"):
         read_run(tmp_path / "nothing")
-    for file in ("result.json", "run.json"):
-        path = a_run_directory(tmp_path / file, a_result([]))
-        (path / file).write_text("[1]")
-        with pytest.raises(RunDirectoryError, match=rf"{file} is damaged"):
-            read_run(path)
+    path = a_run_directory(tmp_path / "run", a_result([]))
+    (path / "result.json").write_text("[1]")
+    with pytest.raises(RunDirectoryError, match=r"result\.json is damaged"):
+        read_run(path)
+    (path / "run.sqlite").write_bytes(b"[1]")
+    with pytest.raises(RunDirectoryError, match="damaged"):
+        read_run(path)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ BASE: dict[str, Any] = {
 def read(tmp_path: Path, data: dict[str, Any]) -> JudgeInput:
     path = tmp_path / "input.json"
     path.write_text(json.dumps(data), encoding="utf-8")
-    return read_judge_input(path, BlobStore(tmp_path / "blobs"))
+    return read_judge_input(path, BlobStore())
 
 
 def test_entries_become_turns_with_their_calls(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_what_is_no_such_file_is_refused(tmp_path: Path, text: str) -> None:
 
     assert not is_judge_input(path) or text.startswith('{"final')
     with pytest.raises(UsageError):
-        read_judge_input(path, BlobStore(tmp_path / "blobs"))
+        read_judge_input(path, BlobStore())
 
 
 CRITERIA = JudgeConfig.model_validate(

@@ -29,6 +29,7 @@ from skillup.simulator import (
     part_text,
 )
 from skillup.trial.request import SimulatorMessage, SimulatorPart
+from tests.support.engine_turns import KeptStreams
 from tests.support.virtual_time import HurriedTime
 
 PERSONA = Persona(
@@ -145,13 +146,17 @@ def test_a_stop_ends_the_conversation_and_a_message_beside_it_is_not_sent() -> N
 
 
 def speak(
-    base: Path, replies: list[dict[str, Any]], *parts: SimulatorPart, wait_seconds: float = 0
+    base: Path,
+    replies: list[dict[str, Any]],
+    *parts: SimulatorPart,
+    wait_seconds: float = 0,
+    streams: KeptStreams | None = None,
 ) -> list[SimulatorMessage]:
     profile = Profile(name="player", engine="scripted", permission="read_only")
     models = Models({"PATH": os.environ["PATH"]}, str)
     factory = SimulatorFactory(models, lambda name, _: profile)
     suite = UserSimulator(engine="player", scripted=Script.model_validate(replies))
-    place = SimulatorPlace(base / "user", base / "raw")
+    place = SimulatorPlace(base / "user", streams or KeptStreams())
     user = EngineUser(
         ScriptedEngine(),
         lambda: factory.context(profile, suite, place),
@@ -174,11 +179,11 @@ def test_each_message_resumes_the_same_session_without_permission_to_run(tmp_pat
         {"turn": 1, "steps": [{"run": "ls"}], "say": '{"message": "{{output}}"}'},
         {"turn": 2, "say": '{"message": "{{turn}}, as {{match.1}}"}', "when": "Which (card)"},
     ]
-    first, second = speak(tmp_path, replies, FIRST, SECOND)
+    streams = KeptStreams()
+    first, second = speak(tmp_path, replies, FIRST, SECOND, streams=streams)
     assert "read_only" in (first.text or "")
     assert second.text == "2, as card"
-    names = {path.name for path in (tmp_path / "raw").iterdir()}
-    assert names >= {"user-01.stdout.jsonl", "user-02.stdout.jsonl"}
+    assert set(streams.contents) >= {"user-01.stdout.jsonl", "user-02.stdout.jsonl"}
 
 
 def test_an_answer_of_the_wrong_form_is_asked_for_once_more(tmp_path: Path) -> None:
@@ -208,9 +213,10 @@ def refused_at_the_second(kind: str, **misbehave: Any) -> list[dict[str, Any]]:
 
 def test_a_refused_message_is_waited_out_and_sent_in_another_session(tmp_path: Path) -> None:
     replies = refused_at_the_second("overloaded", times=1)
-    said = speak(tmp_path, replies, FIRST, SECOND, wait_seconds=600)
+    streams = KeptStreams()
+    said = speak(tmp_path, replies, FIRST, SECOND, wait_seconds=600, streams=streams)
     assert [message.text for message in said] == ["first", "was shown all"]
-    names = {path.name for path in (tmp_path / "raw").glob("*.stdout.jsonl")}
+    names = {name for name in streams.contents if name.endswith(".stdout.jsonl")}
     assert names == {
         "user-01.stdout.jsonl", "user-02.stdout.jsonl", "user-02.refused-1.stdout.jsonl",
     }  # fmt: skip

@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,16 @@ from tests.support.children import GUARD_SECONDS, Children
 FULL = Path("/dev/full")  # every write to it finds the disk full
 
 
+def appending(path: Path) -> Callable[[bytes], object]:
+    path.touch()
+
+    def write(data: bytes) -> None:
+        with path.open("ab") as file:
+            file.write(data)
+
+    return write
+
+
 def test_lines_copies_exit_code_and_marker(children: Children, tmp_path: Path) -> None:
     lines: list[bytes] = []
     body = """
@@ -43,8 +54,8 @@ def test_lines_copies_exit_code_and_marker(children: Children, tmp_path: Path) -
         lines.append,
         marker="trial-1",
         stdin=b"x" * 200_000,
-        stdout_path=tmp_path / "out",
-        stderr_path=tmp_path / "err",
+        stdout=appending(tmp_path / "out"),
+        stderr=appending(tmp_path / "err"),
     )
     assert lines[:2] == [b"True trial-1", b"200000"]
     assert lines[-1] == b"last"
@@ -89,8 +100,8 @@ def test_secrets_are_masked_on_disk_in_lines_and_in_the_tail(
     outcome = children.run(
         "say('key=hunter2'); os.write(2, b'oops hunt'); time.sleep(0.1); os.write(2, b'er2')",
         lines.append,
-        stdout_path=tmp_path / "out",
-        stderr_path=tmp_path / "err",
+        stdout=appending(tmp_path / "out"),
+        stderr=appending(tmp_path / "err"),
         redact=lambda line: line.replace(b"hunter2", b"***"),
     )
     assert lines == [b"key=***"]
@@ -103,7 +114,7 @@ def test_a_flood_ends_the_tree(children: Children, tmp_path: Path) -> None:
     outcome = children.run(
         "detached(linger)\nwhile True: os.write(1, b'spam' * 1000 + b'\\n')",
         max_output_bytes=100_000,
-        stdout_path=tmp_path / "out",
+        stdout=appending(tmp_path / "out"),
     )
     assert outcome.ended_by == "output_limit"
     assert (tmp_path / "out").stat().st_size == 100_000
@@ -140,7 +151,7 @@ def test_cancelling_or_an_error_of_the_listener_ends_the_tree_and_closes_the_cop
 ) -> None:
     raw = tmp_path / "out"
     body = "ignore(signal.SIGINT)\ndetached(linger); wait_for_notes(2); say('x'); time.sleep(300)"
-    request = children.request(body, stdout_path=raw)
+    request = children.request(body, stdout=appending(raw))
 
     async def stopped_at_the_first_line() -> None:
         with anyio.CancelScope() as scope:
@@ -224,7 +235,7 @@ def test_a_full_disk_ends_the_process_and_is_raised(
     children: Children, stream: str, length: int
 ) -> None:
     body = f"print('x' * {length}, file=sys.{stream})"
-    request = children.request(body, **{f"{stream}_path": FULL})
+    request = children.request(body, **{stream: appending(FULL)})
     with pytest.raises(OSError, match="No space left"):
         anyio.run(run_process, request)
 

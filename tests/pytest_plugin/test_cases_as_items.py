@@ -150,12 +150,12 @@ def test_a_session_is_a_run_of_which_pytest_and_other_verbs_tell(
     assert "Traceback" not in text
     # A failure shows the conversation, what its checks found, and where the record is.
     assert "FAILED cases/eval.yaml::bad[scripted] - NotPassed: turn 2: " in text
-    shown = text.partition("_ bad[scripted] _")[2].partition("all of it: ")
+    shown = text.partition("_ bad[scripted] _")[2].partition("all of it, raw streams too: ")
     for said in ("how many?", "there are three", "delete them", "all gone", "trash.txt"):
         assert said in shown[0]
     assert 'FAILED   contains "sure"' in shown[0]
     assert "\x1b[2J" not in text
-    assert shown[2].split()[0].endswith("trials/bad/scripted/with_skill/1")
+    assert shown[2].startswith("skillup export here --format files --out DIR\n")
     # An error is trouble of the set-up.
     assert "ERROR at setup of broken[scripted]" in text
     assert "ERROR cases/eval.yaml::broken[scripted] - NotRun: model_error: " in text
@@ -163,7 +163,7 @@ def test_a_session_is_a_run_of_which_pytest_and_other_verbs_tell(
     told = {p.attrib["name"]: p.attrib["value"] for p in cases["bad[scripted]"].iter("property")}
     assert (told["status"], int(told["output_tokens"]) > 0) == ("FAIL", True)
     assert 0 < float(told["score"]) < 1
-    assert (suite.root / told["record"]).is_file()
+    assert suite.record(told["job"], run=told["run"])["case_id"] == "bad"
     assert "skillup: here" in text
     summary = result_of(suite.root / "here")["summary"]
     assert [summary[key] for key in ("pass", "fail", "error", "skip")] == [2, 1, 1, 1]
@@ -209,7 +209,9 @@ def test_with_workers_all_cases_are_one_run_of_one_of_them(
     events = [event["job"] for event in suite.journal() if event["event"] == "trial_started"]
     assert len(events) == len(set(events)) == 6
     shown = [p.attrib for p in ET.parse(suite.root / "out.xml").iter("property")]
-    assert all((suite.root / p["value"]).is_file() for p in shown if p["name"] == "record")
+    jobs = [p["value"] for p in shown if p["name"] == "job"]
+    assert jobs
+    assert all(suite.record(job)["case_id"] == job.partition("/")[0] for job in jobs)
 
 
 @pytest.mark.slow
@@ -217,7 +219,7 @@ def test_a_dependency_that_was_not_selected_runs_first(suite: Project, run_pytes
     outcome = run_pytest("--skillup", "cases", "-k", "after", "-v", "-rs")
     assert outcomes(outcome)["after-good[scripted]"] == "PASSED"
     assert "depends on bad, which ended as FAIL" in outcome.stdout
-    ran = {path.parents[3].name for path in suite.latest_run().glob("trials/*/*/*/*/record.json")}
+    ran = {event["job"].partition("/")[0] for event in suite.journal("trial_finished")}
     assert ran == {"good", "bad", "after-good", "after-bad"}
     assert result_of(suite.latest_run())["finished"] is True
 
@@ -287,11 +289,11 @@ import pytest
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
-    # For the first item: room for the run's lock and journal, and not for an event loop.
+    # For the first item: room for the run's lock and its file, and not for an event loop.
     if resource.getrlimit(resource.RLIMIT_NOFILE) == ORDINARY and not SEEN:
         spare = [os.dup(0) for _ in range(20)]
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(spare) + 1, ORDINARY[1]))
-        for number in spare[-4:]:
+        for number in spare[-6:]:
             os.close(number)
     else:
         resource.setrlimit(resource.RLIMIT_NOFILE, ORDINARY)

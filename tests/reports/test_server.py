@@ -2,26 +2,50 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from email.message import Message
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from skillup.reports.result import build_result
-from skillup.reports.server import Guard, NotServedError, Served, open_inside
+from skillup.reports.server import Guard, NotServedError, Served
 from skillup.store import RunDirectory
+from skillup.store.database import pack
 from tests.support.large_runs import write_large_run
 from tests.support.pages import page_of
 from tests.support.project import Project
-from tests.support.stored import a_checkpoint, a_grade, a_record
-from tests.support.trees import make_tree
+from tests.support.stored import a_checkpoint, a_grade, a_record, change
 from tests.support.viewing import Viewer, viewing
 
 JOBS = ["a/e/with_skill/1", "b/e/with_skill/1"]
+ODD = "a b/50%/?#/with_skill/1"
+OF_ODD = "api/runs/odd/trials"
+NO_FILES = (
+    *(
+        "",
+        "/",
+        "..",
+        "record.json/",
+        "record.json/x",
+        "record.json%00",
+        "record.jso",
+        "raw",
+        "files",
+    ),
+    *("files/", "%2e%2e/secret", "..%5csecret", "/etc/passwd", "%2fetc%2fpasswd", "%c0%ae%c0%ae/x"),
+    *(
+        "files/out/%2e%2e/%2e%2e/secret",
+        "run.sqlite",
+        "../../run.sqlite",
+        "%0a",
+        "%ff%fe",
+        "a/" * 99,
+    ),
+)
 
 
 def test_a_run_with_a_baseline_is_counted_by_its_trials_with_the_skill(tmp_path: Path) -> None:
@@ -34,9 +58,9 @@ def test_a_run_with_a_baseline_is_counted_by_its_trials_with_the_skill(tmp_path:
         for job, grade in grades.items():
             run.write_record(job, a_record(grade.case_id))
             run.write_grade(job, grade)
+        run.sync()
         (running,) = served.listing()["runs"]
         run.write_result(build_result("r", "", grades, jobs, 10))
-    (run.path / "lock").unlink()  # of a process that goes on
     (finished,) = served.listing()["runs"]
     assert (running["status"], finished["status"]) == ("running", "finished")
     for short in (running, finished):
@@ -47,33 +71,41 @@ def test_a_run_with_a_baseline_is_counted_by_its_trials_with_the_skill(tmp_path:
 def test_a_run_that_goes_on_is_read_whole_and_each_step_is_noticed(tmp_path: Path) -> None:
     served = Served(tmp_path, index="none")
     with RunDirectory.create(tmp_path / "r", {"run_id": "r", "jobs": JOBS}) as run:
-        run.begin_trial(JOBS[0])
         stamps = [served.stamp("r")]
-        run.write_checkpoint(JOBS[0], a_checkpoint())
-        stamps.append(served.stamp("r"))
-        run.write_record(JOBS[0], a_record("a"))
-        stamps.append(served.stamp("r"))
+        for step in (
+            lambda: run.begin_trial(JOBS[0]).streams.open("turn-01.stdout.jsonl").close(),
+            lambda: run.write_checkpoint(JOBS[0], a_checkpoint()),
+            lambda: run.write_record(JOBS[0], a_record("a")),
+        ):
+            step()
+            run.sync()
+            stamps.append(served.stamp("r"))
         assert served.index("r")["rows"][0]["reason"] == "being judged"
         run.write_grade(JOBS[0], a_grade("a"))
+        run.sync()
         stamps.append(served.stamp("r"))
         assert served.index("r")["rows"][0]["status"] == "PASS"
-        assert len(set(stamps)) == 4
+        assert len(set(stamps)) == 5
         assert served.stamp("r") == served.stamp("r")
         listed = served.listing()["runs"][0]
         assert (listed["status"], listed["planned"], listed["done"]) == ("running", 2, 1)
         before = served.folder_stamp()
         assert served.folder_stamp() == before
         run.begin_trial(JOBS[1])
+        run.sync()
         assert served.folder_stamp() != before
 
 
 def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
-    write_large_run(tmp_path / "good", 1, turns=1)
-    for name, content in {"torn": "{", "odd": "[]", "deep": "[" * 100_000}.items():
+    good = write_large_run(tmp_path / "good", 1, turns=1) / "run.sqlite"
+    bad = {"empty": b"", "torn": good.read_bytes()[:9000], "other": b"{}", "deep": b"[" * 100_000}
+    for name, content in bad.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / "run.json").write_text(content)
+        (tmp_path / name / "run.sqlite").write_bytes(content)
+    (tmp_path / "deep/run.sqlite").write_bytes(good.read_bytes())
+    change(tmp_path / "deep", "UPDATE run SET json = ?", pack(bad["deep"]))
     listed = {run["id"]: run["status"] for run in Served(tmp_path).listing()["runs"]}
-    assert listed == {"good": "finished", **dict.fromkeys(("torn", "odd", "deep"), "damaged")}
+    assert listed == {"good": "finished", **dict.fromkeys(bad, "damaged")}
 
 
 def test_only_what_is_in_the_folder_is_served(tmp_path: Path) -> None:
@@ -172,64 +204,6 @@ def test_the_secret_is_the_first_part_of_the_path() -> None:
         assert GUARD.inner_path(wrong) is None
 
 
-# Files of a run by their URL: those in the run's directory, and nothing else on the machine.
-
-
-@pytest.fixture
-def served_run(tmp_path: Path) -> Path:
-    """A run directory, with a secret beside it and links that lead in and out."""
-    make_tree(
-        tmp_path,
-        {
-            "run/run.json": "{}",
-            "run/trials/a%2Fb/raw/turn-01.stdout.jsonl": "x\n",
-            "run/trials/c/files/two words.txt": "y",
-            "run-2/secret": "s",
-            "secret": "s",
-        },
-    )
-    root = tmp_path / "run"
-    (root / "out").symlink_to(tmp_path / "secret")
-    (root / "up").symlink_to(tmp_path)
-    (root / "within").symlink_to(root / "run.json")
-    (root / "loop").symlink_to(root / "loop")
-    os.mkfifo(root / "pipe")
-    return root
-
-
-@pytest.mark.parametrize(
-    ("asked", "content"),
-    [
-        ("run.json", b"{}"),
-        ("trials/a%252Fb/raw/turn-01.stdout.jsonl", b"x\n"),
-        ("trials/c/files/two%20words.txt", b"y"),
-        ("within", b"{}"),
-    ],
-)
-def test_files_of_the_run_are_found(served_run: Path, asked: str, content: bytes) -> None:
-    with open_inside(served_run, asked) as file:
-        assert file.read() == content
-
-
-WAYS_OUT = [
-    *("", "/", ".", "..", "../secret", "../run-2/secret", "../run/run.json", "./run.json"),
-    *("trials/../run.json", "trials/../../secret", "trials//c/files/two words.txt"),
-    *("%2e%2e/secret", "%2E%2E%2Fsecret", "..%2fsecret", ".%2e/secret", "%252e%252e/secret"),
-    *("..%5csecret", "..\\secret", "trials%5c..%5c..%5csecret", "%2fetc%2fpasswd"),
-    *("/etc/passwd", "//etc/passwd", "C:%5cWindows%5cwin.ini", "C:/Windows/win.ini"),
-    *("file:///etc/passwd", "run.json%00", "run.json%00.txt", "%00", "..;/secret"),
-    *("%c0%ae%c0%ae/secret", "%c0%af", "..%c0%afsecret", "..%ef%bc%8fsecret"),
-    *("run.json/", "run.json/x", "trials", "out", "up/secret", "up", "loop", "pipe", "nowhere"),
-    *("a" * 5000, "a/" * 3000 + "b", "%0a", "%ff%fe"),
-]
-
-
-@pytest.mark.parametrize("asked", WAYS_OUT)
-def test_nothing_else_is(served_run: Path, asked: str) -> None:
-    with pytest.raises(NotServedError):
-        open_inside(served_run, asked)
-
-
 # The server, asked over a real connection.
 
 
@@ -241,10 +215,14 @@ def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
     write_large_run(runs / "a", 12, turns=2)
     write_large_run(runs / "b", 10, turns=2, seed=2)
     write_large_run(runs / "torn", 2)
-    (runs / "torn/run.json").write_text('{"run_id": ')
+    (runs / "torn/run.sqlite").write_bytes(b"SQLite format 3")
     (runs / "notes").mkdir()
-    (runs / "a/link").symlink_to("/etc/passwd")
-    (runs / "a/page.html").write_text("<script>alert(1)</script>")
+    with RunDirectory.create(runs / "odd", {"run_id": "odd", "jobs": [ODD]}) as run:
+        place = run.begin_trial(ODD)
+        place.files.keep("out/50% <b>.html", b"<script>alert(1)</script>")
+        place.files.keep("../../secret", b"its own")
+        run.write_record(ODD, a_record())
+        run.remove_scratch(ODD)
     (project.root / ".skillup/secret").write_text("s")
     with viewing(project) as found:
         yield found
@@ -264,13 +242,13 @@ def test_the_page_is_there_and_says_what_is_served(viewer: Viewer) -> None:
 def test_all_runs_are_listed_and_those_that_cannot_be_read_say_why(viewer: Viewer) -> None:
     runs = {run["id"]: run for run in viewer.get("api/runs").data["runs"]}
 
-    assert set(runs) == {"a", "b", "torn"}
+    assert set(runs) == {"a", "b", "odd", "torn"}
     assert runs["a"]["status"] == "finished"
     assert runs["a"]["counts"] == {"PASS": 11, "FAIL": 1, "ERROR": 0, "SKIP": 0}
     assert runs["a"]["pass_rate"] == pytest.approx(11 / 12)
     assert (runs["a"]["planned"], runs["a"]["done"]) == (12, 12)
     assert runs["torn"]["status"] == "damaged"
-    assert "run.json is damaged" in runs["torn"]["problem"]
+    assert "run.sqlite: it is damaged" in runs["torn"]["problem"]
 
 
 def test_a_run_has_an_index_and_its_conversations(viewer: Viewer) -> None:
@@ -309,24 +287,31 @@ def test_what_is_not_there_is_not_found(viewer: Viewer) -> None:
         assert set(reply.data) == {"error", "hint"}
 
 
-def test_no_path_leads_out_of_the_run(viewer: Viewer) -> None:
-    for path in (way for way in WAYS_OUT if way.isascii() and " " not in way):
-        reply = viewer.get(f"api/runs/a/files/{path}")
-        assert reply.status in (400, 404, 414), (path, reply.body[:200])
-        assert b"root:" not in reply.body
-    assert viewer.get("api/runs/a/files/link").status == 404
-
-
-def test_raw_files_are_never_anything_but_text(viewer: Viewer) -> None:
-    page = viewer.get("api/runs/a/files/page.html")
-
+def test_files_of_a_trial_are_never_anything_but_text(viewer: Viewer) -> None:
+    links = {link["name"]: link["href"] for link in viewer.get(f"{OF_ODD}/1.json").data["raw"]}
+    assert set(links) == {"record.json", "files/out/50% <b>.html", "files/../../secret"}
+    page = viewer.get(links["files/out/50% <b>.html"])
     assert page.body == b"<script>alert(1)</script>"
     assert page.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert page.headers["X-Content-Type-Options"] == "nosniff"
     assert "sandbox" in page.headers["Content-Security-Policy"]
+    assert viewer.get(links["files/../../secret"]).body == b"its own", "a name is no path"
 
 
-@pytest.mark.parametrize("path", ["", "api/runs", "api/runs/a/files/run.json", "nothing"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("", "/", ".", "run.sqlite", "../secret", "..%2fsecret", "%2e%2e/secret", "lock"),
+        *("/etc/passwd", "%2fetc%2fpasswd", "file:///etc/passwd", "nowhere/record.json"),
+        *(f"{job}/{name}" for job in ("JOB", "..", "%2e%2e%2f", "a" * 5000) for name in NO_FILES),
+    ],
+)
+def test_nothing_but_files_of_trials_is_served(viewer: Viewer, asked: str) -> None:
+    reply = viewer.get(f"api/runs/odd/files/{asked.replace('JOB', quote(ODD, safe=''))}")
+    assert reply.status in (400, 404), reply.body[:200]
+
+
+@pytest.mark.parametrize("path", ["", "api/runs", "api/runs/a/files/x", "nothing"])
 def test_every_answer_is_guarded(viewer: Viewer, path: str) -> None:
     headers = viewer.get(path).headers
     assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]

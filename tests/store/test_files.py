@@ -12,11 +12,9 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import Record
 from skillup.store.files import (
-    Journal,
     Mask,
     make_directory,
     no_mask,
-    read_journal,
     to_json,
     write_atomic,
 )
@@ -51,39 +49,6 @@ except RunDirectoryError as error:
     assert "limit" in done.stdout, done.stderr
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_events_come_back_in_order_masked_and_with_their_times(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    assert list(read_journal(path)) == []
-    journal = Journal(path, lambda text: text.replace("sk-1", "***"))
-    journal.append("one", job="a\nb")
-    journal.append("two", durable=True, message="key sk-1")
-    journal.close()
-    one, two = read_journal(path)
-    assert (one["event"], one["job"], two["message"]) == ("one", "a\nb", "key ***")
-    assert one["time"].endswith("Z")
-    assert len(path.read_bytes().splitlines()) == 2
-
-
-@pytest.mark.parametrize("torn", [b'{"event": "tw', b"\x00\x00\x00", b"\xff\xfe"])
-def test_a_line_that_was_cut_short_costs_only_itself(tmp_path: Path, torn: bytes) -> None:
-    path = tmp_path / "events.jsonl"
-    Journal(path, no_mask).append("one")
-    with path.open("ab") as file:
-        file.write(torn)
-    assert [event["event"] for event in read_journal(path)] == ["one"]
-    Journal(path, no_mask).append("three")
-    assert [event["event"] for event in read_journal(path)] == ["one", "three"]
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
-def test_a_full_disk_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    path.symlink_to("/dev/full")
-    with pytest.raises(RunDirectoryError, match="No space left") as caught:
-        Journal(path, no_mask).append("one")
-    assert "free some space" in (caught.value.hint or "")
 
 
 def test_json_is_readable_valid_and_safe_for_a_terminal() -> None:

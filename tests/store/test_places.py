@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -14,8 +15,14 @@ from hypothesis import strategies as st
 
 from skillup.errors import RunDirectoryError
 from skillup.store import RunDirectory, default_run_path, new_run_id
-from skillup.store.files import no_mask
-from skillup.store.places import directory_of_job, job_of_directory, runs_in, take_lock, writer_of
+from skillup.store.places import (
+    directory_of_job,
+    is_being_written,
+    job_of_directory,
+    runs_in,
+    take_lock,
+)
+from tests.support.stored import change
 
 
 def test_runs_are_under_dot_skillup_and_git_does_not_see_them(tmp_path: Path) -> None:
@@ -32,8 +39,7 @@ def test_runs_are_under_dot_skillup_and_git_does_not_see_them(tmp_path: Path) ->
 
 
 def a_run(folder: Path, name: str, **info: object) -> str:
-    (folder / name).mkdir()
-    (folder / name / "run.json").write_text(json.dumps(info, indent=2), encoding="utf-8")
+    RunDirectory.create(folder / name, info).close()
     return name
 
 
@@ -59,19 +65,22 @@ def test_runs_are_in_the_order_of_their_start_and_what_is_no_run_is_left_out(
 @pytest.mark.parametrize(
     "damage",
     [
-        *({"jobs": "a"}, {"jobs": [1]}, {"run_id": 3}, {"suites": []}, {"suites": {"a": 1}}),
+        *("", "{", "[]", "[" * 200_000, {"run_id": 3}, {"suites": []}, {"suites": {"a": 1}}),
         *({"suites": {"a": {"tags": {"x": "no list"}}}}, {"suites": {"a": {"titles": {"x": [1]}}}}),
         *({"suites": {"a": {"cases": []}}}, {"references": {"a": {"b": 1}}}, {"request": "run"}),
     ],
 )
-def test_a_run_file_of_another_shape_is_damaged(tmp_path: Path, damage: dict[str, object]) -> None:
-    run = RunDirectory(tmp_path, None, no_mask)
+def test_what_a_run_says_of_itself_in_another_shape_is_damaged(
+    tmp_path: Path, damage: dict[str, object] | str
+) -> None:
     info = {"jobs": ["a"], "suites": {"a": {"cases": {}}}, "more": 1}
-    (tmp_path / "run.json").write_text(json.dumps(info))
-    assert run.run_info() == info
-    (tmp_path / "run.json").write_text(json.dumps(damage))
-    with pytest.raises(RunDirectoryError, match=r"run\.json is damaged"):
-        run.run_info()
+    with RunDirectory.create(tmp_path / "run", info) as run:
+        assert run.run_info() == info
+    text = damage if isinstance(damage, str) else json.dumps(damage)
+    sql = "UPDATE run SET json = ? WHERE name = 'info'"
+    change(tmp_path / "run", sql, zlib.compress(text.encode()))
+    with pytest.raises(RunDirectoryError, match=r"of the run is damaged"):
+        RunDirectory.open(tmp_path / "run").run_info()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +119,7 @@ def test_the_second_writer_is_refused_by_name_and_a_killed_one_is_in_nobodys_way
         "import sys; from pathlib import Path; from skillup.store import RunDirectory;"
         f"run = RunDirectory.create(Path({str(path)!r}), {{}}); print(1, flush=True); input()"
     )
-    assert writer_of(path) is None
+    assert not is_being_written(path)
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as writer:
@@ -120,15 +129,29 @@ def test_the_second_writer_is_refused_by_name_and_a_killed_one_is_in_nobodys_way
             RunDirectory.open(path, writable=True)
         assert f"process {writer.pid}" in caught.value.message
         assert f"process {writer.pid}" in (caught.value.hint or "")
-        assert RunDirectory.open(path).run_info() == {}
-        assert writer_of(path) == writer.pid
+        assert RunDirectory.open(path).run_info() == {"jobs": []}
+        assert is_being_written(path)
         writer.kill()
+    assert not is_being_written(path)
     with RunDirectory.open(path, writable=True):
         with pytest.raises(RunDirectoryError, match="is being written"):
             take_lock(path / "lock")
-        assert writer_of(path) == os.getpid()
-        os.utime(path / "lock", (1_000_000, 1_000_000))  # a process that began later is another
-        assert writer_of(path) is None
-    for content in ("", "x", "-1", "999999999", "1e9"):
-        (path / "lock").write_text(content)
-        assert writer_of(path) is None
+        assert is_being_written(path)
+
+
+def test_who_only_looks_keeps_no_writer_out(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from skillup.store.places import is_being_written\n"
+        "print(1, flush=True)\n"
+        "while True: is_being_written(Path(sys.argv[1]))"
+    )
+    os.close(take_lock(tmp_path / "lock"))
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as looking:
+        assert looking.stdout is not None
+        looking.stdout.readline()
+        try:
+            for _ in range(200):
+                os.close(take_lock(tmp_path / "lock"))
+        finally:
+            looking.kill()

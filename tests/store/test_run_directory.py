@@ -1,8 +1,14 @@
-"""RunDirectory: what is finished is there whole, and nothing is lost."""
+"""RunDirectory: what is finished is there whole, and nothing acknowledged is lost."""
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
+import sqlite3
+import subprocess
+import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +17,7 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import TurnError, TurnRecord
 from skillup.store import RunDirectory
-from tests.support.stored import a_checkpoint, a_grade, a_record, a_result
+from tests.support.stored import a_checkpoint, a_grade, a_record, a_result, change
 
 JOB = "case/scripted/with_skill/1"
 
@@ -22,58 +28,101 @@ def mask(text: str) -> str:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[RunDirectory]:
-    with RunDirectory.create(tmp_path / "run", {"run_id": "r1"}, mask=mask) as made:
+    info = {"run_id": "r1", "jobs": [JOB]}
+    with RunDirectory.create(tmp_path / "run", info, mask=mask) as made:
         yield made
 
 
 def test_what_was_written_comes_back_and_the_layout_is_as_documented(run: RunDirectory) -> None:
     place = run.begin_trial(JOB)
-    (place.raw / "turn-01.stdout.jsonl").touch()
+    with_output = place.streams.open("turn-01.stdout.jsonl")
+    with_output.write(b"one\n")
+    with_output.close()
+    place.files.keep("out/a.txt", b"of sk-1")
+    place.files.keep("out/b\udcff.txt", b"of an odd name")
+    sha = run.blobs.put(b"content")
     run.write_record(JOB, a_record(response="Grüße"))
-    with pytest.raises(RunDirectoryError, match="exists already"):
-        run.write_record(JOB, a_record(response="second"))
     run.write_grade(JOB, a_grade(reason="first"))
     run.write_grade(JOB, a_grade(reason="second"))
     run.write_result(a_result())
-    trial = run.path / "trials" / "case" / "scripted" / "with_skill" / "1"
-    assert trial == run.trial_directory(JOB)
-    names = sorted(path.name for path in trial.iterdir())
-    assert names == ["files", "grading.json", "raw", "record.json"]
-    top = {path.name for path in run.path.iterdir()}
-    assert {"run.json", "events.jsonl", "result.json", "trials"} <= top
+    run.remove_scratch(JOB)
+    run.close()
+    assert {path.name for path in run.path.iterdir()} == {"run.sqlite", "result.json", "lock"}
 
     again = RunDirectory.open(run.path)
-    assert again.run_info() == {"run_id": "r1"}
+    assert again.run_info() == {"run_id": "r1", "jobs": [JOB]}
     assert again.read_record(JOB) == a_record(response="Grüße")
     assert again.read_grade(JOB) == a_grade(reason="second")
     assert again.read_result() == a_result()
+    assert again.blobs.get(sha) == b"content"
+    files = {name: b"".join(read()) for name, read in again.trial_files(JOB).items()}
+    assert list(files) == [
+        *("record.json", "grading.json", "raw/turn-01.stdout.jsonl"),
+        *("files/out/a.txt", "files/out/b\\xff.txt"),
+    ]
+    assert files["files/out/a.txt"] == b"of ***"
+    assert files["raw/turn-01.stdout.jsonl"] == b"one\n"
     assert [event["event"] for event in again.events()] == [
-        *("run_created", "trial_started", "trial_recorded", "trial_finished"),
+        *("run_created", "trial_started", "trial_finished"),
         *("trial_graded", "trial_graded", "result_written"),
     ]
     with pytest.raises(RuntimeError, match="reading only"):
         again.write_record(JOB, a_record())
-    run.remove_scratch(JOB)
 
 
-def test_what_the_run_has_not_written_is_no_record_and_no_grade_of_it(run: RunDirectory) -> None:
+def test_a_trial_has_one_record(run: RunDirectory) -> None:
+    run.write_record(JOB, a_record(response="first"))
+    run.write_record(JOB, a_record(response="second"))
+    with pytest.raises(RunDirectoryError, match="UNIQUE"):
+        run.sync()
+    with pytest.raises(RunDirectoryError):
+        run.close()
+    assert RunDirectory.open(run.path).finished_jobs() == set()
+
+
+def test_readers_see_what_is_committed_while_the_run_goes_on(run: RunDirectory) -> None:
+    reader = RunDirectory.open(run.path)
+    seen = reader.progress_stamp()
+    run.write_record(JOB, a_record())
+    run.sync()
+    assert reader.progress_stamp() != seen
+    assert reader.finished_jobs() == {JOB}
+    with pytest.raises(RunDirectoryError, match="is being written"):
+        RunDirectory.open(run.path, writable=True)
+    run.close()  # the reader goes on, as `skillup view` does
+    alone = run.path.parent / "copy"
+    alone.mkdir()
+    shutil.copy(run.path / "run.sqlite", alone)
+    assert RunDirectory.open(alone).finished_jobs() == {JOB}, "all of it is in this file"
+
+
+def test_a_run_that_another_program_writes_meanwhile_is_not_believed(run: RunDirectory) -> None:
     """S8: a record in another trial's place ended the run, and `--resume` believed it."""
-    run.write_record("forger/p/with_skill/1", a_record(response="forged"))
-    run.write_grade("forger/p/with_skill/1", a_grade(reason="forged"))
-    place, forged = run.begin_trial(JOB).raw.parent, run.trial_directory("forger/p/with_skill/1")
-    for name in ("record.json", "grading.json"):
-        shutil.copy(forged / name, place / name)
-    reading = RunDirectory.open(run.path)
-    assert reading.finished_record(JOB) is None
-    assert reading.read_grade(JOB) is None
-    run.write_record(JOB, a_record(response="own"))
-    assert [path.name for path in run.set_aside] == ["record.json.damaged-1"]
-    run.write_grade(JOB, a_grade(reason="own"))
-    again = RunDirectory.open(run.path)
-    assert again.read_record(JOB).turns[0].response == "own"
-    shutil.copy(forged / "record.json", place / "record.json")
-    with pytest.raises(RunDirectoryError, match="is not what the run has written"):
-        again.read_record(JOB)
+    run.write_record(JOB, a_record())
+    run.sync()
+    change(run.path, "UPDATE attempts SET grade = record")
+    with pytest.raises(RunDirectoryError, match="changed by another program"):
+        run.write_result(a_result())
+    assert not (run.path / "result.json").exists()
+    with pytest.raises(RunDirectoryError):
+        run.close()
+    with pytest.raises(RunDirectoryError, match="changed by another program"):
+        RunDirectory.open(run.path, writable=True)
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_run_whose_file_another_took_the_place_of_has_ended(
+    run: RunDirectory, gone: bool
+) -> None:
+    file = run.path / "run.sqlite"
+    file.rename(run.path / "own")
+    if not gone:
+        shutil.copy(run.path / "own", file)
+    run.journal("note")
+    with pytest.raises(RunDirectoryError, match="changed by another program"):
+        run.sync()
+    with pytest.raises(RunDirectoryError):
+        run.close()
 
 
 @pytest.mark.parametrize(
@@ -83,39 +132,38 @@ def test_odd_job_ids_come_back_as_they_were(run: RunDirectory, job: str) -> None
     run.begin_trial(job)
     run.write_record(job, a_record())
     assert run.finished_jobs() == {job}
-    assert run.trial_directory(job).resolve().is_relative_to(run.path.resolve() / "trials")
     run.remove_scratch(job)
 
 
 @pytest.mark.parametrize(
     "damage", [b"", b'{"run_id": "r', b"\0" * 100, b"[]", b"{}", b"[" * 200_000]
 )
-def test_a_damaged_record_is_set_aside_and_the_trial_can_be_held_again(
+def test_a_damaged_record_is_none_and_the_trial_can_be_run_again(
     run: RunDirectory, damage: bytes
 ) -> None:
     run.write_record(JOB, a_record())
-    path = run.trial_directory(JOB) / "record.json"
-    path.write_bytes(damage)
-    reader = RunDirectory.open(run.path)
-    assert reader.finished_jobs() == set()
-    assert path.exists()  # who only reads changes nothing
-    with pytest.raises(RunDirectoryError, match="damaged"):
-        reader.read_record(JOB)
-    assert run.finished_jobs() == set()
-    assert path.with_name("record.json.damaged-1").read_bytes() == damage
-    run.write_record(JOB, a_record())
-    assert run.finished_jobs() == {JOB}
+    run.write_grade(JOB, a_grade())
+    run.close()
+    change(run.path, "UPDATE attempts SET record = ?", zlib.compress(damage) if damage else damage)
+    with RunDirectory.open(run.path, writable=True) as again:
+        assert again.finished_record(JOB) is None
+        with pytest.raises(RunDirectoryError, match="damaged"):
+            again.read_record(JOB)
+        again.take_back(JOB)
+        again.write_record(JOB, a_record())
+        assert again.finished_record(JOB) == a_record()
+        assert list(again.attempts(JOB)) == []
+        assert again.read_grade(JOB) is None
 
 
 def test_a_record_of_another_version_is_not_taken_for_damage(run: RunDirectory) -> None:
     run.write_record(JOB, a_record())
-    path = run.trial_directory(JOB) / "record.json"
     like_ours = a_record().model_copy(update={"schema_version": "skillup.record/9"})
     for text in ('{"schema_version": "skillup.record/9"}', like_ours.model_dump_json()):
-        path.write_text(text)
+        run.close()
+        change(run.path, "UPDATE attempts SET record = ?", zlib.compress(text.encode()))
         with pytest.raises(RunDirectoryError, match=r"skillup\.record/9"):
-            run.finished_jobs()
-        assert path.exists()
+            RunDirectory.open(run.path).finished_record(JOB)
 
 
 @pytest.mark.parametrize("numbers", [(2,), (0,), (-1,), (1, 1), (2, 1), (1, 3)])
@@ -128,49 +176,73 @@ def test_a_record_whose_turns_are_not_numbered_in_order_is_damaged(
         run.read_record(JOB)
 
 
-def test_an_artifact_called_record_json_is_not_a_trial(run: RunDirectory) -> None:
-    place = run.begin_trial(JOB)
-    (place.files / "record.json").write_text("{}")
-    run.begin_trial(JOB)
-    assert run.finished_jobs() == set()
-    assert (place.files.parent / "files.attempt-1" / "record.json").exists()
-
-
 def test_a_trial_begins_anew_beside_what_an_earlier_attempt_left(run: RunDirectory) -> None:
     first = run.begin_trial(JOB)
-    (first.raw / "turn-01.stdout.jsonl").write_text("old")
+    first.streams.open("turn-01.stdout.jsonl").write(b"old")
+    first.files.keep("a.txt", b"old")
     (first.scratch / "workspace").mkdir()
-    (first.raw.parent / ".record.json.0.skillup-tmp").touch()
     second = run.begin_trial(JOB)
-    assert second == first
-    assert list(second.raw.iterdir()) == []
+    assert second.scratch == first.scratch
     assert list(second.scratch.iterdir()) == []
-    assert (first.raw.parent / "raw.attempt-1" / "turn-01.stdout.jsonl").read_text() == "old"
-    assert not list(first.raw.parent.glob(".*"))
+    second.streams.open("turn-01.stdout.jsonl").close()
+    run.write_record(JOB, a_record())
+    assert list(run.trial_files(JOB)) == [
+        *("raw.attempt-1/turn-01.stdout.jsonl", "files.attempt-1/a.txt"),
+        *("record.json", "raw/turn-01.stdout.jsonl"),
+    ]
+
+
+def test_streams_of_messages_that_do_not_count_are_kept_under_other_names(
+    run: RunDirectory,
+) -> None:
+    streams, user = run.begin_trial(JOB).streams, "user/turn-01.stdout.jsonl"
+    for attempt in (1, 2):
+        for ending in ("stdout.jsonl", "stderr.txt"):
+            streams.open(f"turn-01.{ending}").close()
+        if attempt == 1:
+            streams.set_aside("turn-01", "refused")
+    streams.set_aside("turn-01", "refused")
+    streams.open("turn-02-follow-up-1.stdout.jsonl").close()
+    streams.below("user").open("turn-01.stdout.jsonl").close()
+    names = [f"turn-01.refused-{n}.{end}" for n in (1, 2) for end in ("stderr.txt", "stdout.jsonl")]
+    raw = [name.removeprefix("raw/") for name in run.trial_files(JOB)]
+    assert raw == [*names, "turn-02-follow-up-1.stdout.jsonl", user]
+    other = run.begin_trial("other/p/v/1").streams
+    other.copy_from(streams)
+    other.remove_from(2)
+    assert [name.removeprefix("raw/") for name in run.trial_files("other/p/v/1")] == [*names, user]
 
 
 def test_retried_attempts_are_kept_and_do_not_finish_the_trial(run: RunDirectory) -> None:
-    run.begin_trial(JOB)
     for response in ("one", "two", "three"):
+        run.begin_trial(JOB)
         error = TurnError(kind="rate_limit", message="wait")
         run.write_attempt(JOB, a_record(response=response, error=error))
     assert run.finished_jobs() == set()
     assert [e["error"] for e in run.events() if e["event"] == "trial_retried"] == ["rate_limit"] * 3
-    kept = sorted(path.name for path in run.trial_directory(JOB).glob("attempt-*"))
-    assert kept == ["attempt-1.json", "attempt-1.json.earlier-1", "attempt-1.json.earlier-2"]
-    assert {record.turns[0].response for record in run.attempts(JOB)} == {"one", "two", "three"}
+    assert [record.turns[0].response for record in run.attempts(JOB)] == ["one", "two", "three"]
 
 
-def test_secrets_are_masked_in_every_file(tmp_path: Path) -> None:
+def test_secrets_are_masked_wherever_they_stand(tmp_path: Path) -> None:
     with RunDirectory.create(tmp_path / "run", {"key": "sk-1"}, mask=mask) as run:
-        run.write_record(JOB, a_record(response="sk-1"))
+        place = run.begin_trial(JOB)
+        place.files.keep("a.txt", b"sk-1")
+        stored = run.write_record(JOB, a_record(response="sk-1"))
         run.write_grade(JOB, a_grade(reason="sk-1"))
         run.journal("note", text="sk-1")
-    for path in (tmp_path / "run").rglob("*"):
-        assert path.is_dir() or b"sk-1" not in path.read_bytes()
+    assert stored.turns[0].response == "***"
+    connection = sqlite3.connect(tmp_path / "run" / "run.sqlite")
+    for table in ("run", "attempts", "files", "blobs", "events"):
+        for row in connection.execute(f"SELECT * FROM {table}"):
+            for value in row:
+                packed = isinstance(value, bytes) and value[:1] == b"\x78"
+                assert "sk-1" not in str(zlib.decompress(value) if packed else value)
+    connection.close()
 
 
 def test_create_refuses_what_is_there_already(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".run.sqlite.new").write_bytes(b"what kill -9 left")
     RunDirectory.create(tmp_path / "run", {}).close()
     with pytest.raises(RunDirectoryError, match="holds a run") as caught:
         RunDirectory.create(tmp_path / "run", {})
@@ -182,11 +254,31 @@ def test_create_refuses_what_is_there_already(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
 
-@pytest.mark.parametrize("name", ["missing", "empty"])
-def test_open_refuses_what_is_no_run(tmp_path: Path, name: str) -> None:
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(RunDirectoryError):
-        RunDirectory.open(tmp_path / name)
+@pytest.mark.parametrize("content", [None, b"", b"SQLite format 3\0", b"x" * 5000])
+def test_open_refuses_what_is_no_run(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "run.sqlite").write_bytes(content)
+    for path in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(RunDirectoryError):
+            RunDirectory.open(path)
+
+
+def test_a_run_in_a_folder_that_may_not_be_written_can_be_read(run: RunDirectory) -> None:
+    run.write_record(JOB, a_record())
+    run.close()
+    program = (
+        "import os, sys; from pathlib import Path; from skillup.store import RunDirectory\n"
+        "os.geteuid() or os.setuid(65534)\n"
+        "print(sorted(RunDirectory.open(Path(sys.argv[1])).finished_jobs()))"
+    )
+    for folder in (run.path, *run.path.parents[:3]):
+        folder.chmod(0o555 if folder == run.path else 0o755)
+    try:
+        command = [sys.executable, "-c", program, str(run.path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    finally:
+        run.path.chmod(0o755)
+    assert done.stdout.strip() == f"['{JOB}']", done.stderr
 
 
 def test_the_result_of_an_earlier_start_does_not_outlive_the_next_trial(run: RunDirectory) -> None:
@@ -211,30 +303,66 @@ def test_the_latest_checkpoint_is_read_until_the_trial_has_finished_or_begins_an
     assert run.read_checkpoint(JOB) == a_checkpoint(messages=2)
     run.begin_trial(JOB)
     assert run.read_checkpoint(JOB) is None
+    for bad in (
+        a_checkpoint(schema_version="skillup.checkpoint/9"),
+        a_checkpoint(variables={"name": "my sk-1"}),
+    ):
+        run.write_checkpoint(JOB, a_checkpoint())
+        run.write_checkpoint(JOB, bad)
+        assert run.read_checkpoint(JOB) is None
     run.write_checkpoint(JOB, a_checkpoint())
     run.write_record(JOB, a_record())
     assert run.read_checkpoint(JOB) is None
-
-
-def test_a_trial_that_is_taken_back_goes_on_from_none(run: RunDirectory) -> None:
-    """It has one if skillup was killed right after its record was written."""
-    run.begin_trial(JOB)
-    run.write_record(JOB, a_record())
-    run.write_checkpoint(JOB, a_checkpoint())
     run.take_back(JOB)
     assert run.read_checkpoint(JOB) is None
     assert [record.turns for record in run.attempts(JOB)] == [a_record().turns]
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"{}", b'{"schema_version": "other/9"}'])
-def test_a_checkpoint_that_is_not_whole_of_this_version_or_free_of_secrets_is_none(
-    run: RunDirectory, content: bytes
-) -> None:
-    run.write_checkpoint(JOB, a_checkpoint())
-    (run.trial_directory(JOB) / "checkpoint.json").write_bytes(content)
-    assert run.read_checkpoint(JOB) is None
-    run.write_checkpoint(JOB, a_checkpoint(schema_version="skillup.checkpoint/9"))
-    assert run.read_checkpoint(JOB) is None
-    run.write_checkpoint(JOB, a_checkpoint())
-    run.write_checkpoint(JOB, a_checkpoint(variables={"name": "my sk-1"}))
-    assert run.read_checkpoint(JOB) is None
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from skillup.store import RunDirectory
+from tests.support.stored import a_grade, a_record
+
+async def main():
+    run = RunDirectory.create(Path(sys.argv[1]), {"run_id": "r"})
+    print("made", flush=True)
+
+    async def trial(n):
+        run.begin_trial(f"case/p/v/{n}").streams.open("turn-01.stdout.jsonl").write(b"x" * 5000)
+        run.blobs.put(bytes(3000) + n.to_bytes(4, "big"))
+        run.write_record(f"case/p/v/{n}", a_record(response=str(n) * 500))
+        run.write_grade(f"case/p/v/{n}", a_grade())
+        await run.committed()
+        print(n, flush=True)
+
+    for n in range(0, 100_000, 8):
+        await asyncio.gather(*(trial(n + i) for i in range(8)))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "run")]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as writer:
+        assert writer.stdout is not None
+        acknowledged = {next(writer.stdout) for _ in range(chance.randrange(1, 200))}
+        writer.kill()
+        acknowledged |= {line for line in writer.stdout if line.endswith("\n")}
+    # A torn write at the end of the log costs what had not been acknowledged at most.
+    torn = shutil.copytree(tmp_path / "run", tmp_path / "torn")
+    log = torn / "run.sqlite-wal"
+    with log.open("ab") as file:
+        file.write(chance.randbytes(chance.randrange(1, 9000)))
+    for path in (tmp_path / "run", torn):
+        with RunDirectory.open(path, writable=True) as again:
+            finished = {job.rpartition("/")[2] for job in again.finished_jobs()}
+            assert {line.strip() for line in acknowledged} - {"made"} <= finished
+            for found in again.finished():
+                number = found.job_id.rpartition("/")[2]
+                assert found.record().turns[0].response == number * 500
+                assert found.grade() == a_grade()

@@ -55,8 +55,8 @@ def cache(
     """A cache in these directories, as a run has it; the keys of `KEYS` are masked."""
     mask = Secrets.from_environment(KEYS).mask
     return AnswerCache(
-        AnswerFolder(run, mask, needed=True) if run else None,
-        AnswerFolder(shared, mask, needed=False) if shared else None,
+        AnswerFolder(run, mask) if run else None,
+        AnswerFolder(shared, mask) if shared else None,
         anew=anew,
     )
 

@@ -25,13 +25,60 @@ def make_trial(base: Path, profile: Profile, **changes: Any) -> TrialContext:
         profile=profile,
         workspace=workspace.resolve(),
         home=base / "trial-home",
-        raw_dir=base / "raw",
+        streams=KeptStreams(),
         environment={"PATH": os.environ["PATH"], "HOME": str(base / "user-home")},
         extra_env={},
         marker=new_marker(),
         session_id=str(uuid4()),
     )
     return replace(trial, **changes)
+
+
+class KeptStreams:
+    """The raw streams of a trial, in memory: by name."""
+
+    def __init__(self, contents: dict[str, bytes] | None = None, folder: str = "") -> None:
+        self.contents = {} if contents is None else contents
+        self._folder = folder
+
+    def open(self, name: str) -> Kept:
+        self.contents[self._folder + name] = b""
+        return Kept(self.contents, self._folder + name)
+
+    def set_aside(self, stem: str, as_what: str) -> None:
+        for ending in ("stdout.jsonl", "stderr.txt"):
+            number = 1
+            while (new := f"{stem}.{as_what}-{number}.{ending}") in self.contents:
+                number += 1
+            self.contents[new] = self.contents.pop(f"{stem}.{ending}")
+
+    def remove_from(self, turn: int) -> None:
+        for name in [name for name in self.contents if name >= f"turn-{turn:02d}"]:
+            del self.contents[name]
+
+    def copy_from(self, other: KeptStreams) -> None:
+        self.contents |= other.contents
+
+    def below(self, folder: str) -> KeptStreams:
+        return KeptStreams(self.contents, f"{self._folder}{folder}/")
+
+
+@dataclass
+class Kept:
+    contents: dict[str, bytes]
+    name: str
+
+    def write(self, data: bytes) -> None:
+        self.contents[self.name] += data
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+def raw_streams(trial: TrialContext) -> dict[str, str]:
+    """What the processes of a trial of :func:`make_trial` have written, by the streams' names."""
+    assert isinstance(trial.streams, KeptStreams)
+    return {name: content.decode() for name, content in trial.streams.contents.items()}
 
 
 @dataclass

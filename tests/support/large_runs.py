@@ -19,7 +19,6 @@ from skillup.schema.record import (
     WorkspaceChanges,
 )
 from skillup.store import RunDirectory
-from skillup.store.files import no_mask, to_json
 
 _LETTERS = "etaoinshrdlucmfwypvbgkqjxz"
 STARTED = "2026-01-01T00:00:00.000Z"
@@ -92,16 +91,9 @@ def write_large_run(
             record = _record(writer, number, job.partition("/")[0], turns, tools, output)
             graded = grade_record(record, run.blobs.read_state)
             grades[job] = graded.model_copy(update={"turns": [], "assertions": []})
-            # By themselves, not through the store: its syncs would be what takes the time.
-            directory = run.trial_directory(job)
-            directory.mkdir(parents=True)
-            (directory / "record.json").write_text(record.model_dump_json(), "utf-8")
-            (directory / "grading.json").write_bytes(to_json(graded, no_mask, indent=2))
+            run.write_record(job, record)
+            run.write_grade(job, graded)
         run.write_result(build_result(path.name, STARTED, grades, jobs, 60_000))
-    # It names this process, which has ended for those who look at the run.
-    (path / "lock").unlink()
-    # It would know of none of the records.
-    (path / "events.jsonl").unlink()
     return path
 
 

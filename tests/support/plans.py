@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from skillup.schema.profile import Profile
 from skillup.store import RunDirectory
 from skillup.trial.request import TrialRequest
 from skillup.workspace.snapshot import BlobStore
+from tests.support.engine_turns import KeptStreams
 from tests.support.trees import make_tree
 
 _CASE: Mapping[str, Any] = {"input": {"prompt": "hi"}, "scripted": [{"say": "hi"}]}
@@ -56,18 +58,22 @@ def jobs_of(root: Path, case: str, **selection: Any) -> list[Job]:
 def request_of(root: Path, job: Job, engine: Engine, name: str) -> TrialRequest:
     """To run `job` in directories of its own, below ``root/NAME``."""
     place = (root / name).resolve()
-    for part in ("raw", "files", "scratch"):
-        (place / part).mkdir(parents=True)
+    (place / "scratch").mkdir(parents=True)
     return TrialRequest(
         run_id="r",
         job=job,
         engine=engine,
-        raw_dir=place / "raw",
-        artifacts_dir=place / "files",
-        blobs=BlobStore(root / "blobs"),
+        streams=KeptStreams(),
+        keep_artifact=partial(_keep, place / "files"),
+        blobs=BlobStore(),
         scratch=place / "scratch",
         environment=dict(os.environ),
     )
+
+
+def _keep(folder: Path, path: str, content: bytes) -> None:
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_bytes(content)
 
 
 class Quiet:

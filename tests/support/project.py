@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from skillup.store import RunDirectory
+from tests.support.exported import stored_record
 from tests.support.forked import FORKS, FRESH
 
 GUARD_SECONDS = 120
@@ -105,9 +107,8 @@ class Project:
     def journal(self, event: str | None = None, *, run: str | None = None) -> list[Any]:
         """The latest run's, or that of `run`; the events of one kind alone, if it is given."""
         place = self.latest_run() if run is None else self.root / run
-        events = map(json.loads, (place / "events.jsonl").read_text(encoding="utf-8").splitlines())
-        return [one for one in events if event in (None, one["event"])]
+        with RunDirectory.open(place) as directory:
+            return [one for one in directory.events() if event in (None, one["event"])]
 
     def record(self, job: str, *, run: str | None = None) -> Any:
-        place = self.latest_run() if run is None else self.root / run
-        return json.loads((place / "trials" / job / "record.json").read_text(encoding="utf-8"))
+        return stored_record(self.latest_run() if run is None else self.root / run, job)

@@ -1,13 +1,53 @@
-"""Small records, grades and results to store."""
+"""Small records, grades and results to store; and what may befall a run's file."""
 
 from __future__ import annotations
 
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
 from typing import Any
 
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Checkpoint, Record, SessionFingerprint, TurnError
+from skillup.store.database import pack, unpack
 from tests.support import graded
 from tests.support.records import make_record, make_turn
+
+
+def change(run: Path, sql: str, *parameters: object) -> None:
+    """What an agent, or a person with an editor, might do to the file of a run that is closed."""
+    with closing(sqlite3.connect(run / "run.sqlite")) as connection, connection:
+        assert connection.execute(sql, parameters).rowcount > 0
+
+
+def edit_stored(
+    run: Path, job: str, edit: Callable[[dict[str, Any]], object], what: str = "record"
+) -> None:
+    """Changes the record, or the `grade`, of a finished trial in a run's closed file."""
+    place = "WHERE job = ? AND state = 'finished'"
+    with closing(sqlite3.connect(run / "run.sqlite")) as connection, connection:
+        [[packed]] = connection.execute(f"SELECT {what} FROM attempts {place}", (job,))
+        data = json.loads(unpack(packed))
+        edit(data)
+        stored = pack(json.dumps(data).encode())
+        connection.execute(f"UPDATE attempts SET {what} = ? {place}", (stored, job))
+
+
+def content_of(run: Path) -> bytes:
+    """All that a run holds, unpacked: to look for what must be nowhere."""
+    found = [path.read_bytes() for path in run.rglob("*") if path.is_file()]
+    with closing(sqlite3.connect(run / "run.sqlite")) as connection:
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall()
+        rows = (row for (name,) in tables for row in connection.execute(f"SELECT * FROM {name}"))
+        for value in (value for row in rows for value in row):
+            found.append(value if isinstance(value, bytes) else str(value).encode())
+            with suppress(TypeError, ValueError):
+                found.append(unpack(value))
+    return b"\0".join(found)
 
 
 def a_record(

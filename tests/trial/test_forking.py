@@ -11,6 +11,7 @@ from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.schema.record import TurnError
 from skillup.trial.run import run_shared_prefix, run_trial
 from skillup.trial.setup import OpenTrial
+from tests.support.engine_turns import KeptStreams
 from tests.support.plans import jobs_of, request_of
 
 pytestmark = pytest.mark.anyio
@@ -81,7 +82,8 @@ async def test_a_fork_has_a_session_an_id_and_a_home_of_its_own(tmp_path: Path) 
     record = (await run_trial(fork.request, fork)).record
     assert record.session_id == fork.session.session
     assert [turn.session_verified for turn in record.turns] == [None, True]
-    raw = sorted(path.name for path in (tmp_path / "child/raw").iterdir())
+    assert isinstance(fork.request.streams, KeptStreams)
+    raw = sorted(fork.request.streams.contents)
     assert raw[::2] == ["turn-01.stderr.txt", "turn-02.stderr.txt"]
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.exported import exported
 from tests.support.project import Project
 
 GOOD = """
@@ -49,15 +51,19 @@ def test_a_run_directory_that_fails_ends_the_run_with_what_to_do(
     project: Project, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    command = f"rm -r {out}/trials && touch {out}/trials"
+    # What another program has changed is not believed any more.
+    forge = f"f = sqlite3.connect('{out}/run.sqlite'); f.execute('DELETE FROM events'); f.commit()"
+    (tmp_path / "forge.py").write_text(f"import sqlite3; {forge}")
+    command = f"{sys.executable} {tmp_path}/forge.py"
     bad = BAD.replace("COMMAND", command)
     project.write({"eval.yaml": "name: x\n", "cases/bad.yaml": bad})
 
     outcome = project.run("run", ".", "--out", str(out))
 
     assert outcome.exit_code == 3
-    assert "error: cannot" in outcome.stderr
+    assert "changed by another program" in outcome.stderr
     assert "itself failed" not in outcome.stderr
+    assert "changed by another program" in project.run("run", "--resume", str(out)).stderr
 
 
 def test_a_turn_that_outlasts_the_conversation_is_told_of_the_limit_as_it_was_given(
@@ -117,7 +123,7 @@ def test_files_that_the_globs_match_are_copied_with_their_paths_though_the_trial
     suite = "name: x\ncases: {defaults: {collect_artifacts: ['*.txt']}}\n"
     project.write({"eval.yaml": suite, "cases/a.yaml": KEPT.replace("contains: ok", "contains: x")})
     assert project.run("run", ".").exit_code == 1
-    files = project.latest_run() / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
+    files = exported(project.latest_run()) / "trials" / "a" / "scripted/with_skill/1/files"
     found = {p.relative_to(files).as_posix(): p.read_text() for p in files.rglob("*.*")}
     copied = {"kept.md": "here", "made.md": "new", "sub/deep.json": "{}"}
     assert found == {**copied, "other.txt": "no"}
@@ -136,7 +142,7 @@ def test_secrets_are_masked_in_contents_and_names(project: Project) -> None:
     suite = "name: x\nenvironment: {env: {LAB_KEY: literal-secret-1}}\n"
     project.write({"eval.yaml": suite, "cases/a.yaml": case})
     assert project.run("run", ".").exit_code == 0
-    run = project.latest_run()
+    run = exported(project.latest_run())
     files = run / "trials" / "a" / "scripted" / "with_skill" / "1" / "files"
     assert (files / "d-***LAB_KEY***" / "f-***LAB_KEY***").read_text() == "<***LAB_KEY***>\n"
     assert not [path for path in run.rglob("*") if "literal-secret-1" in path.name]

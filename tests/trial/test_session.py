@@ -19,6 +19,7 @@ from skillup.schema.record import SessionFingerprint, TurnError
 from skillup.trial.request import Interruption, TrialResult
 from skillup.trial.run import run_trial
 from skillup.trial.session import put_back, session_files, workspace_signature
+from tests.support.engine_turns import KeptStreams
 from tests.support.plans import jobs_of, request_of
 
 SESSION = "home/.claude/projects/x/s-1.jsonl"
@@ -128,18 +129,24 @@ THINKS = "[{remember: {x: '1'}}, {say: thinking}]"
 
 
 def sent(
-    root: Path, throttle: Patient, times: int, steps: str = THINKS, **profile: Any
+    root: Path,
+    throttle: Patient,
+    times: int,
+    steps: str = THINKS,
+    streams: KeptStreams | None = None,
+    **profile: Any,
 ) -> TrialResult:
     """Of a trial whose second message is refused so often."""
     (job,) = jobs_of(root, CASE.replace("STEPS", steps).replace("TIMES", str(times)))
     job = replace(job, profile=Profile(name="p", engine="scripted", **profile))
     request = replace(request_of(root, job, Paid(), "trial"), throttle=throttle)
-    return anyio.run(run_trial, request)
+    return anyio.run(run_trial, replace(request, streams=streams or request.streams))
 
 
 def test_it_is_sent_again_in_the_session_as_it_was(tmp_path: Path) -> None:
     throttle = Patient()
-    outcome = sent(tmp_path, throttle, 2)
+    streams = KeptStreams()
+    outcome = sent(tmp_path, throttle, 2, streams=streams)
     second = outcome.record.turns[1]
     # 300 s of waiting are no part of the 50 s that the conversation may take.
     assert (second.status, second.response, second.session_verified) == ("completed", "one", True)
@@ -151,8 +158,8 @@ def test_it_is_sent_again_in_the_session_as_it_was(tmp_path: Path) -> None:
     assert second.notes == [
         "the provider refused the message 2 times (rate_limit); it was sent again after 300 s"
     ]
-    raw = sorted(path.name for path in (tmp_path / "trial/raw").glob("turn-02*.jsonl"))
-    assert raw == [
+    raw = sorted(name for name in streams.contents if name.startswith("turn-02"))
+    assert [name for name in raw if name.endswith(".jsonl")] == [
         "turn-02.refused-1.stdout.jsonl",
         "turn-02.refused-2.stdout.jsonl",
         "turn-02.stdout.jsonl",

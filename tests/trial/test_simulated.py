@@ -12,6 +12,7 @@ from skillup.schema.case import Case
 from skillup.schema.suite import Suite
 from skillup.trial.request import TrialRequest
 from skillup.trial.setup import case_problem
+from tests.support.exported import exported
 from tests.support.project import Project
 
 SUITE = "name: x\nuser_simulator: {model: 'scripted:lab/user.yaml'}\n"
@@ -226,7 +227,7 @@ def test_an_engine_may_play_the_user_in_a_session_of_its_own(project: Project) -
     assert (simulator["messages"], simulator["stop"]) == (2, "completed")
     assert simulator["usage"]["output_tokens"] == 3 * 20
     assert result["usage"]["output_tokens"] == 2 * 20, "the agent's own are apart"
-    raw = project.latest_run() / "trials" / "a/scripted/with_skill/1" / "raw"
+    raw = exported(project.latest_run()) / "trials" / "a/scripted/with_skill/1" / "raw"
     assert (raw / "user" / "user-03.stdout.jsonl").is_file()
 
 

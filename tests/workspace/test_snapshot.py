@@ -6,6 +6,8 @@ import hashlib
 import os
 import subprocess
 import sys
+import zlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillup.schema.record import FileState, WorkspaceChanges
+from skillup.store import RunDirectory
 from skillup.store.scratch import remove_tree
 from skillup.workspace.snapshot import (
     BlobStore,
@@ -23,12 +26,19 @@ from skillup.workspace.snapshot import (
     take_snapshot,
     unified_diff,
 )
+from tests.support.stored import change
 from tests.support.trees import make_deep, make_tree
 
 
 @pytest.fixture
-def blobs(tmp_path: Path) -> BlobStore:
-    return BlobStore(tmp_path / "blobs")
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    with RunDirectory.create(tmp_path / "run", {}) as made:
+        yield made
+
+
+@pytest.fixture
+def blobs(run: RunDirectory) -> BlobStore:
+    return run.blobs
 
 
 def sha(content: bytes) -> str:
@@ -149,15 +159,12 @@ def test_a_file_that_changes_within_the_same_tick_is_read_again(
     assert take_snapshot(root, blobs, first).files["a"].sha256 == sha(b"new")
 
 
-def test_a_file_that_has_long_been_as_it_was_is_not_read_again(
-    tmp_path: Path, blobs: BlobStore
-) -> None:
+def test_a_file_that_has_long_been_as_it_was_is_not_read_again(tmp_path: Path) -> None:
     root = make_tree(tmp_path / "w", {"a": "same"})
-    first = take_snapshot(root, blobs)
+    first = take_snapshot(root, BlobStore())
     # Three seconds after the file's last change its times can be trusted.
     first = replace(first, started_ns=first.started_ns + 3_000_000_000)
-    # Without its blob it would be stored again if it were read.
-    blobs.path_of(sha(b"same")).unlink()
+    blobs = BlobStore()  # it would be stored here if it were read
     second = take_snapshot(root, blobs, first)
     assert second.files == first.files
     assert blobs.get(sha(b"same")) is None
@@ -192,45 +199,36 @@ def test_directories_too_deep_for_a_path_are_noted(tmp_path: Path, blobs: BlobSt
 # Each content once, whole, for any number of writers.
 
 
-def test_the_same_content_is_stored_once_and_what_is_not_kept_is_none(
-    tmp_path: Path, blobs: BlobStore
+def test_a_content_is_stored_once_however_many_threads_have_it_and_what_is_not_kept_is_none(
+    run: RunDirectory,
 ) -> None:
-    assert blobs.get("0" * 64) is None
-    name = blobs.put(b"x")
-    assert blobs.path_of(name) == tmp_path / "blobs" / name[:2] / sha(b"x")
-    inode = blobs.path_of(name).stat().st_ino
-    assert blobs.put(b"x") == name
-    assert blobs.path_of(name).stat().st_ino == inode
-    assert len([path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]) == 1
-    assert blobs.read_state(FileState(sha256=name, size=1)) == b"x"
-    assert blobs.read_state(FileState(sha256=name, size=1, kept=False)) is None
-    assert blobs.read_state(FileState(sha256=None, size=1, link="x")) is None
-
-
-@pytest.mark.parametrize("damage", [b"", b"y"])
-def test_a_damaged_blob_is_never_handed_out_and_a_cut_one_is_mended(
-    blobs: BlobStore, damage: bytes
-) -> None:
-    name = blobs.put(b"x")
-    blobs.path_of(name).write_bytes(damage)
-    assert blobs.get(name) is None
-    blobs.path_of(name).write_bytes(b"")
-    blobs.put(b"x")
-    assert blobs.get(name) == b"x"
-
-
-def test_threads_may_store_the_same_content_at_once(tmp_path: Path, blobs: BlobStore) -> None:
     contents = [bytes([number]) * 100_000 for number in range(10)]
+
+    files = run.begin_trial("a").files
 
     def put_all(_: int) -> None:
         for content in contents:
-            blobs.put(content)
-        blobs.sync()
+            assert run.blobs.get(run.blobs.put(content)) == content
+            files.keep("name", content)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(put_all, range(8)))
-    files = [path for path in (tmp_path / "blobs").rglob("*") if path.is_file()]
-    assert {path.name for path in files} == set(map(sha, contents))
+    kept = [key.hex() for (key,) in run.database.rows("SELECT sha256 FROM blobs")]
+    assert sorted(kept) == sorted(map(sha, contents))
+    name = sha(contents[1])
+    assert run.blobs.get(name) == contents[1]
+    assert run.blobs.get("0" * 64) is None
+    assert run.blobs.read_state(FileState(sha256=name, size=1)) == contents[1]
+    assert run.blobs.read_state(FileState(sha256=name, size=1, kept=False)) is None
+    assert run.blobs.read_state(FileState(sha256=None, size=1, link="x")) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"y", zlib.compress(b""), zlib.compress(b"y")])
+def test_a_damaged_blob_is_never_handed_out(run: RunDirectory, damage: bytes) -> None:
+    name = run.blobs.put(b"x")
+    run.close()
+    change(run.path, "UPDATE blobs SET data = ?", damage)
+    assert RunDirectory.open(run.path).blobs.get(name) is None
 
 
 # What a turn did to the workspace.

@@ -39,7 +39,6 @@ from skillup.reports.result import exit_code
 from skillup.reports.terminal.layout import make_console, print_line
 from skillup.reports.text import Labels, plain, shown_id, shown_path
 from skillup.schema.record import utc_now
-from skillup.store.trials import load_grade
 
 _LOOK_SECONDS = 0.5
 
@@ -201,8 +200,7 @@ def _fill(judging: Rejudging, columns: Sequence[JudgeColumn], counts: RejudgeCou
             # What judges took during the run is not theirs.
             anew = replace(item, record=item.record.model_copy(update={"judging": None}))
             for column in columns:
-                older = subject.grade if column.name == RECORDED else None
-                known = load_grade(older) if older is not None else None
+                known = subject.grade() if column.name == RECORDED else None
                 if known is not None:
                     column.add(subject.job_id, masked(known, judging.secrets))
                     continue

@@ -41,9 +41,9 @@ from skillup.schema.grade import Grade, Judging
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, Record, joined
 from skillup.schema.suite import Suite
+from skillup.store.export import ANSWERS_FOLDER
 from skillup.store.files import no_mask, to_json
 from skillup.store.places import RUN_FILE
-from skillup.store.trials import load_grade
 
 if TYPE_CHECKING:
     from skillup.judges.evaluate import Judge
@@ -102,9 +102,8 @@ class Rejudging:
         for subject, found in self.graded(self.items(counts)):
             grade, last = masked(found, self.secrets), self.request.last
             older = last.get(subject.job_id) if last is not None else None
-            if older is None and subject.grade is not None:
-                recorded = load_grade(subject.grade)
-                older = masked(recorded, self.secrets) if recorded is not None else None
+            if older is None and (recorded := subject.grade()) is not None:
+                older = masked(recorded, self.secrets)
             if last is not None:
                 last[subject.job_id] = grade
             change = compare(older, grade) if older is not None else None
@@ -336,7 +335,7 @@ def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited
     @cache
     def router_for(keys: frozenset[str], anew: bool) -> JudgeRouter:
         from skillup.app.run_session import answer_cache
-        from skillup.judges.models import AnswerCache, AnswerFolder, Models
+        from skillup.judges.models import AnswerCache, AnswerFolder, LaterAnswers, Models
         from skillup.judges.router import JudgeRouter
 
         _register()
@@ -344,12 +343,13 @@ def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited
         secrets = hidden.also_of(environment, keys)
         if anew:
             answers = AnswerCache()
-        elif source.run is None:
-            answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
+        elif source.run is not None:
+            later = AnswerFolder(source.run.path / ANSWERS_FOLDER, secrets.mask)
+            answers = AnswerCache(LaterAnswers(source.run.answers, later))
+        elif source.exported is not None:
+            answers = AnswerCache(AnswerFolder(source.exported / ANSWERS_FOLDER, secrets.mask))
         else:
-            # The run may lie where nothing can be written.
-            own = AnswerFolder(source.run.judge_answers, secrets.mask, needed=False)
-            answers = AnswerCache(own)
+            answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
         models = Models(environment, secrets.mask, answers)
         return JudgeRouter(models, partial(_profile, source), secrets=secrets)
 

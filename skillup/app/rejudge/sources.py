@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,17 +17,33 @@ from skillup.frozen import frozen
 from skillup.importers.judge_debug import is_judge_input, read_judge_input
 from skillup.reports.text import shown_id
 from skillup.schema.case import Case
-from skillup.schema.grade import Stop
+from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import FileState, Record
 from skillup.sessions.index import detect_format, find_session, session_format
 from skillup.sessions.record import read_session, record_of_session
-from skillup.store import RunDirectory, trials
-from skillup.store.places import RUN_FILE
+from skillup.store import RunDirectory
+from skillup.store.documents import (
+    GRADE_FILE,
+    RECORD_FILE,
+    DamagedRecordError,
+    ForeignRecordError,
+    load_grade,
+    load_record,
+    load_result,
+)
+from skillup.store.export import (
+    INFO_FILE,
+    TRIALS_FOLDER,
+    exported_content,
+    exported_trials,
+    load_info,
+)
+from skillup.store.places import RESULT_FILE, RUN_FILE
 from skillup.workspace.snapshot import BlobStore
 
 ReadFile = Callable[[FileState], bytes | None]
 _HINT = (
-    "give a run (its directory, its id or `last`), a trial's directory, a record.json, a "
+    "give a run (its directory, its id or `last`), an exported run or trial, a record.json, a "
     "judge-debug file of skill-up, a session of Claude Code or Codex, or a folder of sessions"
 )
 
@@ -39,7 +55,7 @@ class RecordSubject:
     job_id: str  # For a record that stands alone: the same form, made of what the record says
     record: Record
     read_file: ReadFile
-    grade: Path | None  # The older grade; the file need not be there
+    grade: Callable[[], Grade | None] = lambda: None  # The older grade
     notes: Sequence[str] = ()  # What a user should know of how it was read
 
 
@@ -51,7 +67,8 @@ class RecordSource:
     kind: Literal["run", "record", "input", "session"]
     read: Callable[[RecordSource, Case | None, str], Iterator[RecordSubject]]
     run: RunDirectory | None = None  # The run that the records belong to, if it is there
-    info: Mapping[str, Any] = field(default_factory=dict)  # Its run.json; a damaged one: nothing
+    exported: Path | None = None  # The folder that this run was exported to
+    info: Mapping[str, Any] = field(default_factory=dict)  # What the run knows of itself
     planned: frozenset[str] = frozenset()
     not_needed: frozenset[str] = frozenset()
     """Jobs of the run that it left out on purpose; they are not among those `planned`."""
@@ -80,11 +97,7 @@ def open_source(
     path = Path(target)
     is_json = path.suffix == ".json" and path.is_file()
     if is_json and not (path.parent / RUN_FILE).is_file() and is_judge_input(path):
-        # The contents of its workspace are kept as long as the source is in use.
-        with tempfile.TemporaryDirectory(
-            prefix="skillup-judge-", ignore_cleanup_errors=True
-        ) as room:
-            yield _input(path, workspace, skill_dir, BlobStore(Path(room)))
+        yield _input(path, workspace, skill_dir, BlobStore())
     elif workspace is not None or skill_dir is not None:
         what = f"{target}: --workspace and --skill-dir are for judge-debug files of skill-up"
         raise UsageError(what, hint="the records of skillup know their files themselves")
@@ -93,16 +106,20 @@ def open_source(
 
 
 def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
+    folder = path if path.is_dir() else path.parent
+    if path.is_dir() or path.name in (RUN_FILE, INFO_FILE, RESULT_FILE):
+        if (folder / RUN_FILE).is_file():
+            return _run(folder)
+        if _is_exported(folder):
+            return _exported_run(path, folder)
     if path.is_dir():
-        if (path / RUN_FILE).is_file():
-            return _run(path)
-        if (path / trials.RECORD_FILE).is_file():
-            return _alone(path / trials.RECORD_FILE)
+        if (path / RECORD_FILE).is_file():
+            return _alone(path / RECORD_FILE)
         if any(path.rglob("*.jsonl")):
             return RecordSource(path, "session", _read_sessions)
         raise UsageError(f"{target}: neither a run nor a trial, nor a session below", hint=_HINT)
-    if is_json:  # a run's run.json or its result.json, or a record
-        return _run(path.parent) if (path.parent / RUN_FILE).is_file() else _alone(path)
+    if is_json:
+        return _alone(path)
     if not path.is_file() and means_a_run(target):
         return _run(run_path(target))
     try:
@@ -116,64 +133,95 @@ def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
 
 def _run(path: Path) -> RecordSource:
     run = RunDirectory.open(path)
-    source = RecordSource(path, "run", _read_run, run=run, info=run.run_info())
-    try:
-        result = run.read_result()
-    except RunDirectoryError:  # one that was killed has not said what it left out
-        pass
-    else:
-        source.not_needed, source.stopped = frozenset(result.not_needed), result.stopped
-    source.planned = frozenset(source.info.get("jobs") or ()) - source.not_needed
+    run.database.check_unchanged()
+    source = RecordSource(path, "run", _read_run, run=run)
+    _know(source, run.run_info(), path)
     return source
+
+
+def _know(source: RecordSource, info: Mapping[str, Any], folder: Path) -> None:
+    """What the run in `folder`, or its export, says of itself and of its end."""
+    source.info = info
+    with suppress(RunDirectoryError):  # one that was killed has not said what it left out
+        result = load_result(folder)
+        source.not_needed, source.stopped = frozenset(result.not_needed), result.stopped
+    source.planned = frozenset(info.get("jobs") or ()) - source.not_needed
 
 
 def _read_run(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
     """The trials that have a record, in the order of the plan; damaged ones are noted."""
     run = source.run
     assert run is not None
+    for found in run.finished():
+        with _noted(source, found.job_id):
+            record = found.record()
+            yield RecordSubject(found.job_id, record, run.blobs.read_state, found.grade)
+
+
+@contextmanager
+def _noted(source: RecordSource, job: str) -> Iterator[None]:
+    """Why a record cannot be read is noted."""
+    try:
+        yield
+    except DamagedRecordError:
+        source.damaged[job] = "its record is damaged"
+    except ForeignRecordError as error:
+        version = shown_id(error.version)  # it may be anything
+        source.damaged[job] = f"its record was written by another version of skillup ({version})"
+    except RunDirectoryError as error:
+        source.damaged[job] = error.message
+
+
+# A run that `skillup export --format files` has written, or a part of it.
+
+
+def _is_exported(folder: Path) -> bool:
+    return (folder / INFO_FILE).is_file() and (folder / TRIALS_FOLDER).is_dir()
+
+
+def _exported_run(path: Path, folder: Path) -> RecordSource:
+    source = RecordSource(path, "run", _read_exported, exported=folder)
+    _know(source, load_info(folder), folder)
+    return source
+
+
+def _read_exported(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
+    """As :func:`_read_run`."""
+    assert source.exported is not None
     order = {job: place for place, job in enumerate(source.info.get("jobs") or ())}
-    found = trials.directories_with_records(source.path / "trials")
-    for job_id, directory in sorted(found, key=lambda trial: order.get(trial[0], len(order))):
-        try:
-            record = trials.load_record(directory / trials.RECORD_FILE, run.written(job_id))
-        except trials.DamagedRecordError as error:
-            source.damaged[job_id] = f"its record {error.what}"
-        except trials.ForeignRecordError as error:
-            version = shown_id(error.version)  # it may be anything
-            why = f"its record was written by another version of skillup ({version})"
-            source.damaged[job_id] = why
-        else:
-            older = directory / trials.GRADE_FILE
-            yield RecordSubject(job_id, record, run.blobs.read_state, older)
+    found = exported_trials(source.exported)
+    for job, place in sorted(found, key=lambda trial: order.get(trial[0], len(order))):
+        with _noted(source, job):
+            yield _of_file(place / RECORD_FILE, source.exported, job)
 
 
 def _alone(path: Path) -> RecordSource:
-    source = RecordSource(path, "record", _read_alone)
-    for above in path.resolve().parents:
-        if above.name == "trials" and (above.parent / RUN_FILE).is_file():
-            source.run = RunDirectory.open(above.parent)
-            with suppress(RunDirectoryError):
-                source.info = source.run.run_info()
-            break
+    """A record in a file, that of an exported run or copied out of it."""
+    above = (folder for folder in path.resolve().parents if _is_exported(folder))
+    source = RecordSource(path, "record", _read_alone, exported=next(above, None))
+    if source.exported is not None:
+        with suppress(RunDirectoryError):
+            source.info = load_info(source.exported)
     return source
 
 
 def _read_alone(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
+    path, folder, job = source.path, source.exported, None
+    if folder is not None:
+        here, trials = path.resolve().parent, exported_trials(folder)
+        job = next((job for job, place in trials if place.resolve() == here), None)
     try:
-        record = trials.load_record(source.path)
-    except trials.DamagedRecordError:
-        what = f"{source.path} is no record of skillup, or damaged"
+        yield _of_file(path, folder, job)
+    except DamagedRecordError:
+        what = f"{path} is no record of skillup, or damaged"
         raise RunDirectoryError(what, hint=_HINT) from None
-    job_id = _job_id(record)
-    read_file: ReadFile = _no_files
-    if source.run is not None:
-        read_file = source.run.blobs.read_state
-        here = source.path.resolve().parent
-        directories = trials.directories_with_records(source.run.path / "trials")
-        job_id = next((job for job, place in directories if place.resolve() == here), job_id)
-        if source.path.name == trials.RECORD_FILE:
-            record = source.run.read_record(job_id)
-    yield RecordSubject(job_id, record, read_file, source.path.with_name(trials.GRADE_FILE))
+
+
+def _of_file(path: Path, folder: Path | None, job: str | None) -> RecordSubject:
+    record = load_record(path)
+    read_file = _no_files if folder is None else partial(exported_content, folder)
+    older = partial(load_grade, path.with_name(GRADE_FILE))
+    return RecordSubject(job or _job_id(record), record, read_file, older)
 
 
 def _job_id(record: Record, trial: object = None) -> str:
@@ -184,7 +232,7 @@ def _job_id(record: Record, trial: object = None) -> str:
 def _no_files(_: FileState) -> bytes | None:
     raise CannotEvaluateError(
         "the record stands outside of its run, and only the run has the contents of files: "
-        "judge it inside the run's directory"
+        "judge it where the run is, or inside the folder that the run was exported to"
     )
 
 
@@ -206,7 +254,7 @@ def _session(path: Path, case: Case | None, suite: str) -> RecordSubject:
     assert case is not None
     record = record_of_session(read_session(path), case, suite)
     name = (record.session_id or path.stem).replace("/", "_")
-    return RecordSubject(_job_id(record, name), record, _no_files, None, record.notes)
+    return RecordSubject(_job_id(record, name), record, _no_files, notes=record.notes)
 
 
 def _input(
@@ -221,6 +269,6 @@ def _input(
         given = read_judge_input(path, blobs, workspace=workspace, skill_dir=skill_dir)
         source.mock_results = given.mock_results
         record = given.record
-        yield RecordSubject(_job_id(record), record, blobs.read_state, None, given.notes)
+        yield RecordSubject(_job_id(record), record, blobs.read_state, notes=given.notes)
 
     return RecordSource(path, "input", read)

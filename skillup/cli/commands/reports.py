@@ -118,22 +118,33 @@ def report(
     return 0
 
 
-To = StrEnum("To", ["anthropic"])
+To = StrEnum("To", ["anthropic", "files"])
 
 
 def export(
     run: str = o.RUN,
-    format_: To = option(To.anthropic, "What to write.", "--format"),  # noqa: ARG001
-    out: Path | None = option(None, "A new folder. Default: RUN/anthropic."),
+    format_: To = option(
+        To.anthropic,
+        "`files`: a folder a trial; `anthropic`: for skill-creator.",
+        "--format",
+    ),
+    out: Path | None = option(None, "A new folder. Default: RUN/FORMAT."),
 ) -> int:
-    """Write a run as a workspace of Anthropic's skill-creator."""
+    """Write a run as files: Anthropic's skill-creator's, or all that it holds."""
     from skillup.app.runs import run_path
     from skillup.reports.anthropic import export_run
     from skillup.store import RunDirectory
 
     directory = RunDirectory.open(run_path(run))
+    out = out or directory.path / format_.value
+    if format_ is To.files:
+        from skillup.store.export import export_files
+
+        many = export_files(directory, out)
+        sys.stderr.write(plain(f"{count(many, 'trial')} → {shown_path(out)}\n"))
+        return 0
     left = len(directory.run_info().get("jobs", []))
-    for exported in export_run(directory, out or directory.path / "anthropic"):
+    for exported in export_run(directory, out):
         left -= exported.graded + exported.others
         runs = "1 run" if exported.graded == 1 else f"{exported.graded} runs"
         rest = f", {exported.others} not graded (see the notes)" if exported.others else ""

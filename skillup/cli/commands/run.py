@@ -33,7 +33,7 @@ _SCHEDULER = "The Dask scheduler's address: tcp://host:8786."
 _COMPARED = "What --until-decided compares with. Default: the suite's gate, or 0.8."
 _OUT = "The run directory. Default: .skillup/runs/…"
 _TARGET = (
-    "A run (its directory, id, or `last`), a trial's directory in it, a record.json, a judge-debug "
+    "A run (its directory, id, or `last`), an exported run or trial, a record.json, a judge-debug "
     "file of skill-up, an agent's session, or a folder of sessions."
 )
 _AGAINST = "Compare judges: this model, with another --against or the recorded grades."
@@ -200,9 +200,6 @@ def _run_and_show(
     from skillup.reports.terminal.run import print_ending, print_look, print_result
     from skillup.store.files import to_json
 
-    for aside in directory.set_aside:
-        what = "was not written by this run, or damaged, and was set aside"
-        say(f"warning: {shown_path(aside)} {what}")
     path = shown_path(directory.path)
     if as_json:
         sys.stdout.write(to_json(result, session.secrets.mask, indent=2).decode())

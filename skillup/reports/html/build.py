@@ -14,7 +14,6 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.comparison import Change, gates_by_suite
@@ -267,8 +266,7 @@ def html_report(
     shift, shown = len(data.rows), data.recorded()
     earlier = sides = None
     if against is not None:
-        way = quote(os.path.relpath(against.absolute(), path.absolute()), errors="surrogateescape")
-        earlier = RunData(against, base=f"{way}/")
+        earlier = RunData(against)
         sides = sides_of(earlier, data, shift=shift, index=index)
         of_a = (row["a"] for row in sides["rows"])
         shown += [side["n"] for side in of_a if side is not None and side["n"] is not None]

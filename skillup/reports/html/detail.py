@@ -250,7 +250,7 @@ def detail_of(
     error: Any = record.error
     if error is None and grade is not None and not any(step.record.error for step in steps):
         error = grade.error
-    end = record.simulated_end
+    end, earlier = record.simulated_end, raw.attempts(job) if record.attempt > 1 else {}
     return {
         **record.model_dump(include=OF_RECORD),
         "n": n,
@@ -258,7 +258,7 @@ def detail_of(
         "grade": grade.model_dump(mode="json", include=OF_GRADE) if grade is not None else None,
         "title": record.case.get("title"),
         "attempts": [
-            _attempt(job, number, limits, raw)
+            _attempt(job, number, earlier.get(number), limits, raw)
             for number in range(1, min(record.attempt, _MAX_ATTEMPTS))
         ],
         "system": case.input.system if case is not None else None,
@@ -272,15 +272,16 @@ def detail_of(
     }
 
 
-def _attempt(job: str, number: int, limits: PageLimits, raw: RawFiles) -> Json:
+def _attempt(
+    job: str, number: int, kept: tuple[int, Record] | None, limits: PageLimits, raw: RawFiles
+) -> Json:
     """An earlier attempt: its error, or what its failed turn says."""
     found: Json = {"attempt": number, "error": None, "reason": "", "turns": []}
-    try:
-        record = Record.model_validate_json(raw.record_of_attempt(job, number))
-    except (OSError, ValidationError):
+    if kept is None:
         return {**found, "reason": "its record cannot be read"}
+    place, record = kept
     failed = (turn.reason for turn in record.turns if turn.status == "failed")
-    of_turns = _steps(job, record, _case(record), limits, raw, number)
+    of_turns = _steps(job, record, _case(record), limits, raw, place)
     turns = [steps[0].data for steps in of_turns]
     errors = (step.error for step in record.executed() if step.error)
     error = error_data(record.error or next(errors, None))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,11 +33,9 @@ from skillup.reports.tables import deciding
 from skillup.schema.grade import BASELINE, Analysis, Grade, Summary
 from skillup.store import RunDirectory
 from skillup.store.files import read_regular
-from skillup.store.places import RESULT_FILE, writer_of
-from skillup.store.trials import GRADE_FILE, RECORD_FILE
+from skillup.store.places import RESULT_FILE, RUN_FILE, is_being_written
 
 PAGE_VERSION = "skillup.page/1"
-_TURN = re.compile(r"turn-(\d{1,6})\b")
 _UNJUDGED: RowTurn = {"status": "completed", "ok": None, "unjudged": True}
 _COPIED = {
     "suite", "case_id", "title", "tags", "engine", "variant", "trial", "status", "reason",
@@ -47,14 +44,13 @@ _COPIED = {
 _UNKNOWN = dict.fromkeys(
     ("score", "end", "duration_ms", "cost_usd", "tokens", "error_kind", "branch_of", "simulator")
 )
-Stamp = tuple[int, ...] | None
 
 
 @dataclass(slots=True)
 class _Ended:
     """What was read of a trial that is over: neither its record nor its grade changes."""
 
-    stamp: tuple[Stamp, Stamp]
+    stamp: tuple[int, int]
     row: PageRow
     light: Grade  # Without turns and checks: for the sums
     version: str | None
@@ -63,16 +59,28 @@ class _Ended:
 class RunData:
     """One run, for one thread at a time; :meth:`read` looks again. Raises RunDirectoryError."""
 
-    def __init__(self, path: Path, *, base: str = "") -> None:
-        """`base`: what links to files of the run begin with."""
+    def __init__(self, path: Path, *, base: str | None = None) -> None:
+        """`base`: what links to files of the run begin with; None: there are none."""
         self.path = path.absolute()
-        self._directory = RunDirectory.open(self.path)
         self._base = base
         self._ended: dict[str, _Ended] = {}
-        self._places: dict[str, Path] = {}
+        self._directory = RunDirectory.open(self.path)
+        self._stamp: object = None
         self.read()
 
-    def read(self) -> None:
+    def read(self) -> bool:
+        """False: no trial has begun, ended or come to another turn, and nothing else is new."""
+        directory = RunDirectory.open(self.path)  # it may be another run's by now
+        file = file_stamp(f"{self.path}/{RUN_FILE}")
+        result = file_stamp(f"{self.path}/{RESULT_FILE}")
+        writing = is_being_written(self.path)
+        stamp = file and file[0], result, writing, directory.progress_stamp()
+        if stamp == self._stamp:
+            directory.close()
+            return False
+        self._directory.close()
+        self._directory = directory
+        self._recorded = self._directory.ended()
         self.info = self._directory.run_info()
         self.run_id = str(self.info.get("run_id") or self.path.name)
         self.started_at = str(self.info.get("started_at") or "")
@@ -80,14 +88,16 @@ class RunData:
         self.result = _object(self.path / RESULT_FILE)
         self.result.pop("cases", None)
         # A process that was killed leaves no word in the journal.
-        self.running = not self.progress.ended and writer_of(self.path) is not None
+        self.running = not self.progress.ended and writing
         self._saved = frozenset(() if self.running else self.not_needed())
-        self._raw = RawFiles(self.path, self.progress.forks, self._base)
+        self._raw = RawFiles(self._directory.trial_files, self.progress.forks, self._base)
         self.rows = [self._row(planned) for planned in planned_rows(self.info)]
         mark_flaky(self.rows)
         self._trees: dict[str, list[PageRow]] = defaultdict(list)
         for row in self.rows:
             self._trees[_root(row["job"], self.progress.forks)].append(row)
+        self._stamp = stamp  # now that all was read
+        return True
 
     def detail(self, n: int, limits: PageLimits, *, shift: int = 0) -> dict[str, Any]:
         """The trial `n`; called `n + shift` in it; one that is not over, as far as it is known."""
@@ -96,7 +106,7 @@ class RunData:
         row = self.rows[n - 1]
         job, raw, read = row["job"], self._raw, self._directory.blobs.read_state
         try:
-            if (self._place(job) / RECORD_FILE).is_file():
+            if job in self._recorded:
                 record, grade = self._directory.read_record(job), self._directory.read_grade(job)
                 family = self._family(row, shift)
                 return detail_of(
@@ -137,7 +147,7 @@ class RunData:
         return {"of": row["branch_of"] or row["case_id"], "tree": tree} if len(tree) > 1 else None
 
     def recorded(self) -> list[int]:
-        return [r["n"] for r in self.rows if (self._place(r["job"]) / RECORD_FILE).is_file()]
+        return [r["n"] for r in self.rows if r["job"] in self._recorded]
 
     def head(self) -> PageRunHead:
         # As the first record of each profile has it.
@@ -223,35 +233,27 @@ class RunData:
         jobs = self.result.get("not_needed")
         return [str(job) for job in jobs] if isinstance(jobs, list) else []
 
-    def _place(self, job: str) -> Path:
-        if job not in self._places:  # which takes most of looking again at thousands
-            self._places[job] = self._directory.trial_directory(job)
-        return self._places[job]
-
     def _row(self, planned: PageRow) -> PageRow:
         job = planned["job"]
-        directory = self._place(job)
-        stamp = file_stamp(f"{directory}/{GRADE_FILE}"), file_stamp(f"{directory}/{RECORD_FILE}")
-        known = self._ended.pop(job, None)
-        if None not in stamp and (known is None or known.stamp != stamp):
-            known = _read_ended(planned, directory, stamp)
-        if known is not None and None not in stamp:
-            self._ended[job] = known
+        stamp = self._recorded.get(job)
+        known = self._ended.get(job)
+        if stamp is not None and stamp[1] and (known is None or known.stamp != stamp):
+            known = self._read_ended(planned, stamp)
+        if known is not None and stamp is not None and stamp[1]:
             return known.row.copy()
-        has_record = (directory / RECORD_FILE).is_file()
+        self._ended.pop(job, None)
         status: Status = "NOT_RUN"
-        if self.running and (has_record or job in self.progress.started):
-            streams = (_TURN.match(entry.name) for entry in (directory / "raw").glob("turn-*"))
-            turn = max((int(match[1]) for match in streams if match), default=0)
+        if self.running and (stamp is not None or job in self.progress.started):
+            turn = self._directory.turn_under_way(job)
             status, reason = "RUNNING", "being prepared"
-            if has_record:
+            if stamp is not None:
                 reason = "being judged"
             elif turn:
                 reason = f"turn {turn} is running"
                 planned["turns"] = [_UNJUDGED] * (turn - 1)
         elif job in self._saved or (self.running and case_of(planned) in self.progress.decided):
             status, reason = "NOT_NEEDED", "its case was decided without it"
-        elif has_record:
+        elif stamp is not None:
             reason = "run, but not judged: `skillup judge RUN`"
         elif self.running:
             status, reason = "WAITING", "not started yet"
@@ -259,30 +261,33 @@ class RunData:
             reason = "not run"
         return {**planned, "status": status, "reason": reason}
 
+    def _read_ended(self, planned: PageRow, stamp: tuple[int, int]) -> _Ended | None:
+        [found] = self._directory.finished([planned["job"]])
+        grade = found.grade()
+        if grade is None:
+            return None
+        try:
+            record = json.loads(found.record_json)
+            engine, branch_of = record.get("engine"), record.get("branch_of")
+        except (ValueError, RecursionError, AttributeError):
+            engine = branch_of = None
+        version = engine.get("version") if isinstance(engine, dict) else None
+        self._ended[planned["job"]] = known = _Ended(
+            stamp,
+            graded_row(planned, grade, branch_of if isinstance(branch_of, str) else None),
+            grade.model_copy(update={"turns": [], "assertions": []}),
+            version if isinstance(version, str) else None,
+        )
+        return known
 
-def _read_ended(planned: PageRow, directory: Path, stamp: tuple[Stamp, Stamp]) -> _Ended | None:
-    try:
-        grade = Grade.model_validate_json(read_regular(directory / GRADE_FILE))
-    except (OSError, ValidationError):
-        return None
-    record = _object(directory / RECORD_FILE)
-    engine, branch_of = record.get("engine"), record.get("branch_of")
-    version = engine.get("version") if isinstance(engine, dict) else None
-    return _Ended(
-        stamp,
-        graded_row(planned, grade, branch_of if isinstance(branch_of, str) else None),
-        grade.model_copy(update={"turns": [], "assertions": []}),
-        version if isinstance(version, str) else None,
-    )
 
-
-def file_stamp(path: str, *, size: bool = True) -> Stamp:
+def file_stamp(path: str) -> tuple[int, ...] | None:
     """Differs when the file is written or replaced; None: it is not there."""
     try:
-        status = os.stat(path)  # noqa: PTH116 - every second, for thousands of files
+        status = os.stat(path)  # noqa: PTH116 - every half second
     except OSError:
         return None
-    return (status.st_ino, status.st_size if size else 0, status.st_mtime_ns)
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _object(path: Path) -> dict[str, Any]:
@@ -306,12 +311,12 @@ def _shown(analysis: Any) -> Any:
 
 
 def planned_rows(info: Mapping[str, Any]) -> list[PageRow]:
-    """Those of `info` (`run.json`), before they run; what is missing there is left out."""
+    """Those of a run's `info`, before they run; what is missing there is left out."""
     suites = info.get("suites") or {}
     rows = []
     for n, job in enumerate(info.get("jobs") or (), start=1):
         key, trial = planned_key(job, suites)
-        about = suites.get(key.suite, {})  # Its suite is empty where `run.json` does not say
+        about = suites.get(key.suite, {})  # Its suite is empty where the run does not say
         tags = (about.get("tags") or {}).get(key.case_id) or ()
         row = {"n": n, "job": job, **key._asdict(), "trial": trial, "status": "NOT_RUN"}
         row |= {"title": (about.get("titles") or {}).get(key.case_id), "tags": list(tags)}

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import base64
-import os
 import re
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import imagesize  # type: ignore[import-untyped]
+from pydantic import ValidationError
 
 from skillup.frozen import frozen
 from skillup.history.runs import CaseKey
-from skillup.schema.record import FileState, TurnRecord
-from skillup.store.files import read_regular
-from skillup.store.places import directory_of_job
+from skillup.schema.record import FileState, Record, TurnRecord
+from skillup.store.stored_run import ReadFile
 
 _DECISION = ("verdict", "threshold", "error_rate", "trials")
 
@@ -76,17 +75,25 @@ def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
 _STREAM = re.compile(
     r"raw(?:\.attempt-(?P<attempt>\d+))?/turn-(?P<turn>\d{1,6})(?:-follow-up-(?P<step>\d{1,6}))?\."
 )
+_ATTEMPT = re.compile(r"attempt-(\d{1,6})\.json")
 _MAX_LINKS = 200
 Link = dict[str, str]
 
 
 class RawFiles:
-    """The links of one run; `base` is what they begin with, empty for a page that lies in it."""
+    """The files of a run's trials."""
 
-    def __init__(self, run: Path, forks: Mapping[str, Fork], base: str = "") -> None:
-        self._run = run
+    def __init__(
+        self,
+        files: Callable[[str], dict[str, ReadFile]],
+        forks: Mapping[str, Fork],
+        base: str | None = None,
+    ) -> None:
+        """`files`: of a trial; `base`: what links to them begin with, None: there are none."""
+        self._files_of = files
         self._forks = forks
         self._base = base
+        self._latest: tuple[str, dict[str, ReadFile]] = ("", {})
 
     def of_turn(
         self, job: str, turn: int, follow_up: int = 0, attempt: int | None = None
@@ -104,35 +111,34 @@ class RawFiles:
             holder = fork.parent if fork is not None and turn <= fork.after_turn else None
         return []
 
-    def record_of_attempt(self, job: str, number: int) -> bytes:
-        """Raises OSError if there is none."""
-        path = self._trial(job) / f"attempt-{number}.json"
-        if path.is_symlink():
-            raise FileNotFoundError(path)
-        return read_regular(path)
+    def attempts(self, job: str) -> dict[int, tuple[int, Record]]:
+        """Records of earlier attempts, by their numbers, each with its place among all there are.
+
+        Of several with a number, as a resumed run has them, the last.
+        """
+        found = {}
+        for name, read in self._files(job).items():
+            if match := _ATTEMPT.fullmatch(name):
+                with suppress(ValidationError):
+                    record = Record.model_validate_json(b"".join(read()))
+                    found[record.attempt] = (int(match[1]), record)
+        return found
 
     def of_trial(self, job: str) -> list[Link]:
         """What belongs to no turn: the record, earlier attempts, the simulated user, artifacts."""
         return self._links(job, lambda name: not (name.startswith("raw/") and _stream(name)))
 
-    def _trial(self, job: str) -> Path:
-        return self._run / "trials" / directory_of_job(job)
-
     def _links(self, job: str, is_shown: Callable[[str], bool]) -> list[Link]:
-        found: list[Link] = []
-        trial = self._trial(job)
-        for parent, folders, names in os.walk(trial):
-            folders.sort()
-            for name in sorted(names):
-                path = Path(parent, name)
-                relative = path.relative_to(trial).as_posix()
-                if not is_shown(relative) or path.is_symlink() or not path.is_file():
-                    continue
-                if len(found) == _MAX_LINKS:
-                    return found
-                within = quote(path.relative_to(self._run).as_posix(), errors="surrogateescape")
-                found.append({"name": relative, "href": self._base + within})
-        return found
+        if self._base is None:
+            return []
+        names = [name for name in self._files(job) if is_shown(name)][:_MAX_LINKS]
+        place = f"{self._base}{quote(job, safe='')}/"
+        return [{"name": name, "href": place + quote(name)} for name in names]
+
+    def _files(self, job: str) -> dict[str, ReadFile]:
+        if job != self._latest[0]:  # every turn asks anew
+            self._latest = job, self._files_of(job)
+        return self._latest[1]
 
 
 def _stream(name: str) -> tuple[int, int, int] | None:

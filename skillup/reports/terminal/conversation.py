@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.console import Console
@@ -34,8 +34,8 @@ _WRITERS = {
     "again": "user, sent again",
 }
 Line = str | tuple[str, str]  # A line's text; a tuple has its style, too
-RawFiles = Callable[[int, int], Sequence[Path]]
-"""The raw streams of a turn, or of its follow-up (from 1; 0: the turn's own message)."""
+RawFiles = Callable[[int, int], Sequence[str]]
+"""The raw streams of a turn, or of its follow-up (from 1; 0: the turn's own message): names."""
 
 
 class ConversationStream:
@@ -171,12 +171,12 @@ def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Ite
 class ShownTrial:
     job: str
     label: str
-    directory: Path
+    run: str  # Its path, for commands
     record: Record
     grade: Grade | None  # None: it has none yet, or a damaged one
     raw: RawFiles
-    earlier: Sequence[tuple[Path, Record]] = ()
-    """Attempts that met an error and were retried, and the files that hold them."""
+    earlier: Sequence[Record] = ()
+    """Attempts that met an error and were retried."""
 
 
 class TrialPrinter(ConversationStream):
@@ -189,11 +189,10 @@ class TrialPrinter(ConversationStream):
     def print(self) -> None:
         record, grade = self._trial.record, self._trial.grade
         self._head()
-        for path, earlier in self._trial.earlier:
+        for earlier in self._trial.earlier:
             error = earlier.first_error()
             why = f": {error.kind}: {one_line(error.message, 1000)}" if error is not None else ""
             self._line(f"  attempt {earlier.attempt} was retried{why}", "yellow")
-            self._line(f"    it is in {path}, its raw streams in raw.attempt-* beside it", "dim")
         system = (record.case.get("input") or {}).get("system")
         if isinstance(system, str):
             self._text("system prompt", system, "bold")
@@ -216,7 +215,8 @@ class TrialPrinter(ConversationStream):
         self._error("", grade.error if grade is not None else None, ())
         for note in record.notes:
             self._text("note", note, "yellow")
-        self._line(f"all of it: {self._trial.directory}", "dim")
+        files = f"skillup export {quote(self._trial.run)} --format files --out DIR"
+        self._line(f"all of it, raw streams too: {files}", "dim")
 
     def _head(self) -> None:
         record, grade = self._trial.record, self._trial.grade
@@ -277,7 +277,7 @@ class TrialPrinter(ConversationStream):
             self._text(f"{where}  files", "\n".join(lines), "dim")
 
     def _error(
-        self, where: str, error: TurnError | Mapping[str, Any] | None, raw: Sequence[Path]
+        self, where: str, error: TurnError | Mapping[str, Any] | None, raw: Sequence[str]
     ) -> None:
         """Once: the error of a turn is the trial's, too."""
         data = error_data(error)
@@ -289,7 +289,7 @@ class TrialPrinter(ConversationStream):
         lines += [(line, "not bold dim") for line in evidence]
         if data["advice"]:
             lines.append(f"what to do: {data['advice']}")
-        lines += [f"raw: {plain(str(path))}" for path in raw]
+        lines += [f"raw stream: {plain(name)}" for name in raw]
         self.block(where, f"error: {data['kind']}", lines, "bold magenta")
 
     def _text(self, head: str, text: str | None, style: str) -> None:

@@ -25,6 +25,7 @@ from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import count, money, one_line, plain, seconds, shown_path, tokens
 from skillup.schema.grade import RunResult
 
+_ALL_ROWS = 50  # Of more trials, only those that did not pass are listed
 _WORDS = {"PASS": "passed", "FAIL": "failed", "ERROR": "in error", "SKIP": "skipped"}
 
 
@@ -87,14 +88,16 @@ class LiveReporter(PlainReporter):
 
 
 def print_result(result: RunResult, where: str, console: Console, *, verbose: bool = False) -> None:
-    """The closing table (of cases that ran several times, unless `verbose`, only trials that did
-    not pass), then one line that counts; `where`: the run's directory.
+    """The closing table, then one line that counts; `where`: the run's directory.
+
+    Of many trials, and of cases that ran several times, only those that did not pass, unless
+    `verbose`.
     """
     from skillup.reports.tables import sheets_of, trial_sheet
 
     view = RunView(result)
-    several = any(row.grade.trial > 1 for row in view.rows) and not verbose
-    rows = [row for row in view.rows if not several or row.grade.status != "PASS"]
+    many = len(view.rows) > _ALL_ROWS or any(row.grade.trial > 1 for row in view.rows)
+    rows = [row for row in view.rows if verbose or not many or row.grade.status != "PASS"]
     if rows:
         print_sheet(console, trial_sheet(view, rows))
     if len(rows) < len(view.rows):

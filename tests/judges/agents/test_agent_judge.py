@@ -115,22 +115,22 @@ def test_an_answer_of_another_model_is_none(bench: Bench, recorded: Recorded) ->
 
 def test_it_reads_copies_and_changes_none(bench: Bench, recorded: Recorded) -> None:
     steps = [
-        {"read": "workspace/a.txt"},
-        {"read": "judge/changes.diff"},
         {"write": {"path": "workspace/a.txt", "content": "mine"}},
-        {"run": "echo no >workspace/a.txt"},
+        {"write": {"path": "mine.txt", "content": "mine"}},
+        {"run": "touch ran; echo no >workspace/a.txt"},
+        {"read": "workspace/sub/b.txt"},
     ]
-    reply = {"steps": steps, "say": answer(True, True)}
+    reply = {"steps": steps, "say": answer(True, True, reason="it reads {{output}}")}
 
     result = bench.judge(judge(reply), recorded)
 
     assert result.passed
     assert result.notes == []
+    assert result.children[0].found == "it reads b"
     (room,) = (bench.base / "scratch").glob("agent-*")
-    raw = (room / "raw" / "turn-01.stdout.jsonl").read_text()
-    assert "+1" in raw
-    assert raw.count("not permitted") == 2
-    assert (room / "work" / "workspace" / "a.txt").read_text() == "1\n2\n"
+    assert {path.name for path in (room / "work").iterdir()} == {"workspace", "judge"}
+    assert (room / "work/workspace/a.txt").read_text() == "1\n2\n"
+    assert "+1" in (room / "work/judge/changes.diff").read_text()
 
 
 def test_what_is_too_long_is_shortened_and_said(bench: Bench) -> None:
@@ -238,11 +238,7 @@ def test_a_refused_question_is_waited_out_and_asked_in_another_session(
 
     assert (result.error, result.passed) == (None, True)
     assert len(time.slept) == 2
-    raw = list(bench.base.glob("scratch/agent-*/raw/*.stdout.jsonl"))
-    names = ("turn-01.refused-1", "turn-01.refused-2", "turn-01")
-    assert {path.name for path in raw} == {f"{name}.stdout.jsonl" for name in names}
-    lines = [json.loads(line) for path in raw for line in path.read_text().splitlines()]
-    assert len({line["session_id"] for line in lines if "session_id" in line}) == 3
+    assert len(list(bench.base.glob("scratch/agent-*/home/scripted-agent/sessions/*"))) == 3
 
 
 @pytest.mark.parametrize(

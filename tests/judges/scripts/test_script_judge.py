@@ -18,6 +18,7 @@ from tests.support.children import is_alive
 from tests.support.judging import SECRET, Bench
 from tests.support.project import Project
 from tests.support.records import Recorded, file_states, make_record, make_turn
+from tests.support.stored import change
 
 
 @pytest.fixture
@@ -209,9 +210,7 @@ def test_a_changed_script_never_judges_in_place_of_a_kept_copy_that_is_gone(
     judged = "input: {prompt: x}\njudge: {type: script, script_path: no.sh}\nscripted: [{say: y}]\n"
     project.write({"eval.yaml": "name: s\n", "a.yaml": case, "b.yaml": judged, "no.sh": "exit 1\n"})
     assert project.run("run", ".", "--out", "out").exit_code == 1
-    for blob in (project.root / "out/blobs").rglob("*"):
-        if blob.is_file():
-            blob.unlink()
+    change(project.root / "out", "DELETE FROM blobs")
     statuses = []
     for content in ("exit 1\n", "exit 0\n"):
         (project.root / "no.sh").write_text(content)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from skillup.checks.evaluate import evaluate
-from skillup.reports.html.detail import EvidenceStep, evidence_of
+from skillup.reports.html.detail import ORDINARY, EvidenceStep, evidence_of
+from skillup.reports.html.run_data import RunData
 from skillup.schema.checks import Check
 from skillup.schema.record import WorkspaceChanges
 from tests.support.pages import Page, marked, page_of
@@ -107,12 +109,18 @@ SUITE = {
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    """The report that a run of all these cases writes."""
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of all these cases."""
     project = Project(tmp_path_factory.mktemp("run")).write(SUITE)
     outcome = project.run("run", "s", "--out", "r")
     assert (project.root / "r/report.html").is_file(), outcome.stderr
-    return page_of(project.root / "r/report.html")
+    return project.root / "r"
+
+
+@pytest.fixture(scope="module")
+def page(run: Path) -> Page:
+    """The report that it has written."""
+    return page_of(run / "report.html")
 
 
 def _check(checks: list[dict[str, Any]], kind: str, place: int = 0) -> dict[str, Any]:
@@ -191,10 +199,7 @@ def test_what_a_turn_did_to_the_workspace_is_shown(page: Page) -> None:
     assert second["changes"]["deleted"] == ["data/a.log"]
     assert [item["type"] for item in second["items"]] == ["tool", "message"]
     assert second["items"][0]["result"]["status"] == "success"
-    assert [link["name"] for link in second["raw"]] == [
-        "turn-02.stderr.txt",
-        "turn-02.stdout.jsonl",
-    ]
+    assert second["raw"] == [], "a file that is sent to somebody has no links to others"
 
 
 def test_follow_ups_stand_in_their_turn_with_their_own_evidence(page: Page) -> None:
@@ -211,7 +216,6 @@ def test_follow_ups_stand_in_their_turn_with_their_own_evidence(page: Page) -> N
     assert first["checks"][0]["passed"] is False
     assert _evidence(detail, second["checks"][0]) == "confirm"
     assert second["checks"][0]["evidence"]["follow_up"] == 1
-    assert [link["name"] for link in second["raw"]][-1] == "turn-01-follow-up-2.stdout.jsonl"
     captured = turn["captures"][0]
     assert captured["where"]["follow_up"] == 1
     assert captured["used_in"] == [2]
@@ -242,11 +246,16 @@ def test_forks_are_a_tree(page: Page) -> None:
     assert page.detail("deletes")["family"] is None
 
 
-def test_the_streams_of_shared_turns_are_those_of_the_trial_that_ran_them(page: Page) -> None:
+def test_streams_are_served_those_of_shared_turns_with_each_trial(page: Page, run: Path) -> None:
+    data = RunData(run, base="files/")
     for case in ("forks", "forks/agree", "forks/refuse"):
-        shared, own = page.detail(case)["turns"]
-        assert shared["raw"][-1]["href"].endswith("/turn-01.stdout.jsonl")
-        assert own["raw"]
+        for turn in data.detail(page.row(case)["n"], ORDINARY)["turns"]:
+            stream = f"turn-0{turn['turn_number']}.stdout.jsonl"
+            assert turn["raw"][-1]["name"] == stream
+            assert turn["raw"][-1]["href"].endswith(f"/raw/{stream}")
+    (asks,) = data.detail(page.row("asks")["n"], ORDINARY)["turns"][:1]
+    names = [step["raw"][-1]["name"] for step in asks["follow_ups"]]
+    assert names == [f"turn-01-follow-up-{n}.stdout.jsonl" for n in (1, 2)]
 
 
 @pytest.mark.parametrize("path", ["a.txt", "gone.txt", "same.txt"])

@@ -18,12 +18,15 @@ from skillup.reports.html.page_data import TYPES, typescript
 from skillup.reports.html.run_files import RawFiles
 from skillup.reports.result import ADVICE, error_data
 from skillup.schema.record import ErrorKind, TurnError
+from skillup.store import RunDirectory
+from skillup.store.database import pack, unpack
 from tests.docs.blocks import PAGES, tables_of
 from tests.support.large_runs import write_large_run
 from tests.support.pages import marked, page_of
 from tests.support.pictures import gif, png
 from tests.support.project import Project
 from tests.support.records import call, make_record, make_turn, read_file
+from tests.support.stored import change
 
 NASTY = "</script><script>alert(1)</script><!--<script>\u2028\u2029]]>&lt;\ud800\x00"
 
@@ -56,8 +59,11 @@ def test_only_the_pages_own_script_may_run_and_nothing_is_loaded() -> None:
 
 def test_secrets_are_masked_wherever_they_stand(tmp_path: Path) -> None:
     run = write_large_run(tmp_path / "hunter2", 2)
-    for file in run.rglob("*.json"):
-        file.write_text(file.read_text().replace("confirmed", "hunter2-secret"))
+    with RunDirectory.open(run) as directory:
+        stored = directory.database.rows("SELECT record, grade, id FROM attempts")
+    for *texts, number in stored:
+        spoilt = (pack(unpack(text).replace(b"confirmed", b"hunter2-secret")) for text in texts)
+        change(run, "UPDATE attempts SET record = ?, grade = ? WHERE id = ?", *spoilt, number)
 
     html = html_report(run, mask=lambda text: text.replace("hunter2", "***KEY***"))
 
@@ -121,9 +127,7 @@ def test_pictures_of_a_turn_are_in_the_page_and_others_are_named(project: Projec
     assert (found["logo.png"]["width"], found["logo.png"]["height"]) == (3, 2)
     assert set(found["fake.jpg"]) == {"path", "size"}, "it is no picture"
     assert found["huge.gif"] == {"path": "huge.gif", "size": len(files["huge.gif"])}
-    for blob in (run / "blobs").rglob("*"):  # one that is gone costs no conversation
-        if blob.is_file():
-            blob.unlink()
+    change(run, "DELETE FROM blobs")  # one that is gone costs no conversation
     assert {frozenset(one) for one in images().values()} == {frozenset({"path", "size"})}
 
 
@@ -223,7 +227,7 @@ def test_any_conversation_can_be_shown(seed: int) -> None:
     record = make_record(turn, case=case, case_id=text(), variables={"x": text()}).record
     grade = grade_record(record, read_file)
 
-    raw = RawFiles(Path("/nowhere"), {})
+    raw = RawFiles(lambda _: {}, {})
     detail = detail_of(1, text(), record, grade, limits=ORDINARY, raw=raw)
 
     html = page_html({"rows": [{"reason": text()}]}, {1: packed(detail)}, title=text())

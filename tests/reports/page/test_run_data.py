@@ -26,9 +26,12 @@ from skillup.schema.grade import (
     TurnReliability,
 )
 from skillup.store import RunDirectory
+from skillup.store.database import pack
+from tests.support.exported import stored_record
 from tests.support.graded import a_turn
 from tests.support.large_runs import write_large_run
-from tests.support.stored import a_checkpoint, a_grade, a_record
+from tests.support.pages import page_of
+from tests.support.stored import a_checkpoint, a_grade, a_record, change
 
 JOBS = ["a/e/with_skill/1", "b/e/with_skill/1", "c/e/with_skill/1"]
 INFO = {"run_id": "r", "jobs": JOBS, "suites": {"s": {"cases": {"a": "a", "b": "b", "c": "c"}}}}
@@ -46,10 +49,11 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         assert data.running
         assert {status for status, _ in _statuses(data)} == {"WAITING"}
         place = run.begin_trial(JOBS[0])
-        run.begin_trial(JOBS[1])
+        other = run.begin_trial(JOBS[1]).streams
         for name in ("turn-01.stdout.jsonl", "turn-02-follow-up-1.stderr.txt", "x"):
-            (place.raw / name).touch()
-        data.read()
+            place.streams.open(name).close()
+        run.sync()
+        assert data.read()
         assert _statuses(data) == [
             ("RUNNING", "turn 2 is running"),
             ("RUNNING", "being prepared"),
@@ -60,10 +64,12 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         unjudged = {"status": "completed", "ok": None, "unjudged": True}
         assert data.rows[0]["turns"] == [unjudged]
         run.write_record(JOBS[0], a_record("a"))
-        data.read()
+        run.sync()
+        assert data.read()
         assert _statuses(data)[0] == ("RUNNING", "being judged")
         run.write_grade(JOBS[0], a_grade("a"))
-        data.read()
+        run.sync()
+        assert data.read()
         assert (data.rows[0]["status"], data.rows[0]["suite"]) == ("PASS", "suite")
         assert data.summary()["pass"] == 1
         assert data.index("view")["not_run"] == JOBS[1:]
@@ -73,6 +79,13 @@ def test_a_run_that_goes_on_is_followed(tmp_path: Path) -> None:
         assert data.detail(3, ORDINARY) == waiting
         with pytest.raises(UsageError, match="no trial 4"):
             data.detail(4, ORDINARY)
+        stream = other.open("turn-01.stdout.jsonl")
+        run.sync()
+        assert data.read()
+        stream.write(b"what comes within a turn")
+        stream.close()
+        run.sync()
+        assert not data.read(), "whoever watches is not troubled for every piece of a stream"
 
 
 @pytest.mark.parametrize("case", [{"id": "a", "input": {"prompt": "go on"}}, {"of": "later"}])
@@ -81,11 +94,13 @@ def test_turns_that_are_over_are_there_and_the_one_under_way_is_named(
 ) -> None:
     with RunDirectory.create(tmp_path / "r", INFO) as run:
         place = run.begin_trial(JOBS[0])
-        (place.raw / "turn-01.stdout.jsonl").touch()
-        (place.raw / "turn-02.stdout.jsonl").touch()
+        for number in (1, 2):
+            place.streams.open(f"turn-0{number}.stdout.jsonl").close()
+        run.sync()
         before = RunData(run.path).detail(1, ORDINARY)
         record = a_record("a").model_copy(update={"case": case})
         run.write_checkpoint(JOBS[0], a_checkpoint(record=record))
+        run.sync()
         now = RunData(run.path).detail(1, ORDINARY)
     assert before["waiting"] == "turn 2 is running"
     assert [turn["response"] for turn in now["turns"]] == ["done"]
@@ -93,34 +108,44 @@ def test_turns_that_are_over_are_there_and_the_one_under_way_is_named(
 
 
 @pytest.mark.parametrize(
-    ("file", "content"),
+    ("column", "content"),
     [
-        ("result.json", "{"),
-        ("result.json", '{"summary": 1, "not_needed": 5, "cases": null, "warnings": "x"}'),
-        ("events.jsonl", '{"event":\nnull\n[]\n\x00'),
-        ("trials/case-0001/lab/with_skill/1/record.json", "{"),
-        ("trials/case-0001/lab/with_skill/1/record.json", "[1]"),
-        ("trials/case-0001/lab/with_skill/1/record.json", '{"schema_version": "skillup.record/9"}'),
-        ("trials/case-0001/lab/with_skill/1/grading.json", "{"),
+        ("result", b"{"),
+        ("result", b'{"summary": 1, "not_needed": 5, "cases": null, "warnings": "x"}'),
+        ("record", b"not compressed"),
+        ("record", pack(b"{")),
+        ("record", pack(b"[1]")),
+        ("record", pack(b'{"schema_version": "skillup.record/9"}')),
+        ("grade", b"not compressed"),
+        ("grade", pack(b"{")),
+        ("events", None),
     ],
 )
-def test_damaged_files_are_no_reason_to_show_nothing(
-    tmp_path: Path, file: str, content: str
+def test_damage_is_no_reason_to_show_nothing(
+    tmp_path: Path, column: str, content: bytes | None
 ) -> None:
     run = write_large_run(tmp_path / "r", 2, turns=1)
-    (run / file).write_text(content)
-    assert html_report(run).startswith(b"<!doctype html>")
+    if column == "result":
+        (run / "result.json").write_bytes(content or b"")
+    elif column == "events":
+        for number, json in enumerate(('{"event":', "null", "[]", "\x00"), start=1):
+            change(run, "UPDATE events SET json = ? WHERE id = ?", json, number)
+    else:
+        change(run, f"UPDATE attempts SET {column} = ? WHERE id = 1", content)
+    page = page_of(html_report(run))
+    assert [row["case_id"] for row in page.index["rows"]] == ["case-0001", "case-0002"]
+    assert page.details[2]["turns"]
 
 
 def test_what_is_no_run_or_of_a_newer_version_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="is no run directory"):
         RunData(tmp_path)
     run = write_large_run(tmp_path / "r", 1, turns=1)
-    record = run / "trials/case-0001/lab/with_skill/1/record.json"
-    newer = json.loads(record.read_text()) | {"schema_version": "skillup.record/9"}
-    record.write_text(json.dumps(newer))
+    record = json.dumps(stored_record(run, "case-0001/lab/with_skill/1"))
+    newer = record.replace("skillup.record/2", "skillup.record/9").encode()
+    change(run, "UPDATE attempts SET record = ?", pack(newer))
     assert "skillup.record/9" in RunData(run).detail(1, ORDINARY)["problem"]
-    (run / "run.json").write_text("{")
+    change(run, "UPDATE run SET json = ?", b"{")
     with pytest.raises(RunDirectoryError, match="is damaged"):
         RunData(run)
 
@@ -249,6 +274,7 @@ def test_while_a_run_goes_on_its_decisions_come_from_the_journal(tmp_path: Path)
             run.write_record(job, a_record("a"))
             run.write_grade(job, a_grade("a"))
         run.journal("case_decided", **about, variant="with_skill", **said, passed=0)
+        run.sync()
         data = RunData(run.path)
         assert [row["status"] for row in data.rows[3:]] == ["RUNNING", "NOT_NEEDED"]
         index = data.index("view")

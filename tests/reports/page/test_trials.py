@@ -12,11 +12,11 @@ from skillup.reports.html.run_data import RunData
 from skillup.reports.html.run_files import Fork, RawFiles
 from skillup.schema.record import Record, ToolCall, ToolResult, TranscriptItem, TurnError
 from skillup.store import RunDirectory
-from skillup.store.places import directory_of_job
+from skillup.store.database import pack
+from skillup.store.stored_run import ReadFile
 from tests.support.pasts import SOUP
 from tests.support.records import make_record, make_turn
-from tests.support.stored import a_grade, a_record
-from tests.support.trees import make_tree
+from tests.support.stored import a_grade, a_record, change
 
 # Calls and results of a transcript as one item each.
 
@@ -116,13 +116,16 @@ JOB = "case/scripted/with_skill/1"
 def _attempts(path: Path, *earlier: Record | None) -> RunData:
     """A trial whose last attempt passed; `earlier` ones, or None where the record is damaged."""
     with RunDirectory.create(path, {"run_id": "run", "jobs": [JOB]}) as run:
+        for number, record in enumerate(earlier, start=1):
+            run.begin_trial(JOB).streams.open("turn-01.stdout.jsonl").close()
+            kept = (record or a_record()).model_copy(update={"attempt": number})
+            run.write_attempt(JOB, kept)
         run.write_record(JOB, a_record().model_copy(update={"attempt": len(earlier) + 1}))
         run.write_grade(JOB, a_grade())
-        for number, record in enumerate(earlier, start=1):
-            text = "{" if record is None else record.model_dump_json()
-            raw = {f"raw.attempt-{number}/turn-01.stdout.jsonl": ""}
-            make_tree(path / "trials" / JOB, {f"attempt-{number}.json": text, **raw})
-    return RunData(path)
+    for number, record in enumerate(earlier, start=1):
+        if record is None:
+            change(path, "UPDATE attempts SET record = ? WHERE id = ?", b"{", number)
+    return RunData(path, base="files/")
 
 
 def test_each_attempt_says_how_it_ended_with_its_turns_and_files(tmp_path: Path) -> None:
@@ -138,81 +141,58 @@ def test_each_attempt_says_how_it_ended_with_its_turns_and_files(tmp_path: Path)
     reasons = ["", "post-condition not met: x", "its record cannot be read"]
     assert [one["reason"] for one in found] == reasons
     assert [[turn["response"] for turn in one["turns"]] for one in found] == [[""], ["no"], []]
-    raw = "raw.attempt-1/turn-01.stdout.jsonl"
-    assert [link["href"] for link in found[0]["turns"][0]["raw"]] == [f"trials/{JOB}/{raw}"]
-
-
-def test_a_link_in_place_of_its_record_is_not_followed(tmp_path: Path) -> None:
-    run = _attempts(tmp_path / "run", None)
-    (tmp_path / "other.json").write_text(a_record(response="secret").model_dump_json())
-    place = tmp_path / "run/trials" / JOB / "attempt-1.json"
-    place.unlink()
-    place.symlink_to(tmp_path / "other.json")
-    assert "secret" not in str(run.detail(1, ORDINARY))
+    raw = f"{JOB.replace('/', '%2F')}/raw.attempt-1/turn-01.stdout.jsonl"
+    assert [link["href"] for link in found[0]["turns"][0]["raw"]] == [f"files/{raw}"]
 
 
 def test_a_damaged_number_of_attempts_does_not_hold_up_the_page(tmp_path: Path) -> None:
     """S13: a record with `attempt: 10**30` kept the report busy for ever."""
-    _attempts(tmp_path / "run")
+    run = _attempts(tmp_path / "run")
     damaged = a_record().model_copy(update={"attempt": 10**30})
-    (tmp_path / "run/trials" / JOB / "record.json").write_text(damaged.model_dump_json())
-    (tmp_path / "run/events.jsonl").unlink()  # which knows what the run has written
-    assert len(RunData(tmp_path / "run").detail(1, ORDINARY)["attempts"]) == 999
+    change(run.path, "UPDATE attempts SET record = ?", pack(damaged.model_dump_json().encode()))
+    assert len(run.detail(1, ORDINARY)["attempts"]) == 999
 
 
 # Links to the raw streams, for every name that a job or a file can have.
 
 ODD = 'odd "name" #1?/50%/e/with_skill/1'
+NAMES = (
+    *("record.json", "attempt-1.json", "raw/turn-01.stdout.jsonl", "files/out/a b.txt"),
+    *("raw/turn-01-follow-up-1.stdout.jsonl", "raw/turn-010.stdout.jsonl"),
+    *("raw/user/user-01.stdout.jsonl", "raw.attempt-1/turn-01.stdout.jsonl"),
+)
 
 
-def _raw(root: Path, job: str) -> Path:
-    names = (
-        "record.json",
-        "attempt-1.json",
-        "raw/turn-01.stdout.jsonl",
-        "files/out/a b.txt",
-        "raw/turn-01-follow-up-1.stdout.jsonl",
-        "raw/turn-010.stdout.jsonl",
-        "raw/user/user-01.stdout.jsonl",
-        "raw.attempt-1/turn-01.stdout.jsonl",
-    )
-    make_tree(root / "trials" / directory_of_job(job), dict.fromkeys(names, ""))
-    return root
+def _raw(*with_files: str, forks: dict[str, Fork] | None = None) -> RawFiles:
+    def files(job: str) -> dict[str, ReadFile]:
+        return dict.fromkeys(NAMES if job in with_files else (), lambda: iter([b""]))
+
+    return RawFiles(files, forks or {}, base="base/")
 
 
-def test_links_lead_to_the_files(tmp_path: Path) -> None:
-    run = _raw(tmp_path, ODD)
-    raw = RawFiles(run, {}, base="base/")
-
+def test_links_lead_to_the_files() -> None:
+    raw = _raw(ODD)
     links = [*raw.of_turn(ODD, 1), *raw.of_turn(ODD, 1, 1), *raw.of_turn(ODD, 10)]
-
     streams = ["turn-01", "turn-01-follow-up-1", "turn-010"]
     assert [link["name"] for link in links] == [f"{name}.stdout.jsonl" for name in streams]
-    for link in [*links, *raw.of_trial(ODD)]:
-        assert link["href"].startswith("base/trials/")
-        assert not set(link["href"]) & set(' "#?<>\\')
-        assert (run / unquote(link["href"].removeprefix("base/"))).is_file()
-    assert {link["name"] for link in raw.of_trial(ODD)} == {
+    others = raw.of_trial(ODD)
+    assert {link["name"] for link in others} == {
         "record.json",
         "attempt-1.json",
         "files/out/a b.txt",
         "raw.attempt-1/turn-01.stdout.jsonl",
         "raw/user/user-01.stdout.jsonl",
     }
+    for link in [*links, *others]:
+        base, job, name = link["href"].split("/", 2)
+        assert (base, unquote(job)) == ("base", ODD)
+        assert unquote(name) in NAMES
+        assert not set(link["href"]) & set(' "#?<>\\')
 
 
-def test_links_that_lead_elsewhere_are_not_shown(tmp_path: Path) -> None:
-    run = _raw(tmp_path, "a/e/with_skill/1")
-    (run / "trials/a/e/with_skill/1/raw/turn-02.stdout.jsonl").symlink_to("/etc/passwd")
-    (run / "trials/a/e/with_skill/1/files/etc").symlink_to("/etc")
-    raw = RawFiles(run, {})
-    assert raw.of_turn("a/e/with_skill/1", 2) == []
-    assert len(raw.of_trial("a/e/with_skill/1")) == 5
-
-
-def test_shared_turns_are_those_of_the_trial_that_was_forked(tmp_path: Path) -> None:
-    run = _raw(tmp_path, "a/e/w/1")
-    raw = RawFiles(run, {"b/e/w/1": Fork("a/e/w/1", 1), "c/e/w/1": Fork("b/e/w/1", 1)})
+def test_shared_turns_are_those_of_the_trial_that_was_forked() -> None:
+    forks = {"b/e/w/1": Fork("a/e/w/1", 1), "c/e/w/1": Fork("b/e/w/1", 1)}
+    raw = _raw("a/e/w/1", forks=forks)
     assert raw.of_turn("c/e/w/1", 1) == raw.of_turn("a/e/w/1", 1) != []
     assert raw.of_turn("b/e/w/1", 2) == []
-    assert RawFiles(run, {"x": Fork("y", 9), "y": Fork("x", 9)}).of_turn("x", 1) == []
+    assert _raw(forks={"x": Fork("y", 9), "y": Fork("x", 9)}).of_turn("x", 1) == []

@@ -1,0 +1,205 @@
+"""What a run keeps beside its records: contents of files, raw streams, artifacts."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from pydantic import BaseModel
+
+from skillup.store.database import Database, pack, unpack
+from skillup.store.files import Mask, to_json
+from skillup.workspace.snapshot import BlobStore
+
+_PART_BYTES = 256 << 10
+_PART_SECONDS = 1.0
+"""After so long what has come of a stream is stored: somebody may be watching."""
+_TURN = re.compile(r"turn-(\d+)")
+
+
+class StoredBlobs(BlobStore):
+    """Contents in the run's file, each kept once. Safe for any number of threads."""
+
+    def __init__(self, database: Database, mask: Callable[[bytes], bytes] | None = None) -> None:
+        super().__init__(mask)
+        self._database = database
+        self._known: set[bytes] = set()
+        self._lock = threading.Lock()
+
+    def _store(self, key: bytes, content: bytes) -> None:
+        def insert(connection: sqlite3.Connection) -> None:
+            sql = "INSERT OR IGNORE INTO blobs VALUES (?, ?)"
+            connection.execute(sql, (key, pack(content)))
+
+        with self._lock:  # until it is put: who finds it known may refer to it at once
+            if key not in self._known:
+                self._known.add(key)
+                self._contents[key] = content  # until it is committed
+                self._database.put(insert, len(content), lambda: self._contents.pop(key, None))
+
+    def _load(self, key: bytes) -> bytes | None:
+        waiting = self._contents.get(key)
+        if waiting is not None:
+            return waiting
+        found = self._database.committed_rows("SELECT data FROM blobs WHERE sha256 = ?", key)
+        return whole_blob(key, found[0][0]) if found else None
+
+
+def whole_blob(key: bytes, data: bytes) -> bytes | None:
+    """The content that is stored as `data`; None if it is not what it was."""
+    try:
+        content = unpack(data)
+    except ValueError:
+        return None
+    return content if hashlib.sha256(content).digest() == key else None
+
+
+class Stream:
+    """One raw stream that is being written, stored part by part."""
+
+    def __init__(self, streams: Streams, name: str) -> None:
+        self._streams, self._name = streams, name
+        self._parts: list[bytes] = []
+        self._size = self._number = 0
+        self._stored = time.monotonic()
+        self._store()  # who watches sees that the turn has begun
+
+    def write(self, data: bytes) -> None:
+        """Adds to the stream."""
+        self._parts.append(data)
+        self._size += len(data)
+        if self._size > _PART_BYTES or time.monotonic() - self._stored > _PART_SECONDS:
+            self._store()
+
+    def close(self) -> None:
+        """Stores the rest; may be called again."""
+        if self._size:
+            self._store()
+
+    def _store(self) -> None:
+        data = b"".join(self._parts)
+        self._streams.add(self._name, self._number, data)
+        self._parts, self._size, self._number = [], 0, self._number + 1
+        self._stored = time.monotonic()
+
+
+class Streams:
+    """The raw streams of one attempt at a trial: ``turn-01.stdout.jsonl``."""
+
+    def __init__(self, database: Database, attempt: int, folder: str = "") -> None:
+        """`folder`: what the names of its streams begin with."""
+        self._database, self._attempt, self._folder = database, attempt, folder
+
+    def below(self, folder: str) -> Streams:
+        """Those in a folder of it, such as the simulated user's."""
+        return Streams(self._database, self._attempt, f"{self._folder}{folder}/")
+
+    def open(self, name: str) -> Stream:
+        """A new stream, in place of one of this name."""
+        sql = "DELETE FROM streams WHERE attempt = ? AND name = ?"
+        self._database.execute(sql, self._attempt, self._folder + name)
+        return Stream(self, name)
+
+    def add(self, name: str, number: int, data: bytes) -> None:
+        """Part `number` of a stream."""
+        about = self._attempt, self._folder + name, number
+        sql = "INSERT INTO streams VALUES (?, ?, ?, ?)"
+        self._database.put(
+            lambda connection: connection.execute(sql, (*about, pack(data))), len(data)
+        )
+
+    def set_aside(self, stem: str, as_what: str) -> None:
+        """Renames the streams of the message `stem`: ``turn-02.stdout.jsonl`` to
+        ``turn-02.refused-1.stdout.jsonl``, with the first number that is free.
+        """
+        attempt = self._attempt
+
+        def rename(connection: sqlite3.Connection) -> None:
+            sql = "SELECT DISTINCT name FROM streams WHERE attempt = ?"
+            names = {name for (name,) in connection.execute(sql, (attempt,))}
+            for ending in ("stdout.jsonl", "stderr.txt"):
+                name, number = f"{self._folder}{stem}.{ending}", 1
+                while (new := f"{self._folder}{stem}.{as_what}-{number}.{ending}") in names:
+                    number += 1
+                update = "UPDATE streams SET name = ? WHERE attempt = ? AND name = ?"
+                connection.execute(update, (new, attempt, name))
+
+        self._database.put(rename)
+
+    def remove_from(self, turn: int) -> None:
+        """Removes all streams of `turn` and later ones, which a process was ended in."""
+        attempt = self._attempt
+
+        def remove(connection: sqlite3.Connection) -> None:
+            sql = "SELECT DISTINCT name FROM streams WHERE attempt = ?"
+            for (name,) in connection.execute(sql, (attempt,)).fetchall():
+                found = _TURN.match(name)
+                if found and int(found[1]) >= turn:
+                    delete = "DELETE FROM streams WHERE attempt = ? AND name = ?"
+                    connection.execute(delete, (attempt, name))
+
+        self._database.put(remove)
+
+    def copy_from(self, other: Streams) -> None:
+        """Has the streams of `other`, too: shared turns are part of each conversation."""
+        if other._attempt != self._attempt:
+            sql = (
+                "INSERT OR REPLACE INTO streams SELECT ?, name, part, data FROM streams"
+                " WHERE attempt = ?"
+            )
+            self._database.execute(sql, self._attempt, other._attempt)
+
+
+class Artifacts:
+    """The files of the workspace that one attempt collects."""
+
+    def __init__(self, database: Database, attempt: int, blobs: BlobStore) -> None:
+        self._database, self._attempt, self._blobs = database, attempt, blobs
+
+    def keep(self, path: str, content: bytes) -> None:
+        """Keeps a file, masked, in place of an older one of this path."""
+        # What in it is no text becomes a backslash, x and two digits.
+        name = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+        about = self._attempt, name, bytes.fromhex(self._blobs.put(content))
+        self._database.execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", *about)
+
+
+class StoredAnswers:
+    """What models answered to the judges of a run, so that it can be judged offline."""
+
+    def __init__(self, database: Database, mask: Mask) -> None:
+        self._database, self._mask = database, mask
+
+    def read(self, key: str) -> bytes | None:
+        """The JSON that was kept under `key`; None: nothing, or it is damaged."""
+        data = self._database.value("SELECT json FROM answers WHERE key = ?", key)
+        with suppress(ValueError):
+            return unpack(data) if data is not None else None
+        return None
+
+    def all(self) -> Iterator[tuple[str, bytes]]:
+        """Keys and JSON; damaged ones are left out."""
+        for key, data in self._database.each("SELECT key, json FROM answers ORDER BY key"):
+            with suppress(ValueError):
+                yield key, unpack(data)
+
+    def write(self, key: str, answer: BaseModel) -> None:
+        """Keeps it, in place of an older one; secrets masked."""
+        self.keep(key, to_json(answer, self._mask, indent=None))
+
+    def keep(self, key: str, data: bytes) -> None:
+        """Keeps JSON as it is."""
+        sql = "INSERT OR REPLACE INTO answers VALUES (?, ?)"
+        self._database.put(lambda file: file.execute(sql, (key, pack(data))), len(data))
+
+
+def stream_of(database: Database, attempt: int, name: str) -> Iterator[bytes]:
+    """The parts of a stored stream. Raises ValueError for a damaged one."""
+    sql = "SELECT data FROM streams WHERE attempt = ? AND name = ? ORDER BY part"
+    for (data,) in database.each(sql, attempt, name, many=1):
+        yield unpack(data)

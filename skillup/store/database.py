@@ -1,0 +1,444 @@
+"""The file of a run, `run.sqlite`: its tables, and the thread that writes them.
+
+Whoever writes does not wait. Statements queue up, and the thread commits all that have come in one
+transaction: many trials share one sync of the disk. :meth:`Database.committed` waits for its own.
+Readers open the file read-only while the run goes on. SQLite's file format:
+https://sqlite.org/fileformat2.html
+"""
+
+from __future__ import annotations
+
+import queue
+import sqlite3
+import sys
+import threading
+import weakref
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from skillup.errors import ExitCode, RunDirectoryError
+from skillup.store.files import disk_errors, sync_directory
+
+APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
+VERSION = 1
+"""`user_version`: of the tables below."""
+NEW_FILE = ".run.sqlite.new"
+"""A run's file that is being made; one that is left is nobody's."""
+
+# JSON and contents are compressed by zlib (RFC 1950).
+_TABLES = """
+CREATE TABLE run (name TEXT PRIMARY KEY, json BLOB NOT NULL) STRICT;
+CREATE TABLE jobs (name TEXT PRIMARY KEY, planned INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE attempts (
+    id INTEGER PRIMARY KEY,
+    job TEXT NOT NULL REFERENCES jobs,
+    state TEXT NOT NULL CHECK (state IN ('begun', 'finished', 'retried', 'unused')),
+    record BLOB,
+    grade BLOB,
+    graded INTEGER NOT NULL DEFAULT 0,
+    checkpoint BLOB
+) STRICT;
+CREATE INDEX attempts_of_job ON attempts (job);
+CREATE UNIQUE INDEX one_record ON attempts (job) WHERE state = 'finished';
+CREATE TABLE streams (
+    attempt INTEGER NOT NULL REFERENCES attempts,
+    name TEXT NOT NULL,
+    part INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (attempt, name, part)
+) STRICT;
+CREATE TABLE blobs (sha256 BLOB PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE files (
+    attempt INTEGER NOT NULL REFERENCES attempts,
+    path TEXT NOT NULL,
+    sha256 BLOB NOT NULL REFERENCES blobs,
+    PRIMARY KEY (attempt, path)
+) STRICT;
+CREATE TABLE answers (key TEXT PRIMARY KEY, json BLOB NOT NULL) STRICT;
+CREATE TABLE events (id INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT;
+"""
+
+_BUSY_SECONDS = 30.0
+_MOST_STATEMENTS = 5_000
+"""In one transaction: who waits for the first must not wait for all."""
+_MOST_WAITING_BYTES = 64 << 20
+_NETWORK = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afpfs", "webdav", "lustre"}
+)
+"""File systems without the shared memory that a write-ahead log needs."""
+
+Statement = Callable[[sqlite3.Connection], object]
+_OF_SQLITE = (sqlite3.Error, UnicodeDecodeError)
+"""What its module raises; the latter where a message quotes a damaged file."""
+
+
+def pack(data: bytes) -> bytes:
+    return zlib.compress(data, 1)
+
+
+def unpack(data: bytes) -> bytes:
+    """Raises ValueError for what is not from :func:`pack`."""
+    try:
+        return zlib.decompress(data)
+    except (zlib.error, TypeError) as error:  # the latter: a damaged file has no data there
+        raise ValueError(str(error)) from error
+
+
+@contextmanager
+def database_errors(doing: str, path: Path) -> Iterator[None]:
+    """Raises RunDirectoryError in place of any of SQLite's: ``cannot <doing> <path>: …``."""
+    try:
+        yield
+    except _OF_SQLITE as error:
+        raise refusal(doing, path, error) from error
+
+
+def refusal(doing: str, path: Path, error: Exception) -> RunDirectoryError:
+    """What SQLite refused, as users read it."""
+    damaged = "SQLITE_CORRUPT" if isinstance(error, UnicodeDecodeError) else ""
+    name = getattr(error, "sqlite_errorname", damaged)
+    reason, hint = str(error), None
+    if name.startswith("SQLITE_FULL"):
+        hint = "the disk is full: free some space, then go on with --resume"
+    elif name.startswith("SQLITE_IOERR"):  # of a quota SQLite says no more
+        hint = "see whether there is room on the disk, then go on with --resume"
+    elif name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
+        reason, hint = "it is damaged, or no run of skillup", "start the run anew"
+    elif name.startswith("SQLITE_CANTOPEN"):
+        hint = "see that you may read and write there, and that `ulimit -n` allows more files"
+    elif name.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
+        hint = "you may not write there: change its permissions, or choose another --out"
+    elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+        hint = "another program has it open for writing: end that first"
+    refused = RunDirectoryError(f"cannot {doing} {path}: {reason}", hint=hint)
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+        refused.exit_code = ExitCode.ERROR  # the machine's trouble, no wrong use
+    return refused
+
+
+def create(path: Path, first: Statement) -> None:
+    """Makes the file with its tables and what `first` writes: it is there whole, or not at all.
+
+    Raises RunDirectoryError.
+    """
+    new = path.with_name(NEW_FILE)
+    tables = _TABLES
+    if sqlite3.sqlite_version_info < (3, 37):
+        tables = tables.replace(") STRICT;", ");")
+    with database_errors("make", path), disk_errors("make", path):
+        new.unlink(missing_ok=True)
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")  # nobody needs a part of it
+            connection.executescript(
+                f"BEGIN; PRAGMA application_id = {APPLICATION_ID};"
+                f" PRAGMA user_version = {VERSION}; {tables}"
+            )
+            first(connection)
+            connection.execute("COMMIT")
+        new.replace(path)
+        sync_directory(path.parent)
+
+
+class Database:
+    """One run's file, for reading, or by one process at a time for writing, too.
+
+    Safe for any number of threads. Whatever SQLite refuses is a RunDirectoryError: where a write
+    fails, at the next call.
+    """
+
+    def __init__(self, path: Path, *, writable: bool = False) -> None:
+        """Opens the file. Raises RunDirectoryError."""
+        self.path = path
+        self._lock = threading.Lock()
+        self._writer: _Writer | None = None
+        self._reader: sqlite3.Connection | None = None
+        with database_errors("open", path):
+            if writable:
+                self._writer = _Writer(path)
+            try:
+                self._reader = _connect(path, "ro")
+                weakref.finalize(self, self._reader.close)  # for those who only read and go
+                _check_version(self._reader, path)
+            except BaseException:
+                self.close()
+                raise
+
+    @property
+    def writable(self) -> bool:
+        return self._writer is not None
+
+    def put(
+        self, statement: Statement, size: int = 0, done: Callable[[], object] | None = None
+    ) -> None:
+        """Has `statement` executed after all that came before it; `size` bytes wait with it.
+
+        `done` is called, in the thread, once it is committed.
+        """
+        self._writing().put(statement, size, done)
+
+    def execute(self, sql: str, *parameters: Any) -> None:
+        """Like :meth:`put`, of one statement."""
+        size = sum(len(value) for value in parameters if isinstance(value, bytes))
+        self._writing().put(lambda connection: connection.execute(sql, parameters), size, None)
+
+    async def committed(self) -> None:
+        """Waits until all that was put so far is on the disk."""
+        import asyncio  # those who only read do without
+
+        writer, loop = self._writing(), asyncio.get_running_loop()
+        done = loop.create_future()
+
+        def wake() -> None:
+            if not done.done():
+                done.set_result(None)
+
+        writer.notify(lambda: loop.call_soon_threadsafe(wake))
+        await done
+        writer.raise_failure()
+
+    def sync(self) -> None:
+        """Like :meth:`committed`, for those who may block."""
+        writer, done = self._writing(), threading.Event()
+        writer.notify(done.set)
+        done.wait()
+        writer.raise_failure()
+
+    def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """What a query finds; what was put before is committed first."""
+        if self._writer is not None and self._writer.is_busy():
+            self.sync()
+        return self.committed_rows(sql, *parameters)
+
+    def committed_rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """What a query finds, at once; what was put before may not be there yet."""
+        with self._lock, database_errors("read", self.path):
+            if self._reader is None:
+                raise RuntimeError(f"{self.path} is closed")
+            return self._reader.execute(sql, parameters).fetchall()
+
+    def each(self, sql: str, *parameters: Any, many: int = 100) -> Iterator[tuple[Any, ...]]:
+        """Like :meth:`rows`, `many` at a time in memory, from a connection of its own."""
+        if self._writer is not None and self._writer.is_busy():
+            self.sync()
+        with database_errors("read", self.path):
+            connection = _connect(self.path, "ro")
+        try:
+            with database_errors("read", self.path):
+                cursor = connection.execute(sql, parameters)
+                while found := cursor.fetchmany(many):
+                    yield from found
+        finally:
+            connection.close()
+
+    def value(self, sql: str, *parameters: Any) -> Any:
+        """The first column of the first row; None if there is none."""
+        found = self.rows(sql, *parameters)
+        return found[0][0] if found else None
+
+    def check_unchanged(self) -> None:
+        """Closes, and raises RunDirectoryError, if another program wrote while the run went on."""
+        if self.rows("SELECT 1 FROM run WHERE name = 'changed'"):
+            self.close()
+            raise _changed(self.path)
+
+    def close(self) -> None:
+        """Commits what waits, and lets go of the file; may be called again.
+
+        Raises RunDirectoryError if something could not be written.
+        """
+        writer, self._writer = self._writer, None
+        if self._reader is not None:
+            self._reader.close()  # before: who closes last clears the log away
+        if writer is not None:
+            writer.close()
+
+    def __del__(self) -> None:
+        if self._reader is not None:
+            self._reader.close()  # who only reads may just forget it
+
+    def _writing(self) -> _Writer:
+        if self._writer is None:
+            raise RuntimeError(f"{self.path} is open for reading only; open it with writable=True")
+        return self._writer
+
+
+class _Writer:
+    """The connection that writes, and its thread."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._queue: queue.SimpleQueue[tuple[Statement | None, int, Callable[[], object] | None]]
+        self._queue = queue.SimpleQueue()
+        self._failure: Exception | None = None
+        self._room = threading.Condition()
+        self._waiting = self._waiting_bytes = 0
+        self._connection = _connect(path, "rw")
+        try:
+            _check_version(self._connection, path)
+            # Readers would wait for a rollback journal's writer, but where there is no shared
+            # memory a write-ahead log would lose data. SQLite answers with the mode that it took.
+            self._connection.execute(f"PRAGMA journal_mode = {_journal_mode(path)}")
+            self._connection.execute("PRAGMA synchronous = FULL")
+            self._connection.execute("PRAGMA foreign_keys = ON")
+            self._seen = self._of_others()
+        except BaseException:
+            self._connection.close()
+            raise
+        self._thread = threading.Thread(target=self._run, name="skillup-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, statement: Statement, size: int, done: Callable[[], object] | None) -> None:
+        self.raise_failure()
+        with self._room:
+            if size:
+                self._room.wait_for(lambda: self._waiting_bytes < _MOST_WAITING_BYTES)
+            self._waiting += 1
+            self._waiting_bytes += size
+        self._queue.put((statement, size, done))
+
+    def is_busy(self) -> bool:
+        """Whether something was put and is not committed yet."""
+        return self._waiting > 0
+
+    def notify(self, done: Callable[[], object]) -> None:
+        """Calls `done`, in the thread, when all that was put before is committed or has failed."""
+        self._queue.put((None, 0, done))
+
+    def raise_failure(self) -> None:
+        if self._failure is not None:
+            if isinstance(self._failure, _OF_SQLITE):
+                raise refusal("write", self._path, self._failure) from self._failure
+            raise self._failure
+
+    def close(self) -> None:
+        self._queue.put((None, -1, None))
+        self._thread.join()
+        with suppress(sqlite3.Error):  # else all stays in the log while somebody reads
+            self._connection.execute("PRAGMA busy_timeout = 1000")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            # Those who read it from now on then leave no files beside it.
+            self._connection.execute("PRAGMA busy_timeout = 0")
+            self._connection.execute("PRAGMA journal_mode = DELETE")
+        self._connection.close()
+        self.raise_failure()
+
+    def _run(self) -> None:
+        ended = False
+        while not ended:
+            batch = [self._queue.get()]
+            with suppress(queue.Empty):
+                while len(batch) < _MOST_STATEMENTS:
+                    batch.append(self._queue.get_nowait())
+            statements = [statement for statement, _, _ in batch if statement is not None]
+            if statements and self._failure is None:
+                try:
+                    self._commit(statements)
+                except Exception as failure:  # noqa: BLE001 - whoever waits must hear of it
+                    self._failure = failure
+            with self._room:
+                self._waiting -= len(statements)
+                self._waiting_bytes -= sum(size for _, size, _ in batch if size > 0)
+                self._room.notify_all()
+            for _, size, done in batch:
+                ended = ended or size < 0
+                if done is not None:
+                    with suppress(RuntimeError):  # an event loop that is closed waits no more
+                        done()
+
+    def _commit(self, statements: Sequence[Statement]) -> None:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            if self._of_others() != self._seen:
+                connection.execute("INSERT OR REPLACE INTO run VALUES ('changed', x'')")
+                connection.execute("COMMIT")
+                raise _changed(self._path)
+            for statement in statements:
+                statement(connection)
+            connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+
+    def _of_others(self) -> tuple[int, int]:
+        """Differs when another program has changed the file, or put another in its place."""
+        # Commits of this connection do not count: https://sqlite.org/pragma.html
+        version = int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        try:
+            return version, self._path.stat().st_ino
+        except OSError:
+            return version, 0
+
+
+def _changed(path: Path) -> RunDirectoryError:
+    changed = RunDirectoryError(
+        f"{path} was changed by another program while the run went on",
+        hint="no verdict of this run can be trusted: start it anew, and see that agents cannot "
+        "write there",
+    )
+    changed.exit_code = ExitCode.ERROR
+    return changed
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    def connected(more: str = "") -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"file:{quote(str(path))}?mode={mode}{more}",
+            uri=True,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    try:
+        return connected()
+    except sqlite3.OperationalError:
+        # A write-ahead log that was closed leaves nothing in it: then the file is whole where
+        # nobody may write beside it.
+        log = path.with_name(f"{path.name}-wal")
+        if mode != "ro" or (log.exists() and log.stat().st_size):
+            raise
+        return connected("&immutable=1")
+
+
+def _check_version(connection: sqlite3.Connection, path: Path) -> None:
+    found = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if found != APPLICATION_ID or version != VERSION:
+        what = f"version {version}" if found == APPLICATION_ID else "no run of skillup"
+        raise RunDirectoryError(
+            f"{path} is {what}; this skillup reads version {VERSION}",
+            hint="use the version of skillup that made the run",
+        )
+
+
+def _journal_mode(path: Path) -> str:
+    return "DELETE" if _file_system(path) in _NETWORK else "WAL"
+
+
+def _file_system(path: Path) -> str:
+    """The kind of file system that `path` is on; empty if it is not known."""
+    if sys.platform == "linux":
+        try:
+            lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+        except OSError:
+            return ""
+        mounts = [(fields[1], fields[2]) for fields in map(str.split, lines) if len(fields) > 2]
+    else:
+        import psutil
+
+        mounts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+    real = path.resolve()
+    found = [(place, kind) for place, kind in mounts if real.is_relative_to(place)]
+    return max(found, key=lambda one: len(one[0]), default=("", ""))[1]

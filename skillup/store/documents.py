@@ -1,0 +1,150 @@
+"""The JSON of a run: what it knows of itself; a trial's record, grade and checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ValidationError
+
+from skillup.errors import RunDirectoryError
+from skillup.schema.grade import Grade
+from skillup.schema.record import (
+    CHECKPOINT_VERSION,
+    RECORD_VERSION,
+    Checkpoint,
+    Record,
+    TurnError,
+    Usage,
+)
+from skillup.store.files import disk_errors, read_regular
+from skillup.store.places import RESULT_FILE
+
+if TYPE_CHECKING:
+    from skillup.schema.grade import RunResult
+
+RECORD_FILE = "record.json"
+GRADE_FILE = "grading.json"
+
+
+class _SuiteShape(BaseModel):
+    path: str | None = None
+    gates: dict[str, Any] | None = None
+    cases: dict[str, Any] | None = None
+    titles: dict[str, str | None] | None = None
+    tags: dict[str, list[str]] | None = None
+
+
+class _ProfileShape(BaseModel):
+    api_key_env: str | None = None
+
+
+class _RequestShape(BaseModel):
+    directory: str | None = None
+    paths: list[Any] | None = None
+
+
+class RunShape(BaseModel):
+    """What must be as it is in what the run knows of itself, where it is there."""
+
+    run_id: str = ""
+    started_at: str = ""
+    jobs: list[str] | None = None
+    hidden_variables: list[str] | None = None
+    case_digests: dict[str, str] | None = None
+    profiles: dict[str, _ProfileShape] | None = None
+    suites: dict[str, _SuiteShape] | None = None
+    references: dict[str, dict[str, str | None]] | None = None
+    request: _RequestShape | None = None
+
+
+class DamagedRecordError(Exception):
+    """A record that was cut short or is none; its text says which."""
+
+
+class ForeignRecordError(RunDirectoryError):
+    """A record in another version's form, mostly a newer one's; ``version`` is the form's."""
+
+    def __init__(self, where: str, version: str) -> None:
+        self.version = version
+        super().__init__(
+            f"{where} is a {version}; this skillup reads {RECORD_VERSION}",
+            hint="use the version of skillup that made the run",
+        )
+
+
+def parsed_record(data: bytes, where: str) -> Record:
+    """The record in `data`, which is called `where` in messages.
+
+    Raises DamagedRecordError (also if its turns are not numbered from 1 in order) or
+    ForeignRecordError.
+    """
+    try:
+        record = Record.model_validate_json(data)
+        version = record.schema_version
+    except ValidationError:
+        try:
+            version = json.loads(data)["schema_version"]
+        except (ValueError, RecursionError, KeyError, TypeError, IndexError):
+            version = RECORD_VERSION
+        if version == RECORD_VERSION or not isinstance(version, str):
+            raise DamagedRecordError(where) from None
+    if version != RECORD_VERSION:
+        # Even if it looks like one of ours, it may not mean the same.
+        raise ForeignRecordError(where, version)
+    # Turns find their checks by their numbers: with others, checks would be lost or swapped.
+    if [turn.turn_number for turn in record.turns] != [*range(1, len(record.turns) + 1)]:
+        raise DamagedRecordError(where)
+    return record
+
+
+def load_record(path: Path) -> Record:
+    """The record in a file, as :func:`parsed_record`; RunDirectoryError if it cannot be read."""
+    with disk_errors("read", path):
+        return parsed_record(read_regular(path), str(path))
+
+
+def parsed_grade(data: bytes) -> Grade | None:
+    """The grade in `data`; None if it is damaged: it can be derived again."""
+    try:
+        grade = Grade.model_validate_json(data)
+        for error in (grade.error, *(turn.error for turn in grade.turns)):
+            if error is not None:
+                TurnError.model_validate(error)
+        for usage in (grade.usage, *(turn.usage for turn in grade.turns)):
+            if usage is not None:
+                Usage.model_validate(usage)
+    except ValidationError:
+        return None
+    return grade
+
+
+def load_grade(path: Path) -> Grade | None:
+    """The grade in a file; None if there is none that is whole."""
+    try:
+        return parsed_grade(read_regular(path))
+    except OSError:
+        return None
+
+
+def load_result(folder: Path) -> RunResult:
+    """``result.json`` in `folder`. Raises RunDirectoryError if there is none, or a damaged one."""
+    path = folder / RESULT_FILE
+    try:
+        with disk_errors("read", path):
+            from skillup.schema.grade import RunResult
+
+            return RunResult.model_validate_json(read_regular(path))
+    except ValidationError:
+        hint = "`skillup run --resume` writes it anew, from the trials' grades"
+        raise RunDirectoryError(f"{path} is damaged", hint=hint) from None
+
+
+def parsed_checkpoint(data: bytes) -> Checkpoint | None:
+    """None if it is damaged, or another version's."""
+    try:
+        found = Checkpoint.model_validate_json(data)
+    except ValidationError:
+        return None
+    return found if found.schema_version == CHECKPOINT_VERSION else None

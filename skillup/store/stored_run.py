@@ -1,0 +1,234 @@
+"""A run on disk, as it is read: also while another process writes it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from skillup.errors import RunDirectoryError
+from skillup.frozen import frozen
+from skillup.redaction.secrets import masking_bytes
+from skillup.schema.grade import Grade
+from skillup.schema.record import Checkpoint, Record
+from skillup.store.contents import StoredAnswers, StoredBlobs, stream_of
+from skillup.store.database import Database, unpack
+from skillup.store.documents import (
+    DamagedRecordError,
+    ForeignRecordError,
+    RunShape,
+    load_result,
+    parsed_checkpoint,
+    parsed_grade,
+    parsed_record,
+)
+from skillup.store.files import Mask, no_mask
+
+if TYPE_CHECKING:
+    from skillup.schema.grade import RunResult
+
+_TURN = re.compile(r"turn-(\d{1,6})\b")
+ReadFile = Callable[[], Iterator[bytes]]
+"""The content of a file, part by part. Raises ValueError for a damaged one."""
+
+
+@frozen
+class StoredTrial:
+    """A finished trial as it was stored; see :meth:`record` and :meth:`grade`."""
+
+    job_id: str
+    attempt: int
+    record_json: bytes
+    grade_json: bytes | None
+    where: str
+    """For messages."""
+
+    def record(self) -> Record:
+        """Raises DamagedRecordError or ForeignRecordError."""
+        return parsed_record(self.record_json, self.where)
+
+    def grade(self) -> Grade | None:
+        """None: it has none that is whole."""
+        return parsed_grade(self.grade_json) if self.grade_json is not None else None
+
+
+class StoredRun:
+    """What a run directory holds. Whatever the disk refuses is a RunDirectoryError.
+
+    Methods may be called from several threads.
+    """
+
+    def __init__(self, path: Path, database: Database, mask: Mask = no_mask) -> None:
+        self.path = path
+        self.answers = StoredAnswers(database, mask)
+        self.blobs = StoredBlobs(database, None if mask is no_mask else masking_bytes(mask))
+        self.database = database
+
+    def run_info(self) -> dict[str, Any]:
+        """The plan, versions and options. Raises RunDirectoryError if they are damaged."""
+        try:
+            data = self.database.value("SELECT json FROM run WHERE name = 'info'")
+            value: dict[str, Any] = {**json.loads(unpack(data or b""))}
+            value["jobs"] = [
+                name
+                for (name,) in self.database.rows(
+                    "SELECT name FROM jobs WHERE planned > 0 ORDER BY planned"
+                )
+            ]
+            RunShape.model_validate(value, strict=True)
+        except (TypeError, ValueError, RecursionError):  # of which pydantic's is one
+            where = f"what {self.database.path} says of the run"
+            raise RunDirectoryError(f"{where} is damaged", hint="start the run anew") from None
+        return value
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The journal, in order."""
+        for (line,) in self.database.each("SELECT json FROM events ORDER BY id", many=1000):
+            with suppress(ValueError, TypeError, RecursionError):
+                event = json.loads(line)
+                if isinstance(event, dict):
+                    yield event
+
+    def read_checkpoint(self, job_id: str) -> Checkpoint | None:
+        """How far an unfinished trial has come; None: nothing is known that could be used."""
+        data = self.database.value(
+            "SELECT checkpoint FROM attempts WHERE job = ? AND state = 'begun' ORDER BY id DESC",
+            job_id,
+        )
+        return parsed_checkpoint(_json(data) or b"") if data is not None else None
+
+    def finished_jobs(self) -> set[str]:
+        """The jobs that have a record."""
+        sql = "SELECT job FROM attempts WHERE state = 'finished'"
+        return {name for (name,) in self.database.rows(sql)}
+
+    def ended(self) -> dict[str, tuple[int, int]]:
+        """By job, of those that have a record: its attempt, and how often it was graded."""
+        sql = "SELECT job, id, graded FROM attempts WHERE state = 'finished'"
+        return {job: (attempt, graded) for job, attempt, graded in self.database.rows(sql)}
+
+    def progress_stamp(self) -> tuple[Any, ...]:
+        """Differs when a trial has begun, ended, or begun or ended a turn, and for each event."""
+        sql = (
+            "SELECT (SELECT max(id) FROM events), (SELECT count(*) FROM streams WHERE part = 0),"
+            " (SELECT sum(length(checkpoint)) FROM attempts WHERE state = 'begun')"
+        )
+        return self.database.rows(sql)[0]
+
+    def turn_under_way(self, job_id: str) -> int:
+        """The turn that a running trial is at, by its raw streams; 0: none yet."""
+        sql = (
+            "SELECT DISTINCT name FROM streams WHERE attempt ="
+            " (SELECT max(id) FROM attempts WHERE job = ?)"
+        )
+        found = (_TURN.match(name) for (name,) in self.database.rows(sql, job_id))
+        return max((int(match[1]) for match in found if match), default=0)
+
+    def close(self) -> None:
+        """Lets go of the run's file."""
+        self.database.close()
+
+    def begun_jobs(self) -> set[str]:
+        """The jobs of which there is any attempt."""
+        return {job for (job,) in self.database.rows("SELECT job FROM attempts")}
+
+    def finished(self, jobs: Sequence[str] | None = None) -> Iterator[StoredTrial]:
+        """The finished trials (of `jobs`), in the order of the plan, one at a time in memory."""
+        sql = (
+            "SELECT job, id, record, grade FROM attempts JOIN jobs ON name = job"
+            " WHERE state = 'finished'"
+        )
+        if jobs is None:
+            found = self.database.each(f"{sql} ORDER BY planned = 0, planned, name")
+        else:
+            found = (row for job in jobs for row in self.database.rows(f"{sql} AND job = ?", job))
+        for name, attempt, record, grade in found:
+            yield StoredTrial(
+                name, attempt, _json(record) or b"", _json(grade), f"the record of {name}"
+            )
+
+    def finished_record(self, job_id: str) -> Record | None:
+        """That of one trial; None: it is not finished, or its record is damaged."""
+        for found in self.finished([job_id]):
+            with suppress(DamagedRecordError):
+                return found.record()
+        return None
+
+    def read_record(self, job_id: str) -> Record:
+        """The trial's record. Raises RunDirectoryError if there is none, or a damaged one."""
+        for found in self.finished([job_id]):
+            try:
+                return found.record()
+            except DamagedRecordError as error:
+                hint = "run the trial again with skillup run --resume"
+                raise RunDirectoryError(f"{error} is damaged", hint=hint) from None
+        raise RunDirectoryError(f"{job_id} has no record in {self.path}")
+
+    def read_grade(self, job_id: str) -> Grade | None:
+        """The trial's grade; None if it has none that can be read."""
+        return next((found.grade() for found in self.finished([job_id])), None)
+
+    def all_attempts(self, job_id: str) -> Iterator[tuple[str, StoredTrial]]:
+        """Every attempt at a trial with its state, in order."""
+        sql = "SELECT state, id, record, grade FROM attempts WHERE job = ? ORDER BY id"
+        for state, attempt, record, grade in self.database.rows(sql, job_id):
+            where = f"an attempt of {job_id}"
+            yield state, StoredTrial(job_id, attempt, _json(record) or b"", _json(grade), where)
+
+    def attempts(self, job_id: str) -> Iterator[Record]:
+        """Those that did not count, in order; damaged ones are left out."""
+        for state, found in self.all_attempts(job_id):
+            if state in ("retried", "unused") and found.record_json:
+                with suppress(DamagedRecordError, ForeignRecordError):
+                    yield found.record()
+
+    def trial_files(self, job_id: str) -> dict[str, ReadFile]:
+        """All that is kept of a trial, by the paths that it has where it is exported as files.
+
+        The attempt that counts is in ``record.json``, ``grading.json``, ``raw/`` and ``files/``;
+        the others, from 1, in ``attempt-1.json`` and ``raw.attempt-1/``.
+        """
+        sql = (
+            "SELECT id, record IS NOT NULL, grade IS NOT NULL FROM attempts WHERE job = ?"
+            " ORDER BY state = 'finished', id"
+        )
+        attempts = self.database.rows(sql, job_id)
+        found: dict[str, ReadFile] = {}
+        for number, (attempt, has_record, has_grade) in enumerate(attempts, start=1):
+            counts = number == len(attempts)
+            aside = "" if counts else f".attempt-{number}"
+            if has_record:
+                name = "record.json" if counts else f"attempt-{number}.json"
+                found[name] = partial(self._document, attempt, "record")
+            if has_grade:
+                found["grading.json"] = partial(self._document, attempt, "grade")
+            sql = "SELECT DISTINCT name FROM streams WHERE attempt = ? ORDER BY name"
+            for (name,) in self.database.rows(sql, attempt):
+                found[f"raw{aside}/{name}"] = partial(stream_of, self.database, attempt, name)
+            sql = "SELECT path, sha256 FROM files WHERE attempt = ? ORDER BY path"
+            for path, key in self.database.rows(sql, attempt):
+                found[f"files{aside}/{path}"] = partial(self._blob, key.hex())
+        return found
+
+    def _document(self, attempt: int, column: Literal["record", "grade"]) -> Iterator[bytes]:
+        sql = f"SELECT {column} FROM attempts WHERE id = ?"  # noqa: S608 - one of two names
+        yield _json(self.database.value(sql, attempt)) or b""
+
+    def _blob(self, sha: str) -> Iterator[bytes]:
+        yield self.blobs.get(sha) or b""
+
+    def read_result(self) -> RunResult:
+        """``result.json``. Raises RunDirectoryError if the run has none that can be read."""
+        return load_result(self.path)
+
+
+def _json(data: bytes | None) -> bytes | None:
+    """What was packed; empty if it is damaged."""
+    try:
+        return unpack(data) if data is not None else None
+    except ValueError:
+        return b""
