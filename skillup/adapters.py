@@ -13,6 +13,7 @@ class Adapter:
     home_variable: str | None = None
     """The variable that says where the CLI keeps its sessions, settings and login."""
     aliases: tuple[str, ...] = ()
+    live: bool = False  # One process can hold several turns
 
 
 ADAPTERS = {
@@ -20,6 +21,7 @@ ADAPTERS = {
         "skillup.engines.claude_code.engine:ClaudeCode",
         home_variable="CLAUDE_CONFIG_DIR",
         aliases=("claude", "claude-code"),
+        live=True,
     ),
     "codex": Adapter("skillup.engines.codex.engine:Codex", home_variable="CODEX_HOME"),
     "scripted": Adapter("skillup.engines.scripted.engine:ScriptedEngine"),

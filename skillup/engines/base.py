@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from skillup.frozen import frozen
+from skillup.process.live import LiveSlot
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile, Script
 from skillup.schema.record import (
@@ -106,6 +107,7 @@ class TrialContext:
     seed: int = 0  # For engines with chance; differs from trial to trial
     secrets: Secrets = NO_SECRETS  # Must not be shown anywhere in the run, raw streams included
     progress: Progress = lambda _: None
+    live: LiveSlot | None = None  # `session: live`: where the process stays; None: one a turn
 
 
 @frozen

@@ -7,7 +7,7 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import field, replace
 from pathlib import Path
@@ -97,6 +97,19 @@ class CliEngine(ABC):
     @abstractmethod
     def is_user_message(self, row: dict[str, Any]) -> bool:
         """Whether a line of a session's file is a message that somebody sent."""
+
+    def live_parser(
+        self,
+        turn: TurnRequest,
+        trial: TrialContext,
+        resumed: str | None,
+        before: EventParser | None,
+    ) -> EventParser:
+        """For the events of one turn of a live process, with what that is to read.
+
+        `before`: of the turn before in this process; None: it has just been started.
+        """
+        raise NotImplementedError
 
     def standard_input(self, turn: TurnRequest) -> bytes:
         """What the process reads."""
@@ -226,6 +239,8 @@ class CliTurn:
         self, engine: CliEngine, turn: TurnRequest, trial: TrialContext, resumed: str | None
     ) -> None:
         self.engine, self.turn, self.trial, self.resumed = engine, turn, trial, resumed
+        self.live = trial.live
+        self.ended_between = False  # The process that was to stay
         self.parser = engine.parser(trial)
 
     async def run(self) -> EngineTurn:
@@ -237,8 +252,14 @@ class CliTurn:
         self.home = engine.engine_home(trial)
         # Long sessions take long to read.
         small = is_small(self.home)
+        if self.live is not None and self.live.parser is not None:
+            process = self.live.process
+            stays = process is not None and process.is_ready and self.live.session == self.resumed
+            self.ended_between = not stays
         if self.resumed and (error := await do_beside(small, self._changed)):
             return EngineTurn(self.resumed, session_verified=False, error=error)
+        if self.live is not None and self.ended_between:
+            await self.live.end()
         known: Collection[Path] = ()
         if not self.resumed:
             known = await do_beside(small, engine.session_files, self.home)
@@ -247,7 +268,17 @@ class CliTurn:
         async with shared as renewed:
             arguments = engine.arguments(turn, trial, self.resumed, login)
             argv = (*engine.command(trial.profile), *arguments)
+            if self.live is not None:
+                before = self.live.parser if self.live.process is not None else None
+                self.parser = engine.live_parser(turn, trial, self.resumed, before)
+                argv = self.live.argv if self.live.process is not None else argv
+            stayed = self.live is not None and self.live.process is not None
             result = await self._process(argv, env, renewed)
+        if stayed and self.parser.session_id is None and result.error is not None:
+            self.ended_between = result.error.kind == "crash"
+            if self.ended_between and not await do_beside(small, self._changed):
+                # It had died before it took the message.
+                return await CliTurn(engine, turn, trial, self.resumed).run()
         return await do_beside(is_small(self.home), self._checked, result, known)
 
     def _changed(self) -> TurnError | None:
@@ -262,6 +293,10 @@ class CliTurn:
         before = previous.prefix_bytes
         added = file.stat().st_size - before if file is not None else 0
         if not added:
+            return None
+        # A live process writes a last line when it ends; what it had done was written before.
+        now = engine.fingerprint(file, session_id) if self.ended_between else None
+        if now is not None and now.messages == previous.messages:
             return None
         what = f"something else wrote to the {engine.spec.session_word} {session_id} between"
         sizes = f"{file}: it held {before} bytes after the turn before; {added} were added"
@@ -337,9 +372,11 @@ class CliTurn:
         stem = turn.stem or f"turn-{turn.number:02d}"
         last_lines: deque[bytes] = deque(maxlen=_LAST_LINES)
 
-        def take(line: bytes) -> None:
+        def take(line: bytes) -> bytes:
             last_lines.append(line[:_LINE_CHARACTERS])
             parser.feed(line)
+            outgoing, parser.outgoing = parser.outgoing, b""
+            return outgoing
 
         def redact(line: bytes) -> bytes:
             renewed(secrets)  # there may be new ones
@@ -351,7 +388,7 @@ class CliTurn:
             argv=argv,
             cwd=trial.workspace,
             env=env,
-            stdin=engine.standard_input(turn),
+            stdin=parser.outgoing if self.live is not None else engine.standard_input(turn),
             timeout_seconds=turn.timeout_seconds,
             stdout=stdout.write,
             stderr=stderr.write,
@@ -360,7 +397,22 @@ class CliTurn:
             redact=redact if secrets else None,
         )
         with closing(stdout), closing(stderr):
-            outcome = await run_process(request, take)
+            if self.live is None:
+                outcome = await run_process(request, take)
+            else:
+                parser.outgoing = b""
+                outcome = await self.live.run(request, take, lambda: parser.is_settled)
+                self.live.session, self.live.parser = parser.session_id, parser
+        return self._turn_of(outcome, argv, secrets, last_lines)
+
+    def _turn_of(
+        self,
+        outcome: ProcessOutcome,
+        argv: Sequence[str],
+        secrets: Secrets,
+        last_lines: Iterable[bytes],
+    ) -> EngineTurn:
+        engine, parser = self.engine, self.parser
         error, failure = None, self._failure(outcome)
         if failure is not None:
             evidence = [failure.text] if len(failure.text) > 300 else []
@@ -410,7 +462,7 @@ class CliTurn:
             return Failure("output_limit", "it wrote more output than is allowed, and was ended")
         if parser.failure is not None:
             return parser.failure
-        if parser.finished and (outcome.ended_by == "answered" or code == 0):
+        if parser.finished and (outcome.ended_by in ("answered", "kept") or code == 0):
             return None
         if outcome.signal is not None:
             return Failure("crash", f"it was killed by signal {outcome.signal}")

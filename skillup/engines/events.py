@@ -282,11 +282,17 @@ class EventParser(Transcript, ABC):
         self.response = ""
         self.finished = False  # The event that ends a turn has come
         self.closed = False  # So it has, or one of a failed turn, and nothing of another turn after
+        self.outgoing = b""  # What a live process is to read next
 
     @property
     def failure(self) -> Failure | None:
         """What the events say went wrong."""
         return None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the turn went well and is over: a live process may stay for the next."""
+        return self.finished and self.closed and self.failure is None
 
     def feed(self, line: bytes) -> None:
         """Takes the next line, without its newline."""

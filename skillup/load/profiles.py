@@ -126,8 +126,12 @@ def check_profile(
         message = f"with `isolation: clean` each trial has its own {name}"
         fix = "leave it out, or set `isolation: shared`"
         problems.append(document.problem(("env", name), message, fix))
-    if profile.session == "live":
-        message = "`live` is not supported by this version"
+    if (
+        profile.session == "live"
+        and profile.engine in ADAPTERS
+        and not ADAPTERS[profile.engine].live
+    ):
+        message = f"the adapter `{profile.engine}` cannot keep a process from turn to turn"
         problems.append(document.problem(("session",), message, "use `resume`"))
     # A command given as a relative path starts at the profile's folder, not where one stands.
     name, *arguments = profile.command or [""]

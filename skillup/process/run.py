@@ -48,9 +48,10 @@ _REPORT_SECONDS = 5.0
 OnLine: TypeAlias = Callable[[bytes], object]  # Called with each line, without its newline
 
 EndedBy: TypeAlias = Literal[
-    "exit", "answered", "timeout", "cancelled", "output_limit", "not_started"
+    "exit", "answered", "kept", "timeout", "cancelled", "output_limit", "not_started"
 ]
-"""``answered``: its answer was complete, and it did not exit within the grace for that."""
+"""``answered``: its answer was complete, and it did not exit within the grace for that.
+``kept``: its turn is over, and it goes on to the next (process/live.py)."""
 
 
 @frozen
@@ -100,7 +101,7 @@ class CompletedOutput:
 Child: TypeAlias = subprocess.Popen[bytes]
 
 
-def _start(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
+def start_process(request: ProcessRequest) -> tuple[Child, ProcessTree] | str:
     """Starts it in a session of its own, with unbuffered pipes; or says in a sentence why not."""
     marker = request.marker or new_marker()
     in_main_thread = threading.current_thread() is threading.main_thread()
@@ -215,6 +216,11 @@ class OutputStream:
         return self.total_bytes > self._request.max_output_bytes
 
     @property
+    def in_line(self) -> bool:
+        """Whether the latest line is not complete."""
+        return bool(self._parts)
+
+    @property
     def tail(self) -> str:
         """The last of what was written, masked and decoded."""
         return self._tail[-_TAIL_BYTES:].decode(errors="replace")
@@ -296,13 +302,23 @@ async def _supervise(
 ) -> ProcessOutcome:
     # Nothing is started for a caller who is already cancelled.
     await anyio.lowlevel.checkpoint()
-    started = _start(request)
+    started = start_process(request)
     if isinstance(started, str):
         return ProcessOutcome(None, None, "not_started", start_error=started)
-    child, tree = started
-    supervision = _Supervision(request, child, tree, stdout, stderr)
+    return await supervise(request, *started, stdout, stderr, on_line)
+
+
+async def supervise(
+    request: ProcessRequest,
+    child: Child,
+    tree: ProcessTree,
+    stdout: OutputStream,
+    stderr: OutputStream,
+    on_line: OnLine | None,
+) -> ProcessOutcome:
+    """Feeds and reads a process that was started until nothing of it is left."""
     try:
-        return await supervision.run(on_line)
+        return await _Supervision(request, child, tree, stdout, stderr).run(on_line)
     finally:
         child.poll()  # clears it away, if there was no time to
         for pipe in (child.stdin, child.stdout, child.stderr):
@@ -344,15 +360,7 @@ class _Supervision:
             """Delivers a line, then asks whether the process only has to exit any more."""
             if on_line is not None:
                 on_line(line)
-            has_answered = self._request.has_answered
-            if has_answered is None or has_answered() == self._answered:
-                return
-            self._answered = not self._answered
-            if self._answered:
-                self._time_limit = self._patience.deadline
-                self._patience.deadline = anyio.current_time() + _ANSWERED_SECONDS
-            else:  # it goes on, as with the result of a task in the background
-                self._patience.deadline = self._time_limit
+            self._look_at_answer()
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(stdout.read, child.stdout, watch)
@@ -360,6 +368,7 @@ class _Supervision:
             tasks.start_soon(self._feed)
             try:
                 with anyio.move_on_after(self._request.timeout_seconds) as self._patience:
+                    self._look_at_answer()
                     await anyio.lowlevel.checkpoint()  # reading begins: it may be at its end
                     while not self._collect() and not self._failed():
                         await self._wait()
@@ -384,6 +393,17 @@ class _Supervision:
             leftover=self._ending.leftover,
             survivors=self._ending.survivors,
         )
+
+    def _look_at_answer(self) -> None:
+        has_answered = self._request.has_answered
+        if has_answered is None or has_answered() == self._answered:
+            return
+        self._answered = not self._answered
+        if self._answered:
+            self._time_limit = self._patience.deadline
+            self._patience.deadline = anyio.current_time() + _ANSWERED_SECONDS
+        else:  # it goes on, as with the result of a task in the background
+            self._patience.deadline = self._time_limit
 
     async def _feed(self) -> None:
         """Writes stdin whole and closes it; a child that does not read it is no error."""

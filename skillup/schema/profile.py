@@ -73,7 +73,9 @@ class Profile(Model):
     api_key_env: VariableOfKey | None = optional("The variable that holds the key.")
     permission: Permission = Field("full", description="The same on every turn.")
     isolation: Isolation = Field("clean", description="clean: a home of its own for each trial.")
-    session: Literal["resume", "live"] = Field("resume", description="resume: a process a turn.")
+    session: Literal["resume", "live"] = Field(
+        "resume", description="resume: a process a turn; live: one for the conversation."
+    )
     args: list[Text] = Field([], description="More arguments, as they are, on every turn.")
     env: dict[str, Text] = Field({}, description="More variables; ${VAR} is filled in.")
     timeout_seconds: Seconds = Field(300.0, description="A turn's.")

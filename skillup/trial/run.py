@@ -59,6 +59,7 @@ async def run_trial(request: TrialRequest, resumed: OpenTrial | None = None) -> 
                 await conversation.run(opened.turns)
         finally:
             interruption = conversation.interruption
+            await opened.session.close()
         return await close_trial(conversation, clock, opened.earlier_ms)
 
     result = await record_on_error(run, record, clock, earlier_ms=earlier_ms)
@@ -243,7 +244,10 @@ async def run_shared_prefix(
         if isinstance(opened, TurnError):
             return record.model_copy(update={"error": opened})
         live = LiveConversation(opened)
-        await live.run(opened.turns, until=count)
+        try:
+            await live.run(opened.turns, until=count)
+        finally:
+            await opened.session.close()
         used = live.used_seconds()
         return opened.record
 

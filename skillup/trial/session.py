@@ -108,6 +108,11 @@ class LiveSession:
             error=error,
         )
 
+    async def close(self) -> None:
+        """Ends the process that was kept for the next message; that would resume the session."""
+        if self.context.live is not None:
+            await self.context.live.end()
+
     async def _deliver(self, request: TurnRequest) -> EngineTurn | TurnError:
         if request.slash_command and not (
             isinstance(self.engine, SlashCommands) and self.engine.is_slash_command(request.prompt)

@@ -18,6 +18,7 @@ from skillup.load.discover import skill_name
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
 from skillup.load.semantics import unsupported_in_case, unsupported_in_suite
+from skillup.process.live import LiveSlot
 from skillup.process.tree import new_marker
 from skillup.schema import templates
 from skillup.schema.case import Input, Turn
@@ -120,6 +121,7 @@ def context_of(
         attempt=request.attempt,
         seed=request.seed,
         progress=AgentWatcher(job.id, request.notify),
+        live=LiveSlot() if job.profile.session == "live" else None,
     )
 
 

@@ -120,7 +120,7 @@ PROFILES = [
     ("engine: claud_code\n", "1:9", "did you mean `claude_code`?"),
     ("engine: codex\nmodle: x\n", "2:1", "did you mean `model`?"),
     ("engine: codex\npermission: none\n", "2:13", "`read_only`"),
-    ("engine: codex\nsession: live\n", "2:10", "use `resume`"),
+    ("engine: scripted\nsession: live\n", "2:10", "use `resume`"),
     ("engine: codex\ntimeout_seconds: 5m\n", "2:18", "is not a number"),
     ("engine: codex\nargs: --verbose\n", "2:7", "is not a list"),
     ("engine: codex\nenv: [A=1]\n", "2:1", "is not a mapping"),

@@ -12,6 +12,7 @@ from uuid import uuid4
 import anyio
 
 from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContext, TurnRequest
+from skillup.process.live import LiveSlot
 from skillup.process.tree import new_marker
 from skillup.schema.profile import Profile
 from skillup.schema.record import ToolCall
@@ -30,6 +31,7 @@ def make_trial(base: Path, profile: Profile, **changes: Any) -> TrialContext:
         extra_env={},
         marker=new_marker(),
         session_id=str(uuid4()),
+        live=LiveSlot() if profile.session == "live" else None,
     )
     return replace(trial, **changes)
 

@@ -16,7 +16,12 @@ from uuid import UUID, uuid5
 
 from skillup.adapters import ADAPTERS
 from skillup.engines.base import EngineTurn, TrialContext, TurnRequest
-from skillup.engines.claude_code.events import BY_TEXT, ClaudeEvents, ClaudeTranscript
+from skillup.engines.claude_code.events import (
+    BY_TEXT,
+    ClaudeEvents,
+    ClaudeTranscript,
+    LiveClaudeEvents,
+)
 from skillup.engines.cli_runner import CliSpec
 from skillup.engines.created_sessions import (
     Row,
@@ -28,7 +33,7 @@ from skillup.engines.created_sessions import (
     own_arguments,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
-from skillup.engines.events import as_amount, as_dict, loaded_skills, words
+from skillup.engines.events import EventParser, as_amount, as_dict, loaded_skills, words
 from skillup.engines.session_files import VersionRange
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission, Profile
@@ -91,7 +96,7 @@ class ClaudeCode(WritingCliEngine):
         """The same on every turn but for the session's option."""
         profile = trial.profile
         given = ["-p", "--output-format", "stream-json", "--verbose"]
-        if _must_be_literal(turn):
+        if trial.live is not None or _must_be_literal(turn):
             given += ["--input-format", "stream-json"]
         if profile.model:
             given += ["--model", profile.model]
@@ -114,9 +119,18 @@ class ClaudeCode(WritingCliEngine):
         """
         if not _must_be_literal(turn):
             return turn.prompt.encode()
-        blocks = [{"type": "text", "text": turn.prompt}, {"type": "text", "text": ""}]
-        message = {"type": "user", "message": {"role": "user", "content": blocks}}
-        return json.dumps(message).encode() + b"\n"
+        return _as_json(turn)
+
+    def live_parser(
+        self,
+        turn: TurnRequest,
+        trial: TrialContext,
+        resumed: str | None,
+        before: EventParser | None,
+    ) -> EventParser:
+        parser = LiveClaudeEvents(trial.profile.permission, before, trial.progress)
+        parser.outgoing = _as_json(turn)
+        return parser
 
     def parser(self, trial: TrialContext) -> ClaudeEvents:
         return ClaudeEvents(trial.progress)
@@ -159,6 +173,9 @@ class ClaudeCode(WritingCliEngine):
             "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_MAX_RETRIES": str(profile.retries),
         }
+        if trial.live is not None:
+            # The session's file is whole when a turn ends, not a moment later.
+            settings["CLAUDE_CODE_EAGER_FLUSH"] = "1"
         if profile.isolation == "clean":
             settings["CLAUDE_CODE_DISABLE_AUTO_MEMORY"] = "1"
             # Its tools' output would otherwise stay in the system's temporary directory.
@@ -237,6 +254,14 @@ class ClaudeCode(WritingCliEngine):
 
 def _must_be_literal(turn: TurnRequest) -> bool:
     return not turn.slash_command and (turn.prompt.startswith("/") or "@" in turn.prompt)
+
+
+def _as_json(turn: TurnRequest) -> bytes:
+    blocks = [{"type": "text", "text": turn.prompt}]
+    if not turn.slash_command:
+        blocks.append({"type": "text", "text": ""})
+    message = {"type": "user", "message": {"role": "user", "content": blocks}}
+    return json.dumps(message).encode() + b"\n"
 
 
 def _isolation(workspace: Path) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -25,6 +26,7 @@ from skillup.engines.events import (
 )
 from skillup.engines.session_files import SessionLine, SessionReader
 from skillup.schema.checks import ToolKind
+from skillup.schema.profile import Permission
 from skillup.schema.record import ErrorKind, Usage
 
 _BY_SUBTYPE: dict[str, ErrorKind] = {
@@ -182,6 +184,75 @@ class ClaudeEvents(EventParser):
             self.notice(text)
         elif subtype not in _SILENT_SYSTEM:
             self.unknown(event)
+
+
+class LiveClaudeEvents(ClaudeEvents):
+    """Feed it the lines of one turn of a process that holds several, `before` of the turn before.
+
+    The process's own requests get the answer that nobody beside the CLI would give: what the
+    permission mode does not allow by itself is refused, and nobody answers questions.
+    """
+
+    def __init__(
+        self, permission: Permission, before: EventParser | None, progress: Progress
+    ) -> None:
+        super().__init__(progress)
+        self._permission = permission
+        self._tasks = set[str]()  # In the background
+        self._total = before.total if isinstance(before, LiveClaudeEvents) else {}
+        self.total: dict[str, Any] = self._total
+
+    @property
+    def is_settled(self) -> bool:
+        return super().is_settled and not self._tasks
+
+    def take(self, event: dict[str, Any]) -> None:
+        task = as_text(event.get("task_id"))
+        if event.get("type") == "control_request":
+            self.outgoing += self._answer(event)
+        elif event.get("type") == "result":
+            # Counts by model, and costs, are of the process so far.
+            self.total = {key: event[key] for key in _TOTALS if key in event}
+            event = {**event, **since(self.total, self._total)}
+        elif event.get("subtype") == "task_started":
+            self._tasks.add(task)
+        elif event.get("subtype") == "task_notification":
+            self._tasks.discard(task)
+        if event.get("type") != "control_request":
+            super().take(event)
+
+    def _answer(self, event: dict[str, Any]) -> bytes:
+        request = as_dict(event.get("request"))
+        tool = request.get("tool_name")
+        answer: dict[str, Any] = {"subtype": "success", "request_id": event.get("request_id")}
+        if request.get("subtype") != "can_use_tool":
+            answer |= {"subtype": "error", "error": "not supported"}
+        elif self._permission == "full" and tool != "AskUserQuestion":
+            allowed = {"behavior": "allow", "updatedInput": as_dict(request.get("input"))}
+            answer["response"] = allowed
+        else:
+            why = "There is nobody to ask; say it in your answer."
+            answer["response"] = {"behavior": "deny", "message": why}
+        return json.dumps({"type": "control_response", "response": answer}).encode() + b"\n"
+
+
+_TOTALS = ("modelUsage", "total_cost_usd")
+
+
+def since(total: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """`total` less the running total `before`, where both are numbers; a model not used is out."""
+    left: dict[str, Any] = {}
+    for key, value in total.items():
+        if isinstance(value, dict):
+            less = since(value, as_dict(before.get(key)))
+            if key == "modelUsage" or not value or any(less.values()):
+                left[key] = less
+        elif (now := as_amount(value)) is not None:
+            now -= as_amount(before.get(key)) or 0
+            left[key] = int(now) if isinstance(value, int) else round(now, 10)
+        else:
+            left[key] = value
+    return left
 
 
 def add_answer(transcript: Transcript, row: dict[str, Any], agent: str | None) -> str:
