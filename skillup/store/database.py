@@ -8,6 +8,7 @@ https://sqlite.org/fileformat2.html
 
 from __future__ import annotations
 
+import os
 import queue
 import sqlite3
 import sys
@@ -388,7 +389,7 @@ def _changed(path: Path) -> RunDirectoryError:
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     def connected(more: str = "") -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"file:{quote(str(path))}?mode={mode}{more}",
+            f"file:{quote(os.fsencode(path))}?mode={mode}{more}",
             uri=True,
             timeout=_BUSY_SECONDS,
             isolation_level=None,

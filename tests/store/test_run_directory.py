@@ -29,7 +29,7 @@ def mask(text: str) -> str:
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[RunDirectory]:
     info = {"run_id": "r1", "jobs": [JOB]}
-    with RunDirectory.create(tmp_path / "run", info, mask=mask) as made:
+    with RunDirectory.create(tmp_path / "a run?#%41", info, mask=mask) as made:
         yield made
 
 
