@@ -257,10 +257,6 @@ class Database:
         if writer is not None:
             writer.close()
 
-    def __del__(self) -> None:
-        if self._reader is not None:
-            self._reader.close()  # who only reads may just forget it
-
     def _writing(self) -> _Writer:
         if self._writer is None:
             raise RuntimeError(f"{self.path} is open for reading only; open it with writable=True")
