@@ -1,4 +1,4 @@
-"""Files that are written whole, the journal, and JSON as it is stored."""
+"""Files that are written whole, and JSON as it is stored."""
 
 from __future__ import annotations
 
