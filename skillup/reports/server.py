@@ -168,7 +168,7 @@ class Served:
     def file(self, run_id: str, job: str, name: str) -> bytes:
         """A file of a trial, or as much as is shown and a little more. Raises NotServedError."""
         data = bytearray()
-        with RunDirectory.open(self.path(run_id)) as run:
+        with self._lock, RunDirectory.open(self.path(run_id)) as run:
             read = run.trial_files(job).get(name)
             if read is None:
                 raise NotServedError
@@ -177,6 +177,10 @@ class Served:
                 if len(data) > _LARGEST_SHOWN:
                     break
         return bytes(data)
+
+    def close(self) -> None:
+        """Nobody reads any more: a thread that is at it while Python ends can crash the process."""
+        self._lock.acquire(timeout=_PATIENCE)
 
     def stamp(self, run_id: str) -> object:
         """Differs when the run's page would. As :meth:`index`."""

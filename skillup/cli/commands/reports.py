@@ -335,5 +335,6 @@ def view(
         pass
     finally:
         server.stopping.set()
+        served.close()
         server.server_close()
     return 0
