@@ -373,6 +373,9 @@ def test_the_kept_answer_gives_the_same_result_without_agent_suite_and_engine_fi
 
     assert grade["assertions"] == assertions_of_the_run(counting)
     assert grade["judging"]["cached_calls"] == grade["judging"]["calls"] == repeat
+    counting.run("export", "run", "--format", "files", "--out", "files")
+    (of_files,) = counting.run("judge", "files", "--json").data["cases"]
+    assert of_files["grade"] == grade
     assert calls(counting) == repeat
 
 
