@@ -15,7 +15,8 @@ VIEWER = PACKAGE / "reports" / "html" / "viewer"
 
 # Lines. To raise one is a decision that somebody must defend.
 BUDGETS = {
-    "package": 38_000,
+    # Rebuilt at 37,500; a run's file with its readers, its export and its merging took 1,000 more.
+    "package": 38_700,
     "viewer": 5_500,
     "tests": 40_000,
     "docs": 4_000,

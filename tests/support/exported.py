@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,10 @@ from skillup.store.run_directory import RunDirectory
 
 def exported(run: Path, out: Path | None = None) -> Path:
     """The folder that they are in; a new one each time, if none is named."""
-    out = out or Path(tempfile.mkdtemp(prefix="exported-")) / "files"
+    if out is None:
+        place = Path(tempfile.mkdtemp(prefix="exported-"))
+        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        out = place / "files"
     with RunDirectory.open(run) as directory:
         export_files(directory, out)
     return out
