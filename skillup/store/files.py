@@ -149,8 +149,10 @@ def masked_json(
     if isinstance(value, BaseModel):
         with suppress(PydanticSerializationError):  # it refuses lone surrogates
             text = value.model_dump_json(by_alias=True, indent=indent, context=ON_DISK)
-            # A mask finds secrets in the forms that JSON gives them.
-            if mask(text) == text:
+            # Not in the text of the JSON: what an agent had quoted is quoted once more in it, in
+            # forms that no mask knows. No code of a terminal's goes on after a newline.
+            texts = "\n".join(_texts(json.loads(text)))
+            if mask(texts) == texts:
                 return _harmless(text), False
         value = value.model_dump(mode="json", by_alias=True, context=ON_DISK)
 
@@ -176,6 +178,19 @@ def masked_json(
     cleaned = clean(value)
     text = json.dumps(cleaned, ensure_ascii=False, indent=indent, separators=separators)
     return _harmless(text), cleaned != value
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All in JSON-like data, keys too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        yield from value
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
 
 
 def _harmless(text: str) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError
+from skillup.redaction.secrets import Secrets
 from skillup.schema.record import Record
 from skillup.store.files import (
     Mask,
@@ -77,6 +78,17 @@ def test_secrets_are_masked_in_values_and_keys_even_if_json_quotes_them() -> Non
     for secret in ('se"cret\n1', "12345678"):
         text = to_json({secret: [f"x{secret}"], "n": 12345678}, mask_of(secret), indent=None)
         assert json.loads(text) == {"***": ["x***"], "n": 12345678}
+
+    # What an agent has quoted or coloured is quoted once more.
+    mask = Secrets({"KEY": 'wJalrXU/tnFE"MIK7'}).mask
+    quoted = 'wJalrXU\\/tnFE\\"MIK7'
+    for response in (
+        quoted,
+        json.dumps(json.dumps('wJalrXU/tnFE"MIK7')),
+        'wJalrXU/tn\x1b\\FE"MIK7',
+    ):
+        stored = json.loads(to_json(a_record(response=response), mask, indent=None))
+        assert "***KEY***" in stored["turns"][0]["response"]
 
 
 def test_lists_of_files_are_stored_as_their_changes_and_read_again_whole() -> None:
