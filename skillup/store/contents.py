@@ -33,7 +33,10 @@ class StoredBlobs(BlobStore):
 
     def _store(self, key: bytes, content: bytes) -> None:
         def insert(connection: sqlite3.Connection) -> None:
-            sql = "INSERT OR IGNORE INTO blobs VALUES (?, ?)"
+            sql = (  # one that is there may be damaged
+                "INSERT INTO blobs VALUES (?, ?) ON CONFLICT (sha256)"
+                " DO UPDATE SET data = excluded.data WHERE data != excluded.data"
+            )
             connection.execute(sql, (key, pack(content)))
 
         with self._lock:  # until it is put: who finds it known may refer to it at once

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import sqlite3
 import sys
 import threading
@@ -253,7 +254,8 @@ class Database:
         """
         writer, self._writer = self._writer, None
         if self._reader is not None:
-            self._reader.close()  # before: who closes last clears the log away
+            with self._lock:  # a query that is under way would crash the process
+                self._reader.close()  # before: who closes last clears the log away
         if writer is not None:
             writer.close()
 
@@ -400,13 +402,24 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
     try:
         return connected()
-    except sqlite3.OperationalError:
+    except sqlite3.OperationalError as error:
+        refused = error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
+        if mode != "ro" or not refused:
+            raise
+        log, journal = (path.with_name(f"{path.name}-{ending}") for ending in ("wal", "journal"))
+        if _has_content(journal):
+            # Of a writer that was killed: who may write takes back what it had not committed.
+            _connect(path, "rw").close()
+            return connected()
         # A write-ahead log that was closed leaves nothing in it: then the file is whole where
         # nobody may write beside it.
-        log = path.with_name(f"{path.name}-wal")
-        if mode != "ro" or (log.exists() and log.stat().st_size):
+        if _has_content(log):
             raise
         return connected("&immutable=1")
+
+
+def _has_content(path: Path) -> bool:
+    return path.exists() and path.stat().st_size > 0
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -431,7 +444,12 @@ def _file_system(path: Path) -> str:
             lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
         except OSError:
             return ""
-        mounts = [(fields[1], fields[2]) for fields in map(str.split, lines) if len(fields) > 2]
+        # Spaces and the like are written as octal numbers: proc(5).
+        mounts = [
+            (re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1]), fields[2])
+            for fields in map(str.split, lines)
+            if len(fields) > 2
+        ]
     else:
         import psutil
 

@@ -128,7 +128,10 @@ def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
     def began(path: Path) -> str:
         if _TIME_AS_NAME.match(path.name):
             return path.name
-        with suppress(RunDirectoryError, ValueError), closing(Database(path / RUN_FILE)) as file:
+        with (
+            suppress(RunDirectoryError, ValueError, AttributeError),
+            closing(Database(path / RUN_FILE)) as file,
+        ):
             started = file.value("SELECT json FROM run WHERE name = 'started_at'")
             return beginning_of_id(datetime.fromisoformat(started.decode()))
         return ""

@@ -39,6 +39,8 @@ from skillup.store.stored_run import StoredRun, StoredTrial
 if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
 
+_ASIDE = "UPDATE attempts SET checkpoint = NULL, state = 'unused' WHERE job = ? AND state = 'begun'"
+
 
 @frozen
 class TrialPlace:
@@ -178,11 +180,7 @@ class RunDirectory(StoredRun):
 
         def begin(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
-            connection.execute(
-                "UPDATE attempts SET checkpoint = NULL, state = 'unused' WHERE job = ?"
-                " AND state = 'begun'",
-                (job_id,),
-            )
+            connection.execute(_ASIDE, (job_id,))
             connection.execute(
                 "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')", (attempt, job_id)
             )
@@ -328,7 +326,7 @@ class RunDirectory(StoredRun):
         then its record is to be written.
         """
         insert = self.database.execute
-        insert("DELETE FROM attempts WHERE job = ? AND state = 'begun'", job_id)
+        insert(_ASIDE, job_id)
         for state, found in other.all_attempts(job_id):
             self._last_attempt += 1
             attempt = self._attempts[job_id] = self._last_attempt

@@ -142,10 +142,10 @@ class StoredRun:
             "SELECT job, id, record, grade FROM attempts JOIN jobs ON name = job"
             " WHERE state = 'finished'"
         )
-        if jobs is None:
-            found = self.database.each(f"{sql} ORDER BY planned = 0, planned, name")
-        else:
-            found = (row for job in jobs for row in self.database.rows(f"{sql} AND job = ?", job))
+        if jobs is None:  # by their names first: SQLite sorts what it selects in temporary files
+            order = "SELECT name FROM jobs ORDER BY planned = 0, planned, name"
+            jobs = [name for (name,) in self.database.rows(order)]
+        found = (row for job in jobs for row in self.database.rows(f"{sql} AND job = ?", job))
         for name, attempt, record, grade in found:
             yield StoredTrial(
                 name, attempt, _json(record) or b"", _json(grade), f"the record of {name}"
@@ -189,17 +189,17 @@ class StoredRun:
     def trial_files(self, job_id: str) -> dict[str, ReadFile]:
         """All that is kept of a trial, by the paths that it has where it is exported as files.
 
-        The attempt that counts is in ``record.json``, ``grading.json``, ``raw/`` and ``files/``;
-        the others, from 1, in ``attempt-1.json`` and ``raw.attempt-1/``.
+        The attempt that counts or is under way is in ``record.json``, ``grading.json``, ``raw/``
+        and ``files/``; the others, from 1, in ``attempt-1.json`` and ``raw.attempt-1/``.
         """
         sql = (
-            "SELECT id, record IS NOT NULL, grade IS NOT NULL FROM attempts WHERE job = ?"
-            " ORDER BY state = 'finished', id"
+            "SELECT id, record IS NOT NULL, grade IS NOT NULL, state IN ('begun', 'finished')"
+            " FROM attempts WHERE job = ? ORDER BY state = 'finished', state = 'begun', id"
         )
         attempts = self.database.rows(sql, job_id)
         found: dict[str, ReadFile] = {}
-        for number, (attempt, has_record, has_grade) in enumerate(attempts, start=1):
-            counts = number == len(attempts)
+        for number, (attempt, has_record, has_grade, may_count) in enumerate(attempts, start=1):
+            counts = may_count and number == len(attempts)
             aside = "" if counts else f".attempt-{number}"
             if has_record:
                 name = "record.json" if counts else f"attempt-{number}.json"

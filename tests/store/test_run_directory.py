@@ -10,6 +10,7 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -221,6 +222,32 @@ def test_retried_attempts_are_kept_and_do_not_finish_the_trial(run: RunDirectory
     assert run.finished_jobs() == set()
     assert [e["error"] for e in run.events() if e["event"] == "trial_retried"] == ["rate_limit"] * 3
     assert [record.turns[0].response for record in run.attempts(JOB)] == ["one", "two", "three"]
+    assert list(run.trial_files(JOB)) == [f"attempt-{number}.json" for number in (1, 2, 3)]
+
+
+def test_a_trial_of_another_run_comes_beside_what_was_begun_here(
+    run: RunDirectory, tmp_path: Path
+) -> None:
+    run.begin_trial(JOB).streams.open("turn-01.stdout.jsonl").write(b"old")
+    with RunDirectory.create(tmp_path / "other", {}) as other:
+        other.begin_trial(JOB).streams.open("turn-01.stdout.jsonl").close()
+        other.write_record(JOB, a_record())
+        [(_, found)] = run.take_attempts(other, JOB, {})
+    run.write_record(JOB, found.record())
+    assert list(run.trial_files(JOB)) == [
+        *("raw.attempt-1/turn-01.stdout.jsonl", "record.json", "raw/turn-01.stdout.jsonl"),
+    ]
+
+
+def test_a_content_that_was_damaged_can_be_put_again(run: RunDirectory) -> None:
+    sha = run.blobs.put(b"content")
+    run.close()
+    change(run.path, "UPDATE blobs SET data = x'00'")
+    with RunDirectory.open(run.path, writable=True) as again:
+        assert again.blobs.get(sha) is None
+        assert again.blobs.put(b"content") == sha
+        again.sync()
+        assert again.blobs.get(sha) == b"content"
 
 
 def test_secrets_are_masked_wherever_they_stand(tmp_path: Path) -> None:
@@ -279,6 +306,40 @@ def test_a_run_in_a_folder_that_may_not_be_written_can_be_read(run: RunDirectory
     finally:
         run.path.chmod(0o755)
     assert done.stdout.strip() == f"['{JOB}']", done.stderr
+
+
+def test_readers_never_see_what_was_not_committed_nor_half_of_it(run: RunDirectory) -> None:
+    """Where a rollback journal takes the log's place."""
+    run.write_record(JOB, a_record())
+    run.close()
+    program = (
+        "import os, sqlite3, sys; file = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "file.executescript('PRAGMA cache_size = 1; BEGIN; DELETE FROM attempts')\n"
+        "file.executemany('INSERT INTO events (json) VALUES (?)', [('x' * 9000,)] * 100)\n"
+        "os._exit(9)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(run.path / "run.sqlite")], check=False)
+    assert (run.path / "run.sqlite-journal").stat().st_size
+    assert RunDirectory.open(run.path).finished_jobs() == {JOB}
+
+
+def test_a_run_can_be_closed_while_threads_read_it(run: RunDirectory) -> None:
+    """It crashed the process."""
+    for number in range(2000):
+        run.journal("note", number=number)
+    run.sync()
+
+    def read(reader: RunDirectory) -> None:
+        while True:
+            reader.database.rows("SELECT json FROM events ORDER BY json")
+
+    with ThreadPoolExecutor() as threads:
+        for _ in range(60):
+            reader = RunDirectory.open(run.path)
+            reading = [threads.submit(read, reader) for _ in range(2)]
+            reader.database.rows("SELECT json FROM events")
+            reader.close()
+            assert {type(each.exception()) for each in reading} == {RunDirectoryError}
 
 
 def test_the_result_of_an_earlier_start_does_not_outlive_the_next_trial(run: RunDirectory) -> None:
