@@ -93,6 +93,7 @@ def read_run(path: Path) -> RunOutcomes:
     those of the trials' grades. Raises RunDirectoryError if it is no run, or damaged.
     """
     with RunDirectory.open(path) as directory:
+        directory.database.check_unchanged()
         path, info = directory.path, directory.run_info()
         if (path / RESULT_FILE).exists():
             result = directory.read_result()

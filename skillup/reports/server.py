@@ -205,7 +205,8 @@ class Served:
                 known = {"run_id": result.run_id, "started_at": result.started_at}
                 summary = result.summary.model_dump(mode="json", by_alias=True)
                 return _listed(info, summary, status=status, **known)
-            data = self._run(run_id).fresh()
+            # What nobody writes is not kept open: there may be hundreds.
+            data = self._run(run_id).fresh() if is_being_written(path) else RunData(path)
             status = "running" if data.running else "unfinished"
             known = {"run_id": data.run_id, "started_at": data.started_at}
             return _listed(data.info, data.summary(), status=status, **known)

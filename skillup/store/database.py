@@ -275,6 +275,7 @@ class _Writer:
         self._failure: Exception | None = None
         self._room = threading.Condition()
         self._waiting = self._waiting_bytes = 0
+        self._closed = False
         self._connection = _connect(path, "rw")
         try:
             _check_version(self._connection, path)
@@ -295,9 +296,11 @@ class _Writer:
         with self._room:
             if size:
                 self._room.wait_for(lambda: self._waiting_bytes < _MOST_WAITING_BYTES)
+            if self._closed:
+                raise RuntimeError(f"{self._path} is closed")
             self._waiting += 1
             self._waiting_bytes += size
-        self._queue.put((statement, size, done))
+            self._queue.put((statement, size, done))
 
     def is_busy(self) -> bool:
         """Whether something was put and is not committed yet."""
@@ -305,7 +308,11 @@ class _Writer:
 
     def notify(self, done: Callable[[], object]) -> None:
         """Calls `done`, in the thread, when all that was put before is committed or has failed."""
-        self._queue.put((None, 0, done))
+        with self._room:
+            if not self._closed:
+                self._queue.put((None, 0, done))
+                return
+        done()
 
     def raise_failure(self) -> None:
         if self._failure is not None:
@@ -314,7 +321,9 @@ class _Writer:
             raise self._failure
 
     def close(self) -> None:
-        self._queue.put((None, -1, None))
+        with self._room:  # nobody comes after it, and waits for ever
+            self._closed = True
+            self._queue.put((None, -1, None))
         self._thread.join()
         with suppress(sqlite3.Error):  # else all stays in the log while somebody reads
             self._connection.execute("PRAGMA busy_timeout = 1000")

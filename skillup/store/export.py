@@ -61,8 +61,10 @@ def export_files(run: StoredRun, out: Path) -> int:
             write(f"{ANSWERS_FOLDER}/{key}.json", map(unpack, [data]))
         for later in sorted((run.path / ANSWERS_FOLDER).glob("*.json")):
             write(f"{ANSWERS_FOLDER}/{later.name}", [later.read_bytes()])
-        for key, data in run.database.each("SELECT sha256, data FROM blobs", many=10):
-            write(f"blobs/{key.hex()[:2]}/{key.hex()}", map(unpack, [data]))
+        # One by one: where there is no write-ahead log, no writer goes on while a query does.
+        for (key,) in run.database.rows("SELECT sha256 FROM blobs"):
+            found = run.database.rows("SELECT data FROM blobs WHERE sha256 = ?", key)
+            write(f"blobs/{key.hex()[:2]}/{key.hex()}", (unpack(data) for (data,) in found))
         jobs = sorted(run.begun_jobs())
         for job in jobs:
             place = f"{TRIALS_FOLDER}/{directory_of_job(job)}"

@@ -9,6 +9,7 @@ from email.message import Message
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
 import pytest
 
 from skillup.reports.result import build_result
@@ -249,6 +250,15 @@ def test_all_runs_are_listed_and_those_that_cannot_be_read_say_why(viewer: Viewe
     assert (runs["a"]["planned"], runs["a"]["done"]) == (12, 12)
     assert runs["torn"]["status"] == "damaged"
     assert "run.sqlite: it is damaged" in runs["torn"]["problem"]
+
+
+def test_to_list_runs_keeps_no_file_open(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        RunDirectory.create(tmp_path / name, {"run_id": name}).close()
+    before = psutil.Process().num_fds()
+    listed = Served(tmp_path)
+    assert [run["status"] for run in listed.listing()["runs"]] == ["unfinished"] * 3
+    assert psutil.Process().num_fds() == before
 
 
 def test_a_run_has_an_index_and_its_conversations(viewer: Viewer) -> None:

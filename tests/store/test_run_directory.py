@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError
+from skillup.history.runs import read_run
 from skillup.schema.record import TurnError, TurnRecord
 from skillup.store import RunDirectory
 from tests.support.stored import a_checkpoint, a_grade, a_record, a_result, change
@@ -109,6 +110,8 @@ def test_a_run_that_another_program_writes_meanwhile_is_not_believed(run: RunDir
         run.close()
     with pytest.raises(RunDirectoryError, match="changed by another program"):
         RunDirectory.open(run.path, writable=True)
+    with pytest.raises(RunDirectoryError, match="changed by another program"):
+        read_run(run.path)
 
 
 @pytest.mark.parametrize("gone", [True, False])
