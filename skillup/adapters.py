@@ -23,7 +23,7 @@ ADAPTERS = {
         aliases=("claude", "claude-code"),
         live=True,
     ),
-    "codex": Adapter("skillup.engines.codex.engine:Codex", home_variable="CODEX_HOME"),
+    "codex": Adapter("skillup.engines.codex.engine:Codex", home_variable="CODEX_HOME", live=True),
     "scripted": Adapter("skillup.engines.scripted.engine:ScriptedEngine"),
 }
 

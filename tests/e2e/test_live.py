@@ -13,9 +13,9 @@ import anyio
 import psutil
 import pytest
 
-from skillup.process.tree import running_trees
-from tests.e2e.conftest import KEYS, Begin, Lab, Serve, file_of
-from tests.support.engine_turns import Conversation, calls, error_kind
+from skillup.process.tree import read_row, running_trees
+from tests.e2e.conftest import KEYS, Begin, Lab, Serve, file_of, state_of, with_variables
+from tests.support.engine_turns import Conversation, calls, error_kind, raw_streams
 from tests.support.model_server import (
     Hang,
     HttpError,
@@ -29,7 +29,6 @@ from tests.support.model_server import (
 )
 
 pytestmark = pytest.mark.e2e
-LIVE_ENGINES = pytest.mark.parametrize("engine", ["claude"])
 LEAVES = "setsid sleep 300 > /dev/null 2>&1 & sleep 0.2"
 TURNS: dict[str, list[Reply]] = {
     "run": [Shell("echo hi; exit 3"), Text("Ran it.")],
@@ -93,7 +92,6 @@ def comparable(record: Any, ids: dict[str, str]) -> Any:
     return round(record, 9) if isinstance(record, float) else record
 
 
-@LIVE_ENGINES
 @pytest.mark.parametrize("name", CASES)
 def test_a_conversation_has_the_same_record_as_with_a_process_a_turn(
     lab: Lab, engine: str, name: str
@@ -140,7 +138,6 @@ def _pid() -> int:
     return tree.main.pid
 
 
-@LIVE_ENGINES
 def test_one_process_holds_the_turns_and_where_it_died_the_session_is_resumed(
     live: Conversation, engine: str
 ) -> None:
@@ -150,6 +147,8 @@ def test_one_process_holds_the_turns_and_where_it_died_the_session_is_resumed(
         pids.append(_pid())
     assert len(set(pids)) == 1
     os.kill(pids[0], signal.SIGKILL)
+    while (row := read_row(pids[0])) is not None and not row.zombie:
+        pass
 
     after = live.say("still there?")
 
@@ -159,7 +158,6 @@ def test_one_process_holds_the_turns_and_where_it_died_the_session_is_resumed(
     assert [len(calls(outcome)) for outcome in live.outcomes] == [0, 1, 0, 0]
 
 
-@LIVE_ENGINES
 def test_a_session_that_something_else_wrote_to_is_not_gone_on_with(
     live: Conversation, engine: str
 ) -> None:
@@ -169,3 +167,25 @@ def test_a_session_that_something_else_wrote_to_is_not_gone_on_with(
     file.write_bytes(lines + lines)
 
     assert error_kind(live.say("and now?")) == "session_mismatch"
+
+
+@pytest.mark.parametrize("engine", ["codex"])
+def test_a_key_goes_into_the_memory_of_the_process_only(
+    begin: Begin, model_server: Serve, engine: str
+) -> None:
+    """Of its commands only `codex exec` reads a key from a variable."""
+    server = model_server(model())
+    address = {"base_url": None, "args": ["-c", f'openai_base_url="{server.url}/v1"']}
+    conversation = begin(server.url, api_key_env=None, session="live", **address)
+    with_variables(conversation, OPENAI_API_KEY="sk-other-0123456789", LAB_KEY="")
+
+    outcomes = [conversation.say("hello"), conversation.say("and now?")]
+
+    assert conversation.trial.live is not None
+    anyio.run(conversation.trial.live.end)
+    assert [error_kind(outcome) for outcome in outcomes] == [None, None]
+    keys = {request.headers.get("authorization") for request in server.requests}
+    assert keys == {"Bearer sk-other-0123456789"}
+    written = [path for path in state_of(conversation).rglob("*") if path.is_file()]
+    assert not [path for path in written if b"sk-other-0123456789" in path.read_bytes()]
+    assert "sk-other-0123456789" not in "".join(raw_streams(conversation.trial).values())

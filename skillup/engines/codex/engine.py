@@ -26,6 +26,7 @@ from skillup.engines.codex.events import (
     output_of,
     total_of,
 )
+from skillup.engines.codex.live import AppServerEvents
 from skillup.engines.created_sessions import (
     Row,
     UnwritableError,
@@ -36,7 +37,15 @@ from skillup.engines.created_sessions import (
     own_arguments,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
-from skillup.engines.events import as_amount, as_dict, as_text, content_text, loaded_skills, words
+from skillup.engines.events import (
+    EventParser,
+    as_amount,
+    as_dict,
+    as_text,
+    content_text,
+    loaded_skills,
+    words,
+)
 from skillup.engines.session_files import VersionRange, rows_of
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage
@@ -107,11 +116,12 @@ class Codex(WritingCliEngine):
         OpenAI, not for any address that a profile may name.
         """
         profile = trial.profile
-        given = ["exec", "--json", "--skip-git-repo-check"]
-        given += ["-s", _SANDBOX_MODES[profile.permission]]
-        if profile.model:
+        given = ["app-server"]
+        if trial.live is None:
+            given = ["exec", "--json", "--skip-git-repo-check"]
+            given += ["-s", _SANDBOX_MODES[profile.permission]]
             # Without it, resuming would take the default model, not the thread's.
-            given += ["-m", profile.model]
+            given += ["-m", profile.model] if profile.model else []
         settings: dict[str, str | int | bool | list[str]] = {
             # Else a refused connection is tried again for ever.
             "features.unbounded_connection_retries": False,
@@ -123,6 +133,8 @@ class Codex(WritingCliEngine):
             settings["project_root_markers"] = []
         if turn.system:
             settings["developer_instructions"] = turn.system
+        if _logs_in(trial, login):
+            settings["cli_auth_credentials_store"] = "ephemeral"
         if profile.base_url:
             settings["model_provider"] = PROVIDER
             provider: dict[str, str | int | bool] = {
@@ -141,7 +153,35 @@ class Codex(WritingCliEngine):
             toml = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
             given += ["-c", f"{name}={toml}"]
         given += profile.args
+        if trial.live is not None:
+            return given
         return [*given, "resume", session_id, "-"] if session_id else [*given, "-"]
+
+    def live_parser(
+        self,
+        turn: TurnRequest,
+        trial: TrialContext,
+        resumed: str | None,
+        before: EventParser | None,
+    ) -> EventParser:
+        thread: dict[str, Any] = {
+            "model": trial.profile.model,
+            "cwd": str(trial.workspace),
+            "approvalPolicy": "never",
+            "sandbox": _SANDBOX_MODES[trial.profile.permission],
+        }
+        if resumed is not None:
+            thread |= {"threadId": resumed, "excludeTurns": True}
+        login = self.login(trial)
+        return AppServerEvents(
+            turn.prompt,
+            thread,
+            login.value if _logs_in(trial, login) else None,
+            trial.profile.permission,
+            before,
+            trial.workspace,
+            trial.progress,
+        )
 
     def parser(self, trial: TrialContext) -> CodexEvents:
         return CodexEvents(trial.workspace, trial.progress)
@@ -251,6 +291,12 @@ class Codex(WritingCliEngine):
             problem = "it is itself a fork that Codex made, whose beginning is in another file"
         if problem:
             raise UnwritableError("unsupported", problem)
+
+
+def _logs_in(trial: TrialContext, login: Login) -> bool:
+    """Whether a live process gets the key as a message: it does not read the variable of `exec`."""
+    own = login.variable not in (None, _ACCESS_VARIABLE) and not trial.profile.base_url
+    return trial.live is not None and own
 
 
 # Calls that end in an event of the stream, unless codex refuses them.
