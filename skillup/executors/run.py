@@ -163,6 +163,7 @@ class Run:
     async def take_over_finished(self) -> None:
         """Trials that an earlier start of this run has finished are kept."""
         ungraded: list[Job] = []
+        finished = self.directory.finished_jobs()
         for job in self.plan.jobs:
             if not self.directory.was_begun(job.id):
                 continue
@@ -170,6 +171,8 @@ class Run:
                 self.stopping.count(attempt, None)
             record = self.directory.finished_record(job.id)
             if record is None:
+                if job.id in finished:  # by a record that is damaged: it runs anew
+                    self.directory.take_back(job.id)
                 continue
             known = self.directory.read_grade(job.id)
             if known is None or job.id in self.options.judge_again:

@@ -56,6 +56,11 @@ def test_a_run_that_is_finished_runs_nothing_again(project: Project, tmp_path: P
     assert without_times(again.data) == without_times(first)
     assert (tmp_path / "log.txt").read_text() == "asked\n" * 2
 
+    damage = "UPDATE attempts SET record = substr(record, 1, 9) WHERE job LIKE 'a/%'"
+    change(project.root / "out", damage)
+    assert project.run("run", "--resume", "out", "--json").exit_code == 0
+    assert (tmp_path / "log.txt").read_text() == "asked\n" * 3, "but one whose record is damaged"
+
 
 GOLDEN = "{golden_file: golden.txt}"
 
