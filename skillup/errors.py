@@ -53,6 +53,10 @@ class IndexTroubleError(SkillupError):
     """The index of past runs cannot be opened, read or written; the runs are not touched by it."""
 
 
+class StoreTroubleError(SkillupError):
+    """The store that a URL names cannot be reached, read or written."""
+
+
 class OutputError(SkillupError):
     """What was to be shown cannot be written to stdout: its disk is full, or the like."""
 

@@ -48,7 +48,7 @@ _PATIENCE_SECONDS = 10.0
 """For writing down what has finished, once all agents are dead. Then skillup leaves regardless."""
 
 
-def requested_again(resume: Path, given: RunRequest, out: Path | None) -> RunRequest:
+def requested_again(resume: Path, given: RunRequest, out: str | None) -> RunRequest:
     """The request of the run that is resumed; only how it is run may be given anew, not what."""
     fresh = asdict(RunRequest())
     how = {name: value for name, value in asdict(given).items() if name in _HOW}
@@ -153,7 +153,7 @@ def retry_lines(found: RetryErrors) -> Iterator[str]:
         yield "--retry-errors: no trial of this run met an error"
 
 
-def resume_command(run: Path, request: RunRequest, index: str | None) -> str:
+def resume_command(run: Path | str, request: RunRequest, index: str | None) -> str:
     """The command that runs the rest of `run`; `index` is `--index`, shown without password."""
     words = ["skillup", "run", "--resume", str(run)]
     if request.executor != "local":

@@ -206,7 +206,9 @@ class RunSession:
         self.directory.write_result(result)
         return result
 
-    def publish(self, result: RunResult, index: str | None = None) -> list[Path]:
+    def publish(
+        self, result: RunResult, index: str | None = None, url: str | None = None
+    ) -> list[Path]:
         """Write the reports that the request or a suite asks for, and index the run: the files."""
         from skillup.reports.formats import write_reports
 
@@ -214,7 +216,7 @@ class RunSession:
         formats = [*self.request.reports, *(f for s in suites.values() for f in s.report.formats)]
         path, mask = self.directory.path, self.secrets.mask
         written = write_reports(result, formats, path, mask, index=index)
-        index_finished_run(path, self.request.base, index)
+        index_finished_run(path, self.request.base, index, url)
         return list(written)
 
 
@@ -316,7 +318,9 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
     return Cluster(scheduler=scheduler, request=asdict(request), files=packed, parallel=parallel)
 
 
-def index_finished_run(path: Path, start: Path, given: str | None) -> None:
+def index_finished_run(
+    path: Path, start: Path, given: str | None, url_of_run: str | None = None
+) -> None:
     """Trouble is a line on stderr and nothing else: the run is over, its result on the disk."""
     try:
         from skillup.history.index import add_run, index_url
@@ -324,7 +328,8 @@ def index_finished_run(path: Path, start: Path, given: str | None) -> None:
 
         url = index_url(given, os.environ, workspace_root(start), write=True)
         if url:
-            add_run(url, read_run(path))
+            found = read_run(path)
+            add_run(url, replace(found, path=url_of_run or found.path))
     except SkillupError as error:
         hint = f"\n  hint: {error.hint}" if error.hint else ""
         sys.stderr.write(plain(f"not indexed: {error.message}{hint}\n"))

@@ -22,7 +22,8 @@ from skillup.reports.text import Labels, listed_ids, plain, shown_path
 from skillup.schema.grade import BASELINE, RunResult
 from skillup.store import RunDirectory, StoredTrial, new_run_id
 from skillup.store.documents import DamagedRecordError
-from skillup.store.places import RESULT_FILE, RUN_FILE, runs_folder, runs_in
+from skillup.store.places import RESULT_FILE, runs_folder, runs_in
+from skillup.store.remote import download, is_url
 
 LAST = "last"
 _SHOWN = 5
@@ -32,7 +33,12 @@ _OWN_EVENTS = frozenset({"run_created", "run_reopened", "result_written"})
 
 
 def run_path(name: str) -> Path:
-    """The directory of the run `name`; says which is `last`. Raises UsageError if it is not one."""
+    """The directory of the run `name`; says which is `last`. Raises UsageError if it is not one.
+
+    Of a URL it is a copy, and as :func:`skillup.store.remote.download`.
+    """
+    if is_url(name):
+        return download(name)
     if name != LAST and os.path.exists(name):  # noqa: PTH110 - a name may be too long for a path
         return Path(name).parent if Path(name).name == RUN_FILE else Path(name)
     folder = runs_folder(workspace_root(Path()))

@@ -29,10 +29,23 @@ def parse_seconds(given: str) -> float:
     return value
 
 
-def parse_out(given: str) -> Path:
-    """The path after `--out`; an empty one would mean the directory in which we are."""
+def parse_out(given: str) -> str:
+    """The path or URL after `--out`; an empty one would mean the directory in which we are."""
     if not given.strip():
         raise UsageError("--out is empty", hint="give a new directory, or leave --out out")
+    from skillup.store.remote import is_url
+
+    if is_url(given) and "://" not in given:
+        raise UsageError(f"--out {given}: a URL has two slashes", hint="s3://bucket/nights/monday")
+    return given
+
+
+def parse_local(given: str) -> Path:
+    """A path that is no URL: of what is written here only."""
+    from skillup.store.remote import is_url
+
+    if is_url(given):
+        raise UsageError(f"{given}: this is written to a path here, not to a URL", hint="./out")
     return Path(given)
 
 
@@ -56,7 +69,7 @@ _PATHS = "Suites, cases, folders of suites, or skills with evals/. Default: case
 _INDEX = "The index of runs: a file or postgresql://… Default: $SKILLUP_INDEX, else .skillup/."
 _REPORTS = "Also write: html, junit, markdown, benchmark, json; with commas, or repeated."
 _TRUST = "Suites may read outside of their project, and name addresses that keys go to."
-RUN_HELP = "A run's directory, its id or the beginning of it, or `last`."
+RUN_HELP = "A run's directory, its URL, its id or the beginning of it, or `last`."
 
 PATHS: Any = typer.Argument(None, help=_PATHS, show_default=False)
 RUN: Any = typer.Argument(..., metavar="RUN", help=RUN_HELP)

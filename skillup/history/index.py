@@ -26,6 +26,7 @@ from skillup.history.comparison import (
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, read_run
 from skillup.schema.suite import Gates
 from skillup.store.places import default_index_path, is_run, runs_in
+from skillup.store.remote import download, is_url
 
 INDEX_VARIABLE = "SKILLUP_INDEX"
 NO_INDEX = "none"
@@ -217,6 +218,8 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     """
     if not name:
         raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
+    if is_url(name):
+        return read_run(download(name))
     folders = runs_in(runs_folder)
     if name == LAST and folders:
         return read_run(runs_folder / folders[-1])

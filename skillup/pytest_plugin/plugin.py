@@ -32,6 +32,7 @@ from skillup.schema.base import MOST_TRIALS
 from skillup.schema.grade import Grade
 from skillup.store import default_run_path, new_run_id
 from skillup.store.places import check_free, runs_folder
+from skillup.store.remote import is_url
 
 _KEY = "skillup"
 _WIDTH = 120
@@ -125,6 +126,8 @@ class SkillupPlugin:
         self._run_id: str = worker[_KEY] if worker is not None else new_run_id()
         self._workspace = workspace_root(config.invocation_params.dir)
         out = config.getoption("skillup_out")
+        if out is not None and is_url(out):
+            raise pytest.UsageError(f"--skillup-out {out}: give a directory here, not a URL")
         self._out = config.invocation_params.dir / out if out is not None else None
         self._path = self._out or runs_folder(self._workspace) / self._run_id
         if self._out is not None and not self._is_worker and not config.getoption("collectonly"):

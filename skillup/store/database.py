@@ -145,6 +145,18 @@ def create(path: Path, first: Statement) -> None:
         sync_directory(path.parent)
 
 
+def copy_database(path: Path, copy: Path) -> None:
+    """Makes a copy of what is committed, whole in one file, also while others write.
+
+    Raises RunDirectoryError.
+    """
+    with database_errors("copy", path), closing(_connect(path, "ro")) as source:
+        copy.unlink(missing_ok=True)
+        with closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+            target.execute("PRAGMA journal_mode = DELETE")  # no log beside it
+
+
 class Database:
     """One run's file, for reading, or by one process at a time for writing, too.
 

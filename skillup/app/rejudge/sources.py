@@ -39,6 +39,7 @@ from skillup.store.export import (
     load_info,
 )
 from skillup.store.places import RESULT_FILE, RUN_FILE
+from skillup.store.remote import is_url
 from skillup.workspace.snapshot import BlobStore
 
 ReadFile = Callable[[FileState], bytes | None]
@@ -112,6 +113,8 @@ def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
             return _run(folder)
         if _is_exported(folder):
             return _exported_run(path, folder)
+    if is_url(target):
+        return _run(run_path(target))
     if path.is_dir():
         if (path / RECORD_FILE).is_file():
             return _alone(path / RECORD_FILE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import nullcontext
 from enum import StrEnum
 from pathlib import Path
 from shlex import quote
@@ -94,6 +95,7 @@ def report(
     from skillup.store import RunDirectory
     from skillup.store.files import no_mask
     from skillup.store.places import RESULT_FILE
+    from skillup.store.remote import RemoteFolder, is_url
 
     directory = RunDirectory.open(run_path(run))
     names = parse_formats(formats or [",".join(FORMATS)])
@@ -103,7 +105,7 @@ def report(
             raise UsageError("--against is for report.html", hint="add --report html")
         if against == PREVIOUS:
             url = index_url(index, os.environ, workspace_root(Path()), write=False)
-            beside = Path(run_before(read_run(directory.path), url).path)
+            beside = run_path(run_before(read_run(directory.path), url).path)
         else:
             beside = run_path(against)
         if beside.resolve() == directory.path.resolve():
@@ -114,7 +116,13 @@ def report(
         result = with_analysis(directory.read_result(), directory.run_info())
     # What is in a run's files was masked when it was written.
     written = write_reports(result, names, directory.path, no_mask, index=index, against=beside)
-    sys.stdout.writelines(f"{path}\n" for path in written)
+    if is_url(run):
+        folder = RemoteFolder(run)
+        for path in written:
+            folder.put(path, path.name)
+            sys.stdout.write(f"{folder.url}/{path.name}\n")
+    else:
+        sys.stdout.writelines(f"{path}\n" for path in written)
     return 0
 
 
@@ -128,13 +136,16 @@ def export(
         "`files`: a folder a trial; `anthropic`: for skill-creator.",
         "--format",
     ),
-    out: Path | None = option(None, "A new folder. Default: RUN/FORMAT."),
+    out: Path | None = option(None, "A new folder. Default: RUN/FORMAT.", parser=o.parse_local),
 ) -> int:
     """Write a run as files: Anthropic's skill-creator's, or all that it holds."""
     from skillup.app.runs import run_path
     from skillup.reports.anthropic import export_run
     from skillup.store import RunDirectory
+    from skillup.store.remote import is_url
 
+    if is_url(run) and out is None:
+        raise UsageError(f"{run}: a folder for its files is needed", hint="give it with --out")
     directory = RunDirectory.open(run_path(run))
     out = out or directory.path / format_.value
     if format_ is To.files:
@@ -159,7 +170,9 @@ def merge(
     runs: list[str] = typer.Argument(
         ..., metavar="RUN...", help="The runs of `skillup run --shard`."
     ),
-    out: Path = option(..., "The merged run's directory.", metavar="PATH", parser=o.parse_out),
+    out: str = option(
+        ..., "The merged run's directory, or a URL.", metavar="PATH|URL", parser=o.parse_out
+    ),
     report: o.Texts = o.REPORTS,
     index: str | None = o.INDEX,
     as_json: bool = o.JSON,
@@ -173,11 +186,16 @@ def merge(
     from skillup.reports.formats import parse_formats, write_reports
     from skillup.reports.result import exit_code
     from skillup.store.files import no_mask, to_json
+    from skillup.store.remote import RemoteRun, is_url
 
     formats = parse_formats(report or ())
-    result = merge_runs([run_path(run) for run in runs], out)
-    write_reports(result, formats, out, no_mask, index=index)
-    index_finished_run(out, Path(), index)
+    with RemoteRun(out) if is_url(out) else nullcontext() as remote:
+        path = remote.path if remote is not None else Path(out)
+        result = merge_runs([run_path(run) for run in runs], path)
+        write_reports(result, formats, path, no_mask, index=index)
+        if remote is not None:
+            remote.upload()
+        index_finished_run(path, Path(), index, remote.url if remote is not None else None)
     if as_json:
         sys.stdout.write(to_json(result, no_mask, indent=2).decode())
     summary, missing = result.summary, len(result.not_run)

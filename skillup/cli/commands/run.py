@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import fields
 from functools import cache
 from pathlib import Path
@@ -24,14 +25,15 @@ if TYPE_CHECKING:
 
     from skillup.app.planning import RunRequest
     from skillup.reports.terminal.progress import PlainReporter
+    from skillup.store.remote import RemoteRun
 
-_RESUME = "Go on with this run (a directory, an id, or `last`); finished trials are kept."
+_RESUME = "Go on with this run (a directory, a URL, an id, or `last`); finished trials are kept."
 _WAIT = "How long agents, judges and simulated users wait out rate limits: 10m; 0: not at all."
 _TIME_LIMIT = "Start no more trials after so long: 90s, 8h."
 _SEED = "Of --sample-size, and of what the scripted engine draws."
 _SCHEDULER = "The Dask scheduler's address: tcp://host:8786."
 _COMPARED = "What --until-decided compares with. Default: the suite's gate, or 0.8."
-_OUT = "The run directory. Default: .skillup/runs/…"
+_OUT = "The run directory, or a URL (s3://…). Default: .skillup/runs/…"
 _TARGET = (
     "A run (its directory, id, or `last`), an exported run or trial, a record.json, a judge-debug "
     "file of skill-up, an agent's session, or a folder of sessions."
@@ -61,7 +63,7 @@ def run(
     variables: o.Texts = o.VAR,
     trust: bool = o.TRUST,
     baseline: bool = option(False, "Run each case without the skill, too.", "--baseline"),
-    out: Path | None = option(None, _OUT, metavar="PATH", parser=o.parse_out),
+    out: str | None = option(None, _OUT, metavar="PATH|URL", parser=o.parse_out),
     resume: str | None = option(None, _RESUME, metavar="RUN"),
     retry_errors: bool = option(
         False, "With --resume: trials with an ERROR run again.", "--retry-errors"
@@ -95,14 +97,31 @@ def run(
     Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
-    request, earlier = _request_of(locals(), resume, out, retry_errors=retry_errors)
-    options = {"keep": keep_workspaces, "retry_errors": retry_errors}
-    shown = {"quiet": quiet, "verbose": verbose, "as_json": as_json}
-    return _run_and_show(request, earlier, out, index, **options, **shown)
+    given = locals()
+    with _remote_run(out, resume) as remote:
+        if remote is not None and keep_workspaces:
+            hint = "choose a directory with --out"
+            raise UsageError("--keep-workspaces needs a run directory on this machine", hint=hint)
+        earlier = str(remote.path) if remote is not None and resume is not None else resume
+        request, path = _request_of(given, earlier, out, retry_errors=retry_errors)
+        options = {"keep": keep_workspaces, "retry_errors": retry_errors}
+        shown = {"quiet": quiet, "verbose": verbose, "as_json": as_json}
+        place = Path(out) if out is not None else None
+        return _run_and_show(request, path, place, remote, index, **options, **shown)
+
+
+def _remote_run(out: str | None, resume: str | None) -> RemoteRun | nullcontext[None]:
+    """The run at the URL that `--resume` or `--out` is, if one is; what fits is seen later."""
+    url = resume or out
+    if url is None or "://" not in url:
+        return nullcontext()
+    from skillup.store.remote import RemoteRun
+
+    return RemoteRun(url, resume=resume is not None)
 
 
 def _request_of(
-    given: Mapping[str, Any], resume: str | None, out: Path | None, *, retry_errors: bool
+    given: Mapping[str, Any], resume: str | None, out: str | None, *, retry_errors: bool
 ) -> tuple[RunRequest, Path | None]:
     """What is to run, of the options by their names, and the earlier run that it continues."""
     from skillup.app.planning import FALLBACK_VARIABLE, RunRequest, default_paths
@@ -141,6 +160,7 @@ def _run_and_show(
     request: RunRequest,
     earlier: Path | None,
     out: Path | None,
+    remote: RemoteRun | None,
     index: str | None,
     *,
     retry_errors: bool,
@@ -171,7 +191,7 @@ def _run_and_show(
         request,
         plan,
         parallel=parallel,
-        path=out,
+        path=out if remote is None else remote.path,
         resume=earlier,
         retry_errors=retry_errors,
         keep=keep,
@@ -180,8 +200,10 @@ def _run_and_show(
     ) as session:
         for line in retry_lines(session.retried) if retry_errors else ():
             say(line, None)
-        directory = session.directory
-        command = resume_command(directory.path, request, index)
+        if remote is not None:
+            remote.begin(lambda text: say(f"warning: {text}"))
+        directory, url = session.directory, remote.url if remote is not None else None
+        command = resume_command(url or directory.path, request, index)
         with _reporter_type(quiet=quiet or as_json)(
             plan,
             console,
@@ -193,14 +215,15 @@ def _run_and_show(
             interrupted = Shutdown(reporter.stopping, command).run(lambda: session.run(reporter))
         result = session.conclude(interrupted=interrupted)
         # First of all: whoever reads what is printed may go away (`| head`), which ends us.
-        written = session.publish(result, index)
+        written = session.publish(result, index, url)
+    trouble = remote.end() if remote is not None else None
     # Not needed before the first agent has ended.
     from skillup.executors.retries import worth_retrying
     from skillup.reports.result import exit_code
     from skillup.reports.terminal.run import print_ending, print_look, print_result
     from skillup.store.files import to_json
 
-    path = shown_path(directory.path)
+    path = url or shown_path(directory.path)
     if as_json:
         sys.stdout.write(to_json(result, session.secrets.mask, indent=2).decode())
     else:
@@ -210,9 +233,17 @@ def _run_and_show(
         met = f"{count(errors, 'trial')} met an error"
         say(f"{met}; once that is mended: {command} --retry-errors")
     if not quiet and not as_json:
-        print_look(written, quote(path), console())
+        print_look(
+            [f"{url}/{file.name}" if url else shown_path(file) for file in written],
+            quote(path),
+            console(),
+        )
+    if trouble is not None:
+        report(trouble)
     if interrupted:
         return ExitCode.INTERRUPTED
+    if trouble is not None:
+        return ExitCode.ERROR
     return exit_code(result.summary, len(result.not_run), result.stopped)
 
 

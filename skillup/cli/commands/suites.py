@@ -109,7 +109,9 @@ def import_suite(
     files: list[Path] = typer.Argument(
         ..., metavar="FILE…", help="YAML, JSON or JSONL files of suites."
     ),
-    out: Path = option(..., "The new suite's folder; several files get one each."),
+    out: Path = option(
+        ..., "The new suite's folder; several files get one each.", parser=o.parse_local
+    ),
     from_: From | None = option(None, "Which tool's. Default: by what is in the file.", "--from"),
     force: bool = o.FORCE,
 ) -> int:
@@ -136,7 +138,9 @@ Which = StrEnum("Which", ["case", "suite", "profile", "judge", "record", "result
 
 def schema(
     which: Which | None = typer.Argument(None, help="Default: all of them."),
-    out: Path | None = option(None, "Write NAME.schema.json files to this folder."),
+    out: Path | None = option(
+        None, "Write NAME.schema.json files to this folder.", parser=o.parse_local
+    ),
 ) -> int:
     """Print the JSON Schema of suites, cases, profiles, written-down judges, records or results."""
     from skillup.schema import SCHEMAS, json_schema
@@ -243,7 +247,7 @@ def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.
 @session.command("to-case")
 def session_to_case(
     session: str = SESSION,
-    out: Path | None = option(None, "The case's file. Default: stdout."),
+    out: Path | None = option(None, "The case's file. Default: stdout.", parser=o.parse_local),
     with_fixture: bool = option(
         False, "Copy the session's workspace beside the case.", "--with-fixture"
     ),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
@@ -22,7 +21,7 @@ from skillup.reports.result import (
 )
 from skillup.reports.terminal.layout import make_text, print_sheet
 from skillup.reports.terminal.progress import PlainReporter
-from skillup.reports.text import count, money, one_line, plain, seconds, shown_path, tokens
+from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.schema.grade import RunResult
 
 _ALL_ROWS = 50  # Of more trials, only those that did not pass are listed
@@ -128,11 +127,11 @@ def print_ending(result: RunResult, go_on: str, console: Console) -> None:
         _print(console, line, "yellow")
 
 
-def print_look(written: Sequence[Path], run: str, console: Console) -> None:
+def print_look(written: Sequence[str], run: str, console: Console) -> None:
     """The reports that were `written`; on a terminal, else, the verbs that show `run`."""
     for path in written:
-        _print(console, f"report: {shown_path(path)}", "dim")
-    if console.file.isatty() and FORMATS[HTML] not in (path.name for path in written):
+        _print(console, f"report: {path}", "dim")
+    if console.file.isatty() and not any(path.endswith(FORMATS[HTML]) for path in written):
         _print(console, f"look: skillup show {run} · skillup view {run}", "dim")
 
 
