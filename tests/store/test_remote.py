@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
+import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from skillup.load.yaml_reader import parse_yaml
 from skillup.store import RunDirectory
+from tests.docs.blocks import ROOT, blocks_of
 from tests.support.project import Project
 from tests.support.s3_server import BUCKET, S3Server, s3_server
 
@@ -84,6 +89,40 @@ def test_shards_are_merged_in_the_bucket(two_cases: Project, bucket: S3Server) -
     assert project.run("judge", f"{url}/all", env=env).exit_code == 0
 
 
+def test_the_jobs_of_the_page_on_many_machines_shard_and_merge(
+    project: Project, bucket: S3Server
+) -> None:
+    blocks = blocks_of(ROOT / "docs" / "cluster.md")
+    (shown,) = (b.text for b in blocks if b.marker and b.marker.value == "shards")
+    jobs: Any = parse_yaml(shown, Path("night.yaml")).data["jobs"]
+    project.write({"cases/eval.yaml": "name: x\n"} | {f"cases/{n}.yaml": CASE for n in "abc"})
+    runs = [
+        (job, str(part), step["run"])
+        for job in jobs.values()
+        for part in job.get("strategy", {"matrix": {"part": [0]}})["matrix"]["part"]
+        for step in job["steps"]
+        if step.get("run", "").startswith("skillup ")
+    ]
+    assert len(runs) == 4
+    for job, part, command in runs:
+        night = job["env"]["NIGHT"].replace("${{ github.run_id }}", "7")
+        words = shlex.split(command.replace("${{ matrix.part }}", part).replace("$NIGHT", night))
+        done = project.run(*words[1:], env=bucket.environment)
+        assert done.exit_code == 0, done.stderr
+    assert bucket.names("log-keeper/7/all") == {"run.sqlite", "result.json", "junit.xml"}
+
+
+def test_a_run_at_a_url_is_viewed(two_cases: Project, bucket: S3Server) -> None:
+    env, url = bucket.environment, f"s3://{BUCKET}/viewed"
+    assert two_cases.run("run", ".", "--out", url, env=env).exit_code == 0
+    with two_cases.start("view", url, "--port", "0", "--no-open", env=env) as viewing:
+        assert viewing.stdout is not None
+        address = viewing.stdout.readline().strip()
+        with urllib.request.urlopen(address) as page:
+            assert page.status == 200
+        viewing.terminate()
+
+
 SLOW = """\
 input: {prompt: hi}
 assertions: [{contains: fine}]
@@ -150,6 +189,32 @@ def test_a_run_that_cannot_be_uploaded_at_its_end_is_kept_and_uploaded_later(
     assert (store / "run" / "result.json").is_file()
     assert json.loads((store / "run" / "result.json").read_text())["summary"]["pass"] == 1
     assert work(project) == []
+
+
+def test_a_checkpoint_that_fails_is_a_warning_and_what_others_wrote_there_stays(
+    project: Project, tmp_path: Path
+) -> None:
+    """Another program's run is at the URL for a while, as its own trial sees to."""
+    store, other, go = tmp_path / "store", tmp_path / "other", tmp_path / "go"
+    swap = f"mv {store}/run {tmp_path}/ours && cp -r {other} {store}/run && touch {go}"
+    slow = SLOW.replace("depends_on: [a]\n", "").replace("while [", f"{swap}; while [")
+    slow = slow.replace("GO", str(tmp_path / "on"))
+    project.write({"eval.yaml": "name: x\n", "a.yaml": slow})
+    other.mkdir()
+    (other / "run.sqlite").write_bytes(b"another's")
+    url, env = f"file://{store}/run", {"SKILLUP_UPLOAD_SECONDS": "0.05"}
+    with project.start("run", ".", "--out", url, env=env) as running:
+        assert running.stderr is not None
+        warned = ""
+        while "warning: " not in warned:
+            warned += running.stderr.readline()
+            assert running.poll() is None, warned
+        (tmp_path / "on").touch()
+        _, said = running.communicate()
+    assert "was written by another program meanwhile" in warned
+    assert running.returncode == 3, said
+    assert str(work(project)[0].parent) in said
+    assert (store / "run" / "run.sqlite").read_bytes() == b"another's"
 
 
 @pytest.mark.parametrize(

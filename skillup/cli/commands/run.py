@@ -233,18 +233,13 @@ def _run_and_show(
         met = f"{count(errors, 'trial')} met an error"
         say(f"{met}; once that is mended: {command} --retry-errors")
     if not quiet and not as_json:
-        print_look(
-            [f"{url}/{file.name}" if url else shown_path(file) for file in written],
-            quote(path),
-            console(),
-        )
+        print_look([f"{path}/{file.name}" for file in written], quote(path), console())
     if trouble is not None:
         report(trouble)
     if interrupted:
         return ExitCode.INTERRUPTED
-    if trouble is not None:
-        return ExitCode.ERROR
-    return exit_code(result.summary, len(result.not_run), result.stopped)
+    code = exit_code(result.summary, len(result.not_run), result.stopped)
+    return code if trouble is None else ExitCode.ERROR
 
 
 def judge(
