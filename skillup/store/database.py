@@ -408,7 +408,7 @@ def _changed(path: Path) -> RunDirectoryError:
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     def connected(more: str = "") -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"file:{quote(os.fsencode(path))}?mode={mode}{more}",
+            f"file://{quote(os.fsencode(path.absolute()))}?mode={mode}{more}",
             uri=True,
             timeout=_BUSY_SECONDS,
             isolation_level=None,
@@ -427,7 +427,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         refused = error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
         if mode != "ro" or not refused:
             raise
-        log, journal = (path.with_name(f"{path.name}-{ending}") for ending in ("wal", "journal"))
+        log, journal = (Path(f"{path.resolve()}-{ending}") for ending in ("wal", "journal"))
         if _has_content(journal):
             # Of a writer that was killed: who may write takes back what it had not committed.
             _connect(path, "rw").close()

@@ -343,7 +343,7 @@ class RunDirectory(StoredRun):
             for path, key in other.database.rows(sql, found.attempt):
                 sha = renamed.get(key.hex().encode(), key.hex().encode()).decode()
                 row = attempt, self._mask(path), bytes.fromhex(sha)
-                insert("INSERT INTO files VALUES (?, ?, ?)", *row)
+                insert("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", *row)
             yield state, found
 
     def write_stored(self, state: str, found: StoredTrial) -> None:
