@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import math
 import os
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Literal, TypeAlias
 
@@ -19,6 +21,7 @@ import anyio
 import anyio.lowlevel
 
 from skillup.frozen import frozen
+from skillup.process.output import CHUNK_BYTES, OnLine, OutputStream, Write
 from skillup.process.tree import (
     OWNER_VARIABLE,
     TRIAL_VARIABLE,
@@ -32,11 +35,7 @@ from skillup.process.tree import (
     running_trees,
 )
 
-_TAIL_BYTES = 8 << 10
-_CHUNK_BYTES = 256 << 10
-_PIPE_BYTES = 1 << 20  # no pipe holds more, unless its user is privileged and asked for it
 _QUIET_OUTPUT_BYTES = 64 << 20
-_IDLE_SECONDS = 0.5
 _POLL_SECONDS = 0.01
 # How long a process may go on after its answer was complete.
 _ANSWERED_SECONDS = 5.0
@@ -44,8 +43,6 @@ _ANSWERED_SECONDS = 5.0
 _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
 _REPORT_SECONDS = 5.0
-
-OnLine: TypeAlias = Callable[[bytes], object]  # Called with each line, without its newline
 
 EndedBy: TypeAlias = Literal[
     "exit", "answered", "kept", "timeout", "cancelled", "output_limit", "not_started"
@@ -63,8 +60,8 @@ class ProcessRequest:
     env: Mapping[str, str]  # The whole environment, but for the variables of process/tree.py
     stdin: bytes = b""  # Written whole and closed
     timeout_seconds: float | None = None
-    stdout: Callable[[bytes], object] | None = None  # Gets a raw copy as the output comes
-    stderr: Callable[[bytes], object] | None = None
+    stdout: Write | None = None  # Gets a raw copy as the output comes
+    stderr: Write | None = None
     max_output_bytes: int = 128 << 20  # Per stream; more is cut
     marker: str = ""
     """Descendants are recognised by it: no two at the same time may share one; "": a fresh one."""
@@ -157,8 +154,7 @@ async def run_process(request: ProcessRequest, on_line: OnLine | None = None) ->
     cancellation goes on; the raw copies are then complete up to that point. What can go wrong is in
     the outcome, but for what those who take the copies raise.
     """
-    streams = OutputStream(request, request.stdout), OutputStream(request, request.stderr)
-    return await _supervise(request, *streams, on_line)
+    return await _supervise(request, request.stdout, request.stderr, on_line)
 
 
 async def run_quiet(
@@ -182,8 +178,7 @@ async def run_quiet(
         max_output_bytes=_QUIET_OUTPUT_BYTES,
     )
     stdout, stderr = bytearray(), bytearray()
-    streams = OutputStream(request, stdout.extend), OutputStream(request, stderr.extend)
-    outcome = await _supervise(request, *streams, None)
+    outcome = await _supervise(request, stdout.extend, stderr.extend, None)
     return CompletedOutput(
         exit_code=outcome.exit_code if outcome.ended_by == "exit" else None,
         stdout=stdout.decode(errors="replace"),
@@ -193,194 +188,84 @@ async def run_quiet(
     )
 
 
-class OutputStream:
-    """One output stream of one process: counted, masked, written down, cut into lines.
-
-    ``write`` gets every byte as it comes, or with ``request.redact`` every line when it is
-    complete. Beyond ``max_output_bytes`` the rest is counted and dropped.
-    """
-
-    def __init__(self, request: ProcessRequest, write: Callable[[bytes], object] | None) -> None:
-        self.total_bytes = 0
-        self.error: Exception | None = None  # Of the listener or the disk; the rest is dropped
-        self.on_failure: Callable[[], object] = lambda: None  # At an error, or too much
-        self._request, self._write_down = request, write
-        self._parts: list[bytes] = []  # joined once per line: appending to bytes would be quadratic
-        self._tail = b""
-        self._reading: anyio.CancelScope | None = None
-        self._idle_seconds = math.inf
-        self._remaining_bytes = math.inf
-
-    @property
-    def over_limit(self) -> bool:
-        return self.total_bytes > self._request.max_output_bytes
-
-    @property
-    def in_line(self) -> bool:
-        """Whether the latest line is not complete."""
-        return bool(self._parts)
-
-    @property
-    def tail(self) -> str:
-        """The last of what was written, masked and decoded."""
-        return self._tail[-_TAIL_BYTES:].decode(errors="replace")
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """Takes the next chunk; returns the lines it finishes, masked."""
-        room = max(0, self._request.max_output_bytes - self.total_bytes)
-        self.total_bytes += len(chunk)
-        chunk = chunk[:room]
-        if self._request.redact is None:
-            self._write(chunk)
-        *ends, rest = chunk.split(b"\n")
-        lines = [self._end_line(end, b"\n") for end in ends]
-        self._parts += [rest] if rest else []
-        return lines
-
-    def finish(self) -> list[bytes]:
-        """The last line, if it had no newline; not one that was cut: half a secret is none."""
-        return [self._end_line(b"", b"")] if self._parts and not self.over_limit else []
-
-    def _end_line(self, end: bytes, newline: bytes) -> bytes:
-        text = b"".join([*self._parts, end])
-        self._parts = []
-        if redact := self._request.redact:
-            text = redact(text)
-            self._write(text + newline)
-        return text
-
-    def _write(self, data: bytes) -> None:
-        if self._write_down is not None:
-            self._write_down(data)
-        self._tail = (self._tail + data[-_TAIL_BYTES:])[-2 * _TAIL_BYTES :]
-
-    async def read(self, pipe: IO[bytes], on_line: OnLine | None) -> None:
-        """Until the pipe ends; through cancellation, too: a child that cannot write cannot end."""
-        descriptor = pipe.fileno()
-        os.set_blocking(descriptor, False)
-        chunk = b"begin"
-        with anyio.CancelScope(shield=True):
-            while chunk:
-                chunk = await self._next_chunk(descriptor)
-                if self.error is not None:
-                    continue
-                try:
-                    for line in self.feed(chunk) if chunk else self.finish():
-                        if on_line is not None:
-                            on_line(line)
-                except Exception as error:  # noqa: BLE001 - the pipe is still to be emptied
-                    self.error = error
-                if self.error is not None or self.over_limit:
-                    self.on_failure()
-
-    async def _next_chunk(self, descriptor: int) -> bytes:
-        """Empty at the end."""
-        while self._remaining_bytes > 0:
-            deadline = anyio.current_time() + self._idle_seconds
-            with anyio.CancelScope(deadline=deadline) as self._reading:
-                await anyio.wait_readable(descriptor)
-            if self._reading.cancelled_caught:
-                return b""
-            try:
-                chunk = os.read(descriptor, _CHUNK_BYTES)
-            except BlockingIOError:
-                continue
-            self._remaining_bytes -= len(chunk)
-            return chunk
-        return b""
-
-    def expect_end(self) -> None:
-        """Reads what the pipe holds, and awaits no more: one that escaped may keep it open."""
-        self._idle_seconds = _IDLE_SECONDS
-        self._remaining_bytes = _PIPE_BYTES
-        if self._reading is not None:
-            self._reading.deadline = anyio.current_time() + _IDLE_SECONDS
-
-
 async def _supervise(
-    request: ProcessRequest, stdout: OutputStream, stderr: OutputStream, on_line: OnLine | None
+    request: ProcessRequest, stdout: Write | None, stderr: Write | None, on_line: OnLine | None
 ) -> ProcessOutcome:
     # Nothing is started for a caller who is already cancelled.
-    await anyio.lowlevel.checkpoint()
-    started = start_process(request)
+    await anyio.lowlevel.checkpoint_if_cancelled()
+    started = _start(request)
     if isinstance(started, str):
         return ProcessOutcome(None, None, "not_started", start_error=started)
-    return await supervise(request, *started, stdout, stderr, on_line)
-
-
-async def supervise(
-    request: ProcessRequest,
-    child: Child,
-    tree: ProcessTree,
-    stdout: OutputStream,
-    stderr: OutputStream,
-    on_line: OnLine | None,
-) -> ProcessOutcome:
-    """Feeds and reads a process that was started until nothing of it is left."""
+    limit, redact = request.max_output_bytes, request.redact
+    streams = OutputStream(stdout, limit, redact), OutputStream(stderr, limit, redact)
+    supervision = _Supervision(request, *started, streams)
     try:
         return await _Supervision(request, child, tree, stdout, stderr).run(on_line)
     finally:
-        child.poll()  # clears it away, if there was no time to
-        for pipe in (child.stdin, child.stdout, child.stderr):
-            if pipe is not None:
-                pipe.close()
-        running_trees.discard(tree)
+        supervision.close()
 
 
 class _Supervision:
-    """One running child and the tasks around it."""
+    """One running child: what the event loop sees of it changes its state and wakes :meth:`run`.
+
+    No task, scope or thread of its own: with agents that answer at once they were most of a trial.
+    """
 
     def __init__(
         self,
         request: ProcessRequest,
         child: Child,
         tree: ProcessTree,
-        stdout: OutputStream,
-        stderr: OutputStream,
+        streams: tuple[OutputStream, OutputStream],
     ) -> None:
         self._request = request
         self._child = child
         self._tree = tree
-        self._streams = (stdout, stderr)
-        self._feeding = anyio.CancelScope()
-        self._patience = anyio.CancelScope()
-        self._answered = False
-        self._time_limit = math.inf
+        self._streams = streams
+        self._loop = asyncio.get_running_loop()
+        self._change: asyncio.Future[None] | None = None  # While somebody waits for one
+        self._pidfd: int | None = None  # While the loop looks whether the child has ended
+        self._unsent: memoryview[int] | None = None  # What is left of stdin
+        self._timer: asyncio.TimerHandle | None = None
+        self._time_limit = math.inf  # Of the loop's clock
+        self._timed_out = self._answered = False
         self._exit_status: int | None = None
         self._ended_by: EndedBy = "exit"
         self._ending = TreeEnding(tree, request.grace_seconds)
 
     async def run(self, on_line: OnLine | None) -> ProcessOutcome:
         """Returns when the tree is gone and the pipes are read; raises what ``on_line`` raised."""
-        child, (stdout, stderr) = self._child, self._streams
-        assert child.stdout is not None
-        assert child.stderr is not None
+        (stdout, stderr), seconds = self._streams, self._request.timeout_seconds
 
         def watch(line: bytes) -> None:
             """Delivers a line, then asks whether the process only has to exit any more."""
             if on_line is not None:
                 on_line(line)
-            self._look_at_answer()
+            has_answered = self._request.has_answered
+            if has_answered is None or has_answered() == self._answered:
+                return
+            self._answered = not self._answered
+            # It may go on, as with the result of a task in the background.
+            grace = self._loop.time() + _ANSWERED_SECONDS
+            self._set_timer(grace if self._answered else self._time_limit)
 
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(stdout.read, child.stdout, watch)
-            tasks.start_soon(stderr.read, child.stderr, None)
-            tasks.start_soon(self._feed)
+        try:
+            if seconds is not None:
+                self._time_limit = self._loop.time() + seconds
+                self._set_timer(self._time_limit)
+            self._begin(watch)
+            while not (self._collect() or self._failed() or self._timed_out):
+                await self._next_change()
+            if self._timed_out and not self._collect():
+                self._ended_by = "answered" if self._answered else "timeout"
+        finally:
             try:
-                with anyio.move_on_after(self._request.timeout_seconds) as self._patience:
-                    self._look_at_answer()
-                    await anyio.lowlevel.checkpoint()  # reading begins: it may be at its end
-                    while not self._collect() and not self._failed():
-                        await self._wait()
-                if self._patience.cancelled_caught and not self._collect():
-                    self._ended_by = "answered" if self._answered else "timeout"
-            finally:
-                try:
-                    await self._end_tree()
-                finally:  # a second Ctrl-C, too: reading is shielded, and would wait for ever
-                    self._feeding.cancel()
-                    for stream in self._streams:
-                        stream.expect_end()
+                await self._end_tree()
+            finally:  # a second Ctrl-C, too
+                self._stop_feeding()
+                for stream in self._streams:
+                    stream.expect_end()
+                await self._read_rest()
         for stream in self._streams:
             if stream.error is not None:
                 raise stream.error
@@ -394,54 +279,91 @@ class _Supervision:
             survivors=self._ending.survivors,
         )
 
-    def _look_at_answer(self) -> None:
-        has_answered = self._request.has_answered
-        if has_answered is None or has_answered() == self._answered:
-            return
-        self._answered = not self._answered
-        if self._answered:
-            self._time_limit = self._patience.deadline
-            self._patience.deadline = anyio.current_time() + _ANSWERED_SECONDS
-        else:  # it goes on, as with the result of a task in the background
-            self._patience.deadline = self._time_limit
+    def close(self) -> None:
+        """Lets go of all that is the child's."""
+        self._set_timer(math.inf)
+        self._stop_watching()
+        self._stop_feeding()
+        self._child.poll()  # clears it away, if there was no time to
+        for stream, pipe in zip(self._streams, self._pipes(), strict=True):
+            stream.stop()
+            pipe.close()
+        running_trees.discard(self._tree)
 
-    async def _feed(self) -> None:
+    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
+        assert self._child.stdout is not None
+        assert self._child.stderr is not None
+        return self._child.stdout, self._child.stderr
+
+    def _begin(self, on_line: OnLine) -> None:
+        (stdout, stderr), pipes = self._streams, self._pipes()
+        for stream in self._streams:
+            stream.on_change = self._wake
+        stdout.begin(pipes[0], on_line)
+        stderr.begin(pipes[1], None)
+        with suppress(AttributeError, OSError):  # not on this system: no event tells of its end
+            self._pidfd = os.pidfd_open(self._child.pid)
+            self._loop.add_reader(self._pidfd, self._child_ended)
+        if self._child.stdin is not None:
+            os.set_blocking(self._child.stdin.fileno(), False)
+            self._unsent = memoryview(self._request.stdin)
+            self._feed()
+
+    # What happens, and who waits for it.
+
+    def _wake(self) -> None:
+        if self._change is not None and not self._change.done():
+            self._change.set_result(None)
+
+    async def _next_change(self) -> None:
+        """Until the child may have ended, time is over, or reading has ended or failed."""
+        if self._pidfd is None and self._child.returncode is None:
+            self._loop.call_later(_POLL_SECONDS, self._wake)
+        self._change = self._loop.create_future()
+        await self._change
+
+    def _child_ended(self) -> None:
+        self._stop_watching()
+        self._wake()
+
+    def _stop_watching(self) -> None:
+        if self._pidfd is not None:
+            self._loop.remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+
+    def _set_timer(self, due: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(due, self._time_is_over) if due < math.inf else None
+
+    def _time_is_over(self) -> None:
+        self._timed_out = True
+        self._wake()
+
+    def _feed(self) -> None:
         """Writes stdin whole and closes it; a child that does not read it is no error."""
-        pipe = self._child.stdin
-        if pipe is None:
+        assert self._child.stdin is not None
+        descriptor = self._child.stdin.fileno()
+        try:
+            while self._unsent:
+                sent = os.write(descriptor, self._unsent[:CHUNK_BYTES])
+                self._unsent = self._unsent[sent:]
+        except BlockingIOError:
+            self._loop.add_writer(descriptor, self._feed)
             return
-        descriptor = pipe.fileno()
-        os.set_blocking(descriptor, False)
-        rest = memoryview(self._request.stdin)
-        with self._feeding:
-            while rest:
-                await anyio.wait_writable(descriptor)
-                try:
-                    rest = rest[os.write(descriptor, rest[:_CHUNK_BYTES]) :]
-                except BlockingIOError:
-                    continue
-                except OSError:  # EPIPE: nobody reads any more
-                    break
-        pipe.close()
+        except OSError:  # EPIPE: nobody reads any more
+            pass
+        self._stop_feeding()
+
+    def _stop_feeding(self) -> None:
+        pipe = self._child.stdin
+        if pipe is not None and not pipe.closed:
+            self._loop.remove_writer(pipe.fileno())
+            pipe.close()
 
     def _failed(self) -> bool:
         return any(stream.error or stream.over_limit for stream in self._streams)
-
-    async def _wait(self) -> None:
-        """Until the child may have ended, or reading has failed."""
-        try:
-            descriptor = os.pidfd_open(self._child.pid)
-        except (AttributeError, OSError):  # not on this system: no event tells of it
-            await anyio.sleep(_POLL_SECONDS)
-            return
-        try:
-            with anyio.CancelScope() as waiting:
-                for stream in self._streams:
-                    stream.on_failure = waiting.cancel
-                if not self._failed():
-                    await anyio.wait_readable(descriptor)
-        finally:
-            os.close(descriptor)
 
     def _collect(self) -> bool:
         """Whether the child has ended, and is cleared away."""
@@ -460,17 +382,28 @@ class _Supervision:
 
     async def _end_tree(self) -> None:
         """Ends whatever is left, whether the main process is still there or not."""
+        settle = 0.0 if self._child.returncode is None else _SETTLE_SECONDS
+        self._ending = TreeEnding(self._tree, self._request.grace_seconds, settle_seconds=settle)
         try:
+            pauses = iter(self._ending)
+            pause = next(pauses, None)
+            if pause is None and self._collect():
+                return
             with anyio.CancelScope(shield=True):
-                settle = 0.0 if self._child.returncode is None else _SETTLE_SECONDS
-                grace = self._request.grace_seconds
-                self._ending = TreeEnding(self._tree, grace, settle_seconds=settle)
-                for pause in self._ending:
+                while pause is not None:
                     await anyio.sleep(pause)
+                    pause = next(pauses, None)
                 with anyio.move_on_after(_REPORT_SECONDS):
                     while not self._collect():
-                        await self._wait()
+                        await self._next_change()
         except BaseException:
             # A shield keeps cancel scopes out, not a second Ctrl-C: no time for steps then.
             end_tree(self._tree, 0.0)
             raise
+
+    async def _read_rest(self) -> None:
+        """Through cancellation, too: the copies are complete."""
+        if any(stream.is_read for stream in self._streams):
+            with anyio.CancelScope(shield=True):
+                while any(stream.is_read for stream in self._streams):
+                    await self._next_change()

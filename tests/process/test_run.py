@@ -18,9 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillup.process.output import OutputStream
 from skillup.process.run import (
     CompletedOutput,
-    OutputStream,
     ProcessRequest,
     run_process,
     run_quiet,
@@ -307,7 +307,7 @@ def test_a_missing_working_directory(tmp_path: Path) -> None:
 
 def stream(written: bytearray | None = None, **options: Any) -> OutputStream:
     write = None if written is None else written.extend
-    return OutputStream(ProcessRequest(("x",), Path(), {}, **options), write)
+    return OutputStream(write, **options)
 
 
 @given(st.lists(st.binary(max_size=12)), st.lists(st.integers(1, 20)))
@@ -324,9 +324,7 @@ def test_lines_are_the_same_wherever_the_chunks_fall(texts: list[bytes], sizes: 
 
 def test_a_secret_that_the_limit_cuts_is_not_half_shown() -> None:
     written = bytearray()
-    masked = stream(
-        written, max_output_bytes=20, redact=lambda line: line.replace(b"s3cr3t", b"***")
-    )
+    masked = stream(written, max_bytes=20, redact=lambda line: line.replace(b"s3cr3t", b"***"))
     assert masked.feed(b"a s3cr3t\n") == [b"a ***"]
     assert masked.feed(b"another s3cr3t") + masked.finish() == []
     assert written == b"a ***\n"
@@ -334,7 +332,7 @@ def test_a_secret_that_the_limit_cuts_is_not_half_shown() -> None:
 
 def test_beyond_the_limit_bytes_are_counted_and_dropped() -> None:
     written = bytearray()
-    limited = stream(written, max_output_bytes=10)
+    limited = stream(written, max_bytes=10)
     assert limited.feed(b"one\ntwo\n") == [b"one", b"two"]
     assert (limited.feed(b""), limited.over_limit) == ([], False)
     assert (limited.feed(b"three\nfour\n"), limited.over_limit) == ([], True)
