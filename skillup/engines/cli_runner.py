@@ -136,9 +136,9 @@ class CliEngine(ABC):
         """The whole environment of the process."""
         return trial_environment(trial, self.spec.home, {})
 
-    def engine_home(self, trial: TrialContext) -> Path:
-        """Where this trial's sessions are; it is made."""
-        env = self.environment(trial, self.login(trial))
+    def engine_home(self, trial: TrialContext, env: Mapping[str, str] | None = None) -> Path:
+        """Where this trial's sessions are; it is made, unless its environment `env` is given."""
+        env = env or self.environment(trial, self.login(trial))
         return self.spec.home.of(env) if self.spec.home is not None else trial.home
 
     def command(self, profile: Profile) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ class CliTurn:
         if refusal := engine.refusal(trial, login):
             return EngineTurn(error=refusal)
         env = engine.environment(trial, login)
-        self.home = engine.engine_home(trial)
+        self.home = engine.engine_home(trial, env)
         # Long sessions take long to read.
         small = is_small(self.home)
         if self.live is not None and self.live.parser is not None:

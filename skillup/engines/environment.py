@@ -74,20 +74,21 @@ def trial_environment(
     copied into the trial's home, once: the CLI may renew its own copy.
     """
     # Beside the home: the system's holds other trials, and sandboxes let tools write into it.
-    temporary = trial.home / "tmp"
-    temporary.mkdir(parents=True, exist_ok=True)
-    given = {"TMPDIR": str(temporary), **credentials, **trial.extra_env}
+    temporary = f"{trial.home}/tmp"
+    if not os.path.isdir(temporary):  # noqa: PTH112 - this is done before every turn
+        Path(temporary).mkdir(parents=True)
+    given = {"TMPDIR": temporary, **credentials, **trial.extra_env}
     if trial.profile.isolation == "shared":
         marks = home.marks if home is not None else frozenset()
         return {k: v for k, v in trial.environment.items() if k not in marks} | given
     own_home = trial.home / "home"
-    own_home.mkdir(exist_ok=True)
+    directory = own_home / home.directory if home is not None else own_home
+    if not os.path.isdir(directory):  # noqa: PTH112
+        directory.mkdir(parents=True)
     env = clean_variables(trial.environment) | {"HOME": str(own_home)}
     if home is not None:
-        engine_home = own_home / home.directory
-        engine_home.mkdir(exist_ok=True)
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
-        env[home.variable] = str(engine_home)
+        env[home.variable] = str(directory)
         source, copy = home.login_of(trial.environment), home.login_in(trial.home)
         if not credentials and source and copy and not copy.exists():
             shutil.copyfile(source, copy)

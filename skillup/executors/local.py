@@ -130,6 +130,9 @@ async def run_family(run: Run, jobs: Sequence[Job], attempt: Attempt | None = No
     roots = [node_of(together)] if together else []
     if roots and not roots[0].count and roots[0].children:
         roots = list(roots[0].children)
+    if len(jobs) == 1 and not any(root.children for root in roots):
+        await _run_alone(run, jobs[0], attempt)
+        return
     async with anyio.create_task_group() as group:
         for job in (*alone, *(root.jobs[0] for root in roots if not root.children)):
             group.start_soon(_run_alone, run, job, attempt, name=job.id)
@@ -173,7 +176,7 @@ class _SharedAttempt:
         finally:
             for job in root.jobs:
                 if not self.run.options.keep_scratch:
-                    self.run.directory.remove_scratch(job.id)
+                    await self.run.directory.remove_scratch_beside(job.id)
 
     async def _run_node(self, node: PrefixNode, fork: OpenTrial | None) -> None:
         """Run the turns that the jobs of `node` share, then each part of it by itself."""
@@ -294,7 +297,7 @@ async def run_attempts(
             why = outcome.interruption
             ended = why is not None and why.kind == "run_ended"
         finally:
-            _tidy(run, job, request, finished=outcome is not None and not ended)
+            await _tidy(run, job, request, finished=outcome is not None and not ended)
         if ended:
             run.leave(job)
             return
@@ -335,9 +338,9 @@ def set_aside_unused(run: Run, job: Job, checkpoint: Checkpoint, why: str) -> st
     return f"begun anew with turn 1, not resumed after turn {turns}: {why}"
 
 
-def _tidy(run: Run, job: Job, request: TrialRequest | None, *, finished: bool) -> None:
+async def _tidy(run: Run, job: Job, request: TrialRequest | None, *, finished: bool) -> None:
     """Remove the scratch, or of it what nobody needs any more."""
     if not finished and request and run.directory.read_checkpoint(job.id) is not None:
         remove_logins(request.scratch / "home")
     elif not run.options.keep_scratch:
-        run.directory.remove_scratch(job.id)
+        await run.directory.remove_scratch_beside(job.id)

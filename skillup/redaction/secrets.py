@@ -28,6 +28,9 @@ _ONLY_LETTERS = re.compile(r"[A-Za-z]+([-_. ][A-Za-z]+)*")
 _LONGEST_ESCAPE = 64
 
 
+_MOST_REMEMBERED = 16
+
+
 def masking_bytes(mask: Callable[[str], str]) -> Callable[[bytes], bytes]:
     """The same mask for UTF-8, and for files whatever bytes they hold."""
 
@@ -45,6 +48,8 @@ class Secrets:
     def __init__(self, values: Mapping[str, str], spared: Mapping[str, str] | None = None) -> None:
         """`values`: name → secret; `spared`: those that count as none, see :attr:`spared`."""
         self._spared = dict(spared or {})
+        self._with: dict[object, Secrets] = {}
+        """Those of :meth:`also_of`, by what it was given: all turns of a run ask for the same."""
         self._values = {name: value for name, value in values.items() if len(value) >= SHORTEST}
         parts: dict[str, str] = {}
         for name, value in self._values.items():
@@ -85,13 +90,21 @@ class Secrets:
 
     def also_of(self, environment: Mapping[str, str], names: Iterable[str | None] = ()) -> Secrets:
         """These and those of another environment; what is spared here stays so."""
+        names = frozenset(names)
+        asked = frozenset(environment.items()), names
+        if asked in self._with:
+            return self._with[asked]
         found = credentials_of(environment, names)
         spared = {
             name: value
             for name, value in found.items()
             if self._spared.get(name) == value or (len(value) >= SHORTEST and is_ordinary(value))
         }
-        return self.also({n: v for n, v in found.items() if n not in spared}, spared)
+        if len(self._with) >= _MOST_REMEMBERED:
+            self._with.clear()
+        more = self.also({n: v for n, v in found.items() if n not in spared}, spared)
+        self._with[asked] = more
+        return more
 
     def sparing(self, texts: Iterable[str]) -> Secrets:
         """These without ordinary words (letters alone) that are part of one of `texts`."""

@@ -156,6 +156,14 @@ def masked_json(
                 return _harmless(text), False
         value = value.model_dump(mode="json", by_alias=True, context=ON_DISK)
 
+    separators = (",", ":") if indent is None else None
+    with suppress(ValueError, TypeError):  # what JSON does not have, and lone surrogates
+        text = json.dumps(
+            value, ensure_ascii=False, indent=indent, separators=separators, allow_nan=False
+        )
+        if mask(text) == text:
+            return _harmless(text), False
+
     def clean(value: Any) -> Any:
         # Every text, keys too, before it is quoted: so a secret that looks like a number cannot
         # break the syntax.
@@ -174,7 +182,6 @@ def masked_json(
             return [clean(item) for item in value]
         return None if isinstance(value, float) and not math.isfinite(value) else value
 
-    separators = (",", ":") if indent is None else None
     cleaned = clean(value)
     text = json.dumps(cleaned, ensure_ascii=False, indent=indent, separators=separators)
     return _harmless(text), cleaned != value

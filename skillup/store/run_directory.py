@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import anyio.to_thread
+
 from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
 from skillup.schema.grade import Grade
@@ -212,6 +214,12 @@ class RunDirectory(StoredRun):
     def remove_scratch(self, job_id: str) -> bool:
         """Removes the trial's scratch; False if something of it could not be removed."""
         return self._scratch.remove(job_id)
+
+    async def remove_scratch_beside(self, job_id: str) -> None:
+        """The same; a large one in a thread, and to its end even if the caller is cancelled."""
+        if not self._scratch.remove_if_small(job_id):
+            with anyio.CancelScope(shield=True):
+                await anyio.to_thread.run_sync(self._scratch.remove, job_id)
 
     def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
         """Stores the trial as far as its last whole turn, for a resumed run.

@@ -9,11 +9,12 @@ too, which the sockets that agents make in it need.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
-import shutil
 import stat
+import sys
 import tempfile
 import threading
 from contextlib import suppress
@@ -29,6 +30,7 @@ class Scratch:
     def __init__(self, link: Path) -> None:
         self._link = link
         self._lock = threading.Lock()
+        self._home: Path | None = None  # Where the link led, once it was found to be ours
 
     def directory(self, job_id: str) -> Path:
         """The job's own directory, a real path, made if need be. Raises RunDirectoryError."""
@@ -41,6 +43,7 @@ class Scratch:
                 # Not in the directory itself: agents would find the run by it.
                 note = user_directory("scratch") / home.name
                 note.write_text(f"{home}\n{self._link.absolute()}\n", encoding="utf-8")
+            self._home = home
         path = home / _short_name(job_id)
         with disk_errors("make", path):
             path.mkdir(mode=0o700, exist_ok=True)
@@ -56,14 +59,29 @@ class Scratch:
 
     def remove(self, job_id: str) -> bool:
         """Removes the job's directory and all that is in it; False if something could not be."""
-        home = self._existing_home()
-        path = home / _short_name(job_id) if home is not None else None
+        path = self._path(job_id)
         return path is None or not os.path.lexists(path) or remove_tree(path)
+
+    def remove_if_small(self, job_id: str) -> bool:
+        """The same, but for a large one, of which only a part is then gone; whether it is no more.
+
+        It takes a few milliseconds at most.
+        """
+        path = self._path(job_id)
+        with suppress(OSError, RecursionError):
+            if path is not None:
+                _remove_below(os.fspath(path), None, _FEW_ENTRIES)
+            return True
+        return path is None or not os.path.lexists(path)
+
+    def _path(self, job_id: str) -> Path | None:
+        home = self._existing_home()
+        return home / _short_name(job_id) if home is not None else None
 
     def close(self) -> None:
         """Removes directories that were not used, and then the whole place if it is empty."""
         with self._lock:
-            home = self._existing_home()
+            home, self._home = self._existing_home(), None
             if home is None:
                 return
             for directory in home.iterdir():
@@ -76,10 +94,11 @@ class Scratch:
 
     def _existing_home(self) -> Path | None:
         """What the link points to, if it is a directory that only we can have made."""
-        with suppress(OSError):
-            home = self._link.readlink()
-            return home if _is_private(home) else None
-        return None
+        if self._home is None:
+            with suppress(OSError):
+                home = self._link.readlink()
+                self._home = home if _is_private(home) else None
+        return self._home
 
 
 def user_directory(name: str) -> Path:
@@ -127,7 +146,7 @@ def remove_tree(path: Path) -> bool:
         if path.is_symlink() or not path.is_dir():
             path.unlink()
             return True
-        shutil.rmtree(path)
+        _remove_below(os.fspath(path), None, sys.maxsize)
         return True
     waiting = [path]
     while waiting:
@@ -149,6 +168,34 @@ def remove_tree(path: Path) -> bool:
     with suppress(OSError):
         path.rmdir()
     return not os.path.lexists(path)
+
+
+_FEW_ENTRIES = 200
+
+
+def _remove_below(name: str, parent: int | None, most: int) -> int:
+    """Removes a directory with up to so many entries; how many more there may be.
+
+    Like ``shutil.rmtree``, never through a link that came in between, with half of its system
+    calls. Raises OSError and RecursionError.
+    """
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    directory = os.open(name, flags, dir_fd=parent)
+    try:
+        with os.scandir(directory) as scan:
+            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan]
+        for entry, is_directory in entries:
+            if most <= 0:
+                raise OSError(errno.EBUSY, "there is more of it", name)
+            most -= 1
+            if is_directory:
+                most = _remove_below(entry, directory, most)
+            else:
+                os.unlink(entry, dir_fd=directory)
+    finally:
+        os.close(directory)
+    os.rmdir(name, dir_fd=parent)
+    return most
 
 
 def _is_private(directory: Path) -> bool:

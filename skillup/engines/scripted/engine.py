@@ -124,7 +124,7 @@ class ScriptedEngine(WritingCliEngine):
     def parser(self, trial: TrialContext) -> ScriptedEvents:
         return ScriptedEvents(trial.progress)
 
-    def engine_home(self, trial: TrialContext) -> Path:
+    def engine_home(self, trial: TrialContext, env: Mapping[str, str] | None = None) -> Path:
         return trial.home / "scripted-agent"
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
