@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 from abc import ABC, abstractmethod
@@ -37,7 +38,7 @@ from skillup.engines.session_files import (
     VersionRange,
     loss_of,
     missing_message,
-    rows_of,
+    row_of,
 )
 from skillup.frozen import frozen
 from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
@@ -224,11 +225,18 @@ class CliEngine(ABC):
         """What the session holds now; None if it has no file."""
         if file is None or not file.is_file():
             return None
-        with file.open("rb") as data:
-            digest, size = hashlib.file_digest(data, "sha256").hexdigest(), data.tell()
-        messages = sum(map(self.is_user_message, rows_of(file)))
+        digest, size, messages = hashlib.sha256(), 0, 0
+        with file.open("rb") as lines:
+            for line in lines:
+                digest.update(line)
+                size += len(line)
+                row = row_of(line)
+                messages += isinstance(row, dict) and self.is_user_message(row)
         return SessionFingerprint(
-            session_id=session_id, messages=messages, prefix_sha256=digest, prefix_bytes=size
+            session_id=session_id,
+            messages=messages,
+            prefix_sha256=digest.hexdigest(),
+            prefix_bytes=size,
         )
 
 
@@ -251,18 +259,12 @@ class CliTurn:
         env = engine.environment(trial, login)
         self.home = engine.engine_home(trial, env)
         # Long sessions take long to read.
-        small = is_small(self.home)
-        if self.live is not None and self.live.parser is not None:
-            process = self.live.process
-            stays = process is not None and process.is_ready and self.live.session == self.resumed
-            self.ended_between = not stays
-        if self.resumed and (error := await do_beside(small, self._changed)):
-            return EngineTurn(self.resumed, session_verified=False, error=error)
-        if self.live is not None and self.ended_between:
-            await self.live.end()
         known: Collection[Path] = ()
-        if not self.resumed:
-            known = await do_beside(small, engine.session_files, self.home)
+        if self.resumed:
+            if error := await do_beside(is_small(self.home), self._changed):
+                return EngineTurn(self.resumed, session_verified=False, error=error)
+        elif not engine.spec.takes_ids:
+            known = await do_beside(is_small(self.home), engine.session_files, self.home)
         by_file = login.variable is None and engine.uses_login_file(trial.profile)
         shared = renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file)
         async with shared as renewed:
@@ -358,7 +360,8 @@ class CliTurn:
     ) -> EngineTurn:
         """Feeds the process's lines to the parser."""
         engine, turn, trial, parser = self.engine, self.turn, self.trial, self.parser
-        if not (trial.workspace.is_dir() and trial.workspace.resolve() == trial.workspace):
+        workspace = os.fspath(trial.workspace)
+        if os.path.realpath(workspace) != workspace or not trial.workspace.is_dir():
             # Through a link, an agent would work somewhere else.
             what = f"the workspace {trial.workspace} is gone or was replaced"
             gone = engine.error("setup", f"{what}; the agent was not called")

@@ -74,8 +74,8 @@ def trial_environment(
     copied into the trial's home, once: the CLI may renew its own copy.
     """
     # Beside the home: the system's holds other trials, and sandboxes let tools write into it.
-    temporary = f"{trial.home}/tmp"
-    if not os.path.isdir(temporary):  # noqa: PTH112 - this is done before every turn
+    temporary = os.path.join(trial.home, "tmp")  # noqa: PTH118 - this is done before every turn
+    if not os.path.isdir(temporary):  # noqa: PTH112
         Path(temporary).mkdir(parents=True)
     given = {"TMPDIR": temporary, **credentials, **trial.extra_env}
     if trial.profile.isolation == "shared":

@@ -72,10 +72,15 @@ def lines_of(path: Path, limit: int | None = None, *, start: int = 0) -> Iterato
                 limit -= len(data)
                 if limit == 0 and not ended:
                     return
-            # Bytes that are no UTF-8 are replaced: one of them shall not cost a message.
-            row = read_event(data.rstrip(b"\r\n").decode(errors="replace").encode())
+            row = row_of(data)
             if row is not None:
                 yield SessionLine(number, row, ended)
+
+
+def row_of(line: bytes) -> dict[str, Any] | str | None:
+    """Of a line of a session file; None: it is blank."""
+    # Bytes that are no UTF-8 are replaced: one of them shall not cost a message.
+    return read_event(line.rstrip(b"\r\n").decode(errors="replace").encode())
 
 
 def rows_of(path: Path, limit: int | None = None, start: int = 0) -> Iterator[dict[str, Any]]:

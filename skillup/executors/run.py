@@ -30,7 +30,7 @@ from skillup.store.scratch import user_directory
 from skillup.trial.artifacts import keep_references, reference_paths
 from skillup.trial.request import TrialEvent, TrialRequest
 from skillup.trial.run import record_without_turns
-from skillup.workspace.disk import refuse_without_room
+from skillup.workspace.disk import do_beside, refuse_without_room
 
 if TYPE_CHECKING:
     from skillup.judges.evaluate import Judge, TurnJudge
@@ -419,8 +419,16 @@ class Run:
 
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
-            return await anyio.to_thread.run_sync(grade_record, record, read_file)
+            return await do_beside(_is_short(record), grade_record, record, read_file)
         return await grade(record, read_file, reader)
+
+
+def _is_short(record: Record) -> bool:
+    """Whether it is graded in less time than a change of threads takes, or not much more."""
+    turns = list(record.executed())
+    size = sum(len(turn.response) + 1000 * len(turn.transcript) for turn in turns)
+    files = turns[-1].files or {} if turns else {}
+    return len(files) < 100 and size + sum(state.size for state in files.values()) < 100_000
 
 
 def case_of(job_id: str) -> str:

@@ -1,6 +1,7 @@
 """A case: one conversation to run, and how to judge it."""
 
 import json
+from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, model_validator
@@ -246,8 +247,13 @@ class Input(Choice):
             return self.turns
         if self.prompt is None:
             return []
-        # Not validated again: for this alone its validator would be built at every start.
-        return [Turn.model_construct(content=self.prompt, literal=self.literal)]
+        return [_only_turn(self.prompt, self.literal)]
+
+
+@lru_cache(maxsize=64)  # it is asked for often while its trial runs
+def _only_turn(prompt: str, literal: bool) -> Turn:
+    # Not validated again: for this alone its validator would be built at every start.
+    return Turn.model_construct(content=prompt, literal=literal)
 
 
 Aggregation = Literal["mean", "min", "max"]

@@ -75,8 +75,9 @@ class LiveSession:
         changes, error = None, outcome.error
         root, before = self.context.workspace, self.snapshot
         try:
-            self.snapshot = await look_at(root, self.blobs, before)
-            small = is_small(root) and len(before.files) < len(self.snapshot.files) + 100
+            small = is_small(root)
+            self.snapshot = await look_at(root, self.blobs, before, small=small)
+            small = small and len(before.files) < len(self.snapshot.files) + 100
             changes = await do_beside(small, diff_snapshots, before, self.snapshot, self.blobs)
         except OSError as trouble:
             what = "the workspace could not be looked at after the turn"
@@ -156,9 +157,14 @@ class LiveSession:
         return why
 
 
-async def look_at(root: Path, blobs: BlobStore, before: Snapshot | None = None) -> Snapshot:
-    """A snapshot, taken beside the event loop; whoever is cancelled does not wait for its end."""
-    if is_small(root):
+async def look_at(
+    root: Path, blobs: BlobStore, before: Snapshot | None = None, *, small: bool | None = None
+) -> Snapshot:
+    """A snapshot, taken beside the event loop; whoever is cancelled does not wait for its end.
+
+    Of what :func:`is_small`, it is taken at once; None: nobody has looked yet.
+    """
+    if is_small(root) if small is None else small:
         return take_snapshot(root, blobs, before)
     cancelled = threading.Event()
     take = partial(take_snapshot, root, blobs, before, stop=cancelled.is_set)
@@ -197,9 +203,9 @@ def session_files(home: Path) -> dict[str, int]:
     All CLIs keep a session as lines of JSON that are only ever appended to.
     """
     return {
-        path.relative_to(home).as_posix(): path.stat().st_size
-        for path in home.rglob("*.jsonl")
-        if path.is_file() and not path.is_symlink()
+        entry.path: entry.status.st_size
+        for entry in list_tree(home, on_error=lambda *_: None)
+        if entry.kind == "file" and entry.path.endswith(".jsonl")
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 import re
@@ -137,8 +136,13 @@ class ClaudeCode(WritingCliEngine):
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         """Its folder is not computed: the workspace may have been elsewhere."""
-        found = (engine_home / "projects").glob(f"*/{glob.escape(session_id)}.jsonl")
-        return min(found, default=None)
+        projects = f"{engine_home}/projects"
+        try:
+            folders = sorted(os.listdir(projects))  # noqa: PTH208 - for the speed of it
+        except OSError:
+            return None
+        files = (f"{projects}/{folder}/{session_id}.jsonl" for folder in folders)
+        return next((Path(file) for file in files if os.path.lexists(file)), None)
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         """Not a tool's result or the CLI's own text."""
