@@ -84,7 +84,8 @@ def trial_environment(
     own_home = trial.home / "home"
     directory = own_home / home.directory if home is not None else own_home
     if not os.path.isdir(directory):  # noqa: PTH112
-        directory.mkdir(parents=True)
+        own_home.mkdir(exist_ok=True)
+        directory.mkdir(exist_ok=True)
     env = clean_variables(trial.environment) | {"HOME": str(own_home)}
     if home is not None:
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}

@@ -23,6 +23,7 @@ from skillup.frozen import frozen
 from skillup.plan import Job, Plan
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
+from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
@@ -380,10 +381,12 @@ class Run:
         With `judged` it is not judged here. Where a quota that is used up kept judges from it there
         is no grade until the run goes on.
         """
+        case = None
         if new:
             # As it is stored, secrets masked: so whoever judges it again finds the same.
-            record = self.directory.write_record(job.id, record)
-        graded = known if known or judged else await self._grade(record)
+            stored = self.directory.write_record(job.id, record)
+            case, record = job.loaded.case if stored is record else None, stored
+        graded = known if known or judged else await self._grade(record, case)
         if known is None and graded is not None and graded.status == "ERROR":
             # Where judges had no room it is graded when the run goes on; the record is kept.
             refuse_without_room(Path(tempfile.gettempdir()))
@@ -414,13 +417,15 @@ class Run:
         whole = record.first_error() is None
         return stop is not None and stop.kind == "quota" and refused and whole
 
-    async def _grade(self, record: Record) -> Grade:
+    async def _grade(self, record: Record, case: Case | None) -> Grade:
+        """By the `case` of the record; None: it is read from there."""
         from skillup.judges import grade, grade_record  # not needed before an agent has ended
 
         read_file, reader = self.directory.blobs.read_state, self.options.reader
         if reader is None:
-            return await do_beside(_is_short(record), grade_record, record, read_file)
-        return await grade(record, read_file, reader)
+            work = partial(grade_record, record, read_file, case=case)
+            return await do_beside(_is_short(record), work)
+        return await grade(record, read_file, reader, case=case)
 
 
 def _is_short(record: Record) -> bool:

@@ -294,7 +294,8 @@ class Record(Model):
         record = self
         if info.context == ON_DISK:
             turns = _with_files(self.turns, self.initial_files or {}, as_changes=True)[0]
-            record = self.model_copy(update={"turns": turns})
+            if any(new is not old for new, old in zip(turns, self.turns, strict=True)):
+                record = self.model_copy(update={"turns": turns})
         dumped: dict[str, Any] = dump(record)
         return dumped
 
@@ -325,7 +326,7 @@ def _with_files(
     made = []
     for turn in turns:
         update: dict[str, Any] = {}
-        if as_changes and turn.files is not None:
+        if as_changes and turn.files is not None and (before or turn.files):
             paths = sorted(before.keys() | turn.files.keys())
             pairs = ((path, before.get(path), turn.files.get(path)) for path in paths)
             # Mostly the same objects: to compare them is slow.
@@ -335,8 +336,10 @@ def _with_files(
             merged = sorted({**before, **turn.files_changed}.items())
             before = {path: state for path, state in merged if state is not None}
             update = {"files": before, "files_changed": None}
-        update["follow_ups"], before = _with_files(turn.follow_ups, before, as_changes=as_changes)
-        made.append(turn.model_copy(update=update))
+        if turn.follow_ups:
+            follow_ups, before = _with_files(turn.follow_ups, before, as_changes=as_changes)
+            update["follow_ups"] = follow_ups
+        made.append(turn.model_copy(update=update) if update else turn)
     return made, before
 
 

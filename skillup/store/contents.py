@@ -70,7 +70,8 @@ class Stream:
         self._parts: list[bytes] = []
         self._size = self._number = 0
         self._stored = time.monotonic()
-        self._store()  # who watches sees that the turn has begun
+        if not name.endswith(".stderr.txt"):
+            self._store()  # who watches sees that the turn has begun
 
     def write(self, data: bytes) -> None:
         """Adds to the stream."""
@@ -81,7 +82,7 @@ class Stream:
 
     def close(self) -> None:
         """Stores the rest; may be called again."""
-        if self._size:
+        if self._size or not self._number:
             self._store()
 
     def _store(self) -> None:

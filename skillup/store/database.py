@@ -68,6 +68,8 @@ _BUSY_SECONDS = 30.0
 _MOST_STATEMENTS = 5_000
 """In one transaction: who waits for the first must not wait for all."""
 _MOST_WAITING_BYTES = 64 << 20
+_PAUSE_SECONDS = 0.25
+"""So long what nobody waits for may remain unwritten."""
 _NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afpfs", "webdav", "lustre"}
 )
@@ -287,7 +289,7 @@ class _Writer:
         self._failure: Exception | None = None
         self._room = threading.Condition()
         self._waiting = self._waiting_bytes = 0
-        self._closed = False
+        self._awaited = threading.Event()
         self._connection = _connect(path, "rw")
         try:
             _check_version(self._connection, path)
@@ -312,7 +314,9 @@ class _Writer:
                 raise RuntimeError(f"{self._path} is closed")
             self._waiting += 1
             self._waiting_bytes += size
-            self._queue.put((statement, size, done))
+        self._queue.put((statement, size, done))
+        if self._waiting_bytes > _MOST_WAITING_BYTES // 8 or self._waiting > _MOST_STATEMENTS:
+            self._awaited.set()
 
     def is_busy(self) -> bool:
         """Whether something was put and is not committed yet."""
@@ -320,11 +324,8 @@ class _Writer:
 
     def notify(self, done: Callable[[], object]) -> None:
         """Calls `done`, in the thread, when all that was put before is committed or has failed."""
-        with self._room:
-            if not self._closed:
-                self._queue.put((None, 0, done))
-                return
-        done()
+        self._queue.put((None, 0, done))
+        self._awaited.set()
 
     def raise_failure(self) -> None:
         if self._failure is not None:
@@ -333,9 +334,8 @@ class _Writer:
             raise self._failure
 
     def close(self) -> None:
-        with self._room:  # nobody comes after it, and waits for ever
-            self._closed = True
-            self._queue.put((None, -1, None))
+        self._queue.put((None, -1, None))
+        self._awaited.set()
         self._thread.join()
         with suppress(sqlite3.Error):  # else all stays in the log while somebody reads
             self._connection.execute("PRAGMA busy_timeout = 1000")
@@ -349,20 +349,26 @@ class _Writer:
     def _run(self) -> None:
         ended = False
         while not ended:
-            batch = [self._queue.get()]
+            # Woken for each statement, this thread and others would spend more than the writing.
+            self._awaited.wait(_PAUSE_SECONDS)
+            self._awaited.clear()
+            batch = []
             with suppress(queue.Empty):
                 while len(batch) < _MOST_STATEMENTS:
                     batch.append(self._queue.get_nowait())
+            if len(batch) == _MOST_STATEMENTS:
+                self._awaited.set()
             statements = [statement for statement, _, _ in batch if statement is not None]
             if statements and self._failure is None:
                 try:
                     self._commit(statements)
                 except Exception as failure:  # noqa: BLE001 - whoever waits must hear of it
                     self._failure = failure
-            with self._room:
-                self._waiting -= len(statements)
-                self._waiting_bytes -= sum(size for _, size, _ in batch if size > 0)
-                self._room.notify_all()
+            if statements:
+                with self._room:
+                    self._waiting -= len(statements)
+                    self._waiting_bytes -= sum(size for _, size, _ in batch if size > 0)
+                    self._room.notify_all()
             for _, size, done in batch:
                 ended = ended or size < 0
                 if done is not None:

@@ -178,11 +178,17 @@ class RunDirectory(StoredRun):
         self._scratch.remove(job_id)
         scratch = self._scratch.directory(job_id)
         self._last_attempt += 1
+        again = self.was_begun(job_id)
         attempt = self._attempts[job_id] = self._last_attempt
 
         def begin(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
-            connection.execute(_ASIDE, (job_id,))
+            if again:
+                connection.execute(
+                    "UPDATE attempts SET checkpoint = NULL, state = 'unused' WHERE job = ?"
+                    " AND state = 'begun'",
+                    (job_id,),
+                )
             connection.execute(
                 "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')", (attempt, job_id)
             )
@@ -271,13 +277,15 @@ class RunDirectory(StoredRun):
         """Into the attempt that is under way; a trial that was not begun gets one."""
         data, masked = masked_json(record, self._mask)
         attempt = self._attempts.pop(job_id, None)
+        begun = attempt is not None
         if attempt is None:
             self._last_attempt += 1
             attempt = self._last_attempt
         self._checkpoints.discard(job_id)
 
         def write(connection: sqlite3.Connection) -> None:
-            connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
+            if not begun:
+                connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
             sql = (
                 "INSERT INTO attempts (id, job, state, record) VALUES (?, ?, ?, ?)"
                 " ON CONFLICT (id) DO UPDATE"
