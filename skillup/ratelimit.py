@@ -128,6 +128,8 @@ class _Provider:
         self._reason = ""
 
     async def ready(self, show: Callable[[str], None]) -> float | None:
+        if self._next_at is None and not self.closed and not self._turn.locked():
+            return 0.0
         began = self.clock()
         if self._next_at is not None:
             show(f"{self._reason}: waiting {max(1, math.ceil(self._next_at - began))} s")

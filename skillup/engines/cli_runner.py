@@ -240,6 +240,9 @@ class CliEngine(ABC):
         )
 
 
+_SHORT_BYTES = 1 << 20
+
+
 class CliTurn:
     """A turn of the session `resumed`, or the first one of a new session."""
 
@@ -276,12 +279,18 @@ class CliTurn:
                 argv = self.live.argv if self.live.process is not None else argv
             stayed = self.live is not None and self.live.process is not None
             result = await self._process(argv, env, renewed)
-        if stayed and self.parser.session_id is None and result.error is not None:
-            self.ended_between = result.error.kind == "crash"
-            if self.ended_between and not await do_beside(small, self._changed):
-                # It had died before it took the message.
-                return await CliTurn(engine, turn, trial, self.resumed).run()
-        return await do_beside(is_small(self.home), self._checked, result, known)
+        return await do_beside(self._is_short(), self._checked, result, known)
+
+    def _is_short(self) -> bool:
+        """Whether the session is found and read at once: not among all that are a user's own."""
+        session_id = self.resumed or self.parser.session_id
+        if self.trial.profile.isolation == "shared" or not session_id:
+            return False
+        file = self.engine.session_file(self.home, session_id)
+        try:
+            return file is None or file.stat().st_size < _SHORT_BYTES
+        except OSError:
+            return False
 
     def _changed(self) -> TurnError | None:
         """What happened to the session's file since the turn before; None: nothing."""

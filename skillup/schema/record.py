@@ -326,7 +326,7 @@ def _with_files(
     made = []
     for turn in turns:
         update: dict[str, Any] = {}
-        if as_changes and turn.files is not None and (before or turn.files):
+        if as_changes and turn.files is not None:
             paths = sorted(before.keys() | turn.files.keys())
             pairs = ((path, before.get(path), turn.files.get(path)) for path in paths)
             # Mostly the same objects: to compare them is slow.

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
@@ -274,17 +275,20 @@ def _isolation(workspace: Path) -> list[str]:
     Instructions of directories above the workspace would come in, too, and MCP servers of their
     `.mcp.json`; the workspace's own are named, so that they still work.
     """
-    instructions = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/**")
-    excluded = [
-        _GLOB_CHARACTERS.sub(r"\\\1", parent.as_posix().rstrip("/")) + f"/{name}"
-        for parent in workspace.parents
-        for name in instructions
-    ]
+    excluded = [glob for parent in workspace.parents for glob in _instructions_in(parent)]
     servers = workspace / ".mcp.json"
     own_servers = ["--mcp-config", str(servers)] if servers.is_file() else []
     settings = json.dumps({"claudeMdExcludes": excluded})
     project_only = ["--setting-sources", "project", "--strict-mcp-config"]
     return [*own_servers, *project_only, "--settings", settings]
+
+
+@lru_cache(maxsize=64)
+def _instructions_in(directory: Path) -> list[str]:
+    """Globs of what claude takes for instructions there."""
+    names = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/**")
+    place = _GLOB_CHARACTERS.sub(r"\\\1", directory.as_posix().rstrip("/"))
+    return [f"{place}/{name}" for name in names]
 
 
 def project_folder(engine_home: Path, workspace: Path) -> Path:
