@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,8 +104,12 @@ def own_children() -> set[int] | None:
     found: set[int] = set()
     try:
         for task in os.listdir("/proc/self/task"):  # noqa: PTH208
-            with open(f"/proc/self/task/{task}/children", "rb", buffering=0) as file:  # noqa: PTH123
-                found.update(map(int, file.read().split()))
+            file = os.open(f"/proc/self/task/{task}/children", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                text = b"".join(iter(partial(os.read, file, 1 << 16), b""))
+                found.update(map(int, text.split()))
+            finally:
+                os.close(file)
     except (
         OSError
     ):  # no such files, or a thread that has ended, and has left its children to others

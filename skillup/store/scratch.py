@@ -189,7 +189,10 @@ def _remove_below(name: str, parent: int | None, most: int) -> int:
                 raise OSError(errno.EBUSY, "there is more of it", name)
             most -= 1
             if is_directory:
-                most = _remove_below(entry, directory, most)
+                try:
+                    os.rmdir(entry, dir_fd=directory)  # many are empty
+                except OSError:
+                    most = _remove_below(entry, directory, most)
             else:
                 os.unlink(entry, dir_fd=directory)
     finally:

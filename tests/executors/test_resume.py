@@ -112,7 +112,7 @@ def test_an_agent_that_writes_into_the_run_ends_it_without_a_verdict(project: Pr
     out = project.root / "out"
     forge = (
         "import sqlite3; file = sqlite3.connect('run.sqlite'); "
-        "sql = 'UPDATE attempts SET grade = (SELECT grade FROM attempts WHERE grade IS NOT NULL)'; "
+        "sql = 'UPDATE attempts SET record = (SELECT grade FROM attempts)'; "
         "file.execute(sql); file.commit()"
     )
     alter = json.dumps(f'cd {out} && {sys.executable} -c "{forge}"')
