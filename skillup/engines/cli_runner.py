@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -36,9 +35,9 @@ from skillup.engines.events import (
 from skillup.engines.session_files import (
     SessionReader,
     VersionRange,
+    fingerprint_of,
     loss_of,
     missing_message,
-    row_of,
 )
 from skillup.frozen import frozen
 from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
@@ -223,21 +222,7 @@ class CliEngine(ABC):
 
     def fingerprint(self, file: Path | None, session_id: str) -> SessionFingerprint | None:
         """What the session holds now; None if it has no file."""
-        if file is None or not file.is_file():
-            return None
-        digest, size, messages = hashlib.sha256(), 0, 0
-        with file.open("rb") as lines:
-            for line in lines:
-                digest.update(line)
-                size += len(line)
-                row = row_of(line)
-                messages += isinstance(row, dict) and self.is_user_message(row)
-        return SessionFingerprint(
-            session_id=session_id,
-            messages=messages,
-            prefix_sha256=digest.hexdigest(),
-            prefix_bytes=size,
-        )
+        return fingerprint_of(file, session_id, self.is_user_message)
 
 
 _SHORT_BYTES = 1 << 20
@@ -287,10 +272,7 @@ class CliTurn:
         if self.trial.profile.isolation == "shared" or not session_id:
             return False
         file = self.engine.session_file(self.home, session_id)
-        try:
-            return file is None or file.stat().st_size < _SHORT_BYTES
-        except OSError:
-            return False
+        return file is None or (file.is_file() and file.stat().st_size < _SHORT_BYTES)
 
     def _changed(self) -> TurnError | None:
         """What happened to the session's file since the turn before; None: nothing."""

@@ -83,6 +83,25 @@ def row_of(line: bytes) -> dict[str, Any] | str | None:
     return read_event(line.rstrip(b"\r\n").decode(errors="replace").encode())
 
 
+def fingerprint_of(
+    file: Path | None, session_id: str, is_message: Callable[[dict[str, Any]], bool]
+) -> SessionFingerprint | None:
+    """What the session in `file` holds; None if there is no file."""
+    if file is None or not file.is_file():
+        return None
+    digest, size, messages = hashlib.sha256(), 0, 0
+    with file.open("rb") as lines:
+        for line in lines:
+            digest.update(line)
+            size += len(line)
+            row = row_of(line)
+            messages += isinstance(row, dict) and is_message(row)
+    sha = digest.hexdigest()
+    return SessionFingerprint(
+        session_id=session_id, messages=messages, prefix_sha256=sha, prefix_bytes=size
+    )
+
+
 def rows_of(path: Path, limit: int | None = None, start: int = 0) -> Iterator[dict[str, Any]]:
     """Of :func:`lines_of` those that are JSON objects."""
     lines = lines_of(path, limit, start=start)
