@@ -362,7 +362,7 @@ class _Writer:
             if statements and self._failure is None:
                 try:
                     self._commit(statements)
-                except Exception as failure:  # noqa: BLE001 - whoever waits must hear of it
+                except Exception as failure:  # noqa: BLE001 - whoever waits gets it
                     self._failure = failure
             if statements:
                 with self._room:
