@@ -94,18 +94,18 @@ def test_the_jobs_of_the_page_on_many_machines_shard_and_merge(
 ) -> None:
     blocks = blocks_of(ROOT / "docs" / "cluster.md")
     (shown,) = (b.text for b in blocks if b.marker and b.marker.value == "shards")
-    jobs: Any = parse_yaml(shown, Path("night.yaml")).data["jobs"]
+    workflow: Any = parse_yaml(shown, Path("night.yaml")).data
     project.write({"cases/eval.yaml": "name: x\n"} | {f"cases/{n}.yaml": CASE for n in "abc"})
     runs = [
-        (job, str(part), step["run"])
-        for job in jobs.values()
+        (str(part), step["run"])
+        for job in workflow["jobs"].values()
         for part in job.get("strategy", {"matrix": {"part": [0]}})["matrix"]["part"]
         for step in job["steps"]
         if step.get("run", "").startswith("skillup ")
     ]
     assert len(runs) == 4
-    for job, part, command in runs:
-        night = job["env"]["NIGHT"].replace("${{ github.run_id }}", "7")
+    night = workflow["env"]["NIGHT"].replace("${{ github.run_id }}", "7")
+    for part, command in runs:
         words = shlex.split(command.replace("${{ matrix.part }}", part).replace("$NIGHT", night))
         done = project.run(*words[1:], env=bucket.environment)
         assert done.exit_code == 0, done.stderr
@@ -167,54 +167,49 @@ def _finished(bucket: S3Server, name: str, folder: Path) -> bool:
         return bool(run.finished_jobs())
 
 
-def test_a_run_that_cannot_be_uploaded_at_its_end_is_kept_and_uploaded_later(
+def test_a_failed_checkpoint_is_a_warning_and_a_run_that_cannot_be_uploaded_is_kept(
     project: Project, tmp_path: Path
 ) -> None:
     """What is at the URL becomes a file while the run goes on, so nothing can be put there."""
-    store = tmp_path / "store"
-    break_it = f"rm -r {store}/run && touch {store}/run"
-    case = CASE.replace("{say", f'{{steps: [{{run: "{break_it}"}}], say')
-    project.write({"eval.yaml": "name: x\n", "a.yaml": case})
-    url = f"file://{store}/run"
-    ran = project.run("run", ".", "--out", url)
-    assert ran.exit_code == 3, ran.stderr
-    (kept,) = work(project)
-    assert str(kept.parent) in ran.stderr
-    assert f"skillup run --resume {url}" in ran.stderr
-    refused = project.run("run", ".", "--out", url)
-    assert (refused.exit_code, f"a run for {url} was not uploaded" in refused.stderr) == (2, True)
-    (store / "run").unlink()
-    resumed = project.run("run", "--resume", url)
-    assert resumed.exit_code == 0, resumed.stderr
-    assert (store / "run" / "result.json").is_file()
-    assert json.loads((store / "run" / "result.json").read_text())["summary"]["pass"] == 1
-    assert work(project) == []
-
-
-def test_a_checkpoint_that_fails_is_a_warning_and_what_others_wrote_there_stays(
-    project: Project, tmp_path: Path
-) -> None:
-    """Another program's run is at the URL for a while, as its own trial sees to."""
-    store, other, go = tmp_path / "store", tmp_path / "other", tmp_path / "go"
-    swap = f"mv {store}/run {tmp_path}/ours && cp -r {other} {store}/run && touch {go}"
-    slow = SLOW.replace("depends_on: [a]\n", "").replace("while [", f"{swap}; while [")
-    slow = slow.replace("GO", str(tmp_path / "on"))
-    project.write({"eval.yaml": "name: x\n", "a.yaml": slow})
-    other.mkdir()
-    (other / "run.sqlite").write_bytes(b"another's")
-    url, env = f"file://{store}/run", {"SKILLUP_UPLOAD_SECONDS": "0.05"}
-    with project.start("run", ".", "--out", url, env=env) as running:
+    store, on = tmp_path / "store" / "run", tmp_path / "on"
+    break_it = f"until [ -f {store} ]; do rm -rf {store}; touch {store}; done"
+    first = CASE.replace("{say", f'{{steps: [{{run: "{break_it}"}}], say')
+    project.write({"eval.yaml": "name: x\n", "a.yaml": first, "b.yaml": SLOW})
+    case = project.root / "b.yaml"
+    case.write_text(case.read_text().replace("GO", str(on)))
+    url = f"file://{store}"
+    with project.start("run", ".", "--out", url, env={"SKILLUP_UPLOAD_SECONDS": "0.1"}) as running:
         assert running.stderr is not None
         warned = ""
         while "warning: " not in warned:
             warned += running.stderr.readline()
             assert running.poll() is None, warned
-        (tmp_path / "on").touch()
+        on.touch()
         _, said = running.communicate()
-    assert "was written by another program meanwhile" in warned
     assert running.returncode == 3, said
-    assert str(work(project)[0].parent) in said
-    assert (store / "run" / "run.sqlite").read_bytes() == b"another's"
+    (kept,) = work(project)
+    assert str(kept.parent) in said
+    assert f"skillup run --resume {url}" in said
+    refused = project.run("run", ".", "--out", url)
+    assert (refused.exit_code, f"a run for {url} was not uploaded" in refused.stderr) == (2, True)
+    store.unlink()
+    resumed = project.run("run", "--resume", url)
+    assert resumed.exit_code == 0, resumed.stderr
+    assert json.loads((store / "result.json").read_text())["summary"]["pass"] == 2
+    assert work(project) == []
+
+
+def test_what_another_program_wrote_there_meanwhile_stays(project: Project, tmp_path: Path) -> None:
+    store, other = tmp_path / "store" / "run", tmp_path / "other"
+    other.write_text("another's")
+    case = CASE.replace("{say", f'{{steps: [{{run: "cp {other} {store}/run.sqlite"}}], say')
+    project.write({"eval.yaml": "name: x\n", "a.yaml": case})
+    env = {"SKILLUP_UPLOAD_SECONDS": "3600"}
+    ran = project.run("run", ".", "--out", f"file://{store}", env=env)
+    assert ran.exit_code == 3, ran.stderr
+    assert "was written by another program meanwhile" in ran.stderr
+    assert str(work(project)[0].parent) in ran.stderr
+    assert (store / "run.sqlite").read_text() == "another's"
 
 
 @pytest.mark.parametrize(
