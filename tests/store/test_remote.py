@@ -140,7 +140,7 @@ def test_a_run_that_was_killed_goes_on_elsewhere_from_its_last_checkpoint(
     case.write_text(case.read_text().replace("GO", str(go)))
     env = {**bucket.environment, "SKILLUP_UPLOAD_SECONDS": "0.1"}
     with project.start("run", ".", "--out", url, env=env) as running:
-        while not _finished(bucket, "killed", tmp_path):
+        while not _one_goes_on(bucket, "killed", tmp_path):
             assert running.poll() is None
         running.kill()
         running.wait()
@@ -156,15 +156,15 @@ def test_a_run_that_was_killed_goes_on_elsewhere_from_its_last_checkpoint(
     assert work(project) == []
 
 
-def _finished(bucket: S3Server, name: str, folder: Path) -> bool:
-    """Whether a trial of the run in the bucket has finished."""
+def _one_goes_on(bucket: S3Server, name: str, folder: Path) -> bool:
+    """Whether one trial of the run in the bucket has finished and the other begun."""
     if "run.sqlite" not in bucket.names(name):
         return False
     copy = folder / "copy"
     copy.mkdir(exist_ok=True)
     bucket.files().get_file(f"{BUCKET}/{name}/run.sqlite", str(copy / "run.sqlite"))
     with RunDirectory.open(copy) as run:
-        return bool(run.finished_jobs())
+        return bool(run.finished_jobs()) and len(set(run.begun_jobs())) == 2
 
 
 def test_a_failed_checkpoint_is_a_warning_and_a_run_that_cannot_be_uploaded_is_kept(
