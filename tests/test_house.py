@@ -15,10 +15,11 @@ VIEWER = PACKAGE / "reports" / "html" / "viewer"
 
 # Lines. To raise one is a decision that somebody must defend.
 BUDGETS = {
-    # Rebuilt at 37,500; a run's file with its readers, its export and its merging took 1,000 more.
-    "package": 38_700,
+    # Rebuilt at 37,500 and 38,800. A run's file with its readers, export and merging took 1,000
+    # of the package, live sessions 800, runs at URLs 500; the tests of these 1,500.
+    "package": 40_200,
     "viewer": 5_500,
-    "tests": 40_000,
+    "tests": 40_700,
     "docs": 4_000,
 }
 # Longer ones are two ideas.

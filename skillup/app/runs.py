@@ -22,7 +22,7 @@ from skillup.reports.text import Labels, listed_ids, plain, shown_path
 from skillup.schema.grade import BASELINE, RunResult
 from skillup.store import RunDirectory, StoredTrial, new_run_id
 from skillup.store.documents import DamagedRecordError
-from skillup.store.places import RESULT_FILE, runs_folder, runs_in
+from skillup.store.places import RESULT_FILE, RUN_FILE, runs_folder, runs_in
 from skillup.store.remote import download, is_url
 
 LAST = "last"

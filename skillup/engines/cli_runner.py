@@ -247,11 +247,16 @@ class CliTurn:
         env = engine.environment(trial, login)
         self.home = engine.engine_home(trial, env)
         # Long sessions take long to read.
+        if self.live is not None and self.live.parser is not None:
+            process = self.live.process
+            stays = process is not None and process.is_ready and self.live.session == self.resumed
+            self.ended_between = not stays
+        if self.resumed and (error := await do_beside(is_small(self.home), self._changed)):
+            return EngineTurn(self.resumed, session_verified=False, error=error)
+        if self.live is not None and self.ended_between:
+            await self.live.end()
         known: Collection[Path] = ()
-        if self.resumed:
-            if error := await do_beside(is_small(self.home), self._changed):
-                return EngineTurn(self.resumed, session_verified=False, error=error)
-        elif not engine.spec.takes_ids:
+        if not self.resumed and not engine.spec.takes_ids:
             known = await do_beside(is_small(self.home), engine.session_files, self.home)
         by_file = login.variable is None and engine.uses_login_file(trial.profile)
         shared = renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file)
@@ -264,6 +269,11 @@ class CliTurn:
                 argv = self.live.argv if self.live.process is not None else argv
             stayed = self.live is not None and self.live.process is not None
             result = await self._process(argv, env, renewed)
+        if stayed and self.parser.session_id is None and result.error is not None:
+            self.ended_between = result.error.kind == "crash"
+            if self.ended_between and not await do_beside(is_small(self.home), self._changed):
+                # It had died before it took the message.
+                return await CliTurn(engine, turn, trial, self.resumed).run()
         return await do_beside(self._is_short(), self._checked, result, known)
 
     def _is_short(self) -> bool:

@@ -17,12 +17,13 @@ from typing import IO, Any, TypeAlias
 import anyio
 import anyio.lowlevel
 
+from skillup.process.output import OutputStream
 from skillup.process.run import (
     Child,
-    OutputStream,
     ProcessOutcome,
     ProcessRequest,
     start_process,
+    streams_of,
     supervise,
 )
 from skillup.process.tree import ProcessTree, read_row
@@ -93,10 +94,7 @@ class LiveProcess:
         self, request: ProcessRequest, on_line: OnLine, may_stay: Callable[[], bool]
     ) -> ProcessOutcome:
         assert self._child.stderr is not None
-        stdout, stderr = (
-            OutputStream(request, request.stdout),
-            OutputStream(request, request.stderr),
-        )
+        stdout, stderr = streams_of(request)
         self._unwritten = bytearray(request.stdin)
 
         def take(line: bytes) -> None:
@@ -206,5 +204,4 @@ class LiveProcess:
 
     async def end(self) -> None:
         request = ProcessRequest((), Path(), {}, timeout_seconds=_CLOSE_SECONDS)
-        streams = OutputStream(request, None), OutputStream(request, None)
-        await supervise(request, self._child, self._tree, *streams, None)
+        await supervise(request, self._child, self._tree, *streams_of(request), None)

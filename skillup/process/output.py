@@ -47,6 +47,11 @@ class OutputStream:
         return self.total_bytes > self._max_bytes
 
     @property
+    def in_line(self) -> bool:
+        """Whether the latest line is not complete."""
+        return bool(self._parts)
+
+    @property
     def tail(self) -> str:
         """The last of what was written, masked and decoded."""
         return self._tail[-_TAIL_BYTES:].decode(errors="replace")

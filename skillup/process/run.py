@@ -154,7 +154,7 @@ async def run_process(request: ProcessRequest, on_line: OnLine | None = None) ->
     cancellation goes on; the raw copies are then complete up to that point. What can go wrong is in
     the outcome, but for what those who take the copies raise.
     """
-    return await _supervise(request, request.stdout, request.stderr, on_line)
+    return await _run(request, on_line)
 
 
 async def run_quiet(
@@ -169,6 +169,7 @@ async def run_quiet(
 
     One that floods (over 64 MiB in one stream) is ended and has ``exit_code`` None, as if killed.
     """
+    stdout, stderr = bytearray(), bytearray()
     request = ProcessRequest(
         argv=tuple(argv),
         cwd=cwd,
@@ -176,9 +177,10 @@ async def run_quiet(
         stdin=stdin,
         timeout_seconds=timeout_seconds,
         max_output_bytes=_QUIET_OUTPUT_BYTES,
+        stdout=stdout.extend,
+        stderr=stderr.extend,
     )
-    stdout, stderr = bytearray(), bytearray()
-    outcome = await _supervise(request, stdout.extend, stderr.extend, None)
+    outcome = await _run(request, None)
     return CompletedOutput(
         exit_code=outcome.exit_code if outcome.ended_by == "exit" else None,
         stdout=stdout.decode(errors="replace"),
@@ -188,19 +190,36 @@ async def run_quiet(
     )
 
 
-async def _supervise(
-    request: ProcessRequest, stdout: Write | None, stderr: Write | None, on_line: OnLine | None
-) -> ProcessOutcome:
+async def _run(request: ProcessRequest, on_line: OnLine | None) -> ProcessOutcome:
     # Nothing is started for a caller who is already cancelled.
     await anyio.lowlevel.checkpoint_if_cancelled()
-    started = _start(request)
+    started = start_process(request)
     if isinstance(started, str):
         return ProcessOutcome(None, None, "not_started", start_error=started)
+    return await supervise(request, *started, *streams_of(request), on_line)
+
+
+def streams_of(request: ProcessRequest) -> tuple[OutputStream, OutputStream]:
+    """For its stdout and its stderr."""
     limit, redact = request.max_output_bytes, request.redact
-    streams = OutputStream(stdout, limit, redact), OutputStream(stderr, limit, redact)
-    supervision = _Supervision(request, *started, streams)
+    return (
+        OutputStream(request.stdout, limit, redact),
+        OutputStream(request.stderr, limit, redact),
+    )
+
+
+async def supervise(
+    request: ProcessRequest,
+    child: Child,
+    tree: ProcessTree,
+    stdout: OutputStream,
+    stderr: OutputStream,
+    on_line: OnLine | None,
+) -> ProcessOutcome:
+    """Feeds and reads a process that was started until nothing of it is left."""
+    supervision = _Supervision(request, child, tree, (stdout, stderr))
     try:
-        return await _Supervision(request, child, tree, stdout, stderr).run(on_line)
+        return await supervision.run(on_line)
     finally:
         supervision.close()
 
@@ -241,18 +260,13 @@ class _Supervision:
             """Delivers a line, then asks whether the process only has to exit any more."""
             if on_line is not None:
                 on_line(line)
-            has_answered = self._request.has_answered
-            if has_answered is None or has_answered() == self._answered:
-                return
-            self._answered = not self._answered
-            # It may go on, as with the result of a task in the background.
-            grace = self._loop.time() + _ANSWERED_SECONDS
-            self._set_timer(grace if self._answered else self._time_limit)
+            self._look_at_answer()
 
         try:
             if seconds is not None:
                 self._time_limit = self._loop.time() + seconds
                 self._set_timer(self._time_limit)
+            self._look_at_answer()
             self._begin(watch)
             while not (self._collect() or self._failed() or self._timed_out):
                 await self._next_change()
@@ -310,6 +324,15 @@ class _Supervision:
             self._feed()
 
     # What happens, and who waits for it.
+
+    def _look_at_answer(self) -> None:
+        has_answered = self._request.has_answered
+        if has_answered is None or has_answered() == self._answered:
+            return
+        self._answered = not self._answered
+        # It may go on, as with the result of a task in the background.
+        grace = self._loop.time() + _ANSWERED_SECONDS
+        self._set_timer(grace if self._answered else self._time_limit)
 
     def _wake(self) -> None:
         if self._change is not None and not self._change.done():

@@ -289,6 +289,7 @@ class _Writer:
         self._failure: Exception | None = None
         self._room = threading.Condition()
         self._waiting = self._waiting_bytes = 0
+        self._closed = False
         self._awaited = threading.Event()
         self._connection = _connect(path, "rw")
         try:
@@ -314,9 +315,10 @@ class _Writer:
                 raise RuntimeError(f"{self._path} is closed")
             self._waiting += 1
             self._waiting_bytes += size
-        self._queue.put((statement, size, done))
-        if self._waiting_bytes > _MOST_WAITING_BYTES // 8 or self._waiting > _MOST_STATEMENTS:
-            self._awaited.set()
+            self._queue.put((statement, size, done))
+            many = self._waiting > _MOST_STATEMENTS
+            if many or self._waiting_bytes > _MOST_WAITING_BYTES // 8:
+                self._awaited.set()
 
     def is_busy(self) -> bool:
         """Whether something was put and is not committed yet."""
@@ -324,8 +326,12 @@ class _Writer:
 
     def notify(self, done: Callable[[], object]) -> None:
         """Calls `done`, in the thread, when all that was put before is committed or has failed."""
-        self._queue.put((None, 0, done))
-        self._awaited.set()
+        with self._room:
+            if not self._closed:
+                self._queue.put((None, 0, done))
+                self._awaited.set()
+                return
+        done()
 
     def raise_failure(self) -> None:
         if self._failure is not None:
@@ -334,7 +340,9 @@ class _Writer:
             raise self._failure
 
     def close(self) -> None:
-        self._queue.put((None, -1, None))
+        with self._room:  # nobody comes after it, and waits for ever
+            self._closed = True
+            self._queue.put((None, -1, None))
         self._awaited.set()
         self._thread.join()
         with suppress(sqlite3.Error):  # else all stays in the log while somebody reads
@@ -352,7 +360,7 @@ class _Writer:
             # Woken for each statement, this thread and others would spend more than the writing.
             self._awaited.wait(_PAUSE_SECONDS)
             self._awaited.clear()
-            batch = []
+            batch: list[tuple[Statement | None, int, Callable[[], object] | None]] = []
             with suppress(queue.Empty):
                 while len(batch) < _MOST_STATEMENTS:
                     batch.append(self._queue.get_nowait())

@@ -184,11 +184,7 @@ class RunDirectory(StoredRun):
         def begin(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
             if again:
-                connection.execute(
-                    "UPDATE attempts SET checkpoint = NULL, state = 'unused' WHERE job = ?"
-                    " AND state = 'begun'",
-                    (job_id,),
-                )
+                connection.execute(_ASIDE, (job_id,))
             connection.execute(
                 "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')", (attempt, job_id)
             )

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from skillup.engines.cli_runner import CliEngine
 from skillup.engines.registry import get_engine
 from skillup.schema.profile import Profile
 from tests.support.engine_turns import Conversation, error_kind, make_trial, raw_streams
@@ -114,9 +113,8 @@ def test_an_agent_that_goes_on_after_a_closing_event_is_waited_for(tmp_path: Pat
 @pytest.mark.parametrize("engine", PROGRAMS)
 def test_session_files_are_read_beside_the_event_loop(tmp_path: Path, engine: str) -> None:
     """F8: other trials' time limits do not wait while a long session is read."""
-    conversation = agent(tmp_path, PROGRAMS[engine], engine)
-    assert isinstance(conversation.engine, CliEngine)
-    (conversation.engine.engine_home(conversation.trial) / "long").write_bytes(bytes(2 << 20))
+    long = "open(file.name, 'a').write('{' + ' ' * (2 << 20) + '}\\n')\n"
+    conversation = agent(tmp_path, PROGRAMS[engine] + long, engine)
     file_name = f"{conversation.trial.session_id}.jsonl"
     readers: list[int] = []
     watching = True
