@@ -13,7 +13,8 @@ from typing import Any
 import anyio
 import psutil
 
-from skillup.process.run import OnLine, ProcessOutcome, ProcessRequest, run_process
+from skillup.process.output import OnLine
+from skillup.process.run import ProcessOutcome, ProcessRequest, run_process
 from skillup.process.tree import new_marker
 
 GUARD_SECONDS = 60.0
