@@ -198,8 +198,10 @@ class StoredRun:
         )
         attempts = self.database.rows(sql, job_id)
         found: dict[str, ReadFile] = {}
-        for number, (attempt, has_record, has_grade, may_count) in enumerate(attempts, start=1):
-            counts = may_count and number == len(attempts)
+        number = 1  # Of the next that left anything; not all that were begun did
+        for attempt, has_record, has_grade, may_count in attempts:
+            before = len(found)
+            counts = may_count and attempt == attempts[-1][0]
             aside = "" if counts else f".attempt-{number}"
             if has_record:
                 name = "record.json" if counts else f"attempt-{number}.json"
@@ -212,6 +214,7 @@ class StoredRun:
             sql = "SELECT path, sha256 FROM files WHERE attempt = ? ORDER BY path"
             for path, key in self.database.rows(sql, attempt):
                 found[f"files{aside}/{path}"] = partial(self._blob, key.hex())
+            number += len(found) > before
         return found
 
     def _document(self, attempt: int, column: Literal["record", "grade"]) -> Iterator[bytes]:

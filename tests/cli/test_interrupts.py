@@ -86,7 +86,7 @@ def test_before_the_first_trial_of_a_run_nothing_is_reported_of_it(project: Proj
     case = "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}"
     project.write({"eval.yaml": "name: demo", "cases/a.yaml": case})
     run = AT_IMPORT.replace('"list", "."', '"run", ".", "--out", "out", "--report", "html"')
-    code, _, said = ended(run, "asyncio.events", project.root)
+    code, _, said = ended(run, "anyio._backends._asyncio", project.root)
     go_on = f"  hint: go on with: skillup run --resume {project.root / 'out'}\n"
     assert (code, said) == (130, f"error: interrupted before the first trial\n{go_on}")
 
