@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import fields
 from functools import cache
@@ -156,6 +156,23 @@ def _reporter_type(*, quiet: bool) -> type[PlainReporter]:
     return LiveReporter
 
 
+def _stderr() -> tuple[Callable[[], Console], Callable[[str, str | None], None]]:
+    """The console, made when it is first asked for, and what prints a line in a style there."""
+
+    @cache
+    def console() -> Console:
+        from skillup.reports.terminal.layout import make_console
+
+        return make_console()
+
+    def say(text: str, style: str | None) -> None:
+        from skillup.reports.terminal.layout import make_text
+
+        console().print(make_text(text), style=style, soft_wrap=True)
+
+    return console, say
+
+
 def _run_and_show(
     request: RunRequest,
     earlier: Path | None,
@@ -174,16 +191,10 @@ def _run_and_show(
     from skillup.app.planning import check_executor, plan_of
     from skillup.app.run_session import RunSession
 
-    @cache
-    def console() -> Console:
-        from skillup.reports.terminal.layout import make_console
+    console, say = _stderr()
 
-        return make_console()
-
-    def say(text: str, style: str | None = "yellow") -> None:
-        from skillup.reports.terminal.layout import make_text
-
-        console().print(make_text(text), style=style, soft_wrap=True)
+    def warn(text: str) -> None:
+        say(f"warning: {text}", "yellow")
 
     check_executor(request, keep=keep)
     plan, parallel = plan_of(request)
@@ -196,12 +207,12 @@ def _run_and_show(
         retry_errors=retry_errors,
         keep=keep,
         own_process=True,
-        warn=lambda text: say(f"warning: {text}"),
+        warn=warn,
     ) as session:
         for line in retry_lines(session.retried) if retry_errors else ():
             say(line, None)
         if remote is not None:
-            remote.begin(lambda text: say(f"warning: {text}"))
+            remote.begin(warn)
         directory, url = session.directory, remote.url if remote is not None else None
         command = resume_command(url or directory.path, request, index)
         with _reporter_type(quiet=quiet or as_json)(
@@ -231,7 +242,7 @@ def _run_and_show(
     print_ending(result, command, console())
     if errors := worth_retrying(result.cases):
         met = f"{count(errors, 'trial')} met an error"
-        say(f"{met}; once that is mended: {command} --retry-errors")
+        say(f"{met}; once that is mended: {command} --retry-errors", "yellow")
     if not quiet and not as_json:
         print_look([f"{path}/{file.name}" for file in written], quote(path), console())
     if trouble is not None:
