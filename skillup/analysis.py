@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -14,19 +14,18 @@ from skillup.schema.grade import (
     Analysis,
     AtK,
     CaseReliability,
-    CheckResult,
     Decision,
     Difference,
     EngineColumn,
-    Grade,
     Overall,
     Rate,
     RunResult,
     Triggering,
-    TurnGrade,
     TurnReliability,
     Uplift,
 )
+from skillup.schema.line import SkillUse, TrialLine, TurnLine, lines_of
+from skillup.schema.record import Usage
 from skillup.stats import (
     ERROR_RATE,
     Interval,
@@ -43,19 +42,19 @@ from skillup.stats import (
 
 
 def analyse(
-    grades: Iterable[Grade],
+    trials: Iterable[TrialLine],
     run_info: Mapping[str, Any],
     *,
     not_run: Iterable[str] = (),
     not_needed: Iterable[str] = (),
 ) -> Analysis:
-    """What `grades` say together, in the order of the plan; `run_info` is what `run.json` has.
+    """What `trials` say together, in the order of the plan; `run_info` is what `run.json` has.
 
     Of it only `suites` and `request` matter; what hangs on them is not known without them ({}).
     """
-    own: dict[CaseKey, list[Grade]] = {}
-    for grade in grades:
-        own.setdefault(key_of(grade), []).append(grade)
+    own: dict[CaseKey, list[TrialLine]] = {}
+    for one in trials:
+        own.setdefault(key_of(one), []).append(one)
     suites: Mapping[str, Any] = run_info.get("suites") or {}
     missing = Counter(planned_key(job, suites)[0] for job in not_run)
     saved = Counter(planned_key(job, suites)[0] for job in not_needed)
@@ -81,7 +80,9 @@ def with_analysis(result: RunResult, run_info: Mapping[str, Any]) -> RunResult:
     """`result` with its analysis; one that has it already stays as it is."""
     if result.analysis is not None:
         return result
-    analysis = analyse(result.cases, run_info, not_run=result.not_run, not_needed=result.not_needed)
+    analysis = analyse(
+        lines_of(result.cases), run_info, not_run=result.not_run, not_needed=result.not_needed
+    )
     return result.model_copy(update={"analysis": analysis})
 
 
@@ -93,7 +94,7 @@ def _in_order(keys: Iterable[CaseKey]) -> list[CaseKey]:
     return sorted(once, key=lambda k: (cases[k[:2]], engines.index(k.engine), k.variant))
 
 
-def _judged(trials: Iterable[Grade]) -> list[Grade]:
+def _judged(trials: Iterable[TrialLine]) -> list[TrialLine]:
     return [trial for trial in trials if trial.status in VERDICTS]
 
 
@@ -105,19 +106,14 @@ def _rate_of(passed: int, judged: int) -> Rate:
     return Rate(passed=passed, judged=judged, rate=passed / judged, low=low, high=high)
 
 
-def _tokens_of(grade: Grade) -> int | None:
+def _tokens_of(trial: TrialLine) -> int | None:
     """Input and output; None: the engine did not report both."""
-    usage = grade.usage or {}
-    sent, answered = usage.get("input_tokens"), usage.get("output_tokens")
-    return None if sent is None or answered is None else int(sent + answered)
+    usage = dict(zip(Usage.model_fields, trial.usage, strict=True))
+    sent, answered = usage["input_tokens"], usage["output_tokens"]
+    return None if sent is None or answered is None else sent + answered
 
 
-def _turns_of(grade: Grade) -> list[TurnGrade]:
-    """Those whose message was sent."""
-    return [turn for turn in grade.turns if turn.status not in ("skipped", "error")]
-
-
-def _overall(trials: Iterable[Grade]) -> Overall | None:
+def _overall(trials: Iterable[TrialLine]) -> Overall | None:
     """The run's pass rate, with the skill. A case on several engines is one."""
     cases: dict[tuple[str, str], list[bool]] = {}
     for trial in trials:
@@ -132,9 +128,9 @@ def _overall(trials: Iterable[Grade]) -> Overall | None:
     return Overall(passed=passed, judged=verdicts, rate=rate, low=low, high=high, cases=len(cases))
 
 
-def _engine_columns(trials: Iterable[Grade]) -> list[EngineColumn]:
+def _engine_columns(trials: Iterable[TrialLine]) -> list[EngineColumn]:
     """Each suite on each engine, with the skill, in the order in which they come."""
-    groups: dict[tuple[str, str], list[Grade]] = {}
+    groups: dict[tuple[str, str], list[TrialLine]] = {}
     for trial in trials:
         groups.setdefault((trial.suite, trial.engine), []).append(trial)
     columns = []
@@ -142,7 +138,7 @@ def _engine_columns(trials: Iterable[Grade]) -> list[EngineColumn]:
         verdicts = _judged(own)
         means = {
             "score": mean_known(trial.score for trial in verdicts),
-            "turns": mean_known(len(_turns_of(trial)) for trial in verdicts),
+            "turns": mean_known(len(trial.turns) for trial in verdicts),
             "tokens": mean_known(map(_tokens_of, verdicts)),
             "cost_usd": mean_known(trial.cost_usd for trial in verdicts),
             "duration_ms": mean_known(trial.duration_ms for trial in verdicts),
@@ -157,11 +153,11 @@ def _engine_columns(trials: Iterable[Grade]) -> list[EngineColumn]:
 
 
 def _reliability(
-    key: CaseKey, trials: Sequence[Grade], not_run: int, saved: int, run_info: Mapping[str, Any]
+    key: CaseKey, trials: Sequence[TrialLine], not_run: int, saved: int, run_info: Mapping[str, Any]
 ) -> CaseReliability:
     verdicts = _judged(trials)
     passed = sum(trial.status == "PASS" for trial in verdicts)
-    numbers = sorted({turn.turn_number for trial in verdicts for turn in _turns_of(trial)})
+    numbers = sorted({turn.turn_number for trial in verdicts for turn in trial.turns})
     suites = run_info.get("suites") or {}
     return CaseReliability(
         **key._asdict(),
@@ -181,19 +177,19 @@ def _at_k(passed: int, trials: int) -> list[AtK]:
     return [AtK(k=k, pass_at_k=some, pass_hat_k=every) for k, some, every in found]
 
 
-def _turn(number: int, verdicts: Sequence[Grade], suites: Mapping[str, Any]) -> TurnReliability:
+def _turn(number: int, verdicts: Sequence[TrialLine], suites: Mapping[str, Any]) -> TurnReliability:
     # Where trials share a turn, it was run once, and counts once.
-    turns: dict[tuple[CaseKey, int], TurnGrade] = {}
+    turns: dict[tuple[CaseKey, int], TurnLine] = {}
     for trial in verdicts:
-        for turn in _turns_of(trial):
+        for turn in trial.turns:
             if turn.turn_number == number:
                 owner = (key_of(trial), trial.trial)
                 if turn.counted_by is not None:
                     owner = planned_key(turn.counted_by, suites)
                 turns.setdefault(owner, turn)
-    passed = sum(map(_passed, turns.values()))
+    passed = sum(turn.passed for turn in turns.values())
     firsts = [
-        next((turn.turn_number for turn in _turns_of(trial) if not _passed(turn)), None)
+        next((turn.turn_number for turn in trial.turns if not turn.passed), None)
         for trial in verdicts
     ]
     unfailed = sum(first is None or first > number for first in firsts)
@@ -206,13 +202,8 @@ def _turn(number: int, verdicts: Sequence[Grade], suites: Mapping[str, Any]) -> 
     )
 
 
-def _passed(turn: TurnGrade) -> bool:
-    """It completed and all that was asked of it holds, however the case weighs that."""
-    return turn.status == "completed" and all(check.passed for check in turn.deciding_checks())
-
-
 def _decision(
-    key: CaseKey, trials: Sequence[Grade], saved: int, run_info: Mapping[str, Any]
+    key: CaseKey, trials: Sequence[TrialLine], saved: int, run_info: Mapping[str, Any]
 ) -> Decision | None:
     """What `--until-decided` decided; None: it was not asked for, or there is no verdict."""
     # As in the run: up to the first trial that is missing, since what is slow is missing first.
@@ -234,8 +225,8 @@ class _Pair(NamedTuple):
     """One case on one engine: its verdicts in both variants."""
 
     case_id: str
-    without: list[Grade]
-    with_skill: list[Grade]
+    without: list[TrialLine]
+    with_skill: list[TrialLine]
 
     @property
     def counts(self) -> PassCounts:
@@ -248,7 +239,7 @@ class _Pair(NamedTuple):
         return PassCounts(sum(a), len(a), sum(b), len(b))
 
 
-def _uplifts(groups: Mapping[CaseKey, Sequence[Grade]]) -> list[Uplift]:
+def _uplifts(groups: Mapping[CaseKey, Sequence[TrialLine]]) -> list[Uplift]:
     """Of each suite and engine, then of its cases; empty if nothing was run without the skill."""
     compared = {(key.suite, key.engine) for key in groups if key.variant == BASELINE}
     pairs: dict[tuple[str, str], list[_Pair]] = {}
@@ -286,7 +277,7 @@ def _uplift(suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair]
         p=stratified(counts) if counts else None,
         cases=len(comparable),
         not_counted=[pair.case_id for pair in pairs if pair not in comparable],
-        turns=_quantity(ran, lambda trial: len(_turns_of(trial))),
+        turns=_quantity(ran, lambda trial: len(trial.turns)),
         tokens=_quantity(ran, _tokens_of),
         cost_usd=_quantity(ran, lambda trial: trial.cost_usd),
         duration_ms=_quantity(ran, lambda trial: trial.duration_ms),
@@ -305,7 +296,7 @@ def uplift_interval(counts: Sequence[PassCounts]) -> Interval | None:
     return Interval(max(-1.0, low), min(1.0, high))
 
 
-def _quantity(pairs: Sequence[_Pair], of: Callable[[Grade], float | None]) -> Difference | None:
+def _quantity(pairs: Sequence[_Pair], of: Callable[[TrialLine], float | None]) -> Difference | None:
     """Means over cases of their trials' means; None: no case knows it in both variants."""
     sides = [(mean_known(map(of, p.with_skill)), mean_known(map(of, p.without))) for p in pairs]
     known = [(a, b) for a, b in sides if a is not None and b is not None]
@@ -326,19 +317,11 @@ def _quantity(pairs: Sequence[_Pair], of: Callable[[Grade], float | None]) -> Di
 # Whether skills are used when they should be, and only then: what checks say of it.
 
 
-class SkillUse(NamedTuple):
-    """One observation: of one trial, one skill, and what was expected of it there."""
-
-    skill: str
-    expected: bool  # Whether it should be used
-    used: bool  # Whether it was, everywhere that was expected; or anywhere that it was not
-
-
-def _triggering(trials: Iterable[Grade], suites: Mapping[str, Any]) -> list[Triggering]:
+def _triggering(trials: Iterable[TrialLine], suites: Mapping[str, Any]) -> list[Triggering]:
     """Each suite, engine and skill, from `trials` with the skill that have a verdict."""
     uses: dict[tuple[str, str, str], list[SkillUse]] = {}
     for trial in trials:
-        for use in skill_uses(trial):
+        for use in trial.skill_uses:
             uses.setdefault((trial.suite, trial.engine, use.skill.casefold()), []).append(use)
     found = []
     for (suite, engine, name), observed in uses.items():
@@ -364,41 +347,3 @@ def _triggering(trials: Iterable[Grade], suites: Mapping[str, Any]) -> list[Trig
             )
         )
     return found
-
-
-def skill_uses(grade: Grade) -> Iterator[SkillUse]:
-    """One observation for each skill and expectation; of shared turns in the trial that counts."""
-    found: list[SkillUse] = []
-    for turn in grade.turns:
-        if turn.counted_by is None:
-            # Not only what decided: a follow-up that heals a turn is not what the user asked first.
-            for checks in (turn.checks, *(follow_up.checks for follow_up in turn.follow_ups)):
-                found += _expectations(checks, required=True)
-    for check in grade.assertions:
-        if failure := check.role == "failure":
-            # Reports turn a failure rule's result round: it passes where its pattern is absent.
-            check = check.model_copy(update={"passed": not check.passed})
-        found += _expectations([check], required=not failure)
-    seen: dict[tuple[str, bool], list[SkillUse]] = {}
-    for use in found:
-        seen.setdefault((use.skill.casefold(), use.expected), []).append(use)
-    for (_, expected), uses in seen.items():
-        used = [use.used for use in uses]
-        yield uses[0]._replace(used=all(used) if expected else any(used))
-
-
-def _expectations(checks: Iterable[CheckResult], *, required: bool) -> Iterator[SkillUse]:
-    """`required`: each of `checks` has to pass; else none of them may."""
-    for check in checks:
-        if check.kind in ("skill_used", "skill_not_used"):
-            if check.skill and check.assertable and check.error is None:
-                of_use = check.kind == "skill_used"
-                yield SkillUse(check.skill, of_use == required, of_use == check.passed)
-        elif check.kind == "none_of":
-            if required or len(check.children) == 1:
-                yield from _expectations(check.children, required=not required)
-        elif check.kind in ("all_of", "any_of") and (
-            # One of several alternatives is not expected by itself.
-            required == (check.kind == "all_of") or len(check.children) == 1
-        ):
-            yield from _expectations(check.children, required=required)

@@ -35,13 +35,15 @@ from skillup.ratelimit import WAIT_SECONDS, RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import plain
 from skillup.schema.case import Case
-from skillup.schema.grade import Grade, Stop
+from skillup.schema.grade import Stop
+from skillup.schema.line import TrialLine
 from skillup.schema.profile import Profile
 from skillup.schema.record import utc_now
 from skillup.schema.suite import needs_simulator
 from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.places import shared_answers_path
 from skillup.store.scratch import end_what_was_left
+from skillup.store.stored_run import StoredGrades
 from skillup.trial.setup import skills_for
 
 if TYPE_CHECKING:  # imported late: most runs are judged by rules alone, and start faster so
@@ -74,7 +76,7 @@ class RunSession:
         """A new run at `path` (default: in the workspace), or the one to `resume`."""
         end_what_was_left()
         self.request, self.plan = request, plan
-        self.grades: dict[str, Grade] = {}  # By job id; it fills up as trials finish
+        self.lines: dict[str, TrialLine] = {}  # By job id; it fills up as trials finish
         self.retried = RetryErrors()  # The trials that met an error and run again
         self._judge: JudgeRouter | None = None
         self._started, self._taken_before = time.monotonic(), 0
@@ -159,7 +161,7 @@ class RunSession:
 
     async def run(self, observer: RunObserver) -> None:
         """Run every trial that has not finished. Cancelling leaves what has."""
-        run = Run(self.plan, self.directory, self.options, observer, self.grades)
+        run = Run(self.plan, self.directory, self.options, observer, self.lines)
         try:
             if self._cluster is None:
                 await run_locally(run)
@@ -172,7 +174,7 @@ class RunSession:
 
     def stepwise(self, observer: RunObserver) -> Stepwise:
         """For trials one at a time; the caller closes the session's models."""
-        return Stepwise(Run(self.plan, self.directory, self.options, observer, self.grades))
+        return Stepwise(Run(self.plan, self.directory, self.options, observer, self.lines))
 
     async def close_models(self) -> None:
         """End the connections to the models of judges and simulated users."""
@@ -190,13 +192,14 @@ class RunSession:
         stop = options.stopping.reason
         if interrupted:
             stop = Stop(kind="interrupted", message="interrupted by a signal")
-        deciding, missing = options.deciding, [j for j in self.plan.jobs if j.id not in self.grades]
+        deciding, missing = options.deciding, [j for j in self.plan.jobs if j.id not in self.lines]
         not_needed = [job.id for job in missing if deciding is not None and not deciding.needs(job)]
+        ended = [job.id for job in self.plan.jobs if job.id in self.lines]
         result = build_result(
             options.run_id,
             info["started_at"],
-            self.grades,
-            [j.id for j in self.plan.jobs if jobs is None or j.id in jobs or j.id in self.grades],
+            StoredGrades(self.directory, ended, [self.lines[job] for job in ended]),
+            [job.id for job in missing if jobs is None or job.id in jobs],
             self._taken_before + round((time.monotonic() - self._started) * 1000),
             stop,
             not_needed,
@@ -216,7 +219,7 @@ class RunSession:
         formats = [*self.request.reports, *(f for s in suites.values() for f in s.report.formats)]
         path, mask = self.directory.path, self.secrets.mask
         written = write_reports(result, formats, path, mask, index=index)
-        index_finished_run(path, self.request.base, index, url)
+        index_finished_run(path, result, self.request.base, index, url)
         return list(written)
 
 
@@ -319,7 +322,7 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
 
 
 def index_finished_run(
-    path: Path, start: Path, given: str | None, url_of_run: str | None = None
+    path: Path, result: RunResult, start: Path, given: str | None, url_of_run: str | None = None
 ) -> None:
     """Trouble is a line on stderr and nothing else: the run is over, its result on the disk."""
     try:
@@ -328,7 +331,7 @@ def index_finished_run(
 
         url = index_url(given, os.environ, workspace_root(start), write=True)
         if url:
-            found = read_run(path)
+            found = read_run(path, result)
             add_run(url, replace(found, path=url_of_run or found.path))
     except SkillupError as error:
         hint = f"\n  hint: {error.hint}" if error.hint else ""

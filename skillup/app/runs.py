@@ -20,10 +20,12 @@ from skillup.reports.result import build_result
 from skillup.reports.terminal.conversation import ShownTrial
 from skillup.reports.text import Labels, listed_ids, plain, shown_path
 from skillup.schema.grade import BASELINE, RunResult
+from skillup.schema.line import line_of
 from skillup.store import RunDirectory, StoredTrial, new_run_id
 from skillup.store.documents import DamagedRecordError
 from skillup.store.places import RESULT_FILE, RUN_FILE, runs_folder, runs_in
 from skillup.store.remote import download, is_url
+from skillup.store.stored_run import StoredGrades
 
 LAST = "last"
 _SHOWN = 5
@@ -199,14 +201,17 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
                 for state, found in merged.take_attempts(shard, job, renamed):
                     merged.write_stored("unused" if state == "begun" else state, found)
         results = [shard.read_result() for shard in shards if (shard.path / RESULT_FILE).exists()]
-        ended = (job for job in info["jobs"] if merged.finished_record(job) is not None)
-        grades = {job: grade for job in ended if (grade := merged.read_grade(job)) is not None}
+        ended = [job for job in info["jobs"] if merged.finished_record(job) is not None]
+        graded = ((job, merged.read_grade(job)) for job in ended)
+        lines = {job: line_of(grade) for job, grade in graded if grade is not None}
+        grades = StoredGrades(merged, list(lines), list(lines.values()))
+        without = [job for job in info["jobs"] if job not in lines]
         stop = next((r.stopped for r in results if r.stopped is not None), None)
-        saved = {job for r in results for job in r.not_needed if job not in grades}
+        saved = {job for r in results for job in r.not_needed if job not in lines}
         warnings = dict.fromkeys(text for r in results for text in r.warnings)
         took = milliseconds_of_starts(merged.events())
         about = info["run_id"], info["started_at"]
-        result = build_result(*about, grades, info["jobs"], took, stop, saved, warnings)
+        result = build_result(*about, grades, without, took, stop, saved, warnings)
         result = with_analysis(result, info)
         merged.write_result(result)
     return result

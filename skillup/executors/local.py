@@ -61,10 +61,10 @@ class Stepwise:
                 self._run.observer = cast(RunObserver, safe)
                 await self._run_in_order(job)
             safe.raise_failure()
-        return self._run.grades.get(job.id)
+        return self._run.directory.read_grade(job.id) if job.id in self._run.lines else None
 
     async def _run_in_order(self, job: Job) -> None:
-        if job.id in self._run.grades or job.id in self._broken:
+        if job.id in self._run.lines or job.id in self._broken:
             return
         # Should it be broken off, it is not begun again, nor is what needs it.
         self._broken.add(job.id)
@@ -75,8 +75,8 @@ class Stepwise:
 
     def _needed(self, job: Job) -> list[str]:
         """Those of the plan that it depends on and that have no grade."""
-        grades = self._run.grades
-        return [name for name in job.depends_on if name in self._jobs and name not in grades]
+        ended = self._run.lines
+        return [name for name in job.depends_on if name in self._jobs and name not in ended]
 
     def why_not_run(self, job: Job) -> str | None:
         """Of a job that was asked for and has no grade; None: nobody can say."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from skillup.frozen import frozen
 from skillup.plan import Plan
 from skillup.schema.case import RetryPolicy
-from skillup.schema.grade import Grade
+from skillup.schema.line import TrialLine
 from skillup.schema.record import Record
 from skillup.store import RunDirectory
 from skillup.trial.request import TrialResult
@@ -120,7 +120,6 @@ def take_back(found: RetryErrors, directory: RunDirectory) -> None:
         directory.take_back(job_id)
 
 
-def worth_retrying(grades: Iterable[Grade]) -> int:
+def worth_retrying(trials: Iterable[TrialLine]) -> int:
     """How many trials met an error that `--retry-errors` would look into."""
-    kinds = [(grade.error or {}).get("kind") for grade in grades if grade.status == "ERROR"]
-    return sum(kind not in COMES_BACK for kind in kinds)
+    return sum(one.status == "ERROR" and one.error_kind not in COMES_BACK for one in trials)

@@ -25,6 +25,7 @@ from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
+from skillup.schema.line import TrialLine, line_of
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
 from skillup.store.scratch import user_directory
@@ -133,11 +134,11 @@ class Run:
         directory: RunDirectory,
         options: RunOptions,
         observer: RunObserver,
-        grades: dict[str, Grade],
+        lines: dict[str, TrialLine],
     ) -> None:
-        """`grades`, by job id, fills up as trials finish."""
+        """`lines`, by job id, fills up as trials finish."""
         self.plan, self.directory, self.options = plan, directory, options
-        self.observer, self.grades = observer, grades
+        self.observer, self.lines = observer, lines
         self.engines: dict[str, tuple[Engine, Availability]] = {}
         self.stopping, self.deciding = options.stopping, options.deciding
         self.limiter = anyio.CapacityLimiter(options.parallel)  # Of trials that run on this machine
@@ -194,7 +195,7 @@ class Run:
         for job in self.plan.jobs:
             case, name = job.loaded.case, case_of(job.id)
             # What ran whole is judged by what is kept with its record.
-            if job.id in self.grades or job.id in finished:
+            if job.id in self.lines or job.id in finished:
                 continue
             variables = {**case.vars, **self.options.variables}
             kept = keep_references(case, job.suite.root, blobs, variables)
@@ -238,7 +239,7 @@ class Run:
 
         Raises SkillupError if the observer fails: the trials that run then are ended.
         """
-        jobs = [job for job in self.plan.jobs if job.id not in self.grades]
+        jobs = [job for job in self.plan.jobs if job.id not in self.lines]
         order = {job.id: place for place, job in enumerate(self.plan.jobs)}
         places = self.scheduler.places
         self.scheduler = Scheduler(units_of(jobs), order, places, self.stopping.has_room)
@@ -277,11 +278,11 @@ class Run:
 
     def _unmet(self, job: Job) -> str | None:
         for needed in job.depends_on:
-            grade = self.grades.get(needed)
-            if grade is None:
+            line = self.lines.get(needed)
+            if line is None:
                 return f"depends on {case_of(needed)}, which was not run"
-            if grade.status != "PASS":
-                return f"depends on {case_of(needed)}, which ended as {grade.status}"
+            if line.status != "PASS":
+                return f"depends on {case_of(needed)}, which ended as {line.status}"
         return None
 
     def is_enough(self) -> bool:
@@ -398,10 +399,10 @@ class Run:
             self.scheduler.finish(job.id)
             return
         if known is None or new:
-            self.directory.write_grade(job.id, graded)
+            graded = self.directory.write_grade(job.id, graded)
             with anyio.CancelScope(shield=True):  # what is on the disk is not lost for the result
                 await self.directory.committed()
-        self.grades[job.id] = graded
+        self.lines[job.id] = line_of(graded)
         self.stopping.count(record, graded)
         decided = self.deciding.count(job, graded) if self.deciding is not None else None
         if decided is not None:

@@ -14,7 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
-from skillup.schema.grade import Grade
+from skillup.schema.grade import RunResult
+from skillup.schema.line import TrialLine, line_of, lines_of
 from skillup.stats import Fall, Interval, Passes, fall, interval_over_cases, wilson
 from skillup.store import RunDirectory
 from skillup.store.places import HOME_DIRECTORY, RESULT_FILE
@@ -37,8 +38,8 @@ class CaseKey(NamedTuple):
     variant: str
 
 
-def key_of(grade: Grade) -> CaseKey:
-    return CaseKey(grade.suite, grade.case_id, grade.engine, grade.variant)
+def key_of(trial: TrialLine) -> CaseKey:
+    return CaseKey(trial.suite, trial.case_id, trial.engine, trial.variant)
 
 
 @frozen
@@ -88,33 +89,35 @@ def planned_key(job_id: str, suites: Mapping[str, Any]) -> tuple[CaseKey, int]:
     return CaseKey("", label, engine, variant), number
 
 
-def read_run(path: Path) -> RunOutcomes:
-    """The outcomes of the run in the directory `path`: those of `result.json`, or if it was killed
-    those of the trials' grades. Raises RunDirectoryError if it is no run, or damaged.
+def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
+    """The outcomes of the run in the directory `path`: those of its `result` (None: `result.json`),
+    or if it was killed those of the trials' grades. Raises RunDirectoryError if it is no run, or
+    damaged.
     """
     with RunDirectory.open(path) as directory:
         directory.database.check_unchanged()
         path, info = directory.path, directory.run_info()
         if (path / RESULT_FILE).exists():
-            result = directory.read_result()
-            grades, missing = result.cases, result.not_run
+            result = result or directory.read_result()
+            lines, missing = lines_of(result.cases), result.not_run
         else:
-            found = {one.job_id: one.grade() for one in directory.finished()}
-            grades = [grade for grade in found.values() if grade is not None]
-            missing = [job for job in info.get("jobs") or () if found.get(job) is None]
+            graded = ((one.job_id, one.grade()) for one in directory.finished())
+            found = {job: line_of(grade) for job, grade in graded if grade is not None}
+            lines = list(found.values())
+            missing = [job for job in info.get("jobs") or () if job not in found]
     suites, request = info.get("suites") or {}, info.get("request") or {}
     not_run = (planned_key(job, suites) for job in missing)
     outcomes = [
         TrialOutcome(
-            key=key_of(grade),
-            trial=grade.trial,
-            status=grade.status,
-            score=grade.score,
-            cost_usd=grade.cost_usd,
-            duration_ms=grade.duration_ms,
-            reason=" ".join(grade.reason.split())[:_LONGEST_REASON],
+            key=key_of(line),
+            trial=line.trial,
+            status=line.status,
+            score=line.score,
+            cost_usd=line.cost_usd,
+            duration_ms=line.duration_ms,
+            reason=" ".join(line.reason.split())[:_LONGEST_REASON],
         )
-        for grade in grades
+        for line in lines
     ]
     return RunOutcomes(
         run_id=str(info.get("run_id") or path.name),

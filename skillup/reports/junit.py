@@ -15,7 +15,7 @@ from typing import Any
 import junitparser as junit
 from junitparser.junitparser import Attr, IntAttr
 
-from skillup.reports.result import Row, RunView, grouped
+from skillup.reports.result import Row, RunView
 from skillup.reports.text import plain
 from skillup.schema.grade import BASELINE, Grade, RunResult
 
@@ -36,12 +36,13 @@ def junit_xml(result: RunResult) -> bytes:
     not run are skipped, in a suite of their own, with the reason.
     """
     xml: Any = junit.JUnitXml()
+    tests_of: dict[tuple[str, str, str], list[junit.TestCase]] = {}
+    for row in RunView(result).rows():
+        tests_of.setdefault((row.case[0], *row.case[2:]), []).append(_test(row))
     suites: list[tuple[str, str, list[junit.TestCase], list[tuple[str, str]]]] = []
-    for rows in grouped(RunView(result).rows, lambda row: (row.case[0], *row.case[2:])):
-        suite, _, engine, variant = rows[0].case
+    for (suite, engine, variant), tests in tests_of.items():
         name = f"{suite} ({engine}, {variant.replace('_', ' ')})"
-        about = [("engine", engine), ("variant", variant)]
-        suites.append((name, suite, [_test(row) for row in rows], about))
+        suites.append((name, suite, tests, [("engine", engine), ("variant", variant)]))
     why = f": {result.stopped.message}" if result.stopped is not None else ""
     if result.not_run:
         missing = [

@@ -12,6 +12,7 @@ from skillup.reports.result import (
     baseline_words,
     count_parts,
     grouped,
+    is_bad,
     total_tokens,
 )
 from skillup.reports.tables import Cell, Sheet, percent, sheets_of, trial_sheet
@@ -92,15 +93,14 @@ def _figures(result: RunResult) -> Iterator[str]:
 
 def _tables(view: RunView) -> Iterator[str]:
     """A row for each trial; of many, for those that did not pass with the skill."""
-    rows = view.rows
-    if len(rows) > _ROWS_AT_ONCE:
-        rows = [row for row in rows if row.is_bad or row.grade.status == "SKIP"]
+    all_of_them = len(view.lines) <= _ROWS_AT_ONCE
+    rows = list(view.rows(lambda line: all_of_them or is_bad(line) or line.status == "SKIP"))
     sheet = trial_sheet(view, rows)
     for place, (status, *cells) in enumerate(sheet.rows):
         mark = "➖" if status.style == "dim" else _MARKS[status.text]
         sheet.rows[place] = [Cell(f"{mark} {status.text}"), *cells]
-    if len(rows) < len(view.rows):
-        more = len(view.rows) - len(rows)
+    if len(rows) < len(view.lines):
+        more = len(view.lines) - len(rows)
         sheet.lines.append(Cell(f"… and {more} more trials; result.json has them all."))
     return _sheet(sheet)
 
@@ -120,7 +120,7 @@ def _sheet(sheet: Sheet) -> Iterator[str]:
 def _failed(view: RunView) -> Iterator[str]:
     """Why each trial that is bad is; those of a case that say the same stand together."""
     groups = grouped(
-        (row for row in view.rows if row.is_bad),
+        view.rows(is_bad),
         lambda row: (row.case, row.grade.status, row.grade.reason, *map(_line, row.failures)),
     )
     if groups:

@@ -34,6 +34,7 @@ from skillup.reports.result import (
 from skillup.reports.terminal.layout import Part, make_text, print_line, print_table
 from skillup.reports.text import count, money, one_line, tokens
 from skillup.schema.grade import Analysis, CheckResult, Grade, Judging, Summary
+from skillup.schema.line import TrialLine, line_of
 from skillup.stats import wilson
 
 JUDGEMENT_VERSION = "skillup.judgement/1"
@@ -45,7 +46,7 @@ Data = Mapping[str, Any]
 
 @dataclass(slots=True)
 class RejudgeCounts:
-    grades: list[Grade] = field(default_factory=list)
+    lines: list[TrialLine] = field(default_factory=list)
     changed: int = 0  # Trials with any change
     flipped: int = 0  # Of these, with another status
     flips: Counter[str] = field(default_factory=Counter)  # Checks, by kind of change
@@ -56,13 +57,13 @@ class RejudgeCounts:
 
     @property
     def total(self) -> int:
-        return len(self.grades)
+        return len(self.lines)
 
     def summary(self) -> Summary:
-        return summarize(self.grades).model_copy(update={"judging": None})
+        return summarize(self.lines).model_copy(update={"judging": None})
 
     def add(self, grade: Grade, change: GradeChange | None) -> None:
-        self.grades.append(grade)
+        self.lines.append(line_of(grade))
         if change:
             self.changed += 1
             self.flipped += change.is_flip

@@ -14,6 +14,7 @@ from skillup.errors import ExitCode
 from skillup.frozen import frozen
 from skillup.reports.text import Labels, count, listed, money, were
 from skillup.schema.grade import BASELINE, CheckResult, Counts, Grade, RunResult, Stop, Summary
+from skillup.schema.line import TrialLine, lines_of
 from skillup.schema.record import TurnError, Usage, joined
 
 T = TypeVar("T")
@@ -25,52 +26,50 @@ STYLE = {"PASS": "green", "FAIL": "red", "ERROR": "bold magenta", "SKIP": "yello
 def build_result(
     run_id: str,
     started_at: str,
-    grades: Mapping[str, Grade],
-    planned: Sequence[str],
+    grades: Sequence[Grade],
+    without: Sequence[str],
     duration_ms: int,
     stop: Stop | None = None,
     not_needed: Collection[str] = (),
     warnings: Iterable[str] = (),
 ) -> RunResult:
-    """`grades` by job id, in the order of `planned` (all job ids); `stop` is in the result only if
-    it kept trials from being started; `not_needed`: jobs that `--until-decided` saved.
+    """`grades`, and the jobs `without` one, in the order of the plan; `stop` is in the result only
+    if it kept trials from being started; `not_needed`: jobs that `--until-decided` saved.
     """
-    ordered = [grades[job] for job in planned if job in grades]
-    without = [job for job in planned if job not in grades]
     saved = frozenset(not_needed)
     not_run = [job for job in without if job not in saved]
     return RunResult(
         run_id=run_id,
         started_at=started_at,
         finished=not not_run,
-        summary=summarize(ordered, duration_ms),
-        cases=ordered,
+        summary=summarize(lines_of(grades), duration_ms),
+        cases=[],
         not_run=not_run,
         stopped=stop if not_run else None,
         not_needed=[job for job in without if job in saved],
         warnings=list(warnings),
-    )
+    ).model_copy(update={"cases": grades})
 
 
-def summarize(grades: Sequence[Grade], duration_ms: int | None = None) -> Summary:
+def summarize(trials: Sequence[TrialLine], duration_ms: int | None = None) -> Summary:
     """Of a run that took so long (None: all trials together). What fails without the skill is no
     failure of the skill: those are counted apart.
     """
-    bare = [grade for grade in grades if grade.variant == BASELINE]
-    costs = [grade.cost_usd for grade in grades if grade.cost_usd is not None]
+    bare = [trial for trial in trials if trial.variant == BASELINE]
+    costs = [trial.cost_usd for trial in trials if trial.cost_usd is not None]
     usage = {}
-    for name in Usage.model_fields:
-        tokens = [count for g in grades if (count := (g.usage or {}).get(name)) is not None]
+    for place, name in enumerate(Usage.model_fields):
+        tokens = [count for trial in trials if (count := trial.usage[place]) is not None]
         usage[name] = sum(tokens) if tokens else None
     if duration_ms is None:
-        duration_ms = sum(grade.duration_ms for grade in grades)
+        duration_ms = sum(trial.duration_ms for trial in trials)
     return Summary(
-        **_counts([grade for grade in grades if grade.variant != BASELINE]).model_dump(),
+        **_counts([trial for trial in trials if trial.variant != BASELINE]).model_dump(),
         baseline=_counts(bare) if bare else None,
         duration_ms=duration_ms,
         cost_usd=sum(costs) if costs else None,
         usage=usage,
-        judging=joined(*(grade.judging for grade in grades)),
+        judging=joined(*(trial.judging for trial in trials)),
     )
 
 
@@ -83,12 +82,12 @@ def exit_code(summary: Summary, not_run: int, stop: Stop | None) -> ExitCode:
     return ExitCode.FAILED if summary.fail or not_run else ExitCode.PASSED
 
 
-def _counts(grades: Sequence[Grade]) -> Counts:
+def _counts(trials: Sequence[TrialLine]) -> Counts:
     """The pass rate is over verdicts only: errors and skips are none."""
-    counts = Counter(grade.status for grade in grades)
+    counts = Counter(trial.status for trial in trials)
     judged = counts["PASS"] + counts["FAIL"]
     return Counts(
-        total=len(grades),
+        total=len(trials),
         passed=counts["PASS"],
         fail=counts["FAIL"],
         error=counts["ERROR"],
@@ -131,7 +130,7 @@ class Row:
         self.turns_done = sum(turn.status == "completed" for turn in grade.turns)
         self.passed_checks = sum(check.passed for check in self.checks)
         # What its repetitions have in common.
-        self.case = (grade.suite, grade.case_id, grade.engine, grade.variant)
+        self.case = _case(grade)
         self.attempt = f"attempt {grade.attempt}" if grade.attempt > 1 else ""
 
     def _add(self, checks: Sequence[CheckResult], where: str) -> None:
@@ -144,9 +143,16 @@ class Row:
 
     @property
     def is_bad(self) -> bool:
-        """An error or a failure; a baseline that fails shows what it is there to show."""
-        status = self.grade.status
-        return status == "ERROR" or (status == "FAIL" and self.grade.variant != BASELINE)
+        return is_bad(self.grade)
+
+
+def _case(trial: Grade | TrialLine) -> tuple[str, str, str, str]:
+    return trial.suite, trial.case_id, trial.engine, trial.variant
+
+
+def is_bad(trial: Grade | TrialLine) -> bool:
+    """An error or a failure; a baseline that fails shows what it is there to show."""
+    return trial.status == "ERROR" or (trial.status == "FAIL" and trial.variant != BASELINE)
 
 
 def total_tokens(usage: Mapping[str, Any] | None) -> int | None:
@@ -167,15 +173,20 @@ def grouped(items: Iterable[T], key: Callable[[T], Hashable]) -> list[list[T]]:
 class RunView:
     def __init__(self, result: RunResult) -> None:
         self.result = result
-        self.rows = [Row(grade) for grade in result.cases]
-        self.labels = Labels((g.engine, g.variant, g.trial) for g in result.cases)
+        self.lines = lines_of(result.cases)
+        self.labels = Labels((t.engine, t.variant, t.trial) for t in self.lines)
+
+    def rows(self, shown: Callable[[TrialLine], bool] = lambda _: True) -> Iterator[Row]:
+        """Of the trials that are to be shown; their grades are read one by one."""
+        cases = self.result.cases
+        return (Row(cases[place]) for place, line in enumerate(self.lines) if shown(line))
 
     def label(self, row: Row) -> str:
         return self.labels.label(*row.case[1:], row.grade.trial)
 
     def names(self, rows: Iterable[Row]) -> str:
         """``asks #2, please (3 of 5)``: trials by their cases."""
-        of_case = Counter(row.case for row in self.rows)
+        of_case = Counter(_case(line) for line in self.lines)
         names = []
         for some in grouped(rows, lambda row: row.case):
             case = some[0].case
@@ -193,12 +204,16 @@ class RunView:
         retried = self.retried()
         if retried is not None:
             yield retried, "yellow"
-        for warning in dict.fromkeys(text for row in self.rows for text in row.grade.warnings):
+        for warning in dict.fromkeys(text for line in self.lines for text in line.warnings):
             yield warning, "yellow"
 
     def retried(self) -> str | None:
         """``1 trial was retried: asks (attempt 2)``; None: there is none."""
-        again = [f"{self.label(row)} ({row.attempt})" for row in self.rows if row.attempt]
+        again = [
+            f"{self.labels.label(*_case(line)[1:], line.trial)} (attempt {line.attempt})"
+            for line in self.lines
+            if line.attempt > 1
+        ]
         trials = f"{count(len(again), 'trial')} {were(len(again))} retried"
         return f"{trials}: {listed(again[:MAX_NAMED], len(again))}" if again else None
 
@@ -234,7 +249,7 @@ def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
             of = "no trial was run"
         # ``case-a ×3, case-b``: with engine and variant where the run has several of them.
         jobs = [job.rsplit("/", maxsplit=3)[:3] for job in result.not_run]
-        ran = [(grade.engine, grade.variant) for grade in result.cases]
+        ran = [(line.engine, line.variant) for line in lines_of(result.cases)]
         labels = Labels([*ran, *(job[1:] for job in jobs)])
         counts = Counter(labels.label(*job) for job in jobs)
         names = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]

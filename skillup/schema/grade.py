@@ -360,7 +360,7 @@ class RunResult(Model):
     started_at: str = Field(description="UTC, ISO 8601.")
     finished: bool = Field(description="False: some trials were not run.")
     summary: Summary = Field(description="Counts and sums.")
-    cases: list[Grade] = Field(description="Every grade, in the order of the plan.")
+    cases: Sequence[Grade] = Field(description="Every grade, in the order of the plan.")
     not_run: list[str] = Field([], description="Trials that were not run.")
     stopped: Stop | None = optional("Why trials were not run; None: nothing ended the run early.")
     not_needed: list[str] = Field([], description="Trials that `--until-decided` saved.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from skillup.schema.record import (
     TurnError,
     Usage,
 )
-from skillup.store.files import disk_errors, read_regular
+from skillup.store.files import Mask, disk_errors, read_regular, to_json
 from skillup.store.places import RESULT_FILE
 
 if TYPE_CHECKING:
@@ -139,6 +140,20 @@ def load_result(folder: Path) -> RunResult:
     except ValidationError:
         hint = "`skillup run --resume` writes it anew, from the trials' grades"
         raise RunDirectoryError(f"{path} is damaged", hint=hint) from None
+
+
+def result_json(result: RunResult, mask: Mask) -> Iterator[str]:
+    """``result.json``, part by part: of its grades, one at a time is in memory."""
+    empty = '\n  "cases": []'
+    whole = to_json(result.model_copy(update={"cases": []}), mask, indent=2).decode()
+    head, _, tail = whole.partition(empty)
+    yield head + empty[:-1]
+    between = ""
+    for grade in result.cases:
+        text = to_json(grade, mask, indent=2).decode().rstrip("\n")
+        yield between + ("\n" + text).replace("\n", "\n    ")
+        between = ","
+    yield ("\n  ]" if between else "]") + tail
 
 
 def parsed_checkpoint(data: bytes) -> Checkpoint | None:

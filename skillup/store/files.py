@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -49,8 +49,8 @@ def disk_errors(doing: str, path: Path) -> Iterator[None]:
         raise refused from error
 
 
-def write_atomic(path: Path, data: bytes) -> None:
-    """Replaces ``path`` by a file that holds ``data``; its directory must exist.
+def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
+    """Replaces ``path`` by a file that holds ``data``, or its parts; its directory must exist.
 
     Raises RunDirectoryError if writing fails; ``path`` is then as it was. Several may write it.
     """
@@ -59,7 +59,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     with disk_errors("write", path):
         try:
             with temporary.open("xb") as file:
-                file.write(data)
+                file.writelines([data] if isinstance(data, bytes) else data)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)

@@ -180,7 +180,8 @@ class RemoteRun:
         self.url = self._folder.url
         self.path = self._folder.place / _WORK / self._folder.name
         self._sent: dict[str, object] = {}
-        self._begun, self._ended = False, threading.Event()
+        self._begun = self._uploaded = False
+        self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._warn: Callable[[str], None] = lambda _: None
         found = self._folder.files()
@@ -215,11 +216,15 @@ class RemoteRun:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if not self._begun:
-            if not self._kept and not is_being_written(self.path):
-                shutil.rmtree(self.path.parent, ignore_errors=True)
-        elif kind is not None and (trouble := self.end()) is not None:
-            self._warn(f"{trouble.message}; {trouble.hint}")
+        if self._begun:
+            left = kind is not None and not self._uploaded
+            if left and (trouble := self.end()) is not None:
+                self._warn(f"{trouble.message}; {trouble.hint}")
+            done = self._uploaded
+        else:
+            done = not self._kept and not is_being_written(self.path)
+        if done:
+            shutil.rmtree(self.path.parent, ignore_errors=True)
 
     def begin(self, warn: Callable[[str], None]) -> None:
         """Uploads what there is, so that it fails now if it does; from then on in a thread.
@@ -262,7 +267,7 @@ class RemoteRun:
             return StoreTroubleError(
                 error.message, hint="; ".join(filter(None, [error.hint, kept]))
             )
-        shutil.rmtree(self.path.parent, ignore_errors=True)
+        self._uploaded = True
         return None
 
     def upload(self) -> None:

@@ -25,6 +25,7 @@ from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record
 from skillup.store.contents import Artifacts, Streams, stream_of, whole_blob
 from skillup.store.database import Database, Statement, create, pack
+from skillup.store.documents import result_json
 from skillup.store.files import (
     Mask,
     make_directory,
@@ -304,15 +305,18 @@ class RunDirectory(StoredRun):
             job_id,
         )
 
-    def write_grade(self, job_id: str, grade: Grade) -> None:
-        """Stores the grade of a finished trial, in place of an older one."""
-        data = to_json(grade, self._mask, indent=None)
+    def write_grade(self, job_id: str, grade: Grade) -> Grade:
+        """Stores the grade of a finished trial, in place of an older one; returns it as it is
+        stored, masked.
+        """
+        data, masked = masked_json(grade, self._mask)
         sql = (
             "UPDATE attempts SET grade = ?, graded = graded + 1"
             " WHERE job = ? AND state = 'finished'"
         )
         self.database.put(lambda file: file.execute(sql, (pack(data), job_id)), len(data))
         self.journal("trial_graded", job=job_id)
+        return Grade.model_validate_json(data) if masked else grade
 
     # Trials of other runs: shards, and what workers of a cluster ran.
 
@@ -382,7 +386,8 @@ class RunDirectory(StoredRun):
         """
         self.database.execute("SELECT 1")  # for who wrote there is looked for at a commit
         self.sync()
-        write_atomic(self.path / RESULT_FILE, to_json(result, self._mask, indent=2))
+        parts = (text.encode() for text in result_json(result, self._mask))
+        write_atomic(self.path / RESULT_FILE, parts)
         self.journal("result_written", finished=result.finished)
         self.sync()
 

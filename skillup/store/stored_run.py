@@ -14,6 +14,7 @@ from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
 from skillup.redaction.secrets import masking_bytes
 from skillup.schema.grade import Grade
+from skillup.schema.line import TrialLine
 from skillup.schema.record import Checkpoint, Record
 from skillup.store.contents import StoredAnswers, StoredBlobs, stream_of
 from skillup.store.database import Database, unpack
@@ -227,6 +228,29 @@ class StoredRun:
     def read_result(self) -> RunResult:
         """``result.json``. Raises RunDirectoryError if the run has none that can be read."""
         return load_result(self.path)
+
+
+class StoredGrades(Sequence[Grade]):
+    """The grades of a run that this process writes, or has closed: each is read when needed."""
+
+    def __init__(self, run: StoredRun, jobs: Sequence[str], lines: Sequence[TrialLine]) -> None:
+        """Of `jobs`, of which `lines` says what is known without reading."""
+        self._jobs, self.lines = jobs, lines
+        self._run, self._again = run, False
+
+    def __len__(self) -> int:
+        return len(self._jobs)
+
+    def __getitem__(self, place: Any) -> Any:
+        if not self._again and not self._run.database.writable:  # it is closed
+            again = Database(self._run.database.path)
+            self._run, self._again = StoredRun(self._run.path, again), True
+        job = self._jobs[place]
+        grade = self._run.read_grade(job)
+        if grade is None:
+            hint = "`skillup run --resume` grades it anew"
+            raise RunDirectoryError(f"the grade of {job} in {self._run.path} is damaged", hint=hint)
+        return grade
 
 
 def _json(data: bytes | None) -> bytes | None:

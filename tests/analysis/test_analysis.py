@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from skillup.analysis import analyse, skill_uses, uplift_interval, with_analysis
+from skillup.analysis import analyse, uplift_interval, with_analysis
 from skillup.schema.grade import (
     Analysis,
     CaseReliability,
@@ -22,6 +22,7 @@ from skillup.schema.grade import (
     TurnGrade,
     Uplift,
 )
+from skillup.schema.line import line_of, skill_uses
 from skillup.stats import PassCounts, interval_of_mean, mean_difference, stratified, wilson
 from tests.support.graded import a_check, a_grade, a_result, a_turn, grades_of
 
@@ -301,7 +302,7 @@ def both(case_id: str, with_skill: str, without: str) -> list[Grade]:
 
 
 def uplift_of(*grades: Grade) -> dict[str | None, Uplift]:
-    return {item.case_id: item for item in analyse(grades, {}).uplift}
+    return {item.case_id: item for item in analyse(map(line_of, grades), {}).uplift}
 
 
 def test_one_case_has_newcombes_interval_in_its_own_row_and_that_of_its_suite() -> None:

@@ -20,6 +20,7 @@ from skillup.reports.rejudging import (
 )
 from skillup.reports.result import exit_code, summarize
 from skillup.schema.grade import CheckResult, Grade, Judging
+from skillup.schema.line import line_of
 from tests.support.stored import a_grade
 
 JOB = "case/e/with_skill/1"
@@ -86,7 +87,10 @@ def test_counts_leave_out_what_is_none() -> None:
     ],
 )
 def test_the_exit_code_is_that_of_a_run(statuses: list[str], code: ExitCode) -> None:
-    assert exit_code(summarize([grade(status=status) for status in statuses]), 0, None) == code
+    assert (
+        exit_code(summarize([line_of(grade(status=status)) for status in statuses]), 0, None)
+        == code
+    )
 
 
 def column(name: str, passed: bool | None, text: str = "because", **more: Any) -> JudgeColumn:

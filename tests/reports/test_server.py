@@ -61,7 +61,7 @@ def test_a_run_with_a_baseline_is_counted_by_its_trials_with_the_skill(tmp_path:
             run.write_grade(job, grade)
         run.sync()
         (running,) = served.listing()["runs"]
-        run.write_result(build_result("r", "", grades, jobs, 10))
+        run.write_result(build_result("r", "", list(grades.values()), [], 10))
     (finished,) = served.listing()["runs"]
     assert (running["status"], finished["status"]) == ("running", "finished")
     for short in (running, finished):

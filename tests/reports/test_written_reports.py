@@ -121,8 +121,7 @@ def make_grade(case_id: str = "c", status: str = "PASS", **more: Any) -> Grade:
 
 
 def result_of(*grades: Grade, planned: list[str] | None = None) -> RunResult:
-    jobs = {str(number): grade for number, grade in enumerate(grades)}
-    return build_result("run", WHEN, jobs, planned or list(jobs), 10)
+    return build_result("run", WHEN, grades, (planned or [])[len(grades) :], 10)
 
 
 def parsed(*grades: Grade, planned: list[str] | None = None) -> ET.Element:

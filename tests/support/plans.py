@@ -21,6 +21,7 @@ from skillup.load.suites import load_paths
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import Secrets
 from skillup.schema.grade import Grade
+from skillup.schema.line import TrialLine
 from skillup.schema.profile import Profile
 from skillup.store import RunDirectory
 from skillup.trial.request import TrialRequest
@@ -106,8 +107,9 @@ def run_plan(
     exists = path.exists()
     opened = RunDirectory.open(path, writable=True) if exists else RunDirectory.create(path, {})
     run_options = options_at(path, **options)
-    grades: dict[str, Grade] = {}
+    lines: dict[str, TrialLine] = {}
     with opened as directory:
-        run = Run(plan, directory, run_options, observer or Quiet(), grades)
+        run = Run(plan, directory, run_options, observer or Quiet(), lines)
         anyio.run(run_locally, run)
-    return grades
+        grades = {job: directory.read_grade(job) for job in lines}
+    return {job: grade for job, grade in grades.items() if grade is not None}

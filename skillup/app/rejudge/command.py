@@ -79,13 +79,13 @@ def _write_json(
     }
     source, rows, analysis = request.source, list(judged), None
     if source.kind == "run":
-        info, grades = source.info, [grade for _, grade, _ in rows]
+        info, lines = source.info, counts.lines
         if request.is_selection or request.cases:  # what is missing was not chosen
-            analysis = analyse(grades, info)
+            analysis = analyse(lines, info)
         else:
             missing = sorted(source.planned - {job_id for job_id, _, _ in rows})
             saved = sorted(source.not_needed)
-            analysis = analyse(grades, info, not_run=missing, not_needed=saved)
+            analysis = analyse(lines, info, not_run=missing, not_needed=saved)
     sys.stdout.write(judgement_json(judging.secrets.mask_data(head), rows, counts, analysis))
 
 

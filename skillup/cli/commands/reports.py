@@ -185,7 +185,8 @@ def merge(
     from skillup.app.runs import merge_runs, run_path
     from skillup.reports.formats import parse_formats, write_reports
     from skillup.reports.result import exit_code
-    from skillup.store.files import no_mask, to_json
+    from skillup.store.documents import result_json
+    from skillup.store.files import no_mask
     from skillup.store.remote import RemoteRun, is_url
 
     formats = parse_formats(report or ())
@@ -195,9 +196,9 @@ def merge(
         write_reports(result, formats, path, no_mask, index=index)
         if remote is not None:
             remote.upload()
-        index_finished_run(path, Path(), index, remote.url if remote is not None else None)
-    if as_json:
-        sys.stdout.write(to_json(result, no_mask, indent=2).decode())
+        index_finished_run(path, result, Path(), index, remote.url if remote is not None else None)
+        if as_json:
+            sys.stdout.writelines(result_json(result, no_mask))
     summary, missing = result.summary, len(result.not_run)
     sys.stderr.write(f"{summary.passed} of {summary.total} passed, {missing} not run   {out}\n")
     return exit_code(summary, missing, result.stopped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -215,6 +216,8 @@ def _run_and_show(
             remote.begin(warn)
         directory, url = session.directory, remote.url if remote is not None else None
         command = resume_command(url or directory.path, request, index)
+        # Of a trial's processes and streams some are in circles: to be found within 100 trials.
+        gc.set_threshold(5_000, 20, 20)
         with _reporter_type(quiet=quiet or as_json)(
             plan,
             console,
@@ -232,15 +235,15 @@ def _run_and_show(
     from skillup.executors.retries import worth_retrying
     from skillup.reports.result import exit_code
     from skillup.reports.terminal.run import print_ending, print_look, print_result
-    from skillup.store.files import to_json
+    from skillup.store.documents import result_json
 
     path = url or shown_path(directory.path)
     if as_json:
-        sys.stdout.write(to_json(result, session.secrets.mask, indent=2).decode())
+        sys.stdout.writelines(result_json(result, session.secrets.mask))
     else:
         print_result(result, path, console(), verbose=verbose)
     print_ending(result, command, console())
-    if errors := worth_retrying(result.cases):
+    if errors := worth_retrying(session.lines.values()):
         met = f"{count(errors, 'trial')} met an error"
         say(f"{met}; once that is mended: {command} --retry-errors", "yellow")
     if not quiet and not as_json:

@@ -31,6 +31,7 @@ from skillup.reports.html.run_files import Fork, RawFiles, progress_of
 from skillup.reports.result import Row, summarize, total_tokens
 from skillup.reports.tables import deciding
 from skillup.schema.grade import BASELINE, Analysis, Grade, Summary
+from skillup.schema.line import line_of
 from skillup.store import RunDirectory
 from skillup.store.files import read_regular
 from skillup.store.places import RESULT_FILE, RUN_FILE, is_being_written
@@ -215,7 +216,7 @@ class RunData:
         summary = self.result.get("summary")
         if isinstance(summary, dict) and not self.running:
             return summary
-        grades = [known.light for known in self._ended.values()]
+        lines = [line_of(known.light) for known in self._ended.values()]
         try:
             first, last = (
                 datetime.fromisoformat(time or "")
@@ -224,7 +225,7 @@ class RunData:
             duration = round((last - first).total_seconds() * 1000)
         except (ValueError, TypeError):
             duration = 0
-        return summarize(grades, duration).model_dump(mode="json", by_alias=True)
+        return summarize(lines, duration).model_dump(mode="json", by_alias=True)
 
     def not_needed(self) -> list[str]:
         """Trials that `--until-decided` saved; of a run that is running, so far."""

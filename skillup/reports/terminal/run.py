@@ -95,12 +95,13 @@ def print_result(result: RunResult, where: str, console: Console, *, verbose: bo
     from skillup.reports.tables import sheets_of, trial_sheet
 
     view = RunView(result)
-    many = len(view.rows) > _ALL_ROWS or any(row.grade.trial > 1 for row in view.rows)
-    rows = [row for row in view.rows if verbose or not many or row.grade.status != "PASS"]
+    lines = view.lines
+    many = len(lines) > _ALL_ROWS or any(line.trial > 1 for line in lines)
+    rows = list(view.rows(lambda line: verbose or not many or line.status != "PASS"))
     if rows:
         print_sheet(console, trial_sheet(view, rows))
-    if len(rows) < len(view.rows):
-        _print(console, f"{count(len(view.rows) - len(rows), 'trial')} passed", "dim")
+    if len(rows) < len(lines):
+        _print(console, f"{count(len(lines) - len(rows), 'trial')} passed", "dim")
     # Why each did not pass; once for trials of which it is the same, as of turns they share.
     for alike in grouped(rows, lambda row: (row.grade.status, _why(row))):
         grade, why = alike[0].grade, _why(alike[0])

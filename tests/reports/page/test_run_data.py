@@ -218,7 +218,7 @@ def _decided(path: Path, decision: Decision | None, **more: Any) -> RunData:
             rate=Rate(passed=1, judged=3, rate=1 / 3, low=0.1, high=0.8),
         )
         update = {"not_needed": TRIALS[3:], "analysis": Analysis(cases=[case]), "not_run": []}
-        result = build_result("r", "2026", grades, TRIALS, 1)
+        result = build_result("r", "2026", list(grades.values()), [], 1)
         run.write_result(result.model_copy(update={**update, **more}))
     return RunData(path)
 

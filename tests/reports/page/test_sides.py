@@ -42,7 +42,7 @@ def _run(path: Path, cases: dict[str, str], **case_data: Any) -> RunData:
                 of_case = {"case": {"id": case, **case_data}}
                 run.write_record(job, record.model_copy(update=of_case if case_data else {}))
                 run.write_grade(job, grades[job])
-        run.write_result(build_result(path.name, "2026", grades, list(letters), 1))
+        run.write_result(build_result(path.name, "2026", list(grades.values()), [], 1))
     return RunData(path)
 
 
