@@ -30,6 +30,8 @@ def main() -> None:
         no_plugins.get_plugins = tuple
         sys.modules[no_plugins.__name__] = no_plugins
         code = run_app(arguments)
+        # All of it is given back with the process: to look through it once more takes long.
+        gc.freeze()
     except KeyboardInterrupt:
         # In the moments in which nothing of ours looks after it.
         sys.stderr.write("interrupted\n")

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from skillup.adapters import ADAPTERS
-from skillup.engines.registry import tokens_of
 from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
 from skillup.load.discover import ADDRESS, ALLOW, address_problem, is_trusted, workspace_root
@@ -381,6 +380,8 @@ def collect_secrets(
     names: Iterable[str] = (),
 ) -> Secrets:
     """The credentials in `environment` and in the files; those in the variables `names`, too."""
+    from skillup.engines.registry import tokens_of
+
     models = models_of(suites, cases)
     keys = {*names, *keys_of(profiles)}
     secrets = Secrets.from_environment(environment, keys)

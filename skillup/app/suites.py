@@ -13,7 +13,6 @@ from typing import Any
 
 from skillup.app.planning import own_profile, refuse, root_with_engines
 from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.importers.write import relative, slug, write_files
 from skillup.load.discover import (
     SKILL_FILE,
     SUITE_FILE,
@@ -27,14 +26,9 @@ from skillup.load.model import Loaded, LoadedCase, LoadedSuite
 from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.redaction.secrets import Secrets
-from skillup.reports.terminal.layout import Part, make_console, print_table
 from skillup.reports.text import count, listed, one_line, shown_id, shown_path
 from skillup.schema.suite import lead_of, playing_model
 from skillup.schema.templates import escape
-from skillup.sessions.case import case_of_session, copy_workspace, suite_text
-from skillup.sessions.index import find_session
-from skillup.sessions.record import read_session
-from skillup.trial.history import turns_of
 
 _FIX = "a run of the cases that need it would be an error"
 _SHOWN = 5
@@ -80,6 +74,9 @@ def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
 
 def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     """Models and players that could not be asked: warnings; written-down judges are checked."""
+    given, cases = suite.suite.user_simulator, [loaded.case for loaded in suite.cases]
+    if given is None and all(case.judge_model is None for case in cases):
+        return
     from skillup.app.run_session import simulators_of
     from skillup.judges.models import Models
     from skillup.judges.router import first_read
@@ -88,9 +85,8 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     secrets = Secrets.from_environment(os.environ)
     models = Models(os.environ, secrets.mask)
     simulators = simulators_of(models, Path.cwd(), os.environ, secrets)
-    given = suite.suite.user_simulator
     found: dict[tuple[str, str, str], None] = {}
-    for case in (loaded.case for loaded in suite.cases):
+    for case in cases:
         model = case.judge_model
         written = model is not None and model.model.startswith("scripted:")
         if model is not None and (written or first_read(case) is not None):
@@ -130,6 +126,8 @@ def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
 
 def _header(folder: Path, kind: str) -> str:
     """The workspace's JSON Schema, if it has one, as a file in `folder` names it to editors."""
+    from skillup.importers.write import relative
+
     path = workspace_root(folder) / "docs" / "schema" / f"{kind}.schema.json"
     schema = relative(folder, path)
     return f"# yaml-language-server: $schema={schema}\n" if path.is_file() else ""
@@ -233,6 +231,8 @@ def _text(text: str) -> str:
 
 def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:
     """Raises UsageError if `evals/` is there already, or a link in `root` would lead elsewhere."""
+    from skillup.importers.write import write_files
+
     evals = root / "evals"
     if not force and os.path.lexists(evals) and not (evals.is_dir() and not any(evals.iterdir())):
         hint = (
@@ -252,6 +252,11 @@ def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:
 
 def write_case(session: str, out: Path | None, *, with_fixture: bool, force: bool) -> int:
     """Write the case to `out`, or to stdout. Raises UsageError if a file would be lost, too."""
+    from skillup.importers.write import slug, write_files
+    from skillup.sessions.case import case_of_session, copy_workspace, suite_text
+    from skillup.sessions.index import find_session
+    from skillup.sessions.record import read_session
+
     recorded = read_session(find_session(session, os.environ))
     if out is None:
         if with_fixture:
@@ -319,11 +324,15 @@ def _turn_count(loaded: LoadedCase) -> int | None:
         return None
     given = loaded.case.input
     if given.transcript is not None:
+        from skillup.trial.history import turns_of
+
         return len(turns_of(given.transcript))
     return len(given.all_turns()) or None
 
 
 def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) -> None:
+    from skillup.reports.terminal.layout import Part, make_console, print_table
+
     rows: list[list[Part]] = []
     for suite, cases in suites:
         for loaded in cases:

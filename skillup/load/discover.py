@@ -99,14 +99,19 @@ _OF_A_JUDGE = frozenset({b"rules", b"criteria"})
 
 def is_case(path: Path) -> bool:
     """Whether a YAML file is a case rather than a suite."""
-    keys = _keys(path)
+    keys = set(_keys(path))
     return b"input" in keys or bool(keys & _OF_A_CASE and not keys & _OF_A_SUITE)
 
 
-def _keys(path: Path) -> set[bytes]:
+def _keys(path: Path) -> Iterator[bytes]:
     with suppress(OSError), path.open("rb") as stream:
-        return {match[1] for line in stream if (match := _KEY.match(line))}
-    return set()
+        yield from (match[1] for line in stream if (match := _KEY.match(line)))
+
+
+def _is_judge(path: Path) -> bool:
+    """Whether it is a judge's script: it has its keys and, as far as one looks, no others."""
+    keys = _keys(path)
+    return next(keys, None) in _OF_A_JUDGE and _OF_A_JUDGE.issuperset(keys)
 
 
 def cases_beside(directory: Path) -> list[Path]:
@@ -115,7 +120,7 @@ def cases_beside(directory: Path) -> list[Path]:
     files = [p for p in files if p.suffix in _YAML and not p.name.startswith(".") and p.is_file()]
     # Variants of a suite stand beside it: eval-other.yaml. A case may be called evaluate.yaml.
     files = [p for p in files if p.stem != "eval" and (not p.name.startswith("eval") or is_case(p))]
-    return [path for path in files if not _keys(path) or not _keys(path) <= _OF_A_JUDGE]
+    return [path for path in files if not _is_judge(path)]
 
 
 # What a suite may not do unless its user trusts it (`--trust`): it may come from anywhere, so its

@@ -128,8 +128,11 @@ def _case_files(
             message = f"{what}: {pattern} (paths start from {root.name}/)"
             problems.append(document.problem(loc, message))
     if suite.cases.files is None:
-        found = [p for p in discover.cases_beside(directory) if p.resolve() not in templates]
-    return list(dict.fromkeys(path.resolve() for path in found))
+        found = discover.cases_beside(directory)
+    # A folder once, not each of its thousand files.
+    folders = {folder: folder.resolve() for folder in {path.parent for path in found}}
+    real = [p.resolve() if p.is_symlink() else folders[p.parent] / p.name for p in found]
+    return [p for p in dict.fromkeys(real) if suite.cases.files is not None or p not in templates]
 
 
 def _matches(pattern: str, root: Path) -> list[Path]:

@@ -33,6 +33,9 @@ class Model(BaseModel):
     spelled: ClassVar[dict[str, Any] | None] = None
     """The JSON Schema of what may stand in the place of a mapping; None: nothing."""
 
+    def __deepcopy__(self, memo: object = None) -> Self:  # of defaults, wherever one is taken
+        return self
+
     @classmethod
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
