@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import pytest
 
 from skillup.load.yaml_reader import parse_yaml
 from tests.docs.blocks import ROOT, blocks_of, tables_of
-from tests.support.project import GUARD_SECONDS, Project
+from tests.support.project import Project
 
 pytestmark = pytest.mark.indexed
 
@@ -64,45 +63,16 @@ class Night:
                 self._step(project, name, script)
 
     def _step(self, project: Project, name: str, script: str) -> None:
-        environment = _environment(project, {"GITHUB_STEP_SUMMARY": str(self.summary)})
-        done = subprocess.run(
-            ["bash", "-e", "-c", script.replace("claude_code", "scripted")],
-            cwd=project.root,
-            env=environment,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=GUARD_SECONDS,
-            text=True,
-            check=False,
-        )
+        command = ["bash", "-e", "-c", script.replace("claude_code", "scripted")]
+        done = project.shell(*command, env={"GITHUB_STEP_SUMMARY": str(self.summary)})
         self.output += done.stdout + done.stderr
         if done.returncode != 0:
             self.failed.append(name)
 
 
-def _environment(project: Project, more: dict[str, str]) -> dict[str, str]:
-    """Of the project, with a `skillup` on its PATH."""
-    bin_dir = project.root.parent / "bin"
-    bin_dir.mkdir(exist_ok=True)
-    command = bin_dir / "skillup"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m skillup "$@"\n')
-    command.chmod(0o755)
-    environment = project.environment(more)
-    return {**environment, "PATH": f"{bin_dir}{os.pathsep}{environment['PATH']}"}
-
-
 def _night_by_cron(project: Project) -> subprocess.CompletedProcess[str]:
     (project.root / "night.sh").write_text(_shown("night.sh"))
-    return subprocess.run(
-        ["sh", str(project.root / "night.sh")],
-        cwd="/",
-        env=_environment(project, {}),
-        capture_output=True,
-        stdin=subprocess.DEVNULL,
-        timeout=GUARD_SECONDS,
-        text=True,
-        check=False,
-    )
+    return project.shell("sh", str(project.root / "night.sh"), cwd="/")
 
 
 def _remove(path: Path) -> None:

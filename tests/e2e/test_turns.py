@@ -155,10 +155,9 @@ def test_prompts_reach_the_model_as_written(begin: Begin, model_server: Serve, e
     prompts = [
         "-v is a flag",
         "/nosuch thing",
-        "look at @notes.txt, please",
+        'look at @notes.txt, quotes " and \\ and\nlines and ünïcödé \U0001f600',
         "!ls",
         *(["/exit"] if engine == "claude" else []),
-        'quotes " and \\ and\nlines and ünïcödé \U0001f600',
         "@" + "x" * 200_000,
     ]
     server = model_server(lambda request: Text("ok"))
@@ -358,10 +357,8 @@ def test_codexs_ways_to_log_in(
         login.write_text(json.dumps({"OPENAI_API_KEY": "sk-file-0123", "tokens": None}))
     with_variables(conversation, **variables)
 
-    outcomes = [conversation.say("one"), conversation.say("two")]
-
-    assert [error_kind(outcome) for outcome in outcomes] == [None, None]
-    assert {request.headers.get("authorization") for request in server.requests} == {sent}
+    assert error_kind(conversation.say("one")) is None
+    assert [request.headers.get("authorization") for request in server.requests] == [sent]
     if not variables:
         assert stat.S_IMODE((state_of(conversation) / "auth.json").stat().st_mode) == 0o600
 

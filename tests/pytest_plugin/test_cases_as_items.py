@@ -17,7 +17,12 @@ import pytest
 
 from skillup.pytest_plugin.plugin import marker_of_tag
 from tests.support.children import is_alive
+from tests.support.forked import FORKS
 from tests.support.project import GUARD_SECONDS, Outcome, Project
+
+NO_OTHERS = ("-p", "no:anyio", "-p", "no:hypothesispytest")
+"""Plug-ins that are installed for our own tests, and take as long to start as pytest does."""
+FORKED = ("-W", "ignore:Module already imported:pytest.PytestAssertRewriteWarning")
 
 
 @pytest.fixture
@@ -25,16 +30,11 @@ def run_pytest(project: Project) -> Callable[..., Outcome]:
     """`pytest ARGUMENTS` in the project, with no settings of this repository; `env` adds to it."""
 
     def run(*arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *arguments],
-            cwd=project.root,
-            env=project.environment({"COLUMNS": "150", **(env or {})}),
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=GUARD_SECONDS,
-            check=False,
-        )
-        return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+        own = project.environment({"COLUMNS": "150", **(env or {})})
+        given = (*NO_OTHERS, *FORKED, *arguments)
+        done = FORKS.run(given, project.root, own, GUARD_SECONDS, program="pytest")
+        assert done is not None
+        return Outcome(done[0], done[1].decode(), done[2].decode())
 
     return run
 
@@ -55,7 +55,7 @@ def at_work(
     @contextmanager
     def start(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *arguments],
+            [sys.executable, "-m", "pytest", *NO_OTHERS, *arguments],
             cwd=project.root,
             env=project.environment(),
             stdin=subprocess.DEVNULL,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -12,7 +10,7 @@ from skillup.reports.result import stop_lines
 from skillup.reports.tables import deciding
 from skillup.reports.text import plain
 from skillup.schema.grade import CaseReliability, Decision, Rate, RunResult, Stop
-from tests.support.project import GUARD_SECONDS, Project
+from tests.support.project import Project
 from tests.support.stored import a_result
 
 GONE = "\ufffd"
@@ -133,15 +131,8 @@ def test_of_cases_that_ran_several_times_only_what_did_not_pass_has_a_row(
 @pytest.mark.indexed
 def test_a_run_whose_reader_goes_away_is_in_the_index(project: Project) -> None:
     project.write({"eval.yaml": "name: x\n", "cases/a.yaml": PASSES, "cases/b.yaml": PASSES})
-    ran = subprocess.run(
-        ["/bin/sh", "-c", f'"{sys.executable}" -m skillup run . 2>&1 | head -1'],
-        cwd=project.root,
-        env=project.environment(),
-        capture_output=True,
-        timeout=GUARD_SECONDS,
-        check=False,
-    )
-    assert ran.stdout.count(b"\n") == 1
+    ran = project.shell("/bin/sh", "-c", "skillup run . 2>&1 | head -1")
+    assert ran.stdout.count("\n") == 1
     assert "1 run" in project.run("trends").stdout
 
 

@@ -14,14 +14,16 @@ import gc
 import json
 import os
 import pkgutil
+import runpy
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ import skillup
 FRESH = ("PYTHON", "LC_", "LANG", "TERM", "COLUMNS", "LINES", "FORCE_", "NO_COLOR", "TZ", "TMPDIR")
 """Variables that begin so need an interpreter of their own."""
 
+_ROOT = Path(__file__).parents[2]
 _NOT_IMPORTED = (
     "skillup.executors.cluster",
     "skillup.pytest_plugin",
@@ -48,17 +51,24 @@ class Forks:
         self._line: socket.socket | None = None
 
     def run(
-        self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], seconds: float
+        self,
+        arguments: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        seconds: float,
+        *,
+        program: str = "skillup",
     ) -> tuple[int, bytes, bytes] | None:
         """Exit code, stdout and stderr of the command; None: another one is under way.
 
-        Raises subprocess.TimeoutExpired.
+        `program`: or `pytest`. Raises subprocess.TimeoutExpired.
         """
         if not self._busy.acquire(blocking=False):
             return None
         try:
             line = self._started()
-            request = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env)}
+            request: dict[str, object] = {"program": program, "arguments": list(arguments)}
+            request |= {"cwd": str(cwd), "env": dict(env)}
             with (
                 Path(os.devnull).open("rb") as nothing,
                 tempfile.TemporaryFile() as stdout,
@@ -84,13 +94,29 @@ class Forks:
         finally:
             self._busy.release()
 
+    @contextmanager
+    def on_path(self, folder: Path) -> Iterator[int]:
+        """Meanwhile `skillup` in `folder` is a command whose processes are forks, one at a time.
+
+        Gives the descriptor that whoever calls it must inherit.
+        """
+        with self._busy:
+            number = self._started().fileno()
+            folder.mkdir(exist_ok=True)
+            command = folder / "skillup"
+            forked = f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from {__name__} import fork"
+            words = [sys.executable, "-c", f"{forked}; fork({number})"]
+            command.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+            command.chmod(0o755)
+            yield number
+
     def _started(self) -> socket.socket:
         if self._server is None or self._line is None or self._server.poll() is not None:
             self._line, theirs = socket.socketpair()
             with closing(theirs):
                 self._server = subprocess.Popen(
                     [sys.executable, "-c", _SERVE, str(theirs.fileno())],
-                    cwd=Path(__file__).parents[2],
+                    cwd=_ROOT,
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -107,6 +133,7 @@ def serve(descriptor: int) -> None:
     with socket.socket(fileno=descriptor) as line:
         while (received := _receive(line))[0]:
             request, files = received
+            import_module(request["program"])
             pid = os.fork()
             if pid == 0:
                 line.close()
@@ -144,20 +171,18 @@ def _become(request: Mapping[str, Any], files: Sequence[int]) -> None:
         os.chdir(request["cwd"])
         os.environ.clear()
         os.environ.update(request["env"])
-        sys.argv = ["skillup", *request["arguments"]]
+        sys.argv = [request["program"], *request["arguments"]]
         sys.path[0] = request["cwd"]
-        code = _code_of_main()
+        code = _code_of_main(request["program"])
     finally:
         os._exit(code)
 
 
-def _code_of_main() -> int:
+def _code_of_main(program: str) -> int:
     """As an interpreter ends: with what main raised, its threads, and its output."""
-    from skillup.__main__ import main
-
     code = 0
     try:
-        main()
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
     except SystemExit as leave:
         code = leave.code if isinstance(leave.code, int) else int(leave.code is not None)
         if isinstance(leave.code, str):
@@ -173,6 +198,16 @@ def _code_of_main() -> int:
         if stream is not None and not stream.closed:
             stream.flush()
     return code
+
+
+def fork(descriptor: int) -> None:
+    """The command of these arguments as a fork, for who inherited the server's other end."""
+    arguments = {"program": "skillup", "arguments": sys.argv[1:]}
+    with socket.socket(fileno=descriptor) as line:
+        _send(line, {**arguments, "cwd": str(Path.cwd()), "env": dict(os.environ)}, [0, 1, 2])
+        _receive(line)
+        code = _receive(line)[0]["code"]
+    sys.exit(code)
 
 
 def _send(line: socket.socket, message: Mapping[str, Any], files: Sequence[int] = ()) -> None:

@@ -75,6 +75,17 @@ class Project:
         )
         return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
 
+    def shell(
+        self, *command: str, env: Mapping[str, str] | None = None, **more: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """A command to its end, with a `skillup` on its PATH; `more`: as subprocess has it."""
+        programs, own = self.root.parent / "bin", self.environment(env)
+        own["PATH"] = f"{programs}{os.pathsep}{own['PATH']}"
+        usual = {"cwd": self.root, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        usual |= {"stdin": subprocess.DEVNULL, "timeout": GUARD_SECONDS, "check": False}
+        with FORKS.on_path(programs) as line:
+            return subprocess.run(command, env=own, pass_fds=[line], text=True, **{**usual, **more})
+
     @contextmanager
     def start(
         self, *arguments: str, env: Mapping[str, str] | None = None
