@@ -1,15 +1,17 @@
-"""What a run costs beside its agents, as a ratio to a bare asyncio script that starts the same.
+"""What a run costs beside its agents, side by side with what else starts the same agents.
 
-    python -m tests.benchmarks.bench_run [TRIALS]
+    python -m tests.benchmarks.bench_run [ROUNDS]
 
 The agent is a small C program that answers at once in Claude Code's protocol (`cc` compiles it), so
-that nearly all that is measured is ours: seconds, and processor time and peak memory of the program
-itself, without its agents. A further trial is what a long run takes more than a short one, by the
-number of trials between them. With `agentv` (npm) on the PATH it runs the same cases, too.
+that nearly all that is measured is the programs': seconds, and processor time and peak memory of
+each without its agents. The others are a bare asyncio script, which keeps nothing; pydantic-evals,
+if it can be imported; and AgentV (npm), if it is on the PATH: both have the agent's text checked,
+as we do. They take turns, and of several rounds the least counts: a busy machine slows all alike.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import shutil
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,41 +68,76 @@ int main(int count, char **given) {
 }
 """
 
-BARE = """
-import asyncio, os, subprocess, sys
+# How both scripts start the agent.
+TRIAL = """
+import asyncio, json, os, subprocess, sys
 agent, trials, turns, parallel = sys.argv[1], *map(int, sys.argv[2:])
+pipe = subprocess.PIPE
+async def trial(number):
+    for turn in range(turns):
+        process = await asyncio.create_subprocess_exec(
+            agent, "-p", "--resume" if turn else "--session-id", str(number),
+            stdin=pipe, stdout=pipe, stderr=pipe, env={"CLAUDE_CONFIG_DIR": os.getcwd()})
+        written, _ = await process.communicate(b"say it")
+    return written
+"""
+BARE = f"""{TRIAL}
 async def main():
-    places, pipe = asyncio.Semaphore(parallel), subprocess.PIPE
-    async def trial(number):
+    places = asyncio.Semaphore(parallel)
+    async def placed(number):
         async with places:
-            for turn in range(turns):
-                process = await asyncio.create_subprocess_exec(
-                    agent, "-p", "--resume" if turn else "--session-id", str(number),
-                    stdin=pipe, stdout=pipe, stderr=pipe, env={"CLAUDE_CONFIG_DIR": os.getcwd()})
-                await process.communicate(b"say it")
-    await asyncio.gather(*map(trial, range(trials)))
+            await trial(number)
+    await asyncio.gather(*map(placed, range(trials)))
+"""
+PYDANTIC_EVALS = f"""{TRIAL}
+from pydantic_evals import Case, Dataset
+from pydantic_evals.evaluators import Contains
+async def answer(number: int) -> str:
+    return json.loads((await trial(number)).splitlines()[-1])["result"]
+def main():
+    checks = [Contains("done")]
+    cases = [Case(name=f"c{{n:05}}", inputs=n, evaluators=checks) for n in range(trials)]
+    report = Dataset(name="many", cases=cases).evaluate_sync(
+        answer, max_concurrency=parallel, progress=False)
+    assert len(report.cases) == trials and report.averages().assertions == 1
 """
 OURS = """
 import sys
 from skillup.__main__ import main
 sys.argv = ["skillup", "run", ".", "-q", "-e", "instant", "-j", sys.argv[1]]
 """
-# The program itself, not the agents that it started.
+# The program itself, and the agents that it started.
 USED = """
 try:
     {main}
 finally:
     import resource
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    peak = used.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-    print("\\n", used.ru_utime + used.ru_stime, peak, file=sys.stderr)
+    for one in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN):
+        used = resource.getrusage(one)
+        peak = used.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+        print("\\n", used.ru_utime + used.ru_stime, peak, file=sys.stderr)
 """
+
+
+class Work(NamedTuple):
+    trials: int
+    turns: int = 1
+    parallel: int = 8
+    milliseconds: int = 0  # Of the agent
+
+    def __str__(self) -> str:
+        agent = f", {self.milliseconds} ms" if self.milliseconds else ""
+        return f"{self.trials} x {self.turns}, -j {self.parallel}{agent}"
+
+
+WORKS = (Work(200), Work(1000), Work(300, 3), Work(320, 1, 32, 200))
 
 
 class Took(NamedTuple):
     seconds: float
     processor_seconds: float
     megabytes: float
+    agents: float = 0.0  # Processor seconds of theirs
 
 
 def measured(program: str, main: str, arguments: Sequence[object], folder: Path) -> Took:
@@ -108,17 +145,18 @@ def measured(program: str, main: str, arguments: Sequence[object], folder: Path)
     # Nothing of a session that this is run from, and a key, so that no login is looked for.
     own = {"ANTHROPIC_API_KEY": "sk-ant-none", "PYTHONPATH": os.pathsep.join(sys.path)}
     env = {**os.environ, **own}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-c", program + USED.format(main=main), *map(str, arguments)]
     start = time.perf_counter()
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - start
     if done.returncode != 0:
         raise SystemExit(f"{done.stdout}\n{done.stderr}")
-    used, peak = done.stderr.split()[-2:]
-    return Took(seconds, float(used), float(peak))
+    used, peak, agents, _ = map(float, done.stderr.split()[-4:])
+    return Took(seconds, used, peak, agents)
 
 
-def compiled(folder: Path, milliseconds: int = 0) -> Path:
+def compiled(folder: Path, milliseconds: int) -> Path:
     """The agent, which thinks for so long."""
     agent = folder / f"agent-{milliseconds}"
     command = ["cc", "-O2", "-w", f"-DMILLISECONDS={milliseconds}", "-xc", "-", "-o", str(agent)]
@@ -126,80 +164,126 @@ def compiled(folder: Path, milliseconds: int = 0) -> Path:
     return agent
 
 
-def suite(folder: Path, agent: Path, trials: int, turns: int = 1) -> Path:
-    """A workspace of so many cases."""
+def of_bare(folder: Path, agent: Path, work: Work) -> Took:
+    return measured(BARE, "asyncio.run(main())", [agent, *work[:3]], folder)
+
+
+def of_pydantic_evals(folder: Path, agent: Path, work: Work) -> Took:
+    return measured(PYDANTIC_EVALS, "main()", [agent, *work[:3]], folder)
+
+
+def of_ours(folder: Path, agent: Path, work: Work) -> Took:
     files = {"eval.yaml": "name: many\n"}
     files["engines/instant.yaml"] = f"engine: claude_code\ncommand: [{agent}]\n"
-    for number in range(trials):
-        contents = ", ".join(["{content: say it}"] * turns)
+    for number in range(work.trials):
+        contents = ", ".join(["{content: say it}"] * work.turns)
         one = "{input: {prompt: say it}, assertions: [{contains: done}]}"
         more = f"{{input: {{turns: [{contents}]}}, expect: {{must_contain: [done]}}}}"
-        files[f"cases/c{number:05}.yaml"] = one if turns == 1 else more
+        files[f"cases/c{number:05}.yaml"] = one if work.turns == 1 else more
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    return folder
+    return measured(OURS, "main()", [work.parallel], folder)
 
 
-def of_agentv(folder: Path, agent: Path, trials: int) -> float | None:
-    """Seconds that AgentV takes for the same cases; None: it is not here."""
-    program = shutil.which("agentv")
-    if program is None:
+def of_agentv(folder: Path, agent: Path, work: Work) -> Took | None:
+    """Its processor time is with its agents' here. None: it sends several messages as one."""
+    if work.turns > 1:
         return None
     target = {"name": "instant", "provider": "claude-cli", "executable": str(agent)}
-    judge = {"name": "judge", "provider": "openai", "api_key": "none", "model": "none"}
+    # Keys are taken from variables only.
+    judge = {"name": "judge", "provider": "openai"}
+    judge |= dict.fromkeys(("api_key", "model"), "${{ NO_KEY }}")
     check = {"type": "contains", "value": "done"}
     tests = [
         {"id": f"c{number:05}", "input": "say it", "assertions": [check]}
-        for number in range(trials)
+        for number in range(work.trials)
     ]
     many = {"description": "many", "execution": {"target": "instant"}, "tests": tests}
     (folder / ".agentv").mkdir(parents=True)
     targets = {"targets": [judge, {**target, "grader_target": "judge"}]}
     (folder / ".agentv" / "targets.yaml").write_text(json.dumps(targets))
     (folder / "many.eval.yaml").write_text(json.dumps(many))
+    command = ["agentv", "eval", "many.eval.yaml", "--workers", str(work.parallel)]
     start = time.perf_counter()
-    command = [program, "eval", "many.eval.yaml", "--workers", "8"]
-    subprocess.run(command, cwd=folder, capture_output=True, check=False)
-    return time.perf_counter() - start
+    with (folder / "said").open("w") as said:
+        child = subprocess.Popen(
+            command, cwd=folder, stdout=said, stderr=said, env={**os.environ, "NO_KEY": "none"}
+        )
+        _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise SystemExit((folder / "said").read_text())
+    peak = used.ru_maxrss / (1 << 20 if sys.platform == "darwin" else 1 << 10)
+    return Took(time.perf_counter() - start, used.ru_utime + used.ru_stime, peak)
 
 
-def compare(folder: Path, agent: Path, trials: int, turns: int, parallel: int) -> tuple[Took, Took]:
-    """Ours and the bare script, of so many trials; a line about them is printed."""
-    place = suite(folder / f"{trials}-{turns}-{parallel}", agent, trials, turns)
-    bare = measured(BARE, "asyncio.run(main())", [agent, trials, turns, parallel], folder)
-    ours = measured(OURS, "main()", [parallel], place)
-    print(
-        f"{trials:6} x {turns} turns, -j {parallel:<3} {ours.seconds:7.2f} s "
-        f"{ours.seconds / bare.seconds:6.2f} x the bare script ({bare.seconds:.2f} s); "
-        f"{ours.processor_seconds:.2f} s of the processor, {ours.megabytes:.0f} MB"
+Program = Callable[[Path, Path, Work], Took | None]
+
+
+def programs() -> dict[str, Program]:
+    """Those that are here, by name; a line about each that is not is printed."""
+    found: dict[str, Program] = {"bare script": of_bare, "skillup": of_ours}
+    if importlib.util.find_spec("pydantic_evals") is not None:
+        found["pydantic-evals"] = of_pydantic_evals
+    else:
+        print("pydantic-evals cannot be imported: left out")
+    if shutil.which("agentv") is not None:
+        found["AgentV"] = of_agentv
+    else:
+        print("agentv is not on the PATH: left out")
+    return found
+
+
+def least(
+    programs: Mapping[str, Program], work: Work, folder: Path, rounds: int
+) -> dict[str, Took]:
+    """By program, the least that it took in each respect."""
+    agent, took = compiled(folder, work.milliseconds), dict[str, list[Took]]()
+    for number in range(rounds):
+        for name, program in programs.items():
+            place = folder / f"{name}-{number}-{work}"
+            place.mkdir()
+            one = program(place, agent, work)
+            if one is not None:
+                took.setdefault(name, []).append(one)
+            shutil.rmtree(place)
+    found = {name: Took(*map(min, zip(*those, strict=True))) for name, those in took.items()}
+    if (agentv := found.get("AgentV")) is not None:
+        own = agentv.processor_seconds - found["bare script"].agents
+        found["AgentV"] = agentv._replace(processor_seconds=own)
+    return found
+
+
+def line(name: str, work: Work, took: Took, bare: Took) -> str:
+    each = took.processor_seconds * 1000 / work.trials
+    return (
+        f"  {name:15}{took.seconds:8.2f} s {took.seconds / bare.seconds:6.2f} x"
+        f"{each:9.2f} ms {took.processor_seconds / bare.processor_seconds:6.2f} x"
+        f"{took.megabytes:8.0f} MB {took.megabytes / bare.megabytes:6.2f} x"
     )
-    return ours, bare
 
 
-def main(trials: int) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        agent, slow = compiled(folder), compiled(folder, 200)
-        few = max(1, trials // 5)
-        short, bare_short = compare(folder, agent, few, 1, 8)
-        long, bare_long = compare(folder, agent, trials, 1, 8)
-        for what, one, other in (("ours", short, long), ("bare", bare_short, bare_long)):
-            used = (other.processor_seconds - one.processor_seconds) / (trials - few)
-            more = (other.megabytes - one.megabytes) / (trials - few)
-            memory = f"{more * 1000:.1f} KB of memory"
-            print(f"a further trial, {what}: {used * 1000:.2f} ms of the processor, {memory}")
-        compare(folder, agent, max(1, trials * 3 // 10), 3, 8)
-        at_once, rounds = 32, 5
-        ours, _ = compare(folder, slow, at_once * rounds, 1, at_once)
-        ideal = rounds * 0.2
-        print(f"agents of 200 ms, -j {at_once}: {ours.seconds / ideal:.2f} x the ideal {ideal} s")
-        seconds = of_agentv(folder / "agentv", agent, trials)
-        if seconds is not None:
-            print(
-                f"AgentV, {trials} cases: {seconds:.2f} s; ours {long.seconds / seconds:.2f} x that"
-            )
+def main(rounds: int) -> None:
+    found = programs()
+    print("whole run, processor time of a trial, memory; each as a ratio to the bare script's")
+    took: dict[Work, dict[str, Took]] = {}
+    for work in WORKS:
+        with tempfile.TemporaryDirectory() as folder:
+            took[work] = least(found, work, Path(folder), rounds)
+        ideal = work.trials * work.milliseconds / 1000 / work.parallel
+        print(f"{work}{f'; ideal {ideal:.2f} s' if ideal else ''}")
+        for name, one in took[work].items():
+            rest = f"{one.seconds / ideal:7.2f} x the ideal" if ideal else ""
+            print(line(name, work, one, took[work]["bare script"]) + rest)
+    few, many = WORKS[:2]
+    print("a further trial")
+    for name, more in took[many].items():
+        fewer, trials = took[few][name], many.trials - few.trials
+        used = (more.processor_seconds - fewer.processor_seconds) * 1000 / trials
+        memory = (more.megabytes - fewer.megabytes) * 1000 / trials
+        print(f"  {name:15}{used:8.2f} ms of the processor, {memory:.0f} KB")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 3)
