@@ -102,8 +102,9 @@ def _walk(
     elif found is not None:
         yield loc, found, depth
         for key in ("assertions", "any_of", "all_of", "none_of"):
-            inner = getattr(found, key, None)
-            yield from _walk(inner, (*loc, key), depth + (key == "assertions"))
+            if key in found.model_fields_set:
+                inner = getattr(found, key)
+                yield from _walk(inner, (*loc, key), depth + (key == "assertions"))
 
 
 _PLAIN = ("max_turns", "turn_limit", "pass_threshold", "aggregation", "on_turn_failure", "trials")

@@ -146,8 +146,9 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
         own, given = getattr(check, "turn", None), list(check.given())
         number = asked_of.get(loc[:-2], default) if own is None else own
         number = asked_of[loc] = last if number == "last" else number
-        named = [(loc, own), *(((*loc, key), getattr(s, "turn", None)) for key, s in given)]
-        for place, turn in named:
+        # What has no such field at all is a text, a list, or a model that is slow to say so.
+        of_spec = {k: s.turn for k, s in given if "turn" in getattr(s, "model_fields_set", ())}
+        for place, turn in [(loc, own), *(((*loc, key), turn) for key, turn in of_spec.items())]:
             if isinstance(turn, int) and turn > turns > 0:
                 whose = "a case" if path.branch_of in (None, case.id) else f"`{case.id}`, a branch"
                 message = f"turn {turn} of {whose} with {turns}"
@@ -159,7 +160,7 @@ def _in_checks(path: LoadedCase, known: Known) -> Iterator[Problem]:
         for key, spec in given:
             if key in ("any_of", "all_of", "none_of"):
                 continue
-            turn = getattr(spec, "turn", None) or number
+            turn = of_spec.get(key) or number
             # Files of the suite are kept before the first turn.
             turn = 0 if key in ("golden_file", "script") else last if turn == "last" else turn
             # A check knows what was defined when the turn had ended that it is asked of.

@@ -221,8 +221,7 @@ def needs_simulator(case: Case) -> bool:
 
 def playing_model(given: UserSimulator | None, case: Case) -> JudgeModel | None:
     """The model that plays the user: the suite's own, else the one that judges; None: nobody."""
-    given = given or UserSimulator.model_construct()
-    if given.model:
+    if given is not None and given.model:
         return JudgeModel(
             model=_full_name(given.model, given),
             base_url=given.base_url or None,
@@ -231,7 +230,8 @@ def playing_model(given: UserSimulator | None, case: Case) -> JudgeModel | None:
         )
     if case.judge_model is None:
         return None
-    timeout = given.timeout_seconds or case.judge_model.timeout_seconds
+    own = given.timeout_seconds if given is not None else None
+    timeout = own or case.judge_model.timeout_seconds
     return case.judge_model.model_copy(update={"repeat": 1, "timeout_seconds": timeout})
 
 
