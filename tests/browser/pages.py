@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
@@ -128,44 +129,80 @@ class Opened:
         return ["#/", "#/?status=FAIL&q=nothing-like-it", *pairs, *trials]
 
 
+_LEFT: WeakKeyDictionary[Browser, list[Page]] = WeakKeyDictionary()
+"""Tabs that nobody uses any more: to begin a new one takes as long as all that is done in it."""
+
+
+@contextmanager
+def _tab(browser: Browser, width: int, scheme: Any, more: dict[str, Any]) -> Iterator[Page]:
+    """An empty one of that size; the page keeps nothing in the browser's profile."""
+    left = _LEFT.setdefault(browser, [])
+    if more or not left:
+        context = browser.new_context(**more)
+        context.add_init_script(COUNTED)
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+    else:
+        page = left.pop()
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
+    try:
+        yield page
+    except BaseException:
+        page.context.close()
+        raise
+    if more:
+        page.context.close()
+    else:
+        page.unroute_all()
+        page.mouse.move(0, 0)
+        page.emulate_media(media="null")
+        page.goto("about:blank")
+        left.append(page)
+
+
 @contextmanager
 def opened(
     browser: Browser, base: str, *, width: int = 1280, scheme: Any = "light", **more: Any
 ) -> Iterator[Opened]:
-    """The page `base` in a fresh browser profile; complains at the end of what went wrong."""
-    context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme=scheme, **more
-    )
-    context.add_init_script(COUNTED)
-    page = context.new_page()
-    page.set_default_timeout(15_000)
-    seen = Opened(page, base)
+    """The page `base` in a tab of that size; complains at the end of what went wrong."""
+    with _tab(browser, width, scheme, more) as page:
+        seen = Opened(page, base)
+        listeners = _listeners(seen)
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        try:
+            seen.go("")
+            yield seen
+        finally:
+            for event, listener in listeners.items():
+                page.remove_listener(event, listener)
+    assert not seen.complaints
+    if base.startswith("file:"):
+        assert not seen.requests, "a report must not ask for anything"
+
+
+def _listeners(seen: Opened) -> dict[Any, Callable[[Any], None]]:
+    """What writes down what happens."""
 
     def on_request(request: Request) -> None:
-        if request.url.split("#")[0] != base:
+        if request.url.split("#")[0] != seen.base:
             seen.requests.append(request.url)
 
     def on_console(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             seen.complaints.append(message.text)
 
-    page.on("request", on_request)
-    page.on("console", on_console)
-    page.on("pageerror", lambda error: seen.complaints.append(str(error)))
+    def on_error(error: object) -> None:
+        seen.complaints.append(str(error))
 
     def on_dialog(dialog: Any) -> None:
         seen.complaints.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    page.on("dialog", on_dialog)
-    try:
-        seen.go("")
-        yield seen
-    finally:
-        context.close()
-    assert not seen.complaints
-    if base.startswith("file:"):
-        assert not seen.requests, "a report must not ask for anything"
+    return {
+        "request": on_request, "console": on_console, "pageerror": on_error, "dialog": on_dialog
+    }  # fmt: skip
 
 
 def address_of(path: Path) -> str:
