@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
 
@@ -40,12 +40,11 @@ Scalar = str | int | float | bool | None
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """One file as data; without a `node`, all is on one `line`."""
+    """One file as data; if its `text` is not known, all is on one `line`."""
 
     path: Path
     text: str
     data: dict[Any, Any]
-    node: Node | None = field(default=None, kw_only=True, repr=False)
     line: int = field(default=1, kw_only=True)
     moved: Mapping[Loc, Loc] = field(default_factory=dict, kw_only=True)
     """Of a case that is one path through branches: where its turns and checks are written."""
@@ -59,9 +58,10 @@ class Document:
 
         Where nothing is at `loc`, the nearest value around it is meant.
         """
-        if self.node is None:
+        if not self.text:
             return self.line, 1
-        node, places = self.node, (self.node, self.node)
+        node = _composed(self.text)
+        places = node, node
         for part in self.as_written(loc):
             found = _child(node, part)
             if found is None:
@@ -154,7 +154,7 @@ def parse_yaml(text: str, path: Path, *, lists: bool = False) -> Document:
     """As :func:`read_yaml`, from text; with `lists`, its top level may also be a list."""
     text = text.removeprefix("\ufeff")
     try:
-        node = _Composer(text).get_single_node()
+        node = _composed(text)
         if node is None or (isinstance(node, ScalarNode) and resolve_plain(node.value) is None):
             raise _RefusedError(0, "the file is empty", "write `key: value` lines")
         data = _Builder(text).value(node)
@@ -162,7 +162,7 @@ def parse_yaml(text: str, path: Path, *, lists: bool = False) -> Document:
             what = "a list" if isinstance(data, list) else "a single value"
             message = f"the file holds {what}, not a mapping"
             raise _RefusedError(node.start_mark.index, message, "write `key: value` lines")
-        return Document(path, text, data, node=node)
+        return Document(path, text, data)
     except _RefusedError as refused:
         at, message, fix = refused.args
     except (YAMLError, ValueError, OverflowError) as error:  # also a character that is none
@@ -213,6 +213,12 @@ class _Composer(_Parser):
 
     def resolve(self, kind: object, value: object, implicit: object) -> str:  # noqa: ARG002
         return ""
+
+
+@lru_cache(2)
+def _composed(text: str) -> Any:
+    """The nodes: many times as large as the data, so that they are made again for a problem."""
+    return _Composer(text).get_single_node()
 
 
 def _is_merge(key: Node) -> bool:

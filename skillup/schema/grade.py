@@ -1,10 +1,11 @@
 """The grade: verdict and score, derived from a record, and derivable again from it alone."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from skillup.frozen import frozen
 from skillup.schema.base import Model, optional
 
 GRADE_VERSION = "skillup.grade/2"
@@ -206,12 +207,14 @@ class Overall(Rate):
     cases: int = Field(description="The cases that have a verdict.")
 
 
-class AtK(Model):
+@frozen
+class AtK:
     """The chances that k trials have."""
 
-    k: int = Field(description="So many trials, from 1 to those run.")
-    pass_at_k: float = Field(description="That at least one passes.")
-    pass_hat_k: float = Field(description="That all pass (pass^k).")
+    # No model: there are two and more for each trial, and a model takes seven times the memory.
+    k: Annotated[int, Field(description="So many trials, from 1 to those run.")]
+    pass_at_k: Annotated[float, Field(description="That at least one passes.")]
+    pass_hat_k: Annotated[float, Field(description="That all pass (pass^k).")]
 
 
 class TurnReliability(Model):

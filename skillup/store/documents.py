@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,16 +144,23 @@ def load_result(folder: Path) -> RunResult:
 
 def result_json(result: RunResult, mask: Mask) -> Iterator[str]:
     """``result.json``, part by part: of its grades, one at a time is in memory."""
-    empty = '\n  "cases": []'
-    whole = to_json(result.model_copy(update={"cases": []}), mask, indent=2).decode()
-    head, _, tail = whole.partition(empty)
-    yield head + empty[:-1]
-    between = ""
-    for grade in result.cases:
-        text = to_json(grade, mask, indent=2).decode().rstrip("\n")
-        yield between + ("\n" + text).replace("\n", "\n    ")
-        between = ","
-    yield ("\n  ]" if between else "]") + tail
+    lists: list[tuple[str, Iterable[BaseModel]]] = [("\n  ", result.cases)]
+    without: dict[str, Any] = {"cases": []}
+    if result.analysis is not None:
+        lists.append(("\n    ", result.analysis.cases))
+        without["analysis"] = result.analysis.model_copy(update={"cases": []})
+    rest = to_json(result.model_copy(update=without), mask, indent=2).decode()
+    for indent, items in lists:
+        # Within a text of JSON there is no line's end: nothing else looks like that.
+        head, key, rest = rest.partition(f'{indent}"cases": [')
+        yield head + key
+        between = ""
+        for item in items:
+            text = to_json(item, mask, indent=2).decode().rstrip("\n")
+            yield between + f"\n{text}".replace("\n", f"{indent}  ")
+            between = ","
+        yield indent if between else ""
+    yield rest
 
 
 def parsed_checkpoint(data: bytes) -> Checkpoint | None:
