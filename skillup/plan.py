@@ -7,12 +7,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import product
+from typing import TYPE_CHECKING
 
 from skillup.errors import UsageError
 from skillup.frozen import frozen
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.schema.profile import Profile
-from skillup.schema.record import Variant
+
+if TYPE_CHECKING:
+    from skillup.schema.record import Variant
 
 MOST_JOBS = 200_000
 """Trials of a run. All that is known of them is kept in memory, and listed in its files."""

@@ -164,6 +164,16 @@ TurnOrLast = Annotated[
 ]
 """`last`: the last of those that were run."""
 
+_OfEngine = Literal["engine_not_found", "engine_not_usable", "auth"]
+_OfProvider = Literal["rate_limit", "quota", "overloaded", "model_error", "network"]
+_OfProcess = Literal["timeout", "crash", "protocol", "output_limit"]
+_OfSession = Literal["session_lost", "session_mismatch", "no_resume"]
+_OfCase = Literal["capture", "template", "max_turns", "budget", "setup", "unsupported"]
+ErrorKind = Literal[
+    _OfEngine, _OfProvider, _OfProcess, _OfSession, _OfCase, "cancelled", "judge", "internal"
+]
+"""The closed list of infrastructure failures; each has a page in ``docs/errors.md``."""
+
 # Regexes as files write them: read once, and refused where they are no regexes. They are those of
 # the `regex` library, which can be stopped when a search takes too long. Those for Go (skill-up)
 # are read too.

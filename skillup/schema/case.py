@@ -10,6 +10,7 @@ from skillup.schema.base import (
     Bool,
     CapturePattern,
     Choice,
+    ErrorKind,
     Fraction,
     Int,
     JsonPath,
@@ -31,7 +32,6 @@ from skillup.schema.base import (
 from skillup.schema.checks import Check, CheckSet, ToolKind
 from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.profile import ScriptOrReplies
-from skillup.schema.record import ErrorKind
 
 
 class Capture(Choice):

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from skillup.schema.base import ErrorKind as ErrorKind
 from skillup.schema.base import Model, optional
 from skillup.schema.checks import ToolKind
 from skillup.schema.grade import CheckResult, Judging, SimulationEnd
@@ -31,16 +32,6 @@ MessageSource = Literal["case", "simulator", "follow_up", "history"]
 ItemType = Literal["message", "reasoning", "tool_call", "tool_result", "notice"]
 Variant = Literal["with_skill", "without_skill"]
 ExecutionMode = Literal["multi_turn", "single_shot"]
-
-_OfEngine = Literal["engine_not_found", "engine_not_usable", "auth"]
-_OfProvider = Literal["rate_limit", "quota", "overloaded", "model_error", "network"]
-_OfProcess = Literal["timeout", "crash", "protocol", "output_limit"]
-_OfSession = Literal["session_lost", "session_mismatch", "no_resume"]
-_OfCase = Literal["capture", "template", "max_turns", "budget", "setup", "unsupported"]
-ErrorKind = Literal[
-    _OfEngine, _OfProvider, _OfProcess, _OfSession, _OfCase, "cancelled", "judge", "internal"
-]
-"""The closed list of infrastructure failures; each has a page in ``docs/errors.md``."""
 
 
 class TurnError(Model):
