@@ -130,7 +130,7 @@ class Work(NamedTuple):
         return f"{self.trials} x {self.turns}, -j {self.parallel}{agent}"
 
 
-WORKS = (Work(200), Work(1000), Work(300, 3), Work(320, 1, 32, 200))
+WORKS = (Work(1), Work(200), Work(1000), Work(300, 3), Work(640, 1, 32, 200))
 
 
 class Took(NamedTuple):
@@ -276,7 +276,7 @@ def main(rounds: int) -> None:
         for name, one in took[work].items():
             rest = f"{one.seconds / ideal:7.2f} x the ideal" if ideal else ""
             print(line(name, work, one, took[work]["bare script"]) + rest)
-    few, many = WORKS[:2]
+    _, few, many, *_ = WORKS
     print("a further trial")
     for name, more in took[many].items():
         fewer, trials = took[few][name], many.trials - few.trials
