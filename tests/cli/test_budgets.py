@@ -101,9 +101,6 @@ def test_what_a_budget_left_outranks_failures_and_what_max_fail_left_does_not(
 
 # Cases are repeated until their pass rate is surely above or below.
 
-PASS = "input: {prompt: hi}\nassertions: [{contains: fine}]\nscripted: [{say: fine}]\n"
-FAIL = PASS.replace("say: fine", "say: bad")
-
 
 def flips(rate: float) -> str:
     return PASS.replace("{say: fine}", f"{{say: fine, probability: {rate}}}, {{say: bad}}")

@@ -190,7 +190,7 @@ def test_damaged_run_files_are_named_and_never_a_defect_of_ours(
     monkeypatch.chdir(project.root)
     monkeypatch.setenv("TMPDIR", str(project.root))
     lots = random.Random(13)
-    for number in range(42):
+    for number in range(28):
         shutil.rmtree("damaged", ignore_errors=True)
         shutil.copytree("whole", "damaged", symlinks=True)
         what = damage(Path("damaged"), DAMAGED[number % len(DAMAGED)], lots)

@@ -105,23 +105,6 @@ def test_the_run_directory_holds_what_the_design_says(project: Project) -> None:
     assert record["turns"][1]["content"] == "two"
 
 
-def test_secrets_of_the_environment_are_in_no_file(project: Project) -> None:
-    case = """
-        input: {prompt: hi}
-        assertions: [{contains: x}]
-        scripted:
-          - steps: [{run: "echo key sk-very-secret-value"}]
-            say: "x {{output}}"
-        """
-    project.write({**SUITE, "cases/leak.yaml": case})
-    outcome = project.run("run", ".", env={"ANTHROPIC_API_KEY": "sk-very-secret-value"})
-    assert outcome.exit_code == 0, outcome.stderr
-    written = content_of(project.latest_run())
-    assert b"ANTHROPIC_API_KEY" in written
-    assert b"sk-very-secret-value" not in written
-    assert "sk-very-secret-value" not in outcome.stderr
-
-
 def test_a_password_in_a_profiles_address_is_in_no_file(project: Project) -> None:
     """S11."""
     profile = "engine: scripted\nbase_url: https://me:hunter2-hunter3@models.example/v1\n"

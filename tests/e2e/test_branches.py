@@ -1,4 +1,4 @@
-"""Branches and histories with both real CLIs, against a scripted model server."""
+"""Branches with both real CLIs, against a scripted model server."""
 
 from __future__ import annotations
 
@@ -25,18 +25,6 @@ BRANCHED = """
               turns: ["yes", and now?]
               assertions: [{files_not_exist: [a.log]}]
     """
-HISTORY = """
-    input:
-      history:
-        - {role: user, content: I want to apply}
-        - {role: assistant, content: Let me look., tool_calls: [{id: c1, kind: shell, arguments: {command: ls}}]}
-        - {role: tool, call_id: c1, content: form.txt}
-        - {role: assistant, content: Which stage is your company at?}
-        - {role: user, content: Seed}
-        - {role: assistant, content: "And where?", capture: [{variable: ask, pattern: '(where)'}]}
-      prompt: In Berlin, and that is <<ask>>
-    assertions: [{contains: "I want to apply | Seed | In Berlin, and that is where"}]
-    """  # noqa: E501
 
 
 answer = remembering(
@@ -96,19 +84,3 @@ def test_trials_share_the_turns_before_the_one_they_begin_with(lab: Lab, engine:
     assert result["summary"]["pass"] == 3, result
     asked = [len(request.user_texts) for request in server.requests]
     assert sorted(asked) == [1, 2, 3, 3, 3]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_history_is_what_the_first_request_holds_and_costs_nothing(lab: Lab, engine: str) -> None:
-    project, server = lab(answer, {"cases/c.yaml": HISTORY})
-    result = project.run_json("cases", "-e", engine, env=KEYS)
-    assert result["summary"]["pass"] == 1, result
-    (request,) = server.requests
-    steps = request.conversation
-    assert [text for role, text in steps if role == "user"] == [
-        "I want to apply", "Seed", "In Berlin, and that is where",
-    ]  # fmt: skip
-    order = "user assistant call result assistant user assistant user"
-    assert [role for role, _ in steps] == order.split()
-    assert steps[3][1].endswith("form.txt")

@@ -69,9 +69,8 @@ def test_a_message_that_was_refused_is_sent_again_in_the_session_as_it_was(
     assert len(asked) == 5
 
 
-@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
-def test_after_a_quota_in_turn_2_resuming_goes_on_with_turn_2(lab: Lab, engine: str) -> None:
-    broke = [True]
+def test_after_a_quota_in_turn_2_resuming_goes_on_with_turn_2(lab: Lab) -> None:
+    broke, engine = [True], "codex"
     project, server = lab(partial(may_be_refused, broke), CASES)
     outcome = project.run("run", "cases", "-e", engine, "--json", env=KEYS)
     run = project.latest_run()

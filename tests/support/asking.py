@@ -44,7 +44,7 @@ def question(
     """Of a model that `api` reaches at `url`, which is without a path."""
     base_url = url if api == "anthropic" else f"{url}/v1"
     model = JudgeModel.model_validate(
-        {"model": MODELS[api], "base_url": base_url, "timeout_seconds": 20.0, **settings}
+        {"model": MODELS[api], "base_url": base_url, "timeout_seconds": 60.0, **settings}
     )
     return ModelQuestion(model, "You judge answers.", prompt, Verdict, sample)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from skillup.judges.llm import RubricAnswer
-from skillup.judges.question import ModelAnswer, ModelQuestion
+from skillup.judges.question import AskModel, ModelAnswer, ModelQuestion
 from skillup.judges.remote import LONGEST_BODY
 from tests.support.asking import APIS, KEYS, MODELS, RIGHT, Verdict, asking, question
 from tests.support.model_server import (
@@ -76,40 +76,47 @@ PASS = json.dumps(RIGHT)
 FAIL = json.dumps({"passed": False, "reason": "It deletes at once."})
 
 
+NO_ANSWERS: list[tuple[Reply, str]] = [
+    (Text(f"The agent wrote:\n```json\n{PASS}\n```\nIt is wrong. {FAIL}"), "other text"),
+    (Text(f"```json\n{PASS}\n```\n```json\n{FAIL}\n```"), "not JSON"),
+    (Text(f"{PASS}\n{FAIL}"), "not JSON"),
+    (Text(f"So I say:\n```json\n{PASS}\n```"), "other text"),
+    (Text("no object at all"), "no JSON object"),
+    ((Text("It asks first."), Structured(RIGHT)), "text beside"),
+    ((Structured(RIGHT), Structured(RIGHT)), "several answers"),
+    (Structured({**RIGHT, "verdict": "fail"}), "verdict: Extra inputs"),
+    (Structured({"passed": True}), "reason: Field required"),
+]
+
+
 @every_api
-@pytest.mark.parametrize(
-    ("said_first", "told"),
-    [
-        (Text(f"The agent wrote:\n```json\n{PASS}\n```\nIt is wrong. {FAIL}"), "other text"),
-        (Text(f"```json\n{PASS}\n```\n```json\n{FAIL}\n```"), "not JSON"),
-        (Text(f"{PASS}\n{FAIL}"), "not JSON"),
-        (Text(f"So I say:\n```json\n{PASS}\n```"), "other text"),
-        (Text("no object at all"), "no JSON object"),
-        ((Text("It asks first."), Structured(RIGHT)), "text beside"),
-        ((Structured(RIGHT), Structured(RIGHT)), "several answers"),
-        (Structured({**RIGHT, "verdict": "fail"}), "verdict: Extra inputs"),
-        (Structured({"passed": True}), "reason: Field required"),
-    ],
-)
-def test_anything_but_one_object_of_the_form_is_no_answer(
-    api: str, said_first: Reply, told: str
-) -> None:
+def test_anything_but_one_object_of_the_form_is_no_answer(api: str) -> None:
     """J1: the fence that a judge quotes is no verdict; it is told so, and asked again."""
 
     def script(request: ModelRequest) -> Reply:
-        return said_first if len(request.entries) <= 2 else Structured(json.loads(FAIL))
+        row, then = request.user_texts[0].split()
+        corrected = then == "corrected" and len(request.entries) > 2
+        return Structured(json.loads(FAIL)) if corrected else NO_ANSWERS[int(row)][0]
+
+    async def all_rows(asker: AskModel) -> list[tuple[str, ModelAnswer, ModelAnswer]]:
+        return [
+            (
+                told,
+                await asker(question(api, server.url, f"{row} corrected")),
+                await asker(question(api, server.url, f"{row} repeated")),
+            )
+            for row, (_, told) in enumerate(NO_ANSWERS)
+        ]
 
     with ModelServer(script) as server:
-        answer = ask(question(api, server.url))
-    assert answer.value == Verdict.model_validate_json(FAIL)
-    assert len(server.requests) == 2
-    assert told in server.requests[1].entries[-1].text
-
-    with ModelServer(lambda request: said_first) as server:
-        answer = ask(question(api, server.url))
-    assert "no answer of the form asked for: asked 3 times" in said(answer)
-    assert told in said(answer)
-    assert len(server.requests) == 3
+        answers = asking(all_rows)
+    for row, (told, corrected, repeated) in enumerate(answers):
+        assert corrected.value == Verdict.model_validate_json(FAIL)
+        _, again = (r for r in server.requests if r.user_texts[0] == f"{row} corrected")
+        assert told in again.entries[-1].text
+        assert "no answer of the form asked for: asked 3 times" in said(repeated)
+        assert told in said(repeated)
+    assert len(server.requests) == (2 + 3) * len(NO_ANSWERS)
 
 
 @every_api
