@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -208,31 +207,34 @@ SUITE = {
 }
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+@pytest.fixture
+def address(project: Project) -> str:
     """The report of a run of all these cases."""
-    project = Project(tmp_path_factory.mktemp("run")).write(SUITE)
-    outcome = project.run("run", "s", "--out", "r")
+    outcome = project.write(SUITE).run("run", "s", "--out", "r")
     report = project.root / "r/report.html"
     assert report.is_file(), outcome.stderr
     return address_of(report)
 
 
-@pytest.fixture
-def told(open_page: Opener, address: str) -> Iterator[Opened]:
-    """It, opened."""
-    with open_page(address) as seen:
-        yield seen
+def test_second_chances_failed_gates_branches_of_branches_and_retries(
+    open_page: Opener, address: str
+) -> None:
+    with open_page(address) as told:
+        for looked_at in (_chances, _gated, _branches, _retried):
+            looked_at(told)
+            told.go("#/")
 
 
-def test_a_follow_up_stands_by_its_own_checks(told: Opened) -> None:
+def _chances(told: Opened) -> None:
+    """A follow-up stands by its own checks."""
     told.open_case("chances")
     heads = told.texts(".follow-up > .turn-facts")
     found = [" ".join(head.split("score")[0].split()) for head in heads]
     assert found == ["✗ failed", "● passed"]
 
 
-def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened) -> None:
+def _gated(told: Opened) -> None:
+    """What a failed gate kept from being evaluated found nothing."""
     told.open_case("gated")
     assert told.texts(".checks h4") == [
         "Checks 1 of 2 failed",
@@ -247,7 +249,8 @@ def test_what_a_failed_gate_kept_from_being_evaluated_found_nothing(told: Opened
     assert "end" not in row.locator(".dots").inner_text()
 
 
-def test_branches_stand_beneath_what_they_forked_from(told: Opened) -> None:
+def _branches(told: Opened) -> None:
+    """They stand beneath what they forked from."""
     told.open_case("branchy/agree/undo")
     lines = [text.split()[1] for text in told.texts(".family a")]
     names = ("", "/refuse", "/agree/thanks", "/agree/undo")
@@ -259,7 +262,8 @@ def test_branches_stand_beneath_what_they_forked_from(told: Opened) -> None:
     assert told.texts(".family li li .aside")[0] == "its own from turn 2"
 
 
-def test_a_retried_trial_says_how_the_earlier_attempt_ended_and_shows_it(told: Opened) -> None:
+def _retried(told: Opened) -> None:
+    """It says how the earlier attempt ended, and shows it."""
     told.open_case("retried")
     notice = told.page.inner_text(".attempts")
     assert "This is attempt 2." in notice

@@ -51,18 +51,11 @@ def test_n_and_p_go_from_one_failing_case_to_the_next(seen: Opened) -> None:
     for key in ("n", "n", "p"):
         with seen.arriving():
             seen.page.keyboard.press(key)
-        places.append((seen.page.url, shown_case(seen)))
+        places.append((seen.page.url, seen.page.evaluate("SK.page.details[0].case_id")))
     assert places[0] == places[2]
     assert places[0][1] != places[1][1]
     assert all("status=FAIL" in url for url, _ in places)
-
-
-def shown_case(seen: Opened) -> str:
-    """The case whose conversation is shown."""
-    return str(seen.page.evaluate("SK.page.details[0].case_id"))
-
-
-def test_keys_pressed_in_a_hurry_all_count(seen: Opened) -> None:
+    # Keys that are pressed in a hurry count, too.
     seen.go("#/?status=FAIL")
     numbers = seen.page.eval_on_selector_all("#rows tr", "all => all.map((row) => row.dataset.n)")
     first = dict(reversed([*zip(seen.cases(), map(int, numbers), strict=True)]))

@@ -25,11 +25,9 @@ FORGIVEN = {"does not ask for the budget", "changes more than was asked for"}
 
 LISBON = ("travel-planning", "three-days-in-lisbon.yaml", "three-days-in-lisbon")
 PAUSE = ("membership-desk", "pause.yaml", "pause")
-ADDRESS = ("membership-desk", "new-address.yaml", "new-address")
 SPEED = ("maths-ladder", "stands-its-ground.yaml", "stands-its-ground")
 BICYCLE = ("relevance", "keeps-to-the-subject.yaml", "keeps-to-the-subject")
 TOMATOES = ("relevance", "drifts.yaml", "drifts")
-WINE = ("relevance", "slips-once.yaml", "slips-once")
 CLINIC = ("lead-qualification", "next-question.yaml", "budget-is-next")
 FLORIST = ("lead-qualification", "summary.yaml", "too-small")
 

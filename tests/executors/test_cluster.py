@@ -286,23 +286,6 @@ def test_trials_whose_worker_is_killed_run_again_together_on_one_that_comes_late
         assert record["turns"][0]["files_changed"]["made.txt"]["sha256"] == MADE
 
 
-def test_a_trial_that_kills_who_runs_it_is_an_error_in_the_end(
-    cluster: DaskCluster, tmp_path: Path
-) -> None:
-    killer = """
-        input: {prompt: go}
-        assertions: [{contains: ok}]
-        scripted: [{steps: [{run: 'kill -9 $(ps -o ppid= -p $PPID)'}], say: ok}]
-        """
-    project = Project(tmp_path).write({"eval.yaml": "name: x\n", "a.yaml": killer})
-    cluster.start_worker("one")
-    outcome = project.run(*on(cluster, "--json"))
-    assert outcome.exit_code == 3, outcome.stderr
-    (case,) = outcome.data["cases"]
-    assert case["error"]["kind"] == "crash"
-    assert "skillup ended with -9 on tcp://" in case["error"]["message"]
-
-
 def test_a_client_that_is_killed_leaves_no_agent_and_the_run_can_go_on(
     project: Project, cluster: DaskCluster, tmp_path: Path
 ) -> None:
@@ -345,7 +328,7 @@ CASE = """
     """
 
 
-def test_what_an_agent_changes_on_a_worker_judges_no_trial_there(
+def test_what_an_agent_changes_on_a_worker_judges_no_trial_and_who_kills_it_is_an_error(
     cluster: DaskCluster, tmp_path: Path
 ) -> None:
     """S8: an earlier trial had edited the golden file, and the case, that the next one met."""
@@ -365,13 +348,18 @@ def test_what_an_agent_changes_on_a_worker_judges_no_trial_there(
                 assertions: [{golden_file: golden.txt}]
                 scripted: [{say: wrong}]
                 """,
+            "c.yaml": CASE.replace("STEP", "kill -9 $(ps -o ppid= -p $PPID)"),
         }
     )
     cluster.start_worker("one")
     outcome = project.run(*on(cluster, "--json", "-j1"))
-    first, second = outcome.data["cases"]
-    assert (first["status"], second["status"]) == ("PASS", "FAIL"), outcome.stderr
+    assert outcome.exit_code == 3, outcome.stderr
+    statuses = [case["status"] for case in outcome.data["cases"]]
+    assert statuses == ["PASS", "FAIL", "ERROR"], outcome.stderr
     assert (tmp_path / "edited").exists()
+    error = outcome.data["cases"][2]["error"]
+    assert error["kind"] == "crash"
+    assert "skillup ended with -9 on tcp://" in error["message"]
 
 
 def test_a_worker_with_another_skillup_ends_the_run_before_a_trial_begins(

@@ -17,9 +17,6 @@ from pathlib import Path
 
 from tests.support.project import GUARD_SECONDS
 
-QUIET_SECONDS = 0.5
-"""Who shows nothing for so long waits for keys."""
-
 
 class Terminal:
     """A running command; :meth:`until` waits for what it shows, :meth:`type` presses keys."""
@@ -42,12 +39,6 @@ class Terminal:
     def type(self, keys: str) -> None:
         r"""``\x03`` is Ctrl-C."""
         os.write(self._master, keys.encode())
-
-    def settle(self) -> None:
-        """Returns once it has shown nothing for a while: it waits for keys."""
-        while select.select([self._master], [], [], QUIET_SECONDS)[0]:
-            if not self._read():
-                return
 
     def ends(self) -> int:
         """Its exit code, once it has ended; `shown` has all that it printed."""
