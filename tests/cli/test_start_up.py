@@ -62,14 +62,29 @@ def test_help_needs_only_the_command_line_library(
     assert imported_by(*arguments, cwd=tmp_path) & HEAVY <= libraries
 
 
+def suite(folder: Path) -> None:
+    case = "{input: {prompt: x}, scripted: [{say: y}], assertions: [{contains: y}]}"
+    (folder / "eval.yaml").write_text("name: one")
+    (folder / "cases").mkdir()
+    (folder / "cases" / "a.yaml").write_text(case)
+
+
+def among(found: set[str], unwanted: list[str]) -> set[str]:
+    return {name for name in found if any(f"{name}.".startswith(f"{one}.") for one in unwanted)}
+
+
 def test_before_the_first_agent_nothing_is_imported_that_only_its_answer_needs(
     tmp_path: Path,
 ) -> None:
-    case = "{input: {prompt: x}, scripted: [{say: y}], assertions: [{contains: y}]}"
-    (tmp_path / "eval.yaml").write_text("name: one")
-    (tmp_path / "cases").mkdir()
-    (tmp_path / "cases" / "a.yaml").write_text(case)
+    suite(tmp_path)
     found = imported_by("run", ".", "-q", cwd=tmp_path)
-    early = {name for name in found if any(f"{name}.".startswith(f"{late}.") for late in LATE)}
     assert "skillup.trial" in found
-    assert not early
+    assert not among(found, LATE)
+
+
+def test_checking_suites_imports_nothing_that_runs_or_draws(tmp_path: Path) -> None:
+    suite(tmp_path)
+    found = imported_by("validate", ".", cwd=tmp_path)
+    running = ["anyio", "asyncio", "skillup.engines", "skillup.schema.record", "skillup.store"]
+    assert "skillup.load.suites" in found
+    assert not among(found, [*LATE, *running])
