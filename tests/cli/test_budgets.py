@@ -76,12 +76,12 @@ def test_a_run_without_trials_has_its_reports_and_its_place_in_the_index(suite: 
 
 
 def test_a_time_limit_lets_running_trials_finish(project: Project) -> None:
-    slow = PASS.replace("say: fine", "say: fine, steps: [{delay: 1.5}]")
+    slow = PASS.replace("say: fine", "say: fine, steps: [{delay: 3}]")
     project.write({"eval.yaml": "name: d\n", **{f"c{n}.yaml": slow for n in range(4)}})
-    outcome = run(project, "-j", "2", "--time-limit", "1s")
+    outcome = run(project, "-j", "2", "--time-limit", "2s")
     assert outcome.exit_code == 3
     assert [case["status"] for case in outcome.data["cases"]] == ["PASS", "PASS"]
-    assert outcome.data["stopped"]["message"] == "the time limit of 1 s is up"
+    assert outcome.data["stopped"]["message"] == "the time limit of 2 s is up"
     assert resume(project).exit_code == 0
 
 
