@@ -108,7 +108,14 @@ class Forks:
             words = [sys.executable, "-c", f"{forked}; fork({number})"]
             command.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
             command.chmod(0o755)
-            yield number
+            try:
+                yield number
+            except BaseException:
+                # Its answer to a command that was given up would be taken for that to the next.
+                if self._server is not None:
+                    self._server.kill()
+                    self._server.wait()
+                raise
 
     def _started(self) -> socket.socket:
         if self._server is None or self._line is None or self._server.poll() is not None:
