@@ -13,6 +13,7 @@ from skillup.plan import Job
 Group = tuple[str, str, str, str]
 Unit = tuple[Job, ...]
 """Jobs that begin together: one, or those of a family, which may share turns."""
+_NONE: set[str] = set()  # One for all: of 100,000 units most wait for nothing
 
 
 class Scheduler:
@@ -54,7 +55,7 @@ class Scheduler:
         for unit in units:
             own = {job.id for job in unit}
             needed = {name for job in unit for name in job.depends_on} & self._open - own
-            self._missing[unit[0].id] = needed
+            self._missing[unit[0].id] = needed or _NONE
             for name in needed:
                 self._dependents.setdefault(name, []).append(unit)
             if not needed:

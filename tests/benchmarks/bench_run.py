@@ -104,7 +104,7 @@ def main():
 OURS = """
 import sys
 from skillup.__main__ import main
-sys.argv = ["skillup", "run", ".", "-q", "-e", "instant", "-j", sys.argv[1]]
+sys.argv = ["skillup", "run", ".", "-q", "-e", "instant", "-j", *sys.argv[1:]]
 """
 # The program itself, and the agents that it started.
 USED = """
@@ -172,7 +172,7 @@ def of_pydantic_evals(folder: Path, agent: Path, work: Work) -> Took:
     return measured(PYDANTIC_EVALS, "main()", [agent, *work[:3]], folder)
 
 
-def of_ours(folder: Path, agent: Path, work: Work) -> Took:
+def of_ours(folder: Path, agent: Path, work: Work, again: int = 1) -> Took:
     files = {"eval.yaml": "name: many\n"}
     files["engines/instant.yaml"] = f"engine: claude_code\ncommand: [{agent}]\n"
     for number in range(work.trials):
@@ -183,7 +183,7 @@ def of_ours(folder: Path, agent: Path, work: Work) -> Took:
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
-    return measured(OURS, "main()", [work.parallel], folder)
+    return measured(OURS, "main()", [work.parallel, "--trials", again], folder)
 
 
 def of_agentv(folder: Path, agent: Path, work: Work) -> Took | None:
@@ -283,6 +283,12 @@ def main(rounds: int) -> None:
         used = (more.processor_seconds - fewer.processor_seconds) * 1000 / trials
         memory = (more.megabytes - fewer.megabytes) * 1000 / trials
         print(f"  {name:15}{used:8.2f} ms of the processor, {memory:.0f} KB")
+    with tempfile.TemporaryDirectory() as folder:
+        agent = compiled(Path(folder), 0)
+        peaks = [of_ours(Path(folder) / f"{n}", agent, few, n).megabytes for n in (1, 10)]
+    kept = peaks[1] - peaks[0]
+    per_trial = kept * 1000 / few.trials / 9
+    print(f"each case ten times: {kept:.1f} MB more, {per_trial:.1f} KB for a further trial")
 
 
 if __name__ == "__main__":

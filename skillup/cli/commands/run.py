@@ -217,7 +217,7 @@ def _run_and_show(
         directory, url = session.directory, remote.url if remote is not None else None
         command = resume_command(url or directory.path, request, index)
         # Of a trial's processes and streams some are in circles: to be found within 100 trials.
-        gc.set_threshold(5_000, 20, 20)
+        gc.set_threshold(5_000, 5, 20)
         with _reporter_type(quiet=quiet or as_json)(
             plan,
             console,
