@@ -200,7 +200,8 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
             for job in (*own, *begun):
                 for state, found in merged.take_attempts(shard, job, renamed):
                     merged.write_stored("unused" if state == "begun" else state, found)
-        results = [shard.read_result() for shard in shards if (shard.path / RESULT_FILE).exists()]
+        ended_shards = [shard for shard in shards if (shard.path / RESULT_FILE).exists()]
+        results = [shard.read_result(cases=False) for shard in ended_shards]
         ended = [job for job in info["jobs"] if merged.finished_record(job) is not None]
         graded = ((job, merged.read_grade(job)) for job in ended)
         lines = {job: line_of(grade) for job, grade in graded if grade is not None}

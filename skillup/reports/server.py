@@ -200,7 +200,7 @@ class Served:
         try:
             if not is_being_written(path) and (path / RESULT_FILE).is_file():
                 with RunDirectory.open(path) as directory:
-                    result, info = directory.read_result(), directory.run_info()
+                    result, info = directory.read_result(cases=False), directory.run_info()
                 status = "finished" if result.finished else "unfinished"
                 known = {"run_id": result.run_id, "started_at": result.started_at}
                 summary = result.summary.model_dump(mode="json", by_alias=True)

@@ -19,7 +19,7 @@ from skillup.schema.record import (
     TurnError,
     Usage,
 )
-from skillup.store.files import Mask, disk_errors, read_regular, to_json
+from skillup.store.files import Mask, disk_errors, open_regular, read_regular, to_json
 from skillup.store.places import RESULT_FILE
 
 if TYPE_CHECKING:
@@ -129,17 +129,30 @@ def load_grade(path: Path) -> Grade | None:
         return None
 
 
-def load_result(folder: Path) -> RunResult:
-    """``result.json`` in `folder`. Raises RunDirectoryError if there is none, or a damaged one."""
+def load_result(folder: Path, *, cases: bool = True) -> RunResult:
+    """``result.json`` in `folder`; where it is as we write it, without its cases if nobody needs
+    them. Raises RunDirectoryError if there is none, or a damaged one.
+    """
     path = folder / RESULT_FILE
     try:
         with disk_errors("read", path):
             from skillup.schema.grade import RunResult
 
-            return RunResult.model_validate_json(read_regular(path))
+            data = read_regular(path) if cases else b"".join(_lines_without_cases(path))
+            return RunResult.model_validate_json(data)
     except ValidationError:
         hint = "`skillup run --resume` writes it anew, from the trials' grades"
         raise RunDirectoryError(f"{path} is damaged", hint=hint) from None
+
+
+def _lines_without_cases(path: Path) -> Iterator[bytes]:
+    inside = False
+    with open_regular(path) as file:
+        for line in file:
+            inside = inside and not line.startswith(b"  ]")
+            if not inside:
+                yield line
+            inside = inside or line == b'  "cases": [\n'
 
 
 def result_json(result: RunResult, mask: Mask) -> Iterator[str]:

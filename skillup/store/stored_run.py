@@ -225,9 +225,9 @@ class StoredRun:
     def _blob(self, sha: str) -> Iterator[bytes]:
         yield self.blobs.get(sha) or b""
 
-    def read_result(self) -> RunResult:
-        """``result.json``. Raises RunDirectoryError if the run has none that can be read."""
-        return load_result(self.path)
+    def read_result(self, *, cases: bool = True) -> RunResult:
+        """As :func:`load_result`."""
+        return load_result(self.path, cases=cases)
 
 
 class StoredGrades(Sequence[Grade]):

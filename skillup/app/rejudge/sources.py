@@ -146,7 +146,7 @@ def _know(source: RecordSource, info: Mapping[str, Any], folder: Path) -> None:
     """What the run in `folder`, or its export, says of itself and of its end."""
     source.info = info
     with suppress(RunDirectoryError):  # one that was killed has not said what it left out
-        result = load_result(folder)
+        result = load_result(folder, cases=False)
         source.not_needed, source.stopped = frozenset(result.not_needed), result.stopped
     source.planned = frozenset(info.get("jobs") or ()) - source.not_needed
 
