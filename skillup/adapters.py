@@ -12,6 +12,7 @@ class Adapter:
     target: str  # ``module:Class`` of the :class:`skillup.engines.base.Engine`
     home_variable: str | None = None
     """The variable that says where the CLI keeps its sessions, settings and login."""
+    login_file: str | None = None  # In there; None: it logs in by variables only, or not at all
     aliases: tuple[str, ...] = ()
     live: bool = False  # One process can hold several turns
 
@@ -20,13 +21,20 @@ ADAPTERS = {
     "claude_code": Adapter(
         "skillup.engines.claude_code.engine:ClaudeCode",
         home_variable="CLAUDE_CONFIG_DIR",
+        login_file=".credentials.json",
         aliases=("claude", "claude-code"),
         live=True,
     ),
-    "codex": Adapter("skillup.engines.codex.engine:Codex", home_variable="CODEX_HOME", live=True),
+    "codex": Adapter(
+        "skillup.engines.codex.engine:Codex",
+        home_variable="CODEX_HOME",
+        login_file="auth.json",
+        live=True,
+    ),
     "scripted": Adapter("skillup.engines.scripted.engine:ScriptedEngine"),
 }
 
+LOGIN_FILES = frozenset(each.login_file for each in ADAPTERS.values() if each.login_file)
 ALIASES = {alias: name for name, adapter in ADAPTERS.items() for alias in adapter.aliases}
 HOME_VARIABLES = frozenset(
     {"HOME", *(each.home_variable for each in ADAPTERS.values() if each.home_variable)}

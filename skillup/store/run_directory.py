@@ -219,10 +219,11 @@ class RunDirectory(StoredRun):
         return self._scratch.remove(job_id)
 
     async def remove_scratch_beside(self, job_id: str) -> None:
-        """The same; a large one in a thread, and to its end even if the caller is cancelled."""
-        if not self._scratch.remove_if_small(job_id):
+        """The same, now or with others; in a thread, and to its end even if this is cancelled."""
+        work = self._scratch.set_aside(job_id)
+        if work is not None:
             with anyio.CancelScope(shield=True):
-                await anyio.to_thread.run_sync(self._scratch.remove, job_id)
+                await anyio.to_thread.run_sync(work)
 
     def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
         """Stores the trial as far as its last whole turn, for a resumed run.

@@ -5,21 +5,26 @@ as the root; ``AGENTS.md`` and ``.agents/skills`` as far as the repository's roo
 directory under the user's project they would find the user's own. So trials work in the system's
 directory for temporary files, and ``RUN/scratch`` is a symbolic link to there. Its path is short,
 too, which the sockets that agents make in it need.
+
+What finished trials leave is removed many at a time: where files have just been removed, some file
+systems look long for a place for new ones. It goes when much of it waits, at the end of the run,
+and, after one that was killed, at the end of the next start.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import secrets
 import stat
-import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+from skillup.adapters import LOGIN_FILES
 from skillup.process.tree import ProcessRow, end_leftovers
 from skillup.store.files import disk_errors
 
@@ -31,6 +36,7 @@ class Scratch:
         self._link = link
         self._lock = threading.Lock()
         self._home: Path | None = None  # Where the link led, once it was found to be ours
+        self._waiting = 0  # How much there is of places that wait for their removal
 
     def directory(self, job_id: str) -> Path:
         """The job's own directory, a real path, made if need be. Raises RunDirectoryError."""
@@ -59,27 +65,37 @@ class Scratch:
 
     def remove(self, job_id: str) -> bool:
         """Removes the job's directory and all that is in it; False if something could not be."""
-        path = self._path(job_id)
+        home = self._existing_home()
+        path = home / _short_name(job_id) if home is not None else None
         return path is None or not os.path.lexists(path) or remove_tree(path)
 
-    def remove_if_small(self, job_id: str) -> bool:
-        """The same, but for a large one, of which only a part is then gone; whether it is no more.
+    def set_aside(self, job_id: str) -> Callable[[], object] | None:
+        """The job's directory is to go: a small one waits, but for one with a login in it.
 
-        It takes a few milliseconds at most.
+        Returns what is left to do now, and may take long.
         """
-        path = self._path(job_id)
-        with suppress(OSError, RecursionError):
-            if path is not None:
-                _remove_below(os.fspath(path), None, _FEW_ENTRIES)
-            return True
-        return path is None or not os.path.lexists(path)
-
-    def _path(self, job_id: str) -> Path | None:
         home = self._existing_home()
-        return home / _short_name(job_id) if home is not None else None
+        if home is None:
+            return None
+        path = f"{home}/{_short_name(job_id)}"
+        size = _size_if_small(path)
+        try:
+            if size is None:
+                return partial(remove_tree, Path(path))
+            os.rename(path, path + _WAITING)  # noqa: PTH104 - done for every trial
+        except OSError:  # an earlier attempt at it waits, or there is nothing
+            return partial(self.remove, job_id)
+        self._waiting += size
+        return self._remove_waiting if self._waiting > _MOST_WAITING else None
+
+    def _remove_waiting(self) -> None:
+        home, self._waiting = self._existing_home(), 0
+        for place in home.glob(f"*{_WAITING}") if home is not None else ():
+            remove_tree(place)
 
     def close(self) -> None:
         """Removes directories that were not used, and then the whole place if it is empty."""
+        self._remove_waiting()
         with self._lock:
             home, self._home = self._existing_home(), None
             if home is None:
@@ -146,7 +162,7 @@ def remove_tree(path: Path) -> bool:
         if path.is_symlink() or not path.is_dir():
             path.unlink()
             return True
-        _remove_below(os.fspath(path), None, sys.maxsize)
+        _remove_below(os.fspath(path), None)
         return True
     waiting = [path]
     while waiting:
@@ -170,14 +186,10 @@ def remove_tree(path: Path) -> bool:
     return not os.path.lexists(path)
 
 
-_FEW_ENTRIES = 200
+def _remove_below(name: str, parent: int | None) -> None:
+    """Like ``shutil.rmtree``, never through a link that came in between; half its system calls.
 
-
-def _remove_below(name: str, parent: int | None, most: int) -> int:
-    """Removes a directory with up to so many entries; how many more there may be.
-
-    Like ``shutil.rmtree``, never through a link that came in between, with half of its system
-    calls. Raises OSError and RecursionError.
+    Raises OSError and RecursionError.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     directory = os.open(name, flags, dir_fd=parent)
@@ -185,20 +197,43 @@ def _remove_below(name: str, parent: int | None, most: int) -> int:
         with os.scandir(directory) as scan:
             entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan]
         for entry, is_directory in entries:
-            if most <= 0:
-                raise OSError(errno.EBUSY, "there is more of it", name)
-            most -= 1
             if is_directory:
                 try:
                     os.rmdir(entry, dir_fd=directory)  # many are empty
                 except OSError:
-                    most = _remove_below(entry, directory, most)
+                    _remove_below(entry, directory)
             else:
                 os.unlink(entry, dir_fd=directory)
     finally:
         os.close(directory)
     os.rmdir(name, dir_fd=parent)
-    return most
+
+
+# Of what waits for its removal: entries, and one more for each 4 KiB.
+_WAITING = ".finished"
+_MOST_WAITING = 20_000
+_SMALL = 500
+
+
+def _size_if_small(path: str) -> int | None:
+    """How much is below `path`; None if that is much, or an agent's login."""
+    size, waiting = 1, [path]
+    try:
+        while waiting:
+            with os.scandir(waiting.pop()) as scan:
+                for entry in scan:
+                    size += 1
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    elif entry.name in LOGIN_FILES:
+                        return None
+                    else:
+                        size += entry.stat(follow_symlinks=False).st_size >> 12
+                    if size > _SMALL:
+                        return None
+    except OSError:
+        return None
+    return size
 
 
 def _is_private(directory: Path) -> bool:

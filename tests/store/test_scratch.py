@@ -89,3 +89,31 @@ def test_a_place_whose_run_directory_is_gone_is_removed_at_the_next_start(
     assert kept.exists()
     assert [note.name for note in user_directory("scratch").iterdir()] == [kept.parent.name]
     remove_tree(kept.parent)
+
+
+def test_what_finished_trials_leave_waits_but_for_logins_and_goes_at_the_end(
+    tmp_path: Path,
+) -> None:
+    scratch = Scratch(tmp_path / "scratch")
+    places = {name: scratch.directory(name) for name in ("small", "large", "login", "kept")}
+    (places["small"] / "file").touch()
+    for number in range(600):
+        (places["large"] / str(number)).touch()
+    (places["login"] / "home").mkdir()
+    (places["login"] / "home" / "auth.json").touch()
+    (places["kept"] / "file").touch()
+    left = {name: scratch.set_aside(name) for name in ("small", "large", "login")}
+    for work in filter(None, left.values()):
+        work()
+    assert not any(places[name].exists() for name in left)
+    waits, kept = sorted(places["kept"].parent.iterdir(), key=lambda path: "." not in path.name)
+    assert kept == places["kept"]
+    assert waits.name.startswith(places["small"].name)
+
+    (scratch.directory("small") / "file").touch()  # another attempt, which finishes, too
+    again = scratch.set_aside("small")
+    assert again is not None
+    again()
+    assert not places["small"].exists()
+    Scratch(tmp_path / "scratch").close()  # of the next start, after one that was killed
+    assert list(places["kept"].parent.iterdir()) == [kept]

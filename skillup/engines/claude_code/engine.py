@@ -59,7 +59,7 @@ def _login_expiry(login: dict[str, Any]) -> float | None:
 HOME = EngineHome(
     ADAPTERS["claude_code"].home_variable or "",
     ".claude",
-    ".credentials.json",
+    ADAPTERS["claude_code"].login_file,
     _login_expiry,
     marks=words("""
         CLAUDECODE CLAUDE_CODE_ENTRYPOINT CLAUDE_CODE_SESSION_ID CLAUDE_CODE_CHILD_SESSION

@@ -78,7 +78,7 @@ def _login_expiry(login: dict[str, Any]) -> float | None:
 HOME = EngineHome(
     ADAPTERS["codex"].home_variable or "",
     ".codex",
-    "auth.json",
+    ADAPTERS["codex"].login_file,
     _login_expiry,
     marks=words("""
         CODEX_THREAD_ID CODEX_SANDBOX CODEX_SANDBOX_NETWORK_DISABLED CODEX_MANAGED_BY_NPM
