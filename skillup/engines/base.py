@@ -20,7 +20,9 @@ from skillup.schema.record import (
     Usage,
 )
 
-Progress = Callable[[str], None]  # Called with a few words on what the agent is doing right now
+Progress = Callable[[str], None]
+"""Called with a few words on what the agent is doing right now; its method `item`, if it has one,
+with each item of the transcript."""
 
 
 class RawStream(Protocol):
@@ -63,13 +65,6 @@ class NoStreams:
     def set_aside(self, stem: str, as_what: str) -> None: ...
     def remove_from(self, turn: int) -> None: ...
     def copy_from(self, other: Any) -> None: ...
-
-
-@runtime_checkable
-class ItemWatcher(Protocol):
-    """A `Progress` that also gets each item of the transcript as it comes."""
-
-    def item(self, item: TranscriptItem) -> None: ...
 
 
 @frozen

@@ -8,10 +8,12 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import anyio.to_thread
 
 from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest
 from skillup.engines.environment import (
@@ -44,7 +46,9 @@ from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
 from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError, Usage
-from skillup.workspace.disk import do_beside, is_small
+from skillup.workspace.disk import do_beside
+
+T = TypeVar("T")
 
 _LAST_LINES = 4
 _LINE_CHARACTERS = 500
@@ -210,7 +214,7 @@ class CliEngine(ABC):
     def missing(self, program: str, env: Mapping[str, str], cwd: Path) -> TurnError | None:
         """The error if there is no such program, on the PATH or as a path relative to `cwd`."""
         path = cwd / program if "/" in program else shutil.which(program, path=env.get("PATH"))
-        if path is not None and Path(path).exists():
+        if path is not None and os.path.exists(path):  # noqa: PTH110 - done for every turn
             return None
         return self.error("engine_not_found", f"there is no program `{program}`")
 
@@ -238,6 +242,8 @@ class CliTurn:
         self.live = trial.live
         self.ended_between = False  # The process that was to stay
         self.parser = engine.parser(trial)
+        self.expected = resumed or (trial.session_id if engine.spec.takes_ids else None)
+        self.own_files = trial.profile.isolation != "shared"  # Of sessions, and no others
 
     async def run(self) -> EngineTurn:
         engine, trial, turn = self.engine, self.trial, self.turn
@@ -251,16 +257,19 @@ class CliTurn:
             process = self.live.process
             stays = process is not None and process.is_ready and self.live.session == self.resumed
             self.ended_between = not stays
-        if self.resumed and (error := await do_beside(is_small(self.home), self._changed)):
+        if self.resumed and (error := await self._with_file(self._changed)):
             return EngineTurn(self.resumed, session_verified=False, error=error)
         if self.live is not None and self.ended_between:
             await self.live.end()
         known: Collection[Path] = ()
         if not self.resumed and not engine.spec.takes_ids:
-            known = await do_beside(is_small(self.home), engine.session_files, self.home)
+            known = await do_beside(self.own_files, engine.session_files, self.home)
         by_file = login.variable is None and engine.uses_login_file(trial.profile)
-        shared = renewed_once(trial, engine.spec.home, env, turn.timeout_seconds, by_file)
-        async with shared as renewed:
+        renewal: AbstractAsyncContextManager[Callable[[Secrets], None]]
+        renewal = nullcontext(lambda _: None)
+        if by_file:
+            renewal = renewed_once(trial, engine.spec.home, env, turn.timeout_seconds)
+        async with renewal as renewed:
             arguments = engine.arguments(turn, trial, self.resumed, login)
             argv = (*engine.command(trial.profile), *arguments)
             if self.live is not None:
@@ -271,25 +280,32 @@ class CliTurn:
             result = await self._process(argv, env, renewed)
         if stayed and self.parser.session_id is None and result.error is not None:
             self.ended_between = result.error.kind == "crash"
-            if self.ended_between and not await do_beside(is_small(self.home), self._changed):
+            if self.ended_between and not await self._with_file(self._changed):
                 # It had died before it took the message.
                 return await CliTurn(engine, turn, trial, self.resumed).run()
-        return await do_beside(self._is_short(), self._checked, result, known)
+        return await self._with_file(self._checked, result, known)
 
-    def _is_short(self) -> bool:
-        """Whether the session is found and read at once: not among all that are a user's own."""
-        session_id = self.resumed or self.parser.session_id
-        if self.trial.profile.isolation == "shared" or not session_id:
-            return False
-        file = self.engine.session_file(self.home, session_id)
-        return file is None or (file.is_file() and file.stat().st_size < _SHORT_BYTES)
+    async def _with_file(self, work: Callable[..., T], *more: Any) -> T:
+        """`work(file, *more)` with the session's file, or None if there is none.
 
-    def _changed(self) -> TurnError | None:
+        Beside the event loop where it is long, or has to be found among all that are a user's own.
+        """
+        session_id = self.expected or self.parser.session_id
+
+        def find() -> Path | None:
+            return self.engine.session_file(self.home, session_id) if session_id else None
+
+        if not self.own_files:
+            return await anyio.to_thread.run_sync(lambda: work(find(), *more))
+        file = find()
+        small = file is None or not file.is_file() or file.stat().st_size < _SHORT_BYTES
+        return await do_beside(small, work, file, *more)
+
+    def _changed(self, file: Path | None) -> TurnError | None:
         """What happened to the session's file since the turn before; None: nothing."""
         engine, session_id, previous = self.engine, self.resumed or "", self.turn.previous
         if previous is None:
             return None
-        file = engine.session_file(self.home, session_id)
         loss = loss_of(file, previous)
         if loss is not None:
             return engine.lost(session_id, loss)
@@ -305,10 +321,11 @@ class CliTurn:
         sizes = f"{file}: it held {before} bytes after the turn before; {added} were added"
         return engine.error("session_mismatch", f"{what} two turns", sizes)
 
-    def _checked(self, result: EngineTurn, known: Collection[Path]) -> EngineTurn:
+    def _checked(
+        self, file: Path | None, result: EngineTurn, known: Collection[Path]
+    ) -> EngineTurn:
         """The turn, compared with what its session's file held before and holds now."""
-        engine, trial, parser = self.engine, self.trial, self.parser
-        expected = self.resumed or (trial.session_id if engine.spec.takes_ids else None)
+        engine, trial, parser, expected = self.engine, self.trial, self.parser, self.expected
         previous, error = self.turn.previous, result.error
         answered, word = parser.session_id, engine.spec.session_word
         if error is None and answered is None:
@@ -317,7 +334,6 @@ class CliTurn:
             what = f"the answer is from the {word} {answered}, not from {expected}"
             error = engine.error("session_mismatch", what)
         session_id = expected or answered
-        file = engine.session_file(self.home, session_id) if session_id else None
         now = engine.fingerprint(file, session_id) if session_id else None
         if error is None and expected is None and (file is None or file in known):
             what = f"the {word} {answered} left no new session file"
@@ -362,7 +378,7 @@ class CliTurn:
         """Feeds the process's lines to the parser."""
         engine, turn, trial, parser = self.engine, self.turn, self.trial, self.parser
         workspace = os.fspath(trial.workspace)
-        if os.path.realpath(workspace) != workspace or not trial.workspace.is_dir():
+        if os.path.realpath(workspace) != workspace or not os.path.isdir(workspace):  # noqa: PTH112
             # Through a link, an agent would work somewhere else.
             what = f"the workspace {trial.workspace} is gone or was replaced"
             gone = engine.error("setup", f"{what}; the agent was not called")

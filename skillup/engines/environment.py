@@ -56,8 +56,8 @@ class EngineHome:
 
     def login_of(self, environment: Mapping[str, str]) -> Path | None:
         """The login file, if there is one."""
-        path = self.of(environment) / self.login_file if self.login_file else None
-        return path if path is not None and path.is_file() else None
+        path = os.path.join(self.of(environment), self.login_file or "")  # noqa: PTH118
+        return Path(path) if os.path.isfile(path) else None  # noqa: PTH113 - done for every turn
 
     def login_in(self, trial_home: Path) -> Path | None:
         """Where a trial's own copy of the login is, or would be."""
@@ -90,8 +90,9 @@ def trial_environment(
     if home is not None:
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
         env[home.variable] = str(directory)
-        source, copy = home.login_of(trial.environment), home.login_in(trial.home)
-        if not credentials and source and copy and not copy.exists():
+        copy = None if credentials else home.login_in(trial.home)
+        source = None if copy is None or copy.exists() else home.login_of(trial.environment)
+        if copy is not None and source is not None:
             shutil.copyfile(source, copy)
             copy.chmod(0o600)
     return env | given
@@ -160,16 +161,15 @@ async def renewed_once(
     home: EngineHome | None,
     env: Mapping[str, str],
     turn_seconds: float,
-    by_file: bool,
 ) -> AsyncIterator[Callable[[Secrets], None]]:
-    """A turn whose CLI may be logged in `by_file`, which it renews shortly before it expires.
+    """A turn whose CLI is logged in by a file, if there is one; it renews it before it expires.
 
     What it renews with serves once, and all trials have copies of one login. So one process at a
     time begins a turn in which that may happen; the others wait until the new login is in the
     user's own file, and take that. Call what this yields at signs of life of the CLI, with the
     secrets of the turn: they and those of the run learn the new login.
     """
-    theirs = home.login_of(trial.environment) if home is not None and by_file else None
+    theirs = home.login_of(trial.environment) if home is not None else None
     if home is None or theirs is None:
         yield lambda _: None
         return

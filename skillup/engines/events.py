@@ -6,10 +6,10 @@ import json
 import math
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal
 
-from skillup.engines.base import ItemWatcher, Progress
+from skillup.engines.base import Progress
 from skillup.frozen import frozen
 from skillup.schema.checks import ToolKind
 from skillup.schema.record import ErrorKind, ToolCall, ToolResult, TranscriptItem, Usage
@@ -117,13 +117,13 @@ class Transcript:
         self.unknown_events = 0
         self.unread_lines = 0
         self._progress = progress
-        anything: object = progress
-        self._watcher = anything if isinstance(anything, ItemWatcher) else None
+        # It may also get each item of the transcript as it comes.
+        self._watch: Callable[[TranscriptItem], None] | None = getattr(progress, "item", None)
 
     def add(self, item: TranscriptItem) -> None:
         self.items.append(item)
-        if self._watcher is not None:
-            self._watcher.item(item)
+        if self._watch is not None:
+            self._watch(item)
 
     def message(self, text: str, agent: str | None = None) -> None:
         """What the agent, or a sub-agent, answers."""

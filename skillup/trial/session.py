@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import errno
 import hashlib
 import os
@@ -11,7 +12,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -30,7 +31,7 @@ from skillup.errors import SkillupError
 from skillup.frozen import frozen
 from skillup.schema.record import SessionFingerprint, TranscriptItem, TurnError, TurnRecord, utc_now
 from skillup.trial.request import TrialEvent
-from skillup.workspace.disk import do_beside, is_small, list_tree, refuse_full_disk
+from skillup.workspace.disk import LargeTreeError, do_beside, list_tree, refuse_full_disk
 from skillup.workspace.snapshot import BlobStore, Snapshot, diff_snapshots, take_snapshot
 
 T = TypeVar("T")
@@ -75,9 +76,8 @@ class LiveSession:
         changes, error = None, outcome.error
         root, before = self.context.workspace, self.snapshot
         try:
-            small = is_small(root)
-            self.snapshot = await look_at(root, self.blobs, before, small=small)
-            small = small and len(before.files) < len(self.snapshot.files) + 100
+            self.snapshot = await look_at(root, self.blobs, before)
+            small = before.is_small and self.snapshot.is_small
             changes = await do_beside(small, diff_snapshots, before, self.snapshot, self.blobs)
         except OSError as trouble:
             what = "the workspace could not be looked at after the turn"
@@ -131,14 +131,20 @@ class LiveSession:
     async def backup(self) -> SessionBackup:
         """The state as it is now; nothing that this does changes what the agent finds."""
         if self._backup is None:
-            files, workspace, root = None, None, self.context.workspace
+            files, workspace = None, None
             if self.context.profile.isolation != "shared":
-                small = is_small(self.context.home, root)
-                with suppress(OSError):
-                    files = await do_beside(small, session_files, self.context.home)
-                workspace = await do_beside(small, workspace_signature, root)
-            self._backup = SessionBackup(files, workspace, replace(self))
+                try:
+                    files, workspace = self._look_back(small=True)
+                except LargeTreeError:
+                    files, workspace = await anyio.to_thread.run_sync(self._look_back)
+            self._backup = SessionBackup(files, workspace, copy.copy(self))
         return self._backup
+
+    def _look_back(self, *, small: bool = False) -> tuple[dict[str, int] | None, str | None]:
+        files = None
+        with suppress(OSError):
+            files = session_files(self.context.home, small=small)
+        return files, workspace_signature(self.context.workspace, small=small)
 
     async def restore(self, backup: SessionBackup) -> str | None:
         """Make all as it was; if that cannot be, why."""
@@ -157,15 +163,13 @@ class LiveSession:
         return why
 
 
-async def look_at(
-    root: Path, blobs: BlobStore, before: Snapshot | None = None, *, small: bool | None = None
-) -> Snapshot:
-    """A snapshot, taken beside the event loop; whoever is cancelled does not wait for its end.
+async def look_at(root: Path, blobs: BlobStore, before: Snapshot | None = None) -> Snapshot:
+    """A snapshot; of a large workspace it is taken beside the event loop.
 
-    Of what :func:`is_small`, it is taken at once; None: nobody has looked yet.
+    Whoever is cancelled does not wait for its end.
     """
-    if is_small(root) if small is None else small:
-        return take_snapshot(root, blobs, before)
+    with suppress(LargeTreeError):
+        return take_snapshot(root, blobs, before, small=True)
     cancelled = threading.Event()
     take = partial(take_snapshot, root, blobs, before, stop=cancelled.is_set)
     try:
@@ -174,13 +178,16 @@ async def look_at(
         cancelled.set()
 
 
-def workspace_signature(root: Path) -> str | None:
-    """Of a workspace with its `.git`; None if it cannot be looked at, or is no directory."""
+def workspace_signature(root: Path, *, small: bool = False) -> str | None:
+    """Of a workspace with its `.git`; None if it cannot be looked at, or is no directory.
+
+    Raises LargeTreeError where it should be `small`; so does :func:`session_files`.
+    """
     digest = hashlib.sha256()
     try:
-        if root.is_symlink():
+        if os.path.islink(root):  # noqa: PTH114 - done for every message
             return None
-        for entry in sorted(list_tree(root), key=lambda entry: entry.path):
+        for entry in sorted(list_tree(root, small=small), key=lambda entry: entry.path):
             # A directory's times change with files that come and go, as git's locks do.
             facts = [entry.path, entry.kind]
             if entry.kind == "link":
@@ -197,14 +204,14 @@ def workspace_signature(root: Path) -> str | None:
     return digest.hexdigest()
 
 
-def session_files(home: Path) -> dict[str, int]:
+def session_files(home: Path, *, small: bool = False) -> dict[str, int]:
     """The agent's session files below its home: path, relative to `home` -> size in bytes.
 
     All CLIs keep a session as lines of JSON that are only ever appended to.
     """
     return {
         entry.path: entry.status.st_size
-        for entry in list_tree(home, on_error=lambda *_: None)
+        for entry in list_tree(home, on_error=lambda *_: None, small=small)
         if entry.kind == "file" and entry.path.endswith(".jsonl")
     }
 
@@ -241,7 +248,7 @@ def put_back(
 
 
 class AgentWatcher:
-    """The `Progress` and `ItemWatcher` of a trial: passes on what its agent does."""
+    """The `Progress` of a trial: passes on what its agent does."""
 
     def __init__(self, job: str, notify: Callable[[TrialEvent], None]) -> None:
         self._job, self._notify = job, notify

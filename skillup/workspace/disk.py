@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
 
@@ -61,24 +62,8 @@ class Entry:
 _FEW_ENTRIES, _LITTLE_BYTES = 100, 1 << 20
 
 
-def is_small(*roots: Path) -> bool:
-    """Whether so little is below `roots` that to look at all of it takes less than 20 ms."""
-    entries = size = 0
-    waiting = [os.fspath(root) for root in roots]
-    try:
-        while waiting:
-            with os.scandir(waiting.pop()) as scan:
-                for entry in scan:
-                    entries += 1
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        size += entry.stat(follow_symlinks=False).st_size
-                    if entries > _FEW_ENTRIES or size > _LITTLE_BYTES:
-                        return False
-    except OSError:
-        return False
-    return True
+class LargeTreeError(Exception):
+    """There is so much in a tree that to look at all of it may take more than 20 ms."""
 
 
 async def do_beside(small: bool, work: Callable[..., T], *arguments: Any) -> T:
@@ -98,21 +83,25 @@ def list_tree(
     *,
     leave_out: Callable[[str, EntryKind], bool] = lambda _path, _kind: False,
     on_error: Callable[[str, OSError], None] = _raise,
+    small: bool = False,
 ) -> Iterator[Entry]:
     """Every entry below ``root``, a directory before its content, sorted by name in each.
 
     No file is opened and no link followed. ``leave_out(path, kind)`` drops an entry with all that
     is below it. What vanishes meanwhile is left out. What cannot be read goes to
-    ``on_error(path, error)``; without it the OSError is raised.
+    ``on_error(path, error)``; without it the OSError is raised. Raises LargeTreeError, on the way,
+    where it should be `small`.
     """
     pending = [""]
     top = str(root)
+    count = size = 0
     while pending:
         relative = pending.pop()
         below: list[str] = []
         try:
             with os.scandir(f"{top}/{relative}" if relative else top) as scan:
-                entries = sorted(scan, key=lambda entry: entry.name)
+                few = islice(scan, _FEW_ENTRIES + 1) if small else scan
+                entries = sorted(few, key=lambda entry: entry.name)
         except OSError as error:
             if not (relative and isinstance(error, FileNotFoundError)):
                 on_error(relative, error)
@@ -126,6 +115,9 @@ def list_tree(
                     on_error(path, error)
                 continue
             kind = _KINDS.get(stat.S_IFMT(status.st_mode), "special")
+            count, size = count + 1, size + (status.st_size if kind == "file" else 0)
+            if small and (count > _FEW_ENTRIES or size > _LITTLE_BYTES):
+                raise LargeTreeError(root)
             if leave_out(path, kind):
                 continue
             yield Entry(path, kind, status)

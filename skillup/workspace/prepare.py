@@ -75,7 +75,7 @@ async def prepare_workspace(
 
     def place_files() -> Path:
         destination.mkdir(parents=True, exist_ok=True)
-        root = destination.resolve()
+        root = Path(os.path.realpath(destination))
         if context.fixture is not None:
             _copy_fixture((suite_root / context.fixture).resolve(), root)
         _write_inline_files(root, context.files, None if context.literal else variables)
@@ -83,7 +83,8 @@ async def prepare_workspace(
 
     def install() -> list[InstalledSkill]:
         installed = [install_skill(skill, root, skill_directories) for skill in skills]
-        _hide_from_git(root, installed)
+        if installed:
+            _hide_from_git(root, installed)
         return installed
 
     try:

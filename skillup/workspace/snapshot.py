@@ -83,6 +83,12 @@ class Snapshot:
     stamps: dict[str, Stamp] = field(default_factory=dict)  # Of the regular files
     started_ns: int = 0  # Unix time
 
+    @property
+    def is_small(self) -> bool:
+        """Whether it takes no time to compare it with another one."""
+        states = self.files.values()
+        return len(states) < 200 and sum(state.size for state in states) < _TEXT_BYTES
+
 
 def take_snapshot(
     root: Path,
@@ -91,15 +97,17 @@ def take_snapshot(
     limits: SnapshotLimits | None = None,
     *,
     stop: Callable[[], bool] = lambda: False,
+    small: bool = False,
 ) -> Snapshot:
     """Looks at everything below ``root`` and stores the contents of its files.
 
     Files whose times, size and inode are as in ``previous`` are not read again. A file that cannot
     be read or is too large to be hashed has no ``sha256``; FIFOs, sockets and devices are left out;
     both are noted. It is given up, as an InterruptedError, once ``stop`` says so. Raises OSError if
-    ``root`` cannot be read or is no directory (any more), or if the blobs cannot be written.
+    ``root`` cannot be read or is no directory (any more), or if the blobs cannot be written;
+    LargeTreeError where it should be ``small``.
     """
-    if root.is_symlink():
+    if os.path.islink(root):  # noqa: PTH114 - done for every turn
         raise NotADirectoryError(errno.ENOTDIR, "it was replaced by a symbolic link", str(root))
     reader = _FileReader(root, blobs, previous or Snapshot({}), limits or SnapshotLimits())
     notes = reader.notes
@@ -118,7 +126,7 @@ def take_snapshot(
     def is_git(path: str, kind: EntryKind) -> bool:
         return kind == "directory" and f"/{path}".endswith("/.git")
 
-    for entry in list_tree(root, leave_out=is_git, on_error=unreadable):
+    for entry in list_tree(root, leave_out=is_git, on_error=unreadable, small=small):
         if stop():
             raise InterruptedError(errno.EINTR, "the snapshot is not needed any more", str(root))
         path = shown(entry.path)

@@ -296,21 +296,21 @@ def test_a_turn_that_cannot_begin_leaves_the_login_to_others(tmp_path: Path) -> 
 
     async def fail() -> None:
         with pytest.raises(FileNotFoundError):
-            async with renewed_once(trial, ClaudeCode.spec.home, env, 60, by_file=True):
+            async with renewed_once(trial, ClaudeCode.spec.home, env, 60):
                 pytest.fail("its own copy could not be renewed")
 
     async def one_after_the_other() -> None:
         with anyio.fail_after(30):
             async with (
                 anyio.create_task_group() as group,
-                renewed_once(trial, ClaudeCode.spec.home, env, 60, by_file=True),
+                renewed_once(trial, ClaudeCode.spec.home, env, 60),
             ):
                 group.start_soon(fail)
                 await anyio.sleep(0.3)  # it waits now
                 file.write_text(json.dumps(claude_login("second", due + 90)))
                 shutil.rmtree(own.parent)
             own.parent.mkdir()
-            async with renewed_once(trial, ClaudeCode.spec.home, env, 60, by_file=True):
+            async with renewed_once(trial, ClaudeCode.spec.home, env, 60):
                 pass
 
     anyio.run(one_after_the_other)

@@ -275,19 +275,25 @@ def _isolation(workspace: Path) -> list[str]:
     Instructions of directories above the workspace would come in, too, and MCP servers of their
     `.mcp.json`; the workspace's own are named, so that they still work.
     """
-    excluded = [glob for parent in workspace.parents for glob in _instructions_in(parent)]
-    servers = workspace / ".mcp.json"
-    own_servers = ["--mcp-config", str(servers)] if servers.is_file() else []
+    # What is above the trial's own directory is the same for all trials of a run.
+    excluded = [*_instructions_in(workspace.parent), *_instructions_above(workspace.parent.parent)]
+    servers = f"{workspace}/.mcp.json"
+    own_servers = ["--mcp-config", servers] if os.path.isfile(servers) else []  # noqa: PTH113
     settings = json.dumps({"claudeMdExcludes": excluded})
     project_only = ["--setting-sources", "project", "--strict-mcp-config"]
     return [*own_servers, *project_only, "--settings", settings]
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=8)
+def _instructions_above(directory: Path) -> list[str]:
+    """In the directory, too."""
+    return [glob for one in (directory, *directory.parents) for glob in _instructions_in(one)]
+
+
 def _instructions_in(directory: Path) -> list[str]:
     """Globs of what claude takes for instructions there."""
     names = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/**")
-    place = _GLOB_CHARACTERS.sub(r"\\\1", directory.as_posix().rstrip("/"))
+    place = _GLOB_CHARACTERS.sub(r"\\\1", str(directory).rstrip("/"))
     return [f"{place}/{name}" for name in names]
 
 
