@@ -125,6 +125,23 @@ class EngineTurn:
     error: TurnError | None = None
 
 
+def cost_usd(profile: Profile, model: str | None, usage: Usage | None) -> float | None:
+    """By the profile's `prices`; None without a price for this model or token counts.
+
+    By the model's name as the engine reports it, then that in the profile, then under no name.
+    """
+    names = (model or "", profile.model or "", "")
+    price = next((profile.prices[name] for name in names if name in profile.prices), None)
+    if price is None or usage is None or usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
+    total = max(0, usage.input_tokens - cached - written) * price.input
+    total += usage.output_tokens * price.output
+    total += cached * (price.input if price.cached_input is None else price.cached_input)
+    total += written * (price.input if price.cache_write is None else price.cache_write)
+    return total / 1_000_000
+
+
 @frozen
 class Availability:
     """Whether an engine can be run here; `doctor` shows it, a run asks before its first turn."""

@@ -8,14 +8,14 @@ import shutil
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, closing, nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio.to_thread
 
-from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest
+from skillup.engines.base import Availability, EngineTurn, TrialContext, TurnRequest, cost_usd
 from skillup.engines.environment import (
     EngineHome,
     Login,
@@ -45,7 +45,7 @@ from skillup.frozen import frozen
 from skillup.process.run import ProcessOutcome, ProcessRequest, run_process, run_quiet
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Profile
-from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError, Usage
+from skillup.schema.record import ErrorKind, ProcessInfo, SessionFingerprint, TurnError
 from skillup.workspace.disk import do_beside
 
 T = TypeVar("T")
@@ -265,11 +265,8 @@ class CliTurn:
         if not self.resumed and not engine.spec.takes_ids:
             known = await do_beside(self.own_files, engine.session_files, self.home)
         by_file = login.variable is None and engine.uses_login_file(trial.profile)
-        renewal: AbstractAsyncContextManager[Callable[[Secrets], None]]
-        renewal = nullcontext(lambda _: None)
-        if by_file:
-            renewal = renewed_once(trial, engine.spec.home, env, turn.timeout_seconds)
-        async with renewal as renewed:
+        shared = renewed_once(trial, engine.spec.home, env, turn.timeout_seconds)
+        async with shared if by_file else nullcontext(lambda _: None) as renewed:
             arguments = engine.arguments(turn, trial, self.resumed, login)
             argv = (*engine.command(trial.profile), *arguments)
             if self.live is not None:
@@ -496,20 +493,3 @@ class CliTurn:
             return Failure("engine_not_usable", f"it did not start: {last_line}")
         what = f"it ended with exit code {code}" + " after its answer" * parser.finished
         return Failure("crash", f"{what}: {last_line}" if last_line else what)
-
-
-def cost_usd(profile: Profile, model: str | None, usage: Usage | None) -> float | None:
-    """By the profile's `prices`; None without a price for this model or token counts.
-
-    By the model's name as the engine reports it, then that in the profile, then under no name.
-    """
-    names = (model or "", profile.model or "", "")
-    price = next((profile.prices[name] for name in names if name in profile.prices), None)
-    if price is None or usage is None or usage.input_tokens is None or usage.output_tokens is None:
-        return None
-    cached, written = usage.cached_input_tokens or 0, usage.cache_write_tokens or 0
-    total = max(0, usage.input_tokens - cached - written) * price.input
-    total += usage.output_tokens * price.output
-    total += cached * (price.input if price.cached_input is None else price.cached_input)
-    total += written * (price.input if price.cache_write is None else price.cache_write)
-    return total / 1_000_000

@@ -99,12 +99,13 @@ class OutputStream:
         os.set_blocking(self._descriptor, False)
         asyncio.get_running_loop().add_reader(self._descriptor, self._read)
 
-    def _read(self) -> None:
+    def _read(self) -> bool:
+        """Takes what is there; whether there may be more."""
         assert self._descriptor is not None
         try:
             chunk = os.read(self._descriptor, CHUNK_BYTES)
         except BlockingIOError:
-            return
+            return False
         except OSError:  # nothing more is to come from there
             chunk = b""
         self._remaining_bytes -= len(chunk)
@@ -114,6 +115,7 @@ class OutputStream:
             self._end()
         elif self._idle is not None:
             self._await_idle()
+        return self.is_read
 
     def _deliver(self, chunk: bytes) -> None:
         """The lines that `chunk` finishes; an empty one is the end."""
@@ -141,6 +143,9 @@ class OutputStream:
         """Reads what the pipe holds, and awaits no more: one that escaped may keep it open."""
         if self._descriptor is not None:
             self._remaining_bytes = _PIPE_BYTES
+            while self._read():  # mostly all is there, and its end
+                pass
+        if self._descriptor is not None:
             self._await_idle()
 
     def stop(self) -> None:

@@ -21,10 +21,9 @@ import anyio
 import pytest
 
 from skillup.adapters import ADAPTERS
-from skillup.engines.base import Engine, EngineTurn, SessionResumer, TurnRequest
+from skillup.engines.base import Engine, EngineTurn, SessionResumer, TurnRequest, cost_usd
 from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.claude_code.events import ClaudeEvents
-from skillup.engines.cli_runner import cost_usd
 from skillup.engines.environment import EngineHome, login_secrets, renewed_once, trial_environment
 from skillup.engines.events import parse_retry_after
 from skillup.engines.registry import get_engine, load_adapter, remove_logins
