@@ -49,6 +49,7 @@ NO_SESSION = "3f0e7a54-0000-4000-8000-000000000000"
         (HttpError(529, "overloaded"), ("overloaded", "overloaded")),
         (Drop(), ("network", "network")),
         pytest.param(HttpError(400, "unexpected status 401"), ("model_error",) * 2, marks=slow),
+        pytest.param(HttpError(500, "boom"), ("model_error", "overloaded"), marks=slow),
         pytest.param(CutStream("whole"), (None, "network"), marks=slow),
         pytest.param(Garbage(), ("model_error", "network"), marks=slow),
         pytest.param(Answer(Text("part"), stop="max_tokens"), ("model_error",) * 2, marks=slow),

@@ -96,7 +96,10 @@ def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
     assert not _agents_of(project)
 
 
-def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_rest(lab: Lab) -> None:
+@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
+def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_rest(
+    lab: Lab, engine: str
+) -> None:
     hanging = True
 
     def script(request: ModelRequest) -> Reply:
@@ -105,7 +108,7 @@ def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_res
     fast = "input: {turns: [quick, quick again]}\nassertions: [{contains: fine}]\n"
     cases = {"cases/a.yaml": fast, "cases/b.yaml": fast.replace("quick", "slow")}
     project, server = lab(script, cases)
-    there = ("cases", "-e", "codex", "-j", "1", "--out", "here")
+    there = ("cases", "-e", engine, "-j", "1", "--out", "here")
     with project.start("run", *there, env=KEYS) as running:
         server.wait_for_requests(3)
         running.send_signal(signal.SIGINT)
