@@ -141,10 +141,6 @@ class Row:
             if not check.passed and check.evaluated
         ]
 
-    @property
-    def is_bad(self) -> bool:
-        return is_bad(self.grade)
-
 
 def _case(trial: Grade | TrialLine) -> tuple[str, str, str, str]:
     return trial.suite, trial.case_id, trial.engine, trial.variant

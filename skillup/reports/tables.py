@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from skillup import stats
 from skillup.history.runs import WITH_SKILL, CaseKey
-from skillup.reports.result import STYLE, Row, RunView
+from skillup.reports.result import STYLE, Row, RunView, is_bad
 from skillup.reports.text import (
     count,
     listed,
@@ -140,7 +140,7 @@ def trial_sheet(view: RunView, rows: Sequence[Row]) -> Sheet:
     sheet = Sheet("", heads, align="nl" + "r" * (len(heads) - 2))
     for row in rows:
         grade = row.grade
-        is_expected = grade.status == "FAIL" and not row.is_bad
+        is_expected = grade.status == "FAIL" and not is_bad(grade)
         cells = [
             Cell(grade.status, "dim" if is_expected else STYLE[grade.status]),
             Cell("  ".join(filter(None, (view.label(row), row.attempt)))),

@@ -91,10 +91,7 @@ def _shared(*values: T) -> tuple[T, ...]:
 
 def _turn(turn: TurnGrade) -> TurnLine:
     passed = turn.status == "completed" and all(c.passed for c in turn.deciding_checks())
-    return _shared_turn(turn.turn_number, passed, turn.counted_by)
-
-
-_shared_turn = lru_cache(1000)(TurnLine)
+    return TurnLine(turn.turn_number, passed, turn.counted_by)
 
 
 def lines_of(grades: Sequence[Grade]) -> Sequence[TrialLine]:

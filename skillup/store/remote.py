@@ -216,14 +216,11 @@ class RemoteRun:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._begun:
-            left = kind is not None and not self._uploaded
-            if left and (trouble := self.end()) is not None:
-                self._warn(f"{trouble.message}; {trouble.hint}")
-            done = self._uploaded
-        else:
-            done = not self._kept and not is_being_written(self.path)
-        if done:
+        broken = self._begun and kind is not None and not self._uploaded
+        if broken and (trouble := self.end()) is not None:
+            self._warn(f"{trouble.message}; {trouble.hint}")
+        unused = not (self._begun or self._kept or is_being_written(self.path))
+        if unused or self._uploaded:
             shutil.rmtree(self.path.parent, ignore_errors=True)
 
     def begin(self, warn: Callable[[str], None]) -> None:

@@ -9,17 +9,7 @@ from __future__ import annotations
 import types
 from collections.abc import Container
 from pathlib import Path
-from typing import (
-    Any,
-    Literal,
-    NotRequired,
-    TypedDict,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
@@ -210,7 +200,7 @@ def typescript() -> str:
 
     def interface(named: str, kind: Any, fields: Container[str] | None = None) -> None:
         written[named] = ""
-        hints = get_type_hints(kind, include_extras=is_typeddict(kind))
+        hints = get_type_hints(kind, include_extras=hasattr(kind, "__total__"))
         lines = [f"export interface {named} {{"]
         for field, hint in hints.items():
             if field not in (fields or getattr(kind, "model_fields", hints)):
