@@ -30,6 +30,8 @@ from skillup.process.tree import ProcessTree, read_row
 
 _CHUNK_BYTES = 256 << 10
 _POLL_SECONDS = 0.01
+# Helpers of the CLI's own may need a moment more: codex asks the user's shell for its settings.
+_SETTLE_SECONDS = 2.0
 _CLOSE_SECONDS = 5.0  # How long it may take to end when no more messages come
 
 OnLine: TypeAlias = Callable[[bytes], bytes]  # Called with each line; what it is to read then
@@ -107,7 +109,7 @@ class LiveProcess:
             with anyio.move_on_after(seconds) as limit:
                 await self._talk(request, stdout, stderr, take)
             broken = stdout.error or stderr.error or stdout.over_limit or stderr.over_limit
-            kept = not (broken or self._unwritten) and may_stay() and not self._left_any()
+            kept = not (broken or self._unwritten) and may_stay() and not await self._left_any()
         finally:
             if not kept:
                 left = None if seconds is None else max(0.0, limit.deadline - anyio.current_time())
@@ -197,10 +199,18 @@ class LiveProcess:
                 os.close(descriptor)
         self._over()
 
-    def _left_any(self) -> bool:
+    async def _left_any(self) -> bool:
         """Whether something of the turn goes on: agents start their tools in other sessions."""
-        main = self._child.pid
-        return any(main not in (row.pid, row.session) for row in self._tree.living())
+        main, pause = self._child.pid, _POLL_SECONDS
+        deadline = anyio.current_time() + _SETTLE_SECONDS
+        while not self._tree.is_in_one_session():
+            if all(main in (row.pid, row.session) for row in self._tree.living()):
+                return False
+            if anyio.current_time() >= deadline:
+                return True
+            await anyio.sleep(pause)
+            pause = min(2 * pause, 0.1)
+        return False
 
     async def end(self) -> None:
         request = ProcessRequest((), Path(), {}, timeout_seconds=_CLOSE_SECONDS)

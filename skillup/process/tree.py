@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 # The process table. psutil needs ten times as long as /proc/PID/stat, so it is asked only where
 # there is no /proc.
@@ -99,12 +99,15 @@ def read_table() -> dict[int, ProcessRow]:
     return {row.pid: row for pid in pids if (row := read_row(pid)) is not None}
 
 
-def own_children() -> set[int] | None:
-    """The pids of our children, also orphans that came to us; None: the system does not say."""
+def own_children(pid: int | Literal["self"] = "self") -> set[int] | None:
+    """The pids of our children, also orphans that came to us; None: the system does not say.
+
+    Or of another process's.
+    """
     found: set[int] = set()
     try:
-        for task in os.listdir("/proc/self/task"):  # noqa: PTH208
-            file = os.open(f"/proc/self/task/{task}/children", os.O_RDONLY | os.O_CLOEXEC)
+        for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            file = os.open(f"/proc/{pid}/task/{task}/children", os.O_RDONLY | os.O_CLOEXEC)
             try:
                 text = b"".join(iter(partial(os.read, file, 1 << 16), b""))
                 found.update(map(int, text.split()))
@@ -214,7 +217,7 @@ class ProcessTree:
         counts as gone only after two looks in a row that found neither a living member nor a new
         dead one. Where all orphans come to us, a look at our own children does.
         """
-        if self._is_alone() and self._is_alone():
+        if self._is_of([]) and self._is_of([]):
             return []
         while True:
             members = self._members(read_table())
@@ -224,13 +227,30 @@ class ProcessTree:
             if alive or (was_quiet and self._quiet):
                 return alive
 
-    def _is_alone(self) -> bool:
-        """Whether the only children that we have are the main processes of other turns."""
+    def is_in_one_session(self) -> bool:
+        """Whether nothing that the main process started is in another one than it is itself.
+
+        Looked for twice, too.
+        """
+        return self.main is not None and all(self._is_of([self.main.pid]) for _ in range(2))
+
+    def _is_of(self, waiting: list[int]) -> bool:
+        """Whether the only children that we have are the main processes of other turns, and
+        processes `waiting` to be looked at, whose descendants are all in the main one's session.
+        """
         if self.main is None or _adopting != os.getpid():
             return False
         children = own_children()
         others = {tree.main.pid for tree in running_trees if tree is not self and tree.main}
-        return children is not None and children <= others
+        if children is None or not children <= others.union(waiting):
+            return False
+        while waiting:
+            below = own_children(waiting.pop())
+            rows = [read_row(pid) for pid in below or ()]
+            if below is None or any(row and row.session != self.main.pid for row in rows):
+                return False
+            waiting += below
+        return True
 
     def _members(self, table: dict[int, ProcessRow]) -> list[ProcessRow]:
         own = table.get(os.getpid())

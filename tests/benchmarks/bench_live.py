@@ -20,6 +20,7 @@ import anyio
 from skillup.engines.base import TurnRequest
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.events import EventParser
+from skillup.process.tree import process_register
 from skillup.schema.profile import Profile
 from tests.e2e.conftest import CLIS, KEY, find_cli, with_variables
 from tests.support.engine_turns import Conversation, make_trial
@@ -68,7 +69,14 @@ async def of_turns(engine: CliEngine, conversation: Conversation, turns: int) ->
 
 
 def main(arguments: Sequence[str]) -> None:
-    turns, rounds = (*map(int, arguments), *(20, 5)[len(arguments) :])
+    with (
+        tempfile.TemporaryDirectory() as register,
+        process_register(Path(register), own_process=True),
+    ):
+        compare(*map(int, arguments), *(20, 5)[len(arguments) :])
+
+
+def compare(turns: int, rounds: int) -> None:
     for name, cli in CLIS.items():
         engine, command = cli.engine(), find_cli(name)
         ratios: list[float] = []

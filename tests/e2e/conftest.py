@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
+import psutil
 import pytest
 
 from skillup.engines.claude_code.engine import ClaudeCode
@@ -77,6 +78,8 @@ KEY = "sk-lab-0123456789"
 Serve = Callable[..., ModelServer]
 Begin = Callable[..., Conversation]
 Lab = Callable[..., tuple[Project, ModelServer]]
+both_sessions = pytest.mark.parametrize("session", ["resume", "live"])
+"""Flows that are to be the same with a process a turn and with one a conversation."""
 
 
 @pytest.fixture(params=ENGINES)
@@ -111,6 +114,7 @@ def lab(project: Project, model_server: Serve) -> Lab:
         for name, cli in CLIS.items():
             own = {"engine": cli.engine.name, "command": commands[name], "retries": 0}
             own |= {"base_url": f"{server.url}{cli.address}", **cli.keys}
+            own["env"] = f"{{LAB_PROJECT: {project.root}}}"
             lines = "".join(f"{key}: {value}\n" for key, value in own.items())
             profiles[f"engines/{name}.yaml"] = lines + more
         suite = {"cases/eval.yaml": "name: lab\n"} if files else {}
@@ -165,6 +169,19 @@ def file_of(conversation: Conversation) -> Path:
     path = engine.session_file(state_of(conversation), session)
     assert path is not None
     return path
+
+
+def agents_of(project: Project) -> list[psutil.Process]:
+    """Live processes that were started for this project's trials, by their environment."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            ours = process.environ().get("LAB_PROJECT") == str(project.root)
+            if ours and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except (psutil.Error, OSError):
+            continue
+    return found
 
 
 # Where the CLIs are.

@@ -7,14 +7,23 @@ import os
 import re
 import signal
 from collections.abc import Iterator
+from difflib import unified_diff
 from typing import Any
 
 import anyio
-import psutil
 import pytest
 
 from skillup.process.tree import read_row, running_trees
-from tests.e2e.conftest import KEYS, Begin, Lab, Serve, file_of, state_of, with_variables
+from tests.e2e.conftest import (
+    KEYS,
+    Begin,
+    Lab,
+    Serve,
+    agents_of,
+    file_of,
+    state_of,
+    with_variables,
+)
 from tests.support.engine_turns import Conversation, calls, error_kind, raw_streams
 from tests.support.model_server import (
     Hang,
@@ -37,12 +46,14 @@ TURNS: dict[str, list[Reply]] = {
     "leave": [Shell(LEAVES), Text("It sleeps.")],
     "fail": [HttpError(400)],
     "hang": [Hang()],
+    "stick": [Shell(f"{LEAVES}; sleep 300")],
 }
 CASES = {
     "talk": ["hello", "run it", "/nosuch @x", "write", "read <<n>> files", "thanks"],
     "leftovers": ["hello", "leave one", "and now?", "bye"],
     "failing": ["hello", "fail now", "never sent"],
     "hanging": ["hello", "hang on", "never sent"],
+    "stuck": ["hello", "stick to it", "never sent"],
     "refused": ["hello", "refuse once", "run it"],
 }
 
@@ -66,8 +77,8 @@ def case(messages: list[str], more: str = "") -> str:
     for number, message in enumerate(messages):
         if message == "write":
             lines[number] += "      capture: [{variable: n, pattern: '(\\d+) files'}]\n"
-        if message == "hang on":
-            lines[number] += "      timeout_seconds: 4\n"
+        if message in ("hang on", "stick to it"):
+            lines[number] += f"      timeout_seconds: {4 if message == 'hang on' else 8}\n"
     checks = "assertions: [{tool_not_called: {kind: web}}]\n"
     return "input:\n  turns:\n" + "".join(lines) + checks + more
 
@@ -107,20 +118,16 @@ def test_a_conversation_has_the_same_record_as_with_a_process_a_turn(
 
     assert len(result["cases"]) == 2
     records = [project.record(f"one/{one}/with_skill/1") for one in (engine, "live")]
-    resumed, live = (comparable(record, {}) for record in records)
-    assert json.dumps(live, indent=1).splitlines() == json.dumps(resumed, indent=1).splitlines()
+    if (engine, name) == ("codex", "stuck"):  # the app-server had not written it when it was ended
+        assert records[1]["turns"][1].pop("usage") in (None, records[0]["turns"][1]["usage"])
+        del records[0]["turns"][1]["usage"]
+    resumed, live = (json.dumps(comparable(one, {}), indent=1).splitlines() for one in records)
+    assert not (differences := "\n".join(unified_diff(resumed, live))), differences
     sent = [[r.user_texts for r in server.requests_of(one["session_id"])] for one in records]
     assert sent[0] == sent[1]
     endings = [turn["process"]["ended_by"] for turn in records[1]["turns"] if turn["process"]]
     assert endings.count("kept") >= len(endings) - 1
-    assert not [p for p in psutil.process_iter() if str(project.root) in " ".join(_argv(p))]
-
-
-def _argv(process: psutil.Process) -> list[str]:
-    try:
-        return process.cmdline()
-    except psutil.Error:
-        return []
+    assert not agents_of(project)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.conftest import KEYS, Lab, remembering
+from tests.e2e.conftest import KEYS, Lab, both_sessions, remembering
 from tests.support.model_server import HttpError, ModelRequest, Reply, Rule, Text, WriteFile
 from tests.support.project import Project
 from tests.support.stored import content_of
@@ -43,17 +43,20 @@ def may_be_refused(broke: list[bool], request: ModelRequest) -> Reply:
 
 
 @pytest.mark.slow
+@both_sessions
 @pytest.mark.parametrize(("engine", "status"), [("claude", 529), ("codex", 429)])
 def test_a_message_that_was_refused_is_sent_again_in_the_session_as_it_was(
-    lab: Lab, engine: str, status: int
+    lab: Lab, engine: str, status: int, session: str
 ) -> None:
+    refused: list[ModelRequest] = []
+
     def refusing(request: ModelRequest) -> Reply:
-        # Refused once; a request with the same conversation in the same session is the second one.
-        if request.latest == "two" and request.attempt == 0:
+        if request.latest == "two" and not refused:
+            refused.append(request)
             return HttpError(status, "slow down")
         return remember(request)
 
-    project, server = lab(refusing, CASES)
+    project, server = lab(refusing, CASES, f"session: {session}\n")
     result = project.run_json("cases", "-e", engine, env=KEYS)
     case = result["cases"][0]
     assert case["status"] == "PASS", case
@@ -69,9 +72,13 @@ def test_a_message_that_was_refused_is_sent_again_in_the_session_as_it_was(
     assert len(asked) == 5
 
 
-def test_after_a_quota_in_turn_2_resuming_goes_on_with_turn_2(lab: Lab) -> None:
-    broke, engine = [True], "codex"
-    project, server = lab(partial(may_be_refused, broke), CASES)
+@both_sessions
+@pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
+def test_after_a_quota_in_turn_2_resuming_goes_on_with_turn_2(
+    lab: Lab, engine: str, session: str
+) -> None:
+    broke = [True]
+    project, server = lab(partial(may_be_refused, broke), CASES, f"session: {session}\n")
     outcome = project.run("run", "cases", "-e", engine, "--json", env=KEYS)
     run = project.latest_run()
     assert outcome.data["cases"] == []

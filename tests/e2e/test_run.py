@@ -7,12 +7,11 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.e2e.conftest import ENGINES, KEYS, Lab, remembering
+from tests.e2e.conftest import ENGINES, KEYS, Lab, agents_of, both_sessions, remembering
 from tests.support.model_server import (
     Hang,
     HttpError,
@@ -25,7 +24,6 @@ from tests.support.model_server import (
     WriteFile,
     by_rules,
 )
-from tests.support.project import Project
 
 pytestmark = pytest.mark.e2e
 
@@ -93,51 +91,58 @@ def test_trouble_with_the_model_is_an_error_and_nothing_is_asked_after_it(
     assert (case["status"], case["error"]["kind"]) == ("ERROR", kind), case["error"]
     assert [turn["status"] for turn in case["turns"]] == ["error", "skipped"]
     assert all("two" not in request.user_texts for request in server.requests)
-    assert not _agents_of(project)
+    assert not agents_of(project)
 
 
+@both_sessions
 @pytest.mark.parametrize("engine", [pytest.param("claude", marks=pytest.mark.slow), "codex"])
 def test_an_interrupt_ends_the_agent_keeps_what_finished_and_resume_does_the_rest(
-    lab: Lab, engine: str
+    lab: Lab, engine: str, session: str
 ) -> None:
     hanging = True
 
     def script(request: ModelRequest) -> Reply:
-        return Hang() if hanging and "slow" in request.latest else Text("fine")
+        return Hang() if hanging and request.latest == "slow again" else Text("fine")
 
     fast = "input: {turns: [quick, quick again]}\nassertions: [{contains: fine}]\n"
     cases = {"cases/a.yaml": fast, "cases/b.yaml": fast.replace("quick", "slow")}
-    project, server = lab(script, cases)
-    there = ("cases", "-e", engine, "-j", "1", "--out", "here")
-    with project.start("run", *there, env=KEYS) as running:
-        server.wait_for_requests(3)
+    project, server = lab(script, cases, f"session: {session}\n")
+    with project.start(
+        "run", "cases", "-e", engine, "-j", "1", "--out", "here", env=KEYS
+    ) as running:
+        server.wait_for_requests(4)
         running.send_signal(signal.SIGINT)
         _, stderr = running.communicate(timeout=60)
     assert running.returncode == 130, stderr
     assert "--resume" in stderr
-    assert not _agents_of(project)
+    assert not agents_of(project)
     hanging = False
     resumed = project.run("run", "--resume", "here", "--json", env=KEYS)
     assert resumed.exit_code == 0, resumed.stderr
     assert [case["status"] for case in resumed.data["cases"]] == ["PASS", "PASS"]
-    quick = [r for r in server.requests if r.latest == "quick"]
-    assert len(quick) == 1, "what had finished was held again"
+    asked = [request.latest for request in server.requests]
+    assert asked == ["quick", "quick again", "slow", "slow again", "slow again"]
+    assert server.requests[-1].user_texts == ["slow", "slow again"]
 
 
 @pytest.mark.slow
+@both_sessions
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_killed_skillup_leaves_agents_that_its_next_start_ends(lab: Lab, engine: str) -> None:
+def test_a_killed_skillup_leaves_agents_that_its_next_start_ends(
+    lab: Lab, engine: str, session: str
+) -> None:
     script = by_rules(Rule("one", [Shell("sleep 600 & sleep 600")]), Rule("two", [Text("ok")]))
-    project, _ = lab(script, {"cases/two.yaml": TWO_TURNS})
+    project, _ = lab(script, {"cases/two.yaml": TWO_TURNS}, f"session: {session}\n")
     with project.start("run", "cases", "-e", engine, env=KEYS) as running:
-        _wait_until(lambda: any(_name(p) == "sleep" for p in _agents_of(project)))
+        _wait_until(lambda: any(_name(p) == "sleep" for p in agents_of(project)))
         os.kill(running.pid, signal.SIGKILL)
         running.communicate(timeout=60)
-    assert _agents_of(project)
+    # The app-server ends its commands when nobody writes to it any more.
+    assert agents_of(project) or (engine, session) == ("codex", "live")
     ok = "input: {prompt: two}\nassertions: [{contains: ok}]\n"
     project.write({"cases/two.yaml": ok})
     assert project.run("run", "cases", "-e", engine, env=KEYS).exit_code == 0
-    assert not _agents_of(project)
+    assert not agents_of(project)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -160,35 +165,11 @@ def test_the_skill_under_test_is_found_and_its_use_is_seen(lab: Lab, engine: str
     assert len(listed) < len(server.requests), "the baseline was given the skill, too"
 
 
-def _agents_of(project: Project) -> list[psutil.Process]:
-    """Live processes that were started for this project's trials, by their environment."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if process.status() == psutil.STATUS_ZOMBIE:
-                continue
-            environment = process.environ()
-        except (psutil.Error, OSError):
-            continue
-        if environment.get("SKILLUP_OWNER") and _is_of(project, process):
-            found.append(process)
-    return found
-
-
 def _name(process: psutil.Process) -> str:
     try:
         return process.name()
     except psutil.Error:  # it has ended since it was listed
         return ""
-
-
-def _is_of(project: Project, process: psutil.Process) -> bool:
-    try:
-        scratch = {link.resolve() for link in project.root.rglob("scratch") if link.is_symlink()}
-        where = Path(process.cwd())
-    except (psutil.Error, OSError):
-        return False
-    return any(where.is_relative_to(place) for place in scratch)
 
 
 def _wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:

@@ -48,7 +48,7 @@ from skillup.engines.events import (
 )
 from skillup.engines.session_files import VersionRange, rows_of
 from skillup.schema.profile import Permission, Profile
-from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage
+from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptItem, Usage
 
 PROVIDER = "skillup"
 
@@ -379,6 +379,7 @@ def with_refused(
 ) -> list[TranscriptItem]:
     """The items of the event stream, and the refused calls in their places."""
     made: list[TranscriptItem] = []
+    items, refused = with_broken_off(items, refused)
     waiting, ended = deque(refused), set[str]()
     for number, item in enumerate(items, start=1):
         while waiting and (
@@ -389,6 +390,30 @@ def with_refused(
         if item.tool_result:  # a patch has one for every file
             ended.add(item.tool_result.call_id.partition(".")[0])
     return made + [item for _, item in waiting]
+
+
+def with_broken_off(
+    items: Sequence[TranscriptItem], refused: Sequence[tuple[int, TranscriptItem]]
+) -> tuple[Sequence[TranscriptItem], Sequence[tuple[int, TranscriptItem]]]:
+    """The same, without calls that began and were ended with the CLI.
+
+    Such a call was not refused; `codex exec` has an empty result for it, the app-server none.
+    """
+    ended = {item.tool_result.call_id.partition(".")[0] for item in items if item.tool_result}
+    for call in [item.tool_call for item in items if item.tool_call]:
+        calls = [one.tool_call for _, one in refused if one.tool_call]
+        same = [one.id for one in calls if one.arguments == call.arguments]
+        if same and call.id not in ended:
+            refused = [row for row in refused if _call_id(row[1]) not in same]
+            result = ToolResult(call_id=call.id, status="error", content="")
+            items = [*items, TranscriptItem(type="tool_result", tool_result=result)]
+    return items, refused
+
+
+def _call_id(item: TranscriptItem) -> str:
+    if item.tool_result is not None:
+        return item.tool_result.call_id
+    return item.tool_call.id if item.tool_call is not None else ""
 
 
 def broken_sandbox(items: Collection[TranscriptItem]) -> str | None:
