@@ -21,9 +21,8 @@ def main() -> None:
         # Modules, models and records have few circles: to look for them at the usual pace takes a
         # tenth of a start, and a fifth of judging a large run again.
         gc.set_threshold(150_000, 20, 20)
-        from skillup.cli.entry import leave_when_interrupted, run_app
-
-        leave_when_interrupted()
+        # So long the event loop may wait for a thread that looks at a workspace; else 5 ms.
+        sys.setswitchinterval(0.0005)
         # Looking through all that is installed for plug-ins of pydantic takes as long again. (It
         # has a variable against that, which the agents would inherit.)
         no_plugins: Any = ModuleType("pydantic.plugin._loader")

@@ -187,7 +187,7 @@ async def _take_in(
                     if state != "finished":
                         met = record.first_error()
                         why = met.kind if met else "turn_precondition_fail"
-                        run.give_up(job, record, why)
+                        await run.give_up(job, record, why)
                         continue
                     ended, data = True, found.grade_json
                     grade = Grade.model_validate_json(text(data)) if data is not None else None

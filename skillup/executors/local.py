@@ -133,6 +133,8 @@ async def run_family(run: Run, jobs: Sequence[Job], attempt: Attempt | None = No
     if len(jobs) == 1 and not any(root.children for root in roots):
         await _run_alone(run, jobs[0], attempt)
         return
+    for job in together:
+        await _clear(run, job)
     async with anyio.create_task_group() as group:
         for job in (*alone, *(root.jobs[0] for root in roots if not root.children)):
             group.start_soon(_run_alone, run, job, attempt, name=job.id)
@@ -235,7 +237,7 @@ class _SharedAttempt:
             await self.run.conclude(job, with_note(outcome.record, self.attempt.note))
             return None
         reason, attempt = retry
-        self.run.give_up(job, outcome.record, reason)
+        await self.run.give_up(job, outcome.record, reason)
         why = f"ended in the shared turns ({reason}): they ran again"
         return replace(attempt, note=f"attempt {self.attempt.number} {why}")
 
@@ -283,6 +285,7 @@ async def run_attempts(
     while True:
         request = opened.request if opened is not None else None
         if request is None and not isinstance(fork, Record):
+            await _clear(run, job)
             request = run.request(job, attempt)
         outcome: TrialResult | None = None
         ended = False
@@ -307,12 +310,18 @@ async def run_attempts(
             await run.conclude(job, record)
             return
         reason, attempt = retry
-        run.give_up(job, record, reason)
+        await run.give_up(job, record, reason)
         if fork is not None:
             note = "runs by itself: turns that other records share ran once more"
             attempt = replace(attempt, note=f"attempt {attempt.number} {note}")
         opened = fork = None
         run.observer.trial_started(job, attempt.number)
+
+
+async def _clear(run: Run, job: Job) -> None:
+    """What an earlier attempt may have left is removed where nobody waits for it."""
+    if run.directory.was_begun(job.id):
+        await run.directory.remove_scratch_beside(job.id)
 
 
 async def _resume(run: Run, job: Job, checkpoint: Checkpoint) -> OpenTrial | str:

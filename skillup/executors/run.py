@@ -28,6 +28,7 @@ from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine, line_of
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
+from skillup.store.run_directory import Document
 from skillup.store.scratch import user_directory
 from skillup.trial.artifacts import keep_references, reference_paths
 from skillup.trial.request import TrialEvent, TrialRequest
@@ -289,11 +290,18 @@ class Run:
         """No more trials are to be started; `stopping.reason` says why."""
         return self.stopping.reason is not None
 
-    def give_up(self, job: Job, record: Record, reason: str) -> None:
+    async def give_up(self, job: Job, record: Record, reason: str) -> None:
         """Keep the record of an attempt; the trial is tried again."""
-        self.directory.write_attempt(job.id, record)
+        self.directory.write_attempt(job.id, record, await self._document(job, record))
         self.stopping.count(record, None)
         self.observer.trial_retried(job, record, reason)
+
+    async def _document(self, job: Job, record: Record) -> Document:
+        if _is_short(record):
+            return self.directory.document_of(job.id, record)
+        with anyio.CancelScope(shield=True):  # what has ended is kept
+            return await anyio.to_thread.run_sync(self.directory.document_of, job.id, record)
+        raise AssertionError("the scope is not cancelled")
 
     def leave(self, job: Job) -> None:
         """Say that the run, whose other trials may go on, does not go on with one that began."""
@@ -385,7 +393,8 @@ class Run:
         case = None
         if new:
             # As it is stored, secrets masked: so whoever judges it again finds the same.
-            stored = self.directory.write_record(job.id, record)
+            made = await self._document(job, record)
+            stored = self.directory.write_record(job.id, record, made)
             case, record = job.loaded.case if stored is record else None, stored
         graded = known if known or judged else await self._grade(record, case)
         if known is None and graded is not None and graded.status == "ERROR":
@@ -433,7 +442,7 @@ def _is_short(record: Record) -> bool:
     """Whether it is graded in less time than a change of threads takes, or not much more."""
     turns = list(record.executed())
     size = sum(len(turn.response) + 1000 * len(turn.transcript) for turn in turns)
-    files = turns[-1].files or {} if turns else {}
+    files = (turns[-1].files if turns else None) or record.initial_files or {}
     return len(files) < 100 and size + sum(state.size for state in files.values()) < 100_000
 
 

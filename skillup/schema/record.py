@@ -318,11 +318,15 @@ def _with_files(
     for turn in turns:
         update: dict[str, Any] = {}
         if as_changes and turn.files is not None:
-            paths = sorted(before.keys() | turn.files.keys())
-            pairs = ((path, before.get(path), turn.files.get(path)) for path in paths)
-            # Mostly the same objects: to compare them is slow.
-            changed = {path: new for path, old, new in pairs if old is not new and old != new}
-            update, before = {"files": None, "files_changed": changed}, turn.files
+            changed: dict[str, FileState | None] = {}
+            if turn.files is not before:
+                for path, new in turn.files.items():
+                    old = before.get(path)
+                    if old is not new and old != new:  # mostly the same object: to compare is slow
+                        changed[path] = new
+                changed |= dict.fromkeys(before.keys() - turn.files.keys())
+            update = {"files": None, "files_changed": dict(sorted(changed.items()))}
+            before = turn.files
         elif not as_changes and turn.files_changed is not None:
             merged = sorted({**before, **turn.files_changed}.items())
             before = {path: state for path, state in merged if state is not None}

@@ -35,6 +35,7 @@ NEW_FILE = ".run.sqlite.new"
 _TABLES = """
 CREATE TABLE run (name TEXT PRIMARY KEY, json BLOB NOT NULL) STRICT;
 CREATE TABLE jobs (name TEXT PRIMARY KEY, planned INTEGER NOT NULL DEFAULT 0) STRICT;
+CREATE TABLE file_lists (sha256 BLOB PRIMARY KEY, json BLOB NOT NULL) STRICT;
 CREATE TABLE attempts (
     id INTEGER PRIMARY KEY,
     job TEXT NOT NULL REFERENCES jobs,
@@ -42,7 +43,8 @@ CREATE TABLE attempts (
     record BLOB,
     grade BLOB,
     graded INTEGER NOT NULL DEFAULT 0,
-    checkpoint BLOB
+    checkpoint BLOB,
+    initial_files BLOB REFERENCES file_lists
 ) STRICT;
 CREATE INDEX attempts_of_job ON attempts (job);
 CREATE UNIQUE INDEX one_record ON attempts (job) WHERE state = 'finished';

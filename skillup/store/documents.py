@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
 from skillup.errors import RunDirectoryError
 from skillup.schema.grade import Grade
@@ -15,11 +16,12 @@ from skillup.schema.record import (
     CHECKPOINT_VERSION,
     RECORD_VERSION,
     Checkpoint,
+    FileState,
     Record,
     TurnError,
     Usage,
 )
-from skillup.store.files import Mask, disk_errors, open_regular, read_regular, to_json
+from skillup.store.files import Mask, disk_errors, masked_json, read_regular
 from skillup.store.places import RESULT_FILE
 
 if TYPE_CHECKING:
@@ -27,6 +29,35 @@ if TYPE_CHECKING:
 
 RECORD_FILE = "record.json"
 GRADE_FILE = "grading.json"
+
+MANY_FILES = 100
+"""Longer lists of what was there before turn 1 are stored once, and not in each record."""
+_FILES_AT_ONCE = 500
+_BEFORE_FILES = f'"schema_version":"{RECORD_VERSION}"'.encode()
+
+
+class _Files(RootModel[dict[str, FileState]]):
+    pass
+
+
+def json_of_files(files: Mapping[str, FileState], mask: Mask) -> bytes | None:
+    """As in a record; None: there is a secret in it.
+
+    Piece by piece: while one is made, no other thread of this process goes on.
+    """
+    pieces: list[bytes] = []
+    items = iter(files.items())
+    while piece := dict(islice(items, _FILES_AT_ONCE)):
+        text, masked = masked_json(_Files(piece), mask)
+        if masked:
+            return None
+        pieces.append(text[1:-1])
+    return b"{" + b",".join(pieces) + b"}"
+
+
+def with_files(data: bytes, files: bytes) -> bytes:
+    """The JSON of a record, or of a checkpoint, with its list of files."""
+    return data.replace(_BEFORE_FILES, _BEFORE_FILES + b',"initial_files":' + files, 1)
 
 
 class _SuiteShape(BaseModel):

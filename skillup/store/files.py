@@ -143,18 +143,23 @@ def to_json(value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | N
 
 
 def masked_json(
-    value: BaseModel | Mapping[str, Any], mask: Mask, *, indent: int | None = None
+    value: BaseModel | Mapping[str, Any],
+    mask: Mask,
+    *,
+    indent: int | None = None,
+    exclude: Any = None,
 ) -> tuple[bytes, bool]:
     """As :func:`to_json`, without newline; and whether it differs from `value` itself."""
     if isinstance(value, BaseModel):
+        about: dict[str, Any] = {"by_alias": True, "context": ON_DISK, "exclude": exclude}
         with suppress(PydanticSerializationError):  # it refuses lone surrogates
-            text = value.model_dump_json(by_alias=True, indent=indent, context=ON_DISK)
+            text = value.model_dump_json(indent=indent, **about)
             # Not in the text of the JSON: what an agent had quoted is quoted once more in it, in
             # forms that no mask knows. No code of a terminal's goes on after a newline.
             texts = "\n".join(_texts(json.loads(text)))
             if mask(texts) == texts:
                 return _harmless(text), False
-        value = value.model_dump(mode="json", by_alias=True, context=ON_DISK)
+        value = value.model_dump(mode="json", **about)
 
     separators = (",", ":") if indent is None else None
     with suppress(ValueError, TypeError):  # what JSON does not have, and lone surrogates

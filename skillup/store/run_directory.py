@@ -8,6 +8,7 @@ RUN/lock                     locked by the process that writes
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record
 from skillup.store.contents import Artifacts, Streams, stream_of, whole_blob
 from skillup.store.database import Database, Statement, create, pack
-from skillup.store.documents import result_json
+from skillup.store.documents import MANY_FILES, json_of_files
 from skillup.store.files import (
     Mask,
     make_directory,
@@ -56,6 +57,15 @@ class TrialPlace:
     """For workspace and home; a real path, removed when the trial has finished."""
 
 
+@frozen
+class Document:
+    """A record, or how far a trial has come, as it is stored."""
+
+    data: bytes
+    files: bytes | None  # The list of files that is not in it
+    masked: Record | None  # Where secrets were masked
+
+
 class RunDirectory(StoredRun):
     """One run directory, open for reading, or by one process at a time for writing too.
 
@@ -75,6 +85,9 @@ class RunDirectory(StoredRun):
         """Jobs that may have one."""
         self._begun: set[str] = set()
         """Jobs that an earlier start began."""
+        self._file_lists: dict[str, tuple[object, bytes | None]] = {}
+        """Of trials that this process runs: a list of files, and what it is stored by."""
+        self._stored_lists: set[bytes] = set()
 
     @classmethod
     def create(cls, path: Path, run_info: Mapping[str, Any], *, mask: Mask = no_mask) -> Self:
@@ -225,16 +238,46 @@ class RunDirectory(StoredRun):
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(work)
 
+    def document_of(self, job_id: str, value: Record | Checkpoint) -> Document:
+        """`value` as it is to be stored; of a large workspace, made in a thread."""
+        is_record = isinstance(value, Record)
+        record = value if isinstance(value, Record) else value.record
+        listed_in = {"initial_files"} if is_record else {"record": {"initial_files"}}
+        files, key = record.initial_files or {}, None
+        if len(files) > MANY_FILES:
+            known, key = self._file_lists.get(job_id, (None, None))
+            if known is not files:
+                listed = json_of_files(files, self._mask)
+                key = self._store_list(listed) if listed is not None else None
+                self._file_lists[job_id] = files, key
+        data, masked = masked_json(value, self._mask, exclude=listed_in if key else None)
+        whole = masked_json(record, self._mask)[0] if masked and is_record else None
+        return Document(data, key, Record.model_validate_json(whole) if whole else None)
+
+    def _store_list(self, listed: bytes) -> bytes:
+        key = hashlib.sha256(listed).digest()
+        if key not in self._stored_lists:
+            self.database.execute(
+                "INSERT OR IGNORE INTO file_lists VALUES (?, ?)", key, pack(listed)
+            )
+            self._stored_lists.add(key)  # not before: what refers to it comes after it
+        return key
+
     def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
         """Stores the trial as far as its last whole turn, for a resumed run.
 
         Not at all if a variable of it has a secret: what is masked could not be sent any more.
         """
         secret = any(self._mask(value) != value for value in checkpoint.variables.values())
-        data = b"" if secret else to_json(checkpoint, self._mask, indent=None)
-        sql = "UPDATE attempts SET checkpoint = ? WHERE job = ? AND state = 'begun'"
+        made = Document(b"", None, None) if secret else self.document_of(job_id, checkpoint)
+        sql = (
+            "UPDATE attempts SET checkpoint = ?, initial_files = ?"
+            " WHERE job = ? AND state = 'begun'"
+        )
         self._checkpoints.add(job_id)
-        self.database.put(lambda file: file.execute(sql, (pack(data), job_id)), len(data))
+        self.database.put(
+            lambda file: file.execute(sql, (pack(made.data), made.files, job_id)), len(made.data)
+        )
 
     def was_begun(self, job_id: str) -> bool:
         """Whether there is any attempt at the trial, of this or an earlier start."""
@@ -245,20 +288,21 @@ class RunDirectory(StoredRun):
             return None
         return super().read_checkpoint(job_id)
 
-    def write_record(self, job_id: str, record: Record) -> Record:
+    def write_record(self, job_id: str, record: Record, made: Document | None = None) -> Record:
         """Stores the record of a finished trial; returns it as it is stored, masked.
 
-        Raises RunDirectoryError, here or later, if the trial has one: records are never changed.
+        `made`: by :meth:`document_of`. Raises RunDirectoryError, here or later, if the trial has a
+        record: they are never changed.
         """
         self._set_result_aside()
-        stored = self._write_record(job_id, record, "finished")
+        stored = self._write_record(job_id, record, "finished", made)
         error = record.first_error()
         self.journal("trial_finished", job=job_id, error=error.kind if error else None)
         return stored
 
-    def write_attempt(self, job_id: str, record: Record) -> None:
+    def write_attempt(self, job_id: str, record: Record, made: Document | None = None) -> None:
         """Keeps the record of an attempt that is retried."""
-        self._write_record(job_id, record, "retried")
+        self._write_record(job_id, record, "retried", made)
         error = record.first_error()
         self.journal(
             "trial_retried", job=job_id, attempt=record.attempt, error=error.kind if error else None
@@ -271,9 +315,12 @@ class RunDirectory(StoredRun):
             self._attempts[job_id] = attempt
         self._write_record(job_id, record, "unused")
 
-    def _write_record(self, job_id: str, record: Record, state: str) -> Record:
+    def _write_record(
+        self, job_id: str, record: Record, state: str, made: Document | None = None
+    ) -> Record:
         """Into the attempt that is under way; a trial that was not begun gets one."""
-        data, masked = masked_json(record, self._mask)
+        document = made or self.document_of(job_id, record)
+        self._file_lists.pop(job_id, None)
         attempt = self._attempts.pop(job_id, None)
         begun = attempt is not None
         if attempt is None:
@@ -285,14 +332,16 @@ class RunDirectory(StoredRun):
             if not begun:
                 connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
             sql = (
-                "INSERT INTO attempts (id, job, state, record) VALUES (?, ?, ?, ?)"
-                " ON CONFLICT (id) DO UPDATE"
-                " SET state = excluded.state, record = excluded.record, checkpoint = NULL"
+                "INSERT INTO attempts (id, job, state, record, initial_files)"
+                " VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
+                " SET state = excluded.state, record = excluded.record,"
+                " initial_files = excluded.initial_files, checkpoint = NULL"
             )
-            connection.execute(sql, (attempt, job_id, state, pack(data)))
+            row = attempt, job_id, state, pack(document.data), document.files
+            connection.execute(sql, row)
 
-        self.database.put(write, len(data))
-        return Record.model_validate_json(data) if masked else record
+        self.database.put(write, len(document.data))
+        return document.masked or record
 
     def take_back(self, job_id: str) -> None:
         """A finished trial is to be run again: its record becomes an attempt, its grade goes.

@@ -21,7 +21,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from skillup.adapters import LOGIN_FILES
@@ -162,7 +162,7 @@ def remove_tree(path: Path) -> bool:
         if path.is_symlink() or not path.is_dir():
             path.unlink()
             return True
-        _remove_below(os.fspath(path), None)
+        _remove_below(os.fspath(path), None, sys.maxsize - 1)
         return True
     waiting = [path]
     while waiting:
@@ -195,7 +195,8 @@ def _remove_below(name: str, parent: int | None) -> None:
     directory = os.open(name, flags, dir_fd=parent)
     try:
         with os.scandir(directory) as scan:
-            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan]
+            found = islice(scan, most + 1)
+            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
         for entry, is_directory in entries:
             if is_directory:
                 try:

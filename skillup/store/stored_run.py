@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
@@ -26,6 +26,7 @@ from skillup.store.documents import (
     parsed_checkpoint,
     parsed_grade,
     parsed_record,
+    with_files,
 )
 from skillup.store.files import Mask, no_mask
 
@@ -96,11 +97,21 @@ class StoredRun:
 
     def read_checkpoint(self, job_id: str) -> Checkpoint | None:
         """How far an unfinished trial has come; None: nothing is known that could be used."""
-        data = self.database.value(
-            "SELECT checkpoint FROM attempts WHERE job = ? AND state = 'begun' ORDER BY id DESC",
-            job_id,
+        sql = (
+            "SELECT checkpoint, initial_files FROM attempts"
+            " WHERE job = ? AND state = 'begun' ORDER BY id DESC"
         )
-        return parsed_checkpoint(_json(data) or b"") if data is not None else None
+        data, files = next(iter(self.database.rows(sql, job_id)), (None, None))
+        return parsed_checkpoint(self._whole(data, files)) if data is not None else None
+
+    def _whole(self, data: bytes | None, files: bytes | None) -> bytes:
+        """The JSON of a record or checkpoint with its list of files; empty if that is damaged."""
+        text = _json(data) or b""
+        if files is None:
+            return text
+        sql = "SELECT json FROM file_lists WHERE sha256 = ?"
+        listed = _json(self.database.committed_rows(sql, files)[0][0])
+        return with_files(text, listed) if listed else b""
 
     def finished_jobs(self) -> set[str]:
         """The jobs that have a record."""
@@ -140,17 +151,16 @@ class StoredRun:
     def finished(self, jobs: Sequence[str] | None = None) -> Iterator[StoredTrial]:
         """The finished trials (of `jobs`), in the order of the plan, one at a time in memory."""
         sql = (
-            "SELECT job, id, record, grade FROM attempts JOIN jobs ON name = job"
+            "SELECT job, id, record, initial_files, grade FROM attempts JOIN jobs ON name = job"
             " WHERE state = 'finished'"
         )
         if jobs is None:  # by their names first: SQLite sorts what it selects in temporary files
             order = "SELECT name FROM jobs ORDER BY planned = 0, planned, name"
             jobs = [name for (name,) in self.database.rows(order)]
         found = (row for job in jobs for row in self.database.rows(f"{sql} AND job = ?", job))
-        for name, attempt, record, grade in found:
-            yield StoredTrial(
-                name, attempt, _json(record) or b"", _json(grade), f"the record of {name}"
-            )
+        for name, attempt, record, files, grade in found:
+            whole = self._whole(record, files)
+            yield StoredTrial(name, attempt, whole, _json(grade), f"the record of {name}")
 
     def finished_record(self, job_id: str) -> Record | None:
         """That of one trial; None: it is not finished, or its record is damaged."""
@@ -175,10 +185,13 @@ class StoredRun:
 
     def all_attempts(self, job_id: str) -> Iterator[tuple[str, StoredTrial]]:
         """Every attempt at a trial with its state, in order."""
-        sql = "SELECT state, id, record, grade FROM attempts WHERE job = ? ORDER BY id"
-        for state, attempt, record, grade in self.database.rows(sql, job_id):
-            where = f"an attempt of {job_id}"
-            yield state, StoredTrial(job_id, attempt, _json(record) or b"", _json(grade), where)
+        sql = (
+            "SELECT state, id, record, initial_files, grade FROM attempts WHERE job = ? ORDER BY id"
+        )
+        where = f"an attempt of {job_id}"
+        for state, attempt, record, files, grade in self.database.rows(sql, job_id):
+            whole = self._whole(record, files)
+            yield state, StoredTrial(job_id, attempt, whole, _json(grade), where)
 
     def attempts(self, job_id: str) -> Iterator[Record]:
         """Those that did not count, in order; damaged ones are left out."""
@@ -206,9 +219,9 @@ class StoredRun:
             aside = "" if counts else f".attempt-{number}"
             if has_record:
                 name = "record.json" if counts else f"attempt-{number}.json"
-                found[name] = partial(self._document, attempt, "record")
+                found[name] = partial(self._record, attempt)
             if has_grade:
-                found["grading.json"] = partial(self._document, attempt, "grade")
+                found["grading.json"] = partial(self._grade, attempt)
             sql = "SELECT DISTINCT name FROM streams WHERE attempt = ? ORDER BY name"
             for (name,) in self.database.rows(sql, attempt):
                 found[f"raw{aside}/{name}"] = partial(stream_of, self.database, attempt, name)
@@ -218,8 +231,12 @@ class StoredRun:
             number += len(found) > before
         return found
 
-    def _document(self, attempt: int, column: Literal["record", "grade"]) -> Iterator[bytes]:
-        sql = f"SELECT {column} FROM attempts WHERE id = ?"  # noqa: S608 - one of two names
+    def _record(self, attempt: int) -> Iterator[bytes]:
+        sql = "SELECT record, initial_files FROM attempts WHERE id = ?"
+        yield self._whole(*self.database.rows(sql, attempt)[0])
+
+    def _grade(self, attempt: int) -> Iterator[bytes]:
+        sql = "SELECT grade FROM attempts WHERE id = ?"
         yield _json(self.database.value(sql, attempt)) or b""
 
     def _blob(self, sha: str) -> Iterator[bytes]:

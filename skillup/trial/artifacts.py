@@ -28,7 +28,7 @@ def collect_artifacts(
     masked, in contents and in names.
     """
     missed: list[str] = []
-    for path, state in snapshot.files.items():
+    for path, state in snapshot.files.items() if globs else ():
         if state.link is not None or not matches_any_glob(path, globs):
             continue
         try:

@@ -44,6 +44,7 @@ from skillup.trial.request import THE_RUNS_END, Interruption, SimulatorMessage, 
 from skillup.trial.session import not_sent
 from skillup.trial.setup import OpenTrial, request_digest, system_of
 from skillup.trial.simulated_user import next_message, unwritten
+from skillup.workspace.disk import do_beside
 
 T = TypeVar("T")
 
@@ -131,7 +132,8 @@ class LiveConversation:
             elapsed_ms=round(elapsed * 1000),
             elapsed_seconds=self.used_seconds(),
         )
-        request.checkpoint(checkpoint)
+        few = len(session.snapshot.files) < 100
+        await do_beside(few, request.checkpoint, checkpoint)
 
     async def run_led(self, lead: Lead, opening: Sequence[Turn]) -> None:
         """A conversation that a simulated user leads, with `opening` messages before the user's.

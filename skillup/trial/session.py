@@ -82,7 +82,7 @@ class LiveSession:
         except OSError as trouble:
             what = "the workspace could not be looked at after the turn"
             error = error or setup_error(trouble, what, root)
-        return TurnRecord(
+        record = TurnRecord(
             turn_number=turn_number,
             status="completed" if error is None else "error",
             reason="" if error is None else error.message,
@@ -98,7 +98,6 @@ class LiveSession:
             started_at=started_at,
             duration_ms=duration,
             changes=changes,
-            files=None if changes is None else dict(self.snapshot.files),
             unseen=list(self.snapshot.unseen),
             notes=[*outcome.notices, *self.snapshot.notes],
             unknown_events=outcome.unknown_events,
@@ -108,6 +107,9 @@ class LiveSession:
             process=outcome.process,
             error=error,
         )
+        # Not as an argument: all of a long list would be looked at, and copied.
+        files = None if changes is None else self.snapshot.files
+        return record.model_copy(update={"files": files})
 
     async def close(self) -> None:
         """Ends the process that was kept for the next message; that would resume the session."""

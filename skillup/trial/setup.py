@@ -177,7 +177,7 @@ async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnE
         update={
             "skills": list(skills),
             "references": references,
-            "initial_files": dict(live.snapshot.files),
+            "initial_files": live.snapshot.files,
             "initial_variables": variables,
             "history": list(past.items),
             "notes": [*past.notes, *placed.notices],

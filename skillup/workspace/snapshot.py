@@ -154,6 +154,8 @@ def take_snapshot(
         if number:
             notes.append(f"{number} files were not {what}: over {limit / 1e6:g} MB together")
     in_order = dict(sorted(files.items()))
+    if previous is not None and in_order == previous.files:
+        in_order = previous.files  # records of many turns then hold one list
     return Snapshot(in_order, tuple(sorted(notes)), tuple(sorted(unseen)), stamps, started_ns)
 
 
