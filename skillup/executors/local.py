@@ -134,7 +134,8 @@ async def run_family(run: Run, jobs: Sequence[Job], attempt: Attempt | None = No
         await _run_alone(run, jobs[0], attempt)
         return
     for job in together:
-        await _clear(run, job)
+        if run.directory.was_begun(job.id):
+            await run.directory.remove_scratch_beside(job.id)
     async with anyio.create_task_group() as group:
         for job in (*alone, *(root.jobs[0] for root in roots if not root.children)):
             group.start_soon(_run_alone, run, job, attempt, name=job.id)
@@ -285,7 +286,8 @@ async def run_attempts(
     while True:
         request = opened.request if opened is not None else None
         if request is None and not isinstance(fork, Record):
-            await _clear(run, job)
+            if run.directory.was_begun(job.id):  # not where others wait for it
+                await run.directory.remove_scratch_beside(job.id)
             request = run.request(job, attempt)
         outcome: TrialResult | None = None
         ended = False
@@ -316,12 +318,6 @@ async def run_attempts(
             attempt = replace(attempt, note=f"attempt {attempt.number} {note}")
         opened = fork = None
         run.observer.trial_started(job, attempt.number)
-
-
-async def _clear(run: Run, job: Job) -> None:
-    """What an earlier attempt may have left is removed where nobody waits for it."""
-    if run.directory.was_begun(job.id):
-        await run.directory.remove_scratch_beside(job.id)
 
 
 async def _resume(run: Run, job: Job, checkpoint: Checkpoint) -> OpenTrial | str:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import anyio.to_thread
 
@@ -28,7 +28,6 @@ from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine, line_of
 from skillup.schema.record import Checkpoint, Record, TurnError
 from skillup.store import RunDirectory, TrialPlace
-from skillup.store.run_directory import Document
 from skillup.store.scratch import user_directory
 from skillup.trial.artifacts import keep_references, reference_paths
 from skillup.trial.request import TrialEvent, TrialRequest
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from skillup.judges.evaluate import Judge, TurnJudge
     from skillup.simulator import SimulatorFactory
 
+T = TypeVar("T")
 Backend = Callable[[Sequence[Job]], Awaitable[None]]
 """Runs and concludes jobs (one, or a family), on this machine or on others."""
 
@@ -292,16 +292,15 @@ class Run:
 
     async def give_up(self, job: Job, record: Record, reason: str) -> None:
         """Keep the record of an attempt; the trial is tried again."""
-        self.directory.write_attempt(job.id, record, await self._document(job, record))
+        await self._keep(job, record, self.directory.write_attempt)
         self.stopping.count(record, None)
         self.observer.trial_retried(job, record, reason)
 
-    async def _document(self, job: Job, record: Record) -> Document:
-        if _is_short(record):
-            return self.directory.document_of(job.id, record)
+    async def _keep(self, job: Job, record: Record, write: Callable[..., T]) -> T:
         with anyio.CancelScope(shield=True):  # what has ended is kept
-            return await anyio.to_thread.run_sync(self.directory.document_of, job.id, record)
-        raise AssertionError("the scope is not cancelled")
+            make = self.directory.stored_form
+            made = await do_beside(_is_short(record), make, job.id, record)
+        return write(job.id, record, made)
 
     def leave(self, job: Job) -> None:
         """Say that the run, whose other trials may go on, does not go on with one that began."""
@@ -393,8 +392,7 @@ class Run:
         case = None
         if new:
             # As it is stored, secrets masked: so whoever judges it again finds the same.
-            made = await self._document(job, record)
-            stored = self.directory.write_record(job.id, record, made)
+            stored = await self._keep(job, record, self.directory.write_record)
             case, record = job.loaded.case if stored is record else None, stored
         graded = known if known or judged else await self._grade(record, case)
         if known is None and graded is not None and graded.status == "ERROR":

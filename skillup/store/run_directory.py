@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import anyio.to_thread
 
@@ -57,13 +57,8 @@ class TrialPlace:
     """For workspace and home; a real path, removed when the trial has finished."""
 
 
-@frozen
-class Document:
-    """A record, or how far a trial has come, as it is stored."""
-
-    data: bytes
-    files: bytes | None  # The list of files that is not in it
-    masked: Record | None  # Where secrets were masked
+StoredForm: TypeAlias = tuple[bytes, bytes | None, Record | None]
+"""JSON; what a list of files that is not in it is stored by; the record if secrets were masked."""
 
 
 class RunDirectory(StoredRun):
@@ -238,30 +233,24 @@ class RunDirectory(StoredRun):
             with anyio.CancelScope(shield=True):
                 await anyio.to_thread.run_sync(work)
 
-    def document_of(self, job_id: str, value: Record | Checkpoint) -> Document:
-        """`value` as it is to be stored; of a large workspace, made in a thread."""
+    def stored_form(self, job_id: str, value: Record | Checkpoint) -> StoredForm:
+        """Of a large workspace it is made in a thread."""
         is_record = isinstance(value, Record)
         record = value if isinstance(value, Record) else value.record
-        listed_in = {"initial_files"} if is_record else {"record": {"initial_files"}}
         files, key = record.initial_files or {}, None
         if len(files) > MANY_FILES:
             known, key = self._file_lists.get(job_id, (None, None))
-            if known is not files:
-                listed = json_of_files(files, self._mask)
-                key = self._store_list(listed) if listed is not None else None
+            if known is not files and (listed := json_of_files(files, self._mask)) is not None:
+                key = hashlib.sha256(listed).digest()
+                if key not in self._stored_lists:
+                    sql = "INSERT OR IGNORE INTO file_lists VALUES (?, ?)"
+                    self.database.execute(sql, key, pack(listed))
+                    self._stored_lists.add(key)  # not before: what refers to it comes after it
                 self._file_lists[job_id] = files, key
+        listed_in: Any = {"initial_files"} if is_record else {"record": {"initial_files"}}
         data, masked = masked_json(value, self._mask, exclude=listed_in if key else None)
         whole = masked_json(record, self._mask)[0] if masked and is_record else None
-        return Document(data, key, Record.model_validate_json(whole) if whole else None)
-
-    def _store_list(self, listed: bytes) -> bytes:
-        key = hashlib.sha256(listed).digest()
-        if key not in self._stored_lists:
-            self.database.execute(
-                "INSERT OR IGNORE INTO file_lists VALUES (?, ?)", key, pack(listed)
-            )
-            self._stored_lists.add(key)  # not before: what refers to it comes after it
-        return key
+        return data, key, Record.model_validate_json(whole) if whole else None
 
     def write_checkpoint(self, job_id: str, checkpoint: Checkpoint) -> None:
         """Stores the trial as far as its last whole turn, for a resumed run.
@@ -269,15 +258,13 @@ class RunDirectory(StoredRun):
         Not at all if a variable of it has a secret: what is masked could not be sent any more.
         """
         secret = any(self._mask(value) != value for value in checkpoint.variables.values())
-        made = Document(b"", None, None) if secret else self.document_of(job_id, checkpoint)
+        data, files, _ = (b"", None, None) if secret else self.stored_form(job_id, checkpoint)
         sql = (
             "UPDATE attempts SET checkpoint = ?, initial_files = ?"
             " WHERE job = ? AND state = 'begun'"
         )
         self._checkpoints.add(job_id)
-        self.database.put(
-            lambda file: file.execute(sql, (pack(made.data), made.files, job_id)), len(made.data)
-        )
+        self.database.put(lambda file: file.execute(sql, (pack(data), files, job_id)), len(data))
 
     def was_begun(self, job_id: str) -> bool:
         """Whether there is any attempt at the trial, of this or an earlier start."""
@@ -288,10 +275,10 @@ class RunDirectory(StoredRun):
             return None
         return super().read_checkpoint(job_id)
 
-    def write_record(self, job_id: str, record: Record, made: Document | None = None) -> Record:
+    def write_record(self, job_id: str, record: Record, made: StoredForm | None = None) -> Record:
         """Stores the record of a finished trial; returns it as it is stored, masked.
 
-        `made`: by :meth:`document_of`. Raises RunDirectoryError, here or later, if the trial has a
+        `made`: by :meth:`stored_form`. Raises RunDirectoryError, here or later, if the trial has a
         record: they are never changed.
         """
         self._set_result_aside()
@@ -300,7 +287,7 @@ class RunDirectory(StoredRun):
         self.journal("trial_finished", job=job_id, error=error.kind if error else None)
         return stored
 
-    def write_attempt(self, job_id: str, record: Record, made: Document | None = None) -> None:
+    def write_attempt(self, job_id: str, record: Record, made: StoredForm | None = None) -> None:
         """Keeps the record of an attempt that is retried."""
         self._write_record(job_id, record, "retried", made)
         error = record.first_error()
@@ -316,10 +303,10 @@ class RunDirectory(StoredRun):
         self._write_record(job_id, record, "unused")
 
     def _write_record(
-        self, job_id: str, record: Record, state: str, made: Document | None = None
+        self, job_id: str, record: Record, state: str, made: StoredForm | None = None
     ) -> Record:
         """Into the attempt that is under way; a trial that was not begun gets one."""
-        document = made or self.document_of(job_id, record)
+        data, files, masked = made or self.stored_form(job_id, record)
         self._file_lists.pop(job_id, None)
         attempt = self._attempts.pop(job_id, None)
         begun = attempt is not None
@@ -337,11 +324,10 @@ class RunDirectory(StoredRun):
                 " SET state = excluded.state, record = excluded.record,"
                 " initial_files = excluded.initial_files, checkpoint = NULL"
             )
-            row = attempt, job_id, state, pack(document.data), document.files
-            connection.execute(sql, row)
+            connection.execute(sql, (attempt, job_id, state, pack(data), files))
 
-        self.database.put(write, len(document.data))
-        return document.masked or record
+        self.database.put(write, len(data))
+        return masked or record
 
     def take_back(self, job_id: str) -> None:
         """A finished trial is to be run again: its record becomes an attempt, its grade goes.

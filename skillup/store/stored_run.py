@@ -219,9 +219,9 @@ class StoredRun:
             aside = "" if counts else f".attempt-{number}"
             if has_record:
                 name = "record.json" if counts else f"attempt-{number}.json"
-                found[name] = partial(self._record, attempt)
+                found[name] = partial(self._document, attempt, "record, initial_files")
             if has_grade:
-                found["grading.json"] = partial(self._grade, attempt)
+                found["grading.json"] = partial(self._document, attempt, "grade, NULL")
             sql = "SELECT DISTINCT name FROM streams WHERE attempt = ? ORDER BY name"
             for (name,) in self.database.rows(sql, attempt):
                 found[f"raw{aside}/{name}"] = partial(stream_of, self.database, attempt, name)
@@ -231,13 +231,9 @@ class StoredRun:
             number += len(found) > before
         return found
 
-    def _record(self, attempt: int) -> Iterator[bytes]:
-        sql = "SELECT record, initial_files FROM attempts WHERE id = ?"
+    def _document(self, attempt: int, columns: str) -> Iterator[bytes]:
+        sql = f"SELECT {columns} FROM attempts WHERE id = ?"  # noqa: S608 - ours
         yield self._whole(*self.database.rows(sql, attempt)[0])
-
-    def _grade(self, attempt: int) -> Iterator[bytes]:
-        sql = "SELECT grade FROM attempts WHERE id = ?"
-        yield _json(self.database.value(sql, attempt)) or b""
 
     def _blob(self, sha: str) -> Iterator[bytes]:
         yield self.blobs.get(sha) or b""

@@ -21,6 +21,8 @@ from skillup.errors import RunDirectoryError
 from skillup.history.runs import read_run
 from skillup.schema.record import TurnError, TurnRecord
 from skillup.store import RunDirectory
+from skillup.store.documents import parsed_record
+from tests.support.records import file_states
 from tests.support.stored import a_checkpoint, a_grade, a_record, a_result, change
 
 JOB = "case/scripted/with_skill/1"
@@ -359,6 +361,30 @@ def test_the_result_of_an_earlier_start_does_not_outlive_the_next_trial(run: Run
         assert (run.path / "result.json.earlier-1").exists()
         again.write_result(a_result())
     assert RunDirectory.open(run.path).read_result() == a_result()
+
+
+@pytest.mark.parametrize(("name", "answer"), [("a.txt", "x"), ("a.txt", "sk-1"), ("sk-1", "x")])
+def test_a_long_list_of_files_is_stored_once(run: RunDirectory, name: str, answer: str) -> None:
+    """F9: 5.6 MB of it were written again with each checkpoint."""
+    files = file_states({**{f"{number:04}": "x" for number in range(3000)}, name: "y"})
+    after = {**files, "new": files["0000"]}
+    turn = a_record(response=answer).turns[0].model_copy(update={"files": after})
+    record = a_record().model_copy(update={"initial_files": files, "turns": [turn]})
+    for job in (JOB, JOB.replace("/1", "/2")):
+        run.begin_trial(job)
+        for messages in (1, 2):
+            run.write_checkpoint(job, a_checkpoint(messages=messages, record=record))
+        found = run.read_checkpoint(job)
+        stored = run.write_record(job, record)
+        assert found is not None
+        assert found.record == stored == run.read_record(job)
+    assert (stored == record) is ("sk-1" not in (name, answer))
+    assert [one.record() for one in run.finished()] == [stored, stored]
+    exported = b"".join(run.trial_files(JOB)["record.json"]())
+    assert parsed_record(exported, "") == stored
+    sql = "SELECT (SELECT count(*) FROM file_lists), sum(length(record)) FROM attempts"
+    [(lists, size)] = run.database.rows(sql)
+    assert (lists, size < 3000) == ((0, False) if name == "sk-1" else (1, True))
 
 
 def test_the_latest_checkpoint_is_read_until_the_trial_has_finished_or_begins_anew(

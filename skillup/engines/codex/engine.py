@@ -402,18 +402,20 @@ def with_broken_off(
     ended = {item.tool_result.call_id.partition(".")[0] for item in items if item.tool_result}
     for call in [item.tool_call for item in items if item.tool_call]:
         calls = [one.tool_call for _, one in refused if one.tool_call]
-        same = [one.id for one in calls if one.arguments == call.arguments]
+        same = {one.id for one in calls if one.arguments == call.arguments}
         if same and call.id not in ended:
-            refused = [row for row in refused if _call_id(row[1]) not in same]
+            refused = [
+                row
+                for row in refused
+                if same.isdisjoint(
+                    part.id if isinstance(part, ToolCall) else part.call_id
+                    for part in (row[1].tool_call, row[1].tool_result)
+                    if part
+                )
+            ]
             result = ToolResult(call_id=call.id, status="error", content="")
             items = [*items, TranscriptItem(type="tool_result", tool_result=result)]
     return items, refused
-
-
-def _call_id(item: TranscriptItem) -> str:
-    if item.tool_result is not None:
-        return item.tool_result.call_id
-    return item.tool_call.id if item.tool_call is not None else ""
 
 
 def broken_sandbox(items: Collection[TranscriptItem]) -> str | None:

@@ -59,6 +59,7 @@ class AppServerEvents(CodexEvents):
         self._refused: Failure | None = None
         self._ids: dict[str, str] = {}
         self._thread: str | None = None
+        self._opening: dict[str, Any] = {}
         self.number = _THREAD_REQUEST
         if isinstance(before, AppServerEvents) and before.session_id is not None:
             self._thread, self.number = before.session_id, before.number
@@ -66,15 +67,20 @@ class AppServerEvents(CodexEvents):
             return
         self._send(id=1, method="initialize", params={"clientInfo": _CLIENT})
         self._send(method="initialized")
-        if key is not None:
+        self._opening = {name: value for name, value in thread.items() if value is not None}
+        if key is None:
+            self._open_thread()
+        else:  # a thread that is opened before it has taken effect may be refused
             params = {"type": "apiKey", "apiKey": key}
             self._send(id="login", method="account/login/start", params=params)
-        method = "thread/resume" if "threadId" in thread else "thread/start"
-        given = {key: value for key, value in thread.items() if value is not None}
-        self._send(id=_THREAD_REQUEST, method=method, params=given)
 
     def _send(self, **message: Any) -> None:
         self.outgoing += json.dumps(message).encode() + b"\n"
+
+    def _open_thread(self) -> None:
+        given, self._opening = self._opening, {}
+        method = "thread/resume" if "threadId" in given else "thread/start"
+        self._send(id=_THREAD_REQUEST, method=method, params=given)
 
     def _begin_turn(self) -> None:
         self.number += 1
@@ -119,7 +125,9 @@ class AppServerEvents(CodexEvents):
 
     def _take_notification(self, method: str, params: dict[str, Any]) -> None:
         turn = as_dict(params.get("turn"))
-        if method == "turn/started":
+        if method == "account/updated" and self._opening:
+            self._open_thread()
+        elif method == "turn/started":
             self.session_id = self._thread
             super().take({"type": "turn.started"})
         elif method == "turn/completed" and turn.get("status") == "completed":
