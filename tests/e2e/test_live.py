@@ -118,9 +118,10 @@ def test_a_conversation_has_the_same_record_as_with_a_process_a_turn(
 
     assert len(result["cases"]) == 2
     records = [project.record(f"one/{one}/with_skill/1") for one in (engine, "live")]
-    if (engine, name) == ("codex", "stuck"):  # the app-server had not written it when it was ended
-        assert records[1]["turns"][1].pop("usage") in (None, records[0]["turns"][1]["usage"])
-        del records[0]["turns"][1]["usage"]
+    for turn in (record["turns"][1] for record in records if name == "stuck"):
+        # What a CLI still writes while it is ended with its command depends on the moment.
+        turn["transcript"] = [item for item in turn["transcript"] if item["tool_call"]]
+        del turn["usage"]
     resumed, live = (json.dumps(comparable(one, {}), indent=1).splitlines() for one in records)
     assert not (differences := "\n".join(unified_diff(resumed, live))), differences
     sent = [[r.user_texts for r in server.requests_of(one["session_id"])] for one in records]

@@ -48,7 +48,7 @@ from skillup.engines.events import (
 )
 from skillup.engines.session_files import VersionRange, rows_of
 from skillup.schema.profile import Permission, Profile
-from skillup.schema.record import HistoryItem, ToolCall, ToolResult, TranscriptItem, Usage
+from skillup.schema.record import HistoryItem, ToolCall, TranscriptItem, Usage
 
 PROVIDER = "skillup"
 
@@ -379,8 +379,17 @@ def with_refused(
 ) -> list[TranscriptItem]:
     """The items of the event stream, and the refused calls in their places."""
     made: list[TranscriptItem] = []
-    items, refused = with_broken_off(items, refused)
-    waiting, ended = deque(refused), set[str]()
+    # One that has begun there, and was ended with the CLI, was not refused.
+    begun = [one.tool_call for one in items if one.tool_call]
+    done = {one.tool_result.call_id.partition(".")[0] for one in items if one.tool_result}
+    broken_off = [call.arguments for call in begun if call.id not in done]
+    same = {
+        one.tool_call.id
+        for _, one in refused
+        if one.tool_call and one.tool_call.arguments in broken_off
+    }
+    waiting = deque(row for row in refused if _call_id(row[1]) not in same)
+    ended = set[str]()
     for number, item in enumerate(items, start=1):
         while waiting and (
             number == len(items) or (item.tool_call and waiting[0][0] <= len(ended))
@@ -392,30 +401,8 @@ def with_refused(
     return made + [item for _, item in waiting]
 
 
-def with_broken_off(
-    items: Sequence[TranscriptItem], refused: Sequence[tuple[int, TranscriptItem]]
-) -> tuple[Sequence[TranscriptItem], Sequence[tuple[int, TranscriptItem]]]:
-    """The same, without calls that began and were ended with the CLI.
-
-    Such a call was not refused; `codex exec` has an empty result for it, the app-server none.
-    """
-    ended = {item.tool_result.call_id.partition(".")[0] for item in items if item.tool_result}
-    for call in [item.tool_call for item in items if item.tool_call]:
-        calls = [one.tool_call for _, one in refused if one.tool_call]
-        same = {one.id for one in calls if one.arguments == call.arguments}
-        if same and call.id not in ended:
-            refused = [
-                row
-                for row in refused
-                if same.isdisjoint(
-                    part.id if isinstance(part, ToolCall) else part.call_id
-                    for part in (row[1].tool_call, row[1].tool_result)
-                    if part
-                )
-            ]
-            result = ToolResult(call_id=call.id, status="error", content="")
-            items = [*items, TranscriptItem(type="tool_result", tool_result=result)]
-    return items, refused
+def _call_id(item: TranscriptItem) -> str:
+    return item.tool_result.call_id if item.tool_result else getattr(item.tool_call, "id", "")
 
 
 def broken_sandbox(items: Collection[TranscriptItem]) -> str | None:
