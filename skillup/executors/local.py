@@ -13,7 +13,7 @@ import anyio.to_thread
 from skillup.engines.base import SessionForker, SessionResumer
 from skillup.engines.registry import remove_logins
 from skillup.executors.retries import Attempt, retry_of, with_note
-from skillup.executors.run import Run, RunObserver, SafeObserver, case_of
+from skillup.executors.run import FinishedTrial, Run, RunObserver, SafeObserver, case_of
 from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.process.tree import process_register
@@ -147,12 +147,15 @@ async def run_family(run: Run, jobs: Sequence[Job], attempt: Attempt | None = No
 async def _run_alone(
     run: Run, job: Job, attempt: Attempt, fork: OpenTrial | Record | None = None
 ) -> None:
+    finished: FinishedTrial | None = None
     async with run.limiter:
         if not run.is_enough():
             run.observer.trial_started(job, attempt.number)
-            await run_attempts(run, job, attempt, fork)
+            finished = await run_attempts(run, job, attempt, fork)
         elif fork is not None:
             run.leave(job)
+    if finished is not None:
+        await run.report(finished)
 
 
 class _SharedAttempt:
@@ -265,7 +268,7 @@ def _owner(node: PrefixNode, job: Job) -> str | None:
 
 async def run_attempts(
     run: Run, job: Job, attempt: Attempt, fork: OpenTrial | Record | None = None
-) -> None:
+) -> FinishedTrial | None:
     """Run a trial by itself, as often as it has to be, from `attempt` on.
 
     It begins with its `fork` of shared turns, if there is one (a Record says why not), or where an
@@ -305,12 +308,11 @@ async def run_attempts(
             await _tidy(run, job, request, finished=outcome is not None and not ended)
         if ended:
             run.leave(job)
-            return
+            return None
         record = with_note(outcome.record, attempt.note)
         retry = retry_of(outcome, job.loaded.case.retry_policy, attempt)
         if retry is None:
-            await run.conclude(job, record)
-            return
+            return await run.store(job, record)
         reason, attempt = retry
         await run.give_up(job, record, reason)
         if fork is not None:

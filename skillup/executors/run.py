@@ -126,6 +126,15 @@ class SafeObserver:
             self._end()
 
 
+@frozen
+class FinishedTrial:
+    """What is to be reported."""
+
+    job: Job
+    record: Record
+    grade: Grade
+
+
 class Run:
     """The state that the trials of one run share."""
 
@@ -384,10 +393,24 @@ class Run:
         new: bool = True,
         judged: bool = False,
     ) -> None:
-        """Record first, then judge; then let others know. A grade that is `known` stands.
+        """:meth:`store`, then :meth:`report`."""
+        stored = await self.store(job, record, known, new=new, judged=judged)
+        if stored is not None:
+            await self.report(stored)
 
-        With `judged` it is not judged here. Where a quota that is used up kept judges from it there
-        is no grade until the run goes on.
+    async def store(
+        self,
+        job: Job,
+        record: Record,
+        known: Grade | None = None,
+        *,
+        new: bool = True,
+        judged: bool = False,
+    ) -> FinishedTrial | None:
+        """Record first, then judge; the trial counts, and another may begin in its place.
+
+        A grade that is `known` stands; with `judged` it is not judged here. Where a quota that is
+        used up kept judges from it there is no grade until the run goes on. None: nothing is new.
         """
         case = None
         if new:
@@ -404,19 +427,22 @@ class Run:
                 text = "run, but not judged: --resume has it judged"
                 self.observer.trial_event(TrialEvent(job.id, "activity", text=text))
             self.scheduler.finish(job.id)
-            return
+            return None
         if known is None or new:
-            graded = self.directory.write_grade(job.id, graded)
-            with anyio.CancelScope(shield=True):  # what is on the disk is not lost for the result
-                await self.directory.committed()
-        self.lines[job.id] = line_of(graded)
+            self.directory.write_grade(job.id, graded)
+        self.grades[job.id] = graded
         self.stopping.count(record, graded)
         decided = self.deciding.count(job, graded) if self.deciding is not None else None
         if decided is not None:
             self.directory.journal("case_decided", **decided.about())
         self.scheduler.finish(job.id)
-        if new:
-            self.observer.trial_finished(job, record, graded)
+        return FinishedTrial(job, record, graded) if new else None
+
+    async def report(self, stored: FinishedTrial) -> None:
+        """Let others know of the trial, once it is on the disk."""
+        with anyio.CancelScope(shield=True):  # what is there is shown, too
+            await self.directory.committed()
+        self.observer.trial_finished(stored.job, stored.record, stored.grade)
 
     def _was_refused(self, record: Record, graded: Grade) -> bool:
         """Whether `graded` is only what came of the quota that ended the run."""

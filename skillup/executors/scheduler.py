@@ -51,7 +51,8 @@ class Scheduler:
         """By engine, a heap of groups: running trials, then their first unit. An entry that does
         not say how its group is now is dropped when it comes to the top."""
         self._running: Counter[Group] = Counter()
-        self._trials: set[str] = set()
+        self._begun: dict[str, Unit] = {}
+        """By trial that has begun and not ended, its unit."""
         for unit in units:
             own = {job.id for job in unit}
             needed = {name for job in unit for name in job.depends_on} & self._open - own
@@ -81,9 +82,9 @@ class Scheduler:
         await self._changed.wait()
 
     def next(self) -> Unit | None:
-        """A unit that begins now; None: nothing may. Its place is taken until `release`."""
+        """A unit that begins now; None: nothing may. Its place is taken until it has ended."""
         running = self._running.total()
-        if running >= self.places or (running and not self._has_room(len(self._trials))):
+        if running >= self.places or (running and not self._has_room(len(self._begun))):
             return None
         engines: Counter[str] = Counter()
         for (engine, *_), count in self._running.items():
@@ -101,22 +102,23 @@ class Scheduler:
         del self._missing[unit[0].id]
         self._running[group] += 1
         self._push(group)
-        self._trials.update(job.id for job in unit)
+        self._begun.update((job.id, unit) for job in unit)
         return unit
 
     def release(self, unit: Unit) -> None:
         """The unit has ended, or is not run any more."""
-        group = _group(unit)
-        self._running[group] -= 1
-        if not self._running[group]:
-            del self._running[group]
-        self._push(group)
         for job in unit:
             self.finish(job.id)
 
     def finish(self, job_id: str) -> None:
         """A trial has ended; others of its unit may still run. What depends on it may begin."""
-        self._trials.discard(job_id)
+        unit = self._begun.pop(job_id, None)
+        if unit is not None and not any(job.id in self._begun for job in unit):
+            group = _group(unit)
+            self._running[group] -= 1
+            if not self._running[group]:
+                del self._running[group]
+            self._push(group)
         if job_id in self._open:
             self._open.discard(job_id)
             for unit in self._dependents.pop(job_id, ()):

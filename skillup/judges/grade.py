@@ -366,6 +366,9 @@ def apart_from_skill_use(
     judged: Judged, error: TurnError | None
 ) -> CaseStatus | Literal["NONE"] | None:
     """None: the same verdict; `NONE`: nothing is left that could decide."""
+    every = [*judged.turns, *judged.missing, *(f for t in judged.turns for f in t.follow_ups)]
+    if not _asks_about_skills([*judged.conversation, *(c for one in every for c in one.checks)]):
+        return None
     beside = {s.name.casefold() for s in judged.record.skills if s.role == "distractor"}
 
     def rest(checks: Sequence[CheckResult]) -> list[CheckResult]:
@@ -396,6 +399,11 @@ def apart_from_skill_use(
     if ended or not asked or not any(check.weight for check in deciding):
         return "NONE"
     return decide(left, error).status
+
+
+def _asks_about_skills(checks: Sequence[CheckResult]) -> bool:
+    kinds = ("skill_used", "skill_not_used")
+    return any(check.kind in kinds or _asks_about_skills(check.children) for check in checks)
 
 
 def _apart(check: CheckResult, beside: Collection[str]) -> CheckResult | None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from pydantic import BaseModel
 
-from skillup.store.database import Database, pack, unpack
+from skillup.store.database import LARGE, Database, pack, unpack
 from skillup.store.files import Mask, to_json
 from skillup.workspace.snapshot import BlobStore
 
@@ -95,18 +95,24 @@ class Stream:
 class Streams:
     """The raw streams of one attempt at a trial: ``turn-01.stdout.jsonl``."""
 
-    def __init__(self, database: Database, attempt: int, folder: str = "") -> None:
-        """`folder`: what the names of its streams begin with."""
+    def __init__(
+        self, database: Database, attempt: int, folder: str = "", *, new: bool = False
+    ) -> None:
+        """`folder`: what the names of its streams begin with; `new`: it has none yet."""
         self._database, self._attempt, self._folder = database, attempt, folder
+        self._new = new
+        self._opened: set[str] = set()
 
     def below(self, folder: str) -> Streams:
         """Those in a folder of it, such as the simulated user's."""
-        return Streams(self._database, self._attempt, f"{self._folder}{folder}/")
+        return Streams(self._database, self._attempt, f"{self._folder}{folder}/", new=self._new)
 
     def open(self, name: str) -> Stream:
         """A new stream, in place of one of this name."""
-        sql = "DELETE FROM streams WHERE attempt = ? AND name = ?"
-        self._database.execute(sql, self._attempt, self._folder + name)
+        if not self._new or name in self._opened:
+            sql = "DELETE FROM streams WHERE attempt = ? AND name = ?"
+            self._database.execute(sql, self._attempt, self._folder + name)
+        self._opened.add(name)
         return Stream(self, name)
 
     def add(self, name: str, number: int, data: bytes) -> None:
@@ -156,7 +162,9 @@ class Streams:
                 "INSERT OR REPLACE INTO streams SELECT ?, name, part, data FROM streams"
                 " WHERE attempt = ?"
             )
-            self._database.execute(sql, self._attempt, other._attempt)
+            ids = self._attempt, other._attempt
+            self._database.put(lambda connection: connection.execute(sql, ids), LARGE)
+            self._new = False
 
 
 class Artifacts:

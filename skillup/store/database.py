@@ -1,7 +1,8 @@
-"""The file of a run, `run.sqlite`: its tables, and the thread that writes them.
+"""The file of a run, `run.sqlite`: its tables, and the thread that commits what is written.
 
-Whoever writes does not wait. Statements queue up, and the thread commits all that have come in one
-transaction: many trials share one sync of the disk. :meth:`Database.committed` waits for its own.
+Whoever writes does not wait for the disk: a small statement is executed at once, in a transaction
+that a thread commits, so many trials share one sync. What is large, or comes while that commits,
+the thread executes. :meth:`Database.committed` waits until what was written is on the disk.
 Readers open the file read-only while the run goes on. SQLite's file format:
 https://sqlite.org/fileformat2.html
 """
@@ -9,21 +10,22 @@ https://sqlite.org/fileformat2.html
 from __future__ import annotations
 
 import os
-import queue
-import re
 import sqlite3
-import sys
 import threading
+import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from skillup.errors import ExitCode, RunDirectoryError
-from skillup.store.files import disk_errors, sync_directory
+from skillup.store.files import disk_errors, file_system, sync_directory
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop, Future
 
 APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
 VERSION = 1
@@ -67,11 +69,12 @@ CREATE TABLE events (id INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT;
 """
 
 _BUSY_SECONDS = 30.0
-_MOST_STATEMENTS = 5_000
-"""In one transaction: who waits for the first must not wait for all."""
+LARGE = 64 << 10  # In bytes: so much is not written between two steps of an event loop
 _MOST_WAITING_BYTES = 64 << 20
 _PAUSE_SECONDS = 0.25
-"""So long what nobody waits for may remain unwritten."""
+"""So long what nobody waits for may remain uncommitted."""
+_GROUP_SECONDS = 0.05
+"""From one commit to the next where only tasks of an event loop wait: they have others beside."""
 _NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afpfs", "webdav", "lustre"}
 )
@@ -192,9 +195,9 @@ class Database:
     def put(
         self, statement: Statement, size: int = 0, done: Callable[[], object] | None = None
     ) -> None:
-        """Has `statement` executed after all that came before it; `size` bytes wait with it.
+        """Has `statement` executed after all that came before it; it writes `size` bytes.
 
-        `done` is called, in the thread, once it is committed.
+        `done` is called, in the thread, once it is committed or has failed.
         """
         self._writing().put(statement, size, done)
 
@@ -209,21 +212,13 @@ class Database:
 
         writer, loop = self._writing(), asyncio.get_running_loop()
         done = loop.create_future()
-
-        def wake() -> None:
-            if not done.done():
-                done.set_result(None)
-
-        writer.notify(lambda: loop.call_soon_threadsafe(wake))
+        writer.notify(done, loop)
         await done
         writer.raise_failure()
 
     def sync(self) -> None:
         """Like :meth:`committed`, for those who may block."""
-        writer, done = self._writing(), threading.Event()
-        writer.notify(done.set)
-        done.wait()
-        writer.raise_failure()
+        self._writing().sync()
 
     def rows(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """What a query finds; what was put before is committed first."""
@@ -242,15 +237,10 @@ class Database:
         """Like :meth:`rows`, `many` at a time in memory, from a connection of its own."""
         if self._writer is not None and self._writer.is_busy():
             self.sync()
-        with database_errors("read", self.path):
-            connection = _connect(self.path, "ro")
-        try:
-            with database_errors("read", self.path):
-                cursor = connection.execute(sql, parameters)
-                while found := cursor.fetchmany(many):
-                    yield from found
-        finally:
-            connection.close()
+        with database_errors("read", self.path), closing(_connect(self.path, "ro")) as connection:
+            cursor = connection.execute(sql, parameters)
+            while found := cursor.fetchmany(many):
+                yield from found
 
     def value(self, sql: str, *parameters: Any) -> Any:
         """The first column of the first row; None if there is none."""
@@ -282,23 +272,28 @@ class Database:
 
 
 class _Writer:
-    """The connection that writes, and its thread."""
+    """The connection that writes, and the thread that commits."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._queue: queue.SimpleQueue[tuple[Statement | None, int, Callable[[], object] | None]]
-        self._queue = queue.SimpleQueue()
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._room = threading.Condition()
-        self._waiting = self._waiting_bytes = 0
-        self._closed = False
-        self._awaited = threading.Event()
+        """Has the connection, but while `_committing`, and all that follows."""
+        self._committing = self._closed = False
+        self._waiting: list[Statement] = []
+        self._waiting_bytes = 0
+        self._put = self._committed = 0
+        self._done: list[Callable[[], object]] = []
+        self._futures: dict[AbstractEventLoop, list[Future[None]]] = {}
+        self._awaited, self._urgent = threading.Event(), threading.Event()
         self._connection = _connect(path, "rw")
         try:
             _check_version(self._connection, path)
             # Readers would wait for a rollback journal's writer, but where there is no shared
             # memory a write-ahead log would lose data. SQLite answers with the mode that it took.
-            self._connection.execute(f"PRAGMA journal_mode = {_journal_mode(path)}")
+            mode = "DELETE" if file_system(path) in _NETWORK else "WAL"
+            taken = self._connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()[0]
+            self._at_once = taken == "wal"  # only the log is never waited for
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("PRAGMA foreign_keys = ON")
             self._seen = self._of_others()
@@ -315,25 +310,46 @@ class _Writer:
                 self._room.wait_for(lambda: self._waiting_bytes < _MOST_WAITING_BYTES)
             if self._closed:
                 raise RuntimeError(f"{self._path} is closed")
-            self._waiting += 1
+            self._put += 1
+            self._waiting.append(statement)
             self._waiting_bytes += size
-            self._queue.put((statement, size, done))
-            many = self._waiting > _MOST_STATEMENTS
-            if many or self._waiting_bytes > _MOST_WAITING_BYTES // 8:
-                self._awaited.set()
+            if done is not None:
+                self._done.append(done)
+            if self._at_once and not self._committing and self._waiting_bytes < LARGE:
+                with self._failures():
+                    if self._begin(wait=False):
+                        for each in self._waiting:
+                            each(self._connection)
+                        self._waiting, self._waiting_bytes = [], 0
+            elif self._waiting_bytes > _MOST_WAITING_BYTES // 8:
+                self._hurry()
 
     def is_busy(self) -> bool:
         """Whether something was put and is not committed yet."""
-        return self._waiting > 0
+        return self._put > self._committed
 
-    def notify(self, done: Callable[[], object]) -> None:
-        """Calls `done`, in the thread, when all that was put before is committed or has failed."""
+    def notify(self, done: Future[None], loop: AbstractEventLoop) -> None:
+        """Sets the result of `done` when all that was put before is committed or has failed."""
         with self._room:
-            if not self._closed:
-                self._queue.put((None, 0, done))
+            if self._closed:
+                done.set_result(None)
+            else:
+                self._futures.setdefault(loop, []).append(done)
                 self._awaited.set()
-                return
-        done()
+
+    def sync(self) -> None:
+        done = threading.Event()
+        with self._room:
+            if self._closed:
+                done.set()
+            self._done.append(done.set)
+        self._hurry()
+        done.wait()
+        self.raise_failure()
+
+    def _hurry(self) -> None:
+        self._urgent.set()
+        self._awaited.set()
 
     def raise_failure(self) -> None:
         if self._failure is not None:
@@ -342,10 +358,9 @@ class _Writer:
             raise self._failure
 
     def close(self) -> None:
-        with self._room:  # nobody comes after it, and waits for ever
-            self._closed = True
-            self._queue.put((None, -1, None))
-        self._awaited.set()
+        with self._room:
+            self._closed = True  # nobody comes after it, and waits for ever
+        self._hurry()
         self._thread.join()
         with suppress(sqlite3.Error):  # else all stays in the log while somebody reads
             self._connection.execute("PRAGMA busy_timeout = 1000")
@@ -357,49 +372,63 @@ class _Writer:
         self.raise_failure()
 
     def _run(self) -> None:
-        ended = False
+        ended, last = False, 0.0
         while not ended:
-            # Woken for each statement, this thread and others would spend more than the writing.
             self._awaited.wait(_PAUSE_SECONDS)
-            self._awaited.clear()
-            batch: list[tuple[Statement | None, int, Callable[[], object] | None]] = []
-            with suppress(queue.Empty):
-                while len(batch) < _MOST_STATEMENTS:
-                    batch.append(self._queue.get_nowait())
-            if len(batch) == _MOST_STATEMENTS:
-                self._awaited.set()
-            statements = [statement for statement, _, _ in batch if statement is not None]
-            if statements and self._failure is None:
-                try:
-                    self._commit(statements)
-                except Exception as failure:  # noqa: BLE001 - whoever waits gets it
-                    self._failure = failure
-            if statements:
-                with self._room:
-                    self._waiting -= len(statements)
-                    self._waiting_bytes -= sum(size for _, size, _ in batch if size > 0)
-                    self._room.notify_all()
-            for _, size, done in batch:
-                ended = ended or size < 0
-                if done is not None:
-                    with suppress(RuntimeError):  # an event loop that is closed waits no more
-                        done()
+            self._urgent.wait(max(0.0, last + _GROUP_SECONDS - time.monotonic()))
+            with self._room:
+                self._awaited.clear()
+                self._urgent.clear()
+                ended, self._committing = self._closed, True
+                put, size, waiting = self._put, self._waiting_bytes, self._waiting
+                done, futures = self._done, self._futures
+                self._waiting, self._done, self._futures = [], [], {}
+            if put > self._committed and self._failure is None:
+                with self._failures():
+                    self._begin(wait=True)
+                    for statement in waiting:
+                        statement(self._connection)
+                    self._connection.execute("COMMIT")
+                last = time.monotonic()
+            with self._room:
+                self._committed, self._committing = put, False
+                self._waiting_bytes -= size
+                self._room.notify_all()
+            for call in done:
+                call()
+            for loop, waiters in futures.items():
+                with suppress(RuntimeError):  # an event loop that is closed waits no more
+                    loop.call_soon_threadsafe(_wake, waiters)
 
-    def _commit(self, statements: Sequence[Statement]) -> None:
-        connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """What fails takes back all that is not committed; whoever comes next gets it."""
         try:
-            if self._of_others() != self._seen:
-                connection.execute("INSERT OR REPLACE INTO run VALUES ('changed', x'')")
-                connection.execute("COMMIT")
-                raise _changed(self._path)
-            for statement in statements:
-                statement(connection)
-            connection.execute("COMMIT")
-        except BaseException:
+            yield
+        except BaseException as failure:
+            self._failure = failure
             with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            raise
+                self._connection.execute("ROLLBACK")
+            if not isinstance(failure, Exception):
+                raise
+
+    def _begin(self, *, wait: bool) -> bool:
+        """Begins a transaction unless one is open; False: another program has one."""
+        execute = self._connection.execute
+        if self._connection.in_transaction:
+            return True
+        execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000 if wait else 0:.0f}")
+        try:
+            execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if wait or not error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                raise
+            return False
+        if self._of_others() != self._seen:
+            execute("INSERT OR REPLACE INTO run VALUES ('changed', x'')")
+            execute("COMMIT")
+            raise _changed(self._path)
+        return True
 
     def _of_others(self) -> tuple[int, int]:
         """Differs when another program has changed the file, or put another in its place."""
@@ -409,6 +438,12 @@ class _Writer:
             return version, self._path.stat().st_ino
         except OSError:
             return version, 0
+
+
+def _wake(waiters: list[Future[None]]) -> None:
+    for waiter in waiters:
+        if not waiter.done():
+            waiter.set_result(None)
 
 
 def _changed(path: Path) -> RunDirectoryError:
@@ -443,20 +478,17 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
         refused = error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
         if mode != "ro" or not refused:
             raise
-        log, journal = (Path(f"{path.resolve()}-{ending}") for ending in ("wal", "journal"))
-        if _has_content(journal):
+        beside = [Path(f"{path.resolve()}-{ending}") for ending in ("wal", "journal")]
+        log, journal = (file.exists() and file.stat().st_size > 0 for file in beside)
+        if journal:
             # Of a writer that was killed: who may write takes back what it had not committed.
             _connect(path, "rw").close()
             return connected()
         # A write-ahead log that was closed leaves nothing in it: then the file is whole where
         # nobody may write beside it.
-        if _has_content(log):
+        if log:
             raise
         return connected("&immutable=1")
-
-
-def _has_content(path: Path) -> bool:
-    return path.exists() and path.stat().st_size > 0
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:
@@ -468,29 +500,3 @@ def _check_version(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} is {what}; this skillup reads version {VERSION}",
             hint="use the version of skillup that made the run",
         )
-
-
-def _journal_mode(path: Path) -> str:
-    return "DELETE" if _file_system(path) in _NETWORK else "WAL"
-
-
-def _file_system(path: Path) -> str:
-    """The kind of file system that `path` is on; empty if it is not known."""
-    if sys.platform == "linux":
-        try:
-            lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
-        except OSError:
-            return ""
-        # Spaces and the like are written as octal numbers: proc(5).
-        mounts = [
-            (re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1]), fields[2])
-            for fields in map(str.split, lines)
-            if len(fields) > 2
-        ]
-    else:
-        import psutil
-
-        mounts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
-    real = path.resolve()
-    found = [(place, kind) for place, kind in mounts if real.is_relative_to(place)]
-    return max(found, key=lambda one: len(one[0]), default=("", ""))[1]

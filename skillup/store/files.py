@@ -9,7 +9,8 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,6 +19,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 
 from skillup.errors import ExitCode, RunDirectoryError
+from skillup.redaction.secrets import is_absent
 from skillup.schema.record import ON_DISK
 
 _NOT_ALLOWED = "you may not write there: change its permissions, or choose another --out"
@@ -120,6 +122,28 @@ def read_regular(path: Path) -> bytes:
         return file.read()
 
 
+def file_system(path: Path) -> str:
+    """The kind of file system that `path` is on; empty if it is not known."""
+    if sys.platform == "linux":
+        try:
+            lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
+        except OSError:
+            return ""
+        # Spaces and the like are written as octal numbers: proc(5).
+        mounts = [
+            (re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1]), fields[2])
+            for fields in map(str.split, lines)
+            if len(fields) > 2
+        ]
+    else:
+        import psutil
+
+        mounts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
+    real = path.resolve()
+    found = [(place, kind) for place, kind in mounts if real.is_relative_to(place)]
+    return max(found, key=lambda one: len(one[0]), default=("", ""))[1]
+
+
 Mask = Callable[[str], str]
 """Returns the text with secrets replaced."""
 
@@ -153,7 +177,9 @@ def masked_json(
     if isinstance(value, BaseModel):
         about: dict[str, Any] = {"by_alias": True, "context": ON_DISK, "exclude": exclude}
         with suppress(PydanticSerializationError):  # it refuses lone surrogates
-            text = value.model_dump_json(indent=indent, **about)
+            text = value.model_dump_json(by_alias=True, indent=indent, context=ON_DISK)
+            if is_absent(mask, text):
+                return _harmless(text), False
             # Not in the text of the JSON: what an agent had quoted is quoted once more in it, in
             # forms that no mask knows. No code of a terminal's goes on after a newline.
             texts = "\n".join(_texts(json.loads(text)))
@@ -207,4 +233,6 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _harmless(text: str) -> bytes:
+    if text.isascii() and "\x7f" not in text:
+        return text.encode()
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()

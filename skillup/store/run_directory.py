@@ -201,7 +201,7 @@ class RunDirectory(StoredRun):
         self._checkpoints.discard(job_id)
         self.database.put(begin)
         self.journal("trial_started", job=job_id)
-        return self._place(attempt, scratch)
+        return self._place(attempt, scratch, new=True)
 
     def reopen_trial(self, job_id: str) -> TrialPlace | None:
         """The place of an unfinished trial, to go on with it; None if its scratch is gone."""
@@ -218,8 +218,8 @@ class RunDirectory(StoredRun):
         found: int | None = self.database.value(sql, job_id)
         return found
 
-    def _place(self, attempt: int, scratch: Path) -> TrialPlace:
-        streams = Streams(self.database, attempt)
+    def _place(self, attempt: int, scratch: Path, *, new: bool = False) -> TrialPlace:
+        streams = Streams(self.database, attempt, new=new)
         return TrialPlace(streams, Artifacts(self.database, attempt, self.blobs), scratch)
 
     def remove_scratch(self, job_id: str) -> bool:
@@ -420,7 +420,8 @@ class RunDirectory(StoredRun):
 
         Not before all that it says is on the disk, and no other program has written there.
         """
-        self.database.execute("SELECT 1")  # for who wrote there is looked for at a commit
+        self.sync()
+        self.database.execute("SELECT 1")  # for who wrote there is looked for in a new transaction
         self.sync()
         parts = (text.encode() for text in result_json(result, self._mask))
         write_atomic(self.path / RESULT_FILE, parts)
