@@ -458,4 +458,6 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, seed: int) -
             for found in again.finished():
                 number = found.job_id.rpartition("/")[2]
                 assert found.record().turns[0].response == number * 500
-                assert found.grade() == a_grade()
+                # Of what was not acknowledged, the record may be there and the grade not yet.
+                known = [a_grade()] if f"{number}\n" in acknowledged else [a_grade(), None]
+                assert found.grade() in known

@@ -81,7 +81,15 @@ def print_table(
 
 def print_line(console: Console, *parts: Part, style: str = "") -> None:
     """A line; on a terminal folded at words."""
-    console.print(make_text(*parts, style=style), soft_wrap=not console.is_terminal)
+    print_text(console, make_text(*parts, style=style), soft_wrap=not console.is_terminal)
+
+
+def print_text(console: Console, text: Text, style: str = "", *, soft_wrap: bool = True) -> None:
+    """As rich prints it; where that is plain text, without its segments: they are slow."""
+    if soft_wrap and console.color_system is None and "\t" not in text.plain:
+        console.out(text.plain, highlight=False)
+    else:
+        console.print(text, style=style, soft_wrap=soft_wrap)
 
 
 def print_sheet(console: Console, sheet: Sheet) -> None:

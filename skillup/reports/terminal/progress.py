@@ -200,10 +200,10 @@ class PlainReporter:
             self._silent = True
 
     def _print(self, text: str | Text, style: str = "") -> None:
-        from skillup.reports.terminal.layout import make_text
+        from skillup.reports.terminal.layout import make_text, print_text
 
         self._silent = False
-        self.console.print(make_text(text), style=style, soft_wrap=True)
+        print_text(self.console, make_text(text), style)
 
     def label(self, job: Job) -> str:
         return self._labels.label(*job.id.rsplit("/", maxsplit=3))  # a case may hold slashes
