@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from skillup.judges.evaluate import Judge, TurnJudge
     from skillup.simulator import SimulatorFactory
 
-T = TypeVar("T")
+FinishedTrial = tuple[Job, Record, Grade]
+"""What is to be reported."""
 Backend = Callable[[Sequence[Job]], Awaitable[None]]
 """Runs and concludes jobs (one, or a family), on this machine or on others."""
 
@@ -126,15 +127,6 @@ class SafeObserver:
             self._end()
 
 
-@frozen
-class FinishedTrial:
-    """What is to be reported."""
-
-    job: Job
-    record: Record
-    grade: Grade
-
-
 class Run:
     """The state that the trials of one run share."""
 
@@ -190,7 +182,7 @@ class Run:
             if known is None or job.id in self.options.judge_again:
                 ungraded.append(job)
             else:
-                await self.conclude(job, record, known, new=False)
+                await self.store(job, record, known, new=False)
         await anyio.to_thread.run_sync(self._keep_references)
         await self._judge_rest(ungraded)
 
@@ -238,7 +230,7 @@ class Run:
                 if before is not None:
                     # What judges used for the grade that is replaced was used.
                     record = record.model_copy(update={"judging": before.judging})
-                await self.conclude(job, record, new=False)
+                await self.store(job, record, new=False)
 
         async with anyio.create_task_group() as group:
             for job in jobs:
@@ -385,18 +377,12 @@ class Run:
         return reader.problem(case) if reader is not None else None
 
     async def conclude(
-        self,
-        job: Job,
-        record: Record,
-        known: Grade | None = None,
-        *,
-        new: bool = True,
-        judged: bool = False,
+        self, job: Job, record: Record, known: Grade | None = None, *, judged: bool = False
     ) -> None:
         """:meth:`store`, then :meth:`report`."""
-        stored = await self.store(job, record, known, new=new, judged=judged)
-        if stored is not None:
-            await self.report(stored)
+        finished = await self.store(job, record, known, judged=judged)
+        if finished is not None:
+            await self.report(finished)
 
     async def store(
         self,
@@ -436,13 +422,13 @@ class Run:
         if decided is not None:
             self.directory.journal("case_decided", **decided.about())
         self.scheduler.finish(job.id)
-        return FinishedTrial(job, record, graded) if new else None
+        return (job, record, graded) if new else None
 
-    async def report(self, stored: FinishedTrial) -> None:
+    async def report(self, finished: FinishedTrial) -> None:
         """Let others know of the trial, once it is on the disk."""
         with anyio.CancelScope(shield=True):  # what is there is shown, too
             await self.directory.committed()
-        self.observer.trial_finished(stored.job, stored.record, stored.grade)
+        self.observer.trial_finished(*finished)
 
     def _was_refused(self, record: Record, graded: Grade) -> bool:
         """Whether `graded` is only what came of the quota that ended the run."""

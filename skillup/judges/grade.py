@@ -366,8 +366,10 @@ def apart_from_skill_use(
     judged: Judged, error: TurnError | None
 ) -> CaseStatus | Literal["NONE"] | None:
     """None: the same verdict; `NONE`: nothing is left that could decide."""
-    every = [*judged.turns, *judged.missing, *(f for t in judged.turns for f in t.follow_ups)]
-    if not _asks_about_skills([*judged.conversation, *(c for one in every for c in one.checks)]):
+    turns = [*judged.turns, *judged.missing]
+    every = [*judged.conversation, *(check for turn in turns for check in turn.checks)]
+    every += [check for turn in turns for f in turn.follow_ups for check in f.checks]
+    if not _asks_about_skills(every):
         return None
     beside = {s.name.casefold() for s in judged.record.skills if s.role == "distractor"}
 
