@@ -312,7 +312,7 @@ def evaluate_turn(
             duration_ms=answer.duration_ms,
         )
         follow_ups.append(graded)
-    results = evaluate_checks(checks, replace(context, turn=turn))
+    results = evaluate_checks(checks, replace(context, turn=turn)) if checks else []
     return results, follow_ups, _passed_on(results, follow_ups)
 
 

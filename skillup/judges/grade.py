@@ -58,8 +58,9 @@ def grade_record(
     case = case or Case.model_validate(record.case)
     ask = pending.ask if pending is not None else None
     context = CheckContext(as_written(record, case), None, read_file, ask)
-    case = _up_to_the_gate(case, context)
-    context = replace(context, record=as_written(record, case))
+    shortened = _up_to_the_gate(case, context)
+    if shortened is not case:
+        case, context = shortened, replace(context, record=as_written(record, shortened))
     written = dict(enumerate(case.input.all_turns(), start=1))
     turns = [_grade_turn(turn, written.get(turn.turn_number), context) for turn in record.turns]
     present = {turn.turn_number for turn in context.record.turns}
