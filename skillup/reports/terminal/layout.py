@@ -87,7 +87,8 @@ def print_line(console: Console, *parts: Part, style: str = "") -> None:
 def print_text(console: Console, text: Text, style: str = "", *, soft_wrap: bool = True) -> None:
     """As rich prints it; where that is plain text, without its segments: they are slow."""
     if soft_wrap and console.color_system is None and "\t" not in text.plain:
-        console.out(text.plain, highlight=False)
+        console.file.write(f"{text.plain}\n")
+        console.file.flush()
     else:
         console.print(text, style=style, soft_wrap=soft_wrap)
 
