@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Future
 
 APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
-VERSION = 1
-"""`user_version`: of the tables below."""
+VERSION = 1  # `user_version`: of the tables below
 NEW_FILE = ".run.sqlite.new"
 """A run's file that is being made; one that is left is nobody's."""
 
@@ -71,8 +70,7 @@ CREATE TABLE events (id INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT;
 _BUSY_SECONDS = 30.0
 LARGE = 64 << 10  # In bytes: so much is not written between two steps of an event loop
 _MOST_WAITING_BYTES = 64 << 20
-_PAUSE_SECONDS = 0.25
-"""So long what nobody waits for may remain uncommitted."""
+_PAUSE_SECONDS = 0.25  # So long what nobody waits for may remain uncommitted
 _GROUP_SECONDS = 0.05
 """From one commit to the next where only tasks of an event loop wait: they have others beside."""
 _NETWORK = frozenset(
