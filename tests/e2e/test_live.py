@@ -8,6 +8,7 @@ import re
 import signal
 from collections.abc import Iterator
 from difflib import unified_diff
+from itertools import groupby
 from typing import Any
 
 import anyio
@@ -46,7 +47,7 @@ TURNS: dict[str, list[Reply]] = {
     "leave": [Shell(LEAVES), Text("It sleeps.")],
     "fail": [HttpError(400)],
     "hang": [Hang()],
-    "stick": [Shell(f"{LEAVES}; sleep 300")],
+    "stick": [Shell(f"{LEAVES}; sleep 300"), Hang()],
 }
 CASES = {
     "talk": ["hello", "run it", "/nosuch @x", "write", "read <<n>> files", "thanks"],
@@ -125,6 +126,8 @@ def test_a_conversation_has_the_same_record_as_with_a_process_a_turn(
     resumed, live = (json.dumps(comparable(one, {}), indent=1).splitlines() for one in records)
     assert not (differences := "\n".join(unified_diff(resumed, live))), differences
     sent = [[r.user_texts for r in server.requests_of(one["session_id"])] for one in records]
+    if name == "stuck":  # and it may still send what came of its command, or not
+        sent = [[texts for texts, _ in groupby(one)] for one in sent]
     assert sent[0] == sent[1]
     endings = [turn["process"]["ended_by"] for turn in records[1]["turns"] if turn["process"]]
     assert endings.count("kept") >= len(endings) - 1
