@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from skillup.judges.evaluate import Judge, TurnJudge
     from skillup.simulator import SimulatorFactory
 
+T = TypeVar("T")
 FinishedTrial = tuple[Job, Record, Grade]
 """What is to be reported."""
 Backend = Callable[[Sequence[Job]], Awaitable[None]]
@@ -415,8 +416,8 @@ class Run:
             self.scheduler.finish(job.id)
             return None
         if known is None or new:
-            self.directory.write_grade(job.id, graded)
-        self.grades[job.id] = graded
+            graded = self.directory.write_grade(job.id, graded)
+        self.lines[job.id] = line_of(graded)
         self.stopping.count(record, graded)
         decided = self.deciding.count(job, graded) if self.deciding is not None else None
         if decided is not None:

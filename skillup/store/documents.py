@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from skillup.errors import RunDirectoryError
+from skillup.schema.base import Model
 from skillup.schema.grade import Grade
 from skillup.schema.record import (
     CHECKPOINT_VERSION,
@@ -21,7 +22,14 @@ from skillup.schema.record import (
     TurnError,
     Usage,
 )
-from skillup.store.files import Mask, disk_errors, masked_json, read_regular
+from skillup.store.files import (
+    Mask,
+    disk_errors,
+    masked_json,
+    open_regular,
+    read_regular,
+    to_json,
+)
 from skillup.store.places import RESULT_FILE
 
 if TYPE_CHECKING:
@@ -36,8 +44,8 @@ _FILES_AT_ONCE = 500
 _BEFORE_FILES = f'"schema_version":"{RECORD_VERSION}"'.encode()
 
 
-class _Files(RootModel[dict[str, FileState]]):
-    pass
+class _Files(Model):
+    files: dict[str, FileState]
 
 
 def json_of_files(files: Mapping[str, FileState], mask: Mask) -> bytes | None:
@@ -48,10 +56,10 @@ def json_of_files(files: Mapping[str, FileState], mask: Mask) -> bytes | None:
     pieces: list[bytes] = []
     items = iter(files.items())
     while piece := dict(islice(items, _FILES_AT_ONCE)):
-        text, masked = masked_json(_Files(piece), mask)
+        text, masked = masked_json(_Files(files=piece), mask)
         if masked:
             return None
-        pieces.append(text[1:-1])
+        pieces.append(text.removeprefix(b'{"files":{')[:-2])
     return b"{" + b",".join(pieces) + b"}"
 
 

@@ -10,7 +10,7 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -177,7 +177,7 @@ def masked_json(
     if isinstance(value, BaseModel):
         about: dict[str, Any] = {"by_alias": True, "context": ON_DISK, "exclude": exclude}
         with suppress(PydanticSerializationError):  # it refuses lone surrogates
-            text = value.model_dump_json(by_alias=True, indent=indent, context=ON_DISK)
+            text = value.model_dump_json(indent=indent, **about)
             if is_absent(mask, text):
                 return _harmless(text), False
             # Not in the text of the JSON: what an agent had quoted is quoted once more in it, in

@@ -26,7 +26,7 @@ from skillup.schema.grade import Grade
 from skillup.schema.record import Checkpoint, Record
 from skillup.store.contents import Artifacts, Streams, stream_of, whole_blob
 from skillup.store.database import Database, Statement, create, pack
-from skillup.store.documents import MANY_FILES, json_of_files
+from skillup.store.documents import MANY_FILES, json_of_files, result_json
 from skillup.store.files import (
     Mask,
     make_directory,

@@ -21,7 +21,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
+from functools import partial
 from pathlib import Path
 
 from skillup.adapters import LOGIN_FILES
@@ -162,7 +162,7 @@ def remove_tree(path: Path) -> bool:
         if path.is_symlink() or not path.is_dir():
             path.unlink()
             return True
-        _remove_below(os.fspath(path), None, sys.maxsize - 1)
+        _remove_below(os.fspath(path), None)
         return True
     waiting = [path]
     while waiting:
@@ -195,8 +195,7 @@ def _remove_below(name: str, parent: int | None) -> None:
     directory = os.open(name, flags, dir_fd=parent)
     try:
         with os.scandir(directory) as scan:
-            found = islice(scan, most + 1)
-            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in found]
+            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan]
         for entry, is_directory in entries:
             if is_directory:
                 try:

@@ -79,7 +79,7 @@ def case(messages: list[str], more: str = "") -> str:
         if message == "write":
             lines[number] += "      capture: [{variable: n, pattern: '(\\d+) files'}]\n"
         if message in ("hang on", "stick to it"):
-            lines[number] += f"      timeout_seconds: {4 if message == 'hang on' else 8}\n"
+            lines[number] += "      timeout_seconds: 8\n"
     checks = "assertions: [{tool_not_called: {kind: web}}]\n"
     return "input:\n  turns:\n" + "".join(lines) + checks + more
 

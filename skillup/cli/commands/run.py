@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -216,8 +215,6 @@ def _run_and_show(
             remote.begin(warn)
         directory, url = session.directory, remote.url if remote is not None else None
         command = resume_command(url or directory.path, request, index)
-        # Of a trial's processes and streams some are in circles: to be found within 100 trials.
-        gc.set_threshold(5_000, 5, 20)
         with _reporter_type(quiet=quiet or as_json)(
             plan,
             console,
