@@ -74,7 +74,11 @@ def _run(message: dict[str, Any], request: RunRequest) -> None:
         Plan(jobs),
         path=Path(sys.argv[1], "run"),
         run_id=message["run_id"],
-        about={"references": message["references"], "jobs": [job.id for job in jobs]},
+        about={
+            "references": message["references"],
+            "jobs": [job.id for job in jobs],
+            "used": {},  # the client knows it
+        },
         own_process=True,
     ) as session:
         anyio.run(until_signalled, partial(session.run, _Nobody()))

@@ -12,6 +12,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import anyio
+
 from skillup import __version__
 from skillup.app.interruption import case_digests, milliseconds_of_starts, reopened
 from skillup.app.planning import (
@@ -22,6 +24,7 @@ from skillup.app.planning import (
     secrets_of_plan,
     warn_of_spared,
 )
+from skillup.app.provenance import provenance
 from skillup.checks.registry import JUDGED
 from skillup.errors import RunDirectoryError, SkillupError
 from skillup.executors.local import Stepwise, run_locally
@@ -115,6 +118,7 @@ class RunSession:
     ) -> RunOptions:
         """Limits, rate limiter, judges and simulated users, as far as the plan needs them."""
         request, secrets, info = self.request, self.secrets, self.directory.run_info()
+        self._noted = "used" in info  # By an earlier start; a cluster's worker leaves it
         stopping = StopPolicy(
             warn,
             max_fail=request.max_fail,
@@ -169,14 +173,24 @@ class RunSession:
             gc.freeze()
             gc.set_threshold(5_000, 5, 20)
         try:
-            if self._cluster is None:
-                await run_locally(run)
-            else:
-                from skillup.executors.cluster import run_on_cluster
+            async with anyio.create_task_group() as beside:
+                beside.start_soon(self.note_provenance)
+                if self._cluster is None:
+                    await run_locally(run)
+                else:
+                    from skillup.executors.cluster import run_on_cluster
 
-                await run_on_cluster(self._cluster, run)
+                    await run_on_cluster(self._cluster, run)
         finally:
             await self.close_models()
+
+    async def note_provenance(self) -> None:
+        """Find out and keep what the run uses, unless an earlier start has."""
+        if not self._noted:
+            suites = {job.suite.path: job.suite for job in self.plan.jobs}
+            used = await provenance(suites.values(), self.options.environment)
+            self.directory.write_used(used)
+            self._noted = True
 
     def stepwise(self, observer: RunObserver) -> Stepwise:
         """For trials one at a time; the caller closes the session's models."""
@@ -194,6 +208,8 @@ class RunSession:
         from skillup.analysis import with_analysis
         from skillup.reports.result import build_result
 
+        if not self._noted:  # in pytest; or the run was interrupted
+            anyio.run(self.note_provenance)
         options, info = self.options, self.directory.run_info()
         stop = options.stopping.reason
         if interrupted:
@@ -266,6 +282,7 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
         "jobs": [job.id for job in plan.jobs],
         **({"planned": [job.id for job in jobs]} if plan.whole else {}),
         "case_digests": case_digests(jobs),
+        "label": request.label,
     }
 
 

@@ -136,10 +136,12 @@ def _corrected(
 
 def edited_cases(a: RunOutcomes, b: RunOutcomes) -> list[tuple[str, str]]:
     """Suite and id of cases that were not the same in both, as far as the runs tell."""
-    before = {trial.key[:2] for trial in a.trials}
-    both = [case for case in dict.fromkeys(trial.key[:2] for trial in b.trials) if case in before]
-    known = [case for case in both if case in a.digests and case in b.digests]
-    return [case for case in known if a.digests[case] != b.digests[case]]
+    found = []
+    for case in dict.fromkeys(trial.key[:2] for trial in b.trials):
+        before, after = (run.about.cases.get("/".join(case)) for run in (a, b))
+        if before and after and before != after:
+            found.append(case)
+    return found
 
 
 DEFAULT_CONFIDENCE = 0.95

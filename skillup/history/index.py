@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,8 +34,8 @@ LAST = "last"
 PREVIOUS = "previous"
 _SHOWN = 5
 _TIMEOUT_SECONDS = 30  # For another run that is writing, and for a server to answer
-_TABLE = "skillup_runs_5"
-"""With the version of what is in it: other versions of skillup have their own beside it."""
+_TABLE, _MARKS = "skillup_runs_6", "skillup_marks_6"
+"""With the version of what is in them: other versions of skillup have their own beside them."""
 _REBUILD = "runs are indexed as they end; `skillup trends --rebuild` indexes older ones"
 _URL = re.compile(
     r"postgres(?:ql)?://(?:(?P<user>[^:@/\s]*)(?::[^@/\s]*)?@)?"
@@ -94,7 +94,12 @@ def open_index(url: str, *, write: bool) -> Iterator[Execute]:
                 # Times are UTC in ISO 8601, so that they sort as text.
                 execute(
                     f"CREATE TABLE IF NOT EXISTS {_TABLE} (run_id TEXT PRIMARY KEY, "
-                    "started_at TEXT NOT NULL, path TEXT NOT NULL, outcomes TEXT NOT NULL)"
+                    "started_at TEXT NOT NULL, path TEXT NOT NULL, repository TEXT NOT NULL, "
+                    "branch TEXT NOT NULL, label TEXT NOT NULL, outcomes TEXT NOT NULL)"
+                )
+                execute(
+                    f"CREATE TABLE IF NOT EXISTS {_MARKS} (repository TEXT, scope TEXT, "
+                    "subject TEXT, run_id TEXT NOT NULL, PRIMARY KEY (repository, scope, subject))"
                 )
             elif execute(database.has_table, _TABLE)[0][0] is None:
                 name = database.name
@@ -174,22 +179,81 @@ def _reader() -> TypeAdapter[RunOutcomes]:
     return TypeAdapter(RunOutcomes)
 
 
-def all_runs(url: str) -> list[RunOutcomes]:
-    """The oldest first. Raises IndexTroubleError."""
+class IndexedRun(NamedTuple):
+    """What is known of a run without reading its outcomes."""
+
+    run_id: str
+    started_at: str
+    path: str
+    repository: str
+    branch: str
+    label: str
+
+
+_COLUMNS = ", ".join(IndexedRun._fields)
+
+
+def indexed_runs(execute: Execute, repository: str | None = None) -> list[IndexedRun]:
+    """Those of `repository` (None: of all), the oldest first."""
+    where, values = ("WHERE repository = ? ", (repository,)) if repository is not None else ("", ())
+    sql = f"SELECT {_COLUMNS} FROM {_TABLE} {where}ORDER BY started_at, run_id"  # noqa: S608
+    return [IndexedRun(*row) for row in execute(sql, *values)]
+
+
+def outcomes_of(execute: Execute, run_id: str) -> RunOutcomes:
+    """Of a run that is in the index."""
+    [[text]] = execute(f"SELECT outcomes FROM {_TABLE} WHERE run_id = ?", run_id)  # noqa: S608
+    return _reader().validate_json(text)
+
+
+def all_runs(
+    url: str, repository: str | None = None, branch: str | None = None
+) -> list[RunOutcomes]:
+    """Those of the repository and the branch (None: of all), the oldest first.
+
+    Raises IndexTroubleError.
+    """
     with open_index(url, write=False) as execute:
-        rows = execute(f"SELECT outcomes FROM {_TABLE} ORDER BY started_at, run_id")  # noqa: S608
-        return [_reader().validate_json(text) for (text,) in rows]
+        found = indexed_runs(execute, repository)
+        return [outcomes_of(execute, r.run_id) for r in found if branch in (None, r.branch)]
 
 
 def add_run(url: str, run: RunOutcomes) -> None:
     """One that is there is replaced: it may have been resumed. Raises IndexTroubleError."""
-    data = asdict(replace(run, digests={}))
-    row = (run.run_id, run.started_at, run.path, json.dumps(data, ensure_ascii=False))
+    about, data = run.about, json.dumps(asdict(run), ensure_ascii=False)
+    row = (run.run_id, run.started_at, run.path, about.repository, about.branch, about.label, data)
     # Half a character, as of a file's name, is no text to a database.
     texts = [text.encode("utf-8", "replace").decode() for text in row]
     with open_index(url, write=True) as execute:
         execute(f"DELETE FROM {_TABLE} WHERE run_id = ?", run.run_id)  # noqa: S608
-        execute(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?)", *texts)  # noqa: S608
+        execute(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?)", *texts)  # noqa: S608
+
+
+def forget_run(url: str, run_id: str) -> None:
+    """Take a run out of the index. Raises IndexTroubleError."""
+    with open_index(url, write=True) as execute:
+        execute(f"DELETE FROM {_TABLE} WHERE run_id = ?", run_id)  # noqa: S608
+
+
+# Marks: runs that somebody pinned or accepted something from.
+
+
+def marks(execute: Execute, repository: str) -> dict[tuple[str, str], str]:
+    """The marked run by scope (a branch, or ``label:LABEL``) and subject (of a pin it is empty, of
+    what was accepted the key of a case, as JSON).
+    """
+    sql = f"SELECT scope, subject, run_id FROM {_MARKS} WHERE repository = ? ORDER BY 1, 2"  # noqa: S608
+    return {(scope, subject): run_id for scope, subject, run_id in execute(sql, repository)}
+
+
+def set_marks(url: str, repository: str, given: Mapping[tuple[str, str], str | None]) -> None:
+    """Each by scope and subject; None takes it away. Raises IndexTroubleError."""
+    with open_index(url, write=True) as execute:
+        for place, run_id in given.items():
+            own = "repository = ? AND scope = ? AND subject = ?"
+            execute(f"DELETE FROM {_MARKS} WHERE {own}", repository, *place)  # noqa: S608
+            if run_id is not None:
+                execute(f"INSERT INTO {_MARKS} VALUES (?, ?, ?, ?)", repository, *place, run_id)  # noqa: S608
 
 
 def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryError | None]]:
@@ -212,9 +276,9 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
 
 
 def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
-    """The run that `name` means: a run directory, else what `runs_folder` or the index has (which
-    may be older, so a directory that is there is read). Raises UsageError if `name` means none or
-    several, RunDirectoryError if it cannot be read, and IndexTroubleError.
+    """The run that `name` means: a run directory, else by its id or label what `runs_folder` or the
+    index has (which may be older, so a directory that is there is read). Raises UsageError if
+    `name` means none or several, RunDirectoryError if it cannot be read, and IndexTroubleError.
     """
     if not name:
         raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
@@ -227,15 +291,19 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
         return read_run(Path(name))
     here = {folder for folder in folders if folder.startswith(name)}
     try:
-        indexed = {run.run_id: run for run in all_runs(url)[::-1]}
+        with open_index(url, write=False) as execute:
+            indexed = indexed_runs(execute)[::-1]
+            named = [run.run_id for run in indexed if name in (run.label, LAST)]
+            ids = [run.run_id for run in indexed]
+            begin = {run for run in ids if run.startswith(name)}
+            chosen = named[0] if named else _only(name, here | begin, ids)
+            if chosen not in here:
+                return _as_it_is_now(outcomes_of(execute, chosen))
     except IndexTroubleError:
         if not here:
             raise
-        indexed = {}
-    if name == LAST and indexed:
-        return _as_it_is_now(next(iter(indexed.values())))
-    chosen = _only(name, here | {run for run in indexed if run.startswith(name)}, [*indexed])
-    return read_run(runs_folder / chosen) if chosen in here else _as_it_is_now(indexed[chosen])
+        chosen = _only(name, here, [])
+    return read_run(runs_folder / chosen)
 
 
 def _as_it_is_now(indexed: RunOutcomes) -> RunOutcomes:

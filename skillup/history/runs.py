@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import fnmatch
+import hashlib
 import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
+from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
 from skillup.load.discover import workspace_root
 from skillup.schema.grade import RunResult
 from skillup.schema.line import TrialLine, line_of, lines_of
 from skillup.stats import Fall, Interval, Passes, fall, interval_over_cases, wilson
 from skillup.store import RunDirectory
+from skillup.store.documents import DamagedRecordError
 from skillup.store.places import HOME_DIRECTORY, RESULT_FILE
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN"]
@@ -54,6 +58,28 @@ class TrialOutcome:
 
 
 @frozen
+class About:
+    """What a run used, as far as it is known; else empty."""
+
+    branch: str = ""
+    commit: str = ""
+    dirty: bool = False  # With uncommitted changes of files that git tracks
+    repository: str = ""  # Its remote without credentials, else the workspace's path
+    label: str = ""
+    host: str = ""
+    skillup_version: str = ""
+    target_branch: str = ""  # Of a pull request
+    models: Mapping[str, str] = field(default_factory=dict)
+    """By profile, as the engine names what answered; where it does not, as it was asked for."""
+    cli_versions: Mapping[str, str] = field(default_factory=dict)
+    profiles: Mapping[str, str] = field(default_factory=dict)  # A digest of each, without its model
+    skills: Mapping[str, str] = field(default_factory=dict)  # By name, a digest of each
+    skill_files: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """By skill and path, a digest; none for a skill of very many files."""
+    cases: Mapping[str, str] = field(default_factory=dict)  # By ``SUITE/CASE``, a digest of each
+
+
+@frozen
 class RunOutcomes:
     """One run, as it is compared and indexed."""
 
@@ -67,8 +93,7 @@ class RunOutcomes:
     until_decided: bool = False
     """The number of trials of a case depended on their outcomes (`--until-decided`)."""
     selection_key: str = ""  # Equal for runs that were asked for the same cases and engines
-    digests: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """By suite and case id, of the case as it was run; not kept in the index."""
+    about: About = About()
 
     @property
     def cases(self) -> set[tuple[str, str, str]]:
@@ -105,6 +130,7 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
             found = {job: line_of(grade) for job, grade in graded if grade is not None}
             lines = list(found.values())
             missing = [job for job in info.get("jobs") or () if job not in found]
+        about = about_of(info, directory)
     suites, request = info.get("suites") or {}, info.get("request") or {}
     not_run = (planned_key(job, suites) for job in missing)
     outcomes = [
@@ -131,25 +157,63 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
         gates={name: about.get("gates") or {} for name, about in suites.items()},
         until_decided=bool(request.get("until_decided")),
         selection_key=selection_key(info),
-        digests=digests_of(info),
+        about=about,
     )
 
 
 def selection_key(info: Mapping[str, Any]) -> str:
-    """What a run was asked to choose, by its info: paths, engines, -k, --tag and the like."""
+    """What a run was asked to choose, by its info: paths (as the repository has them, which may be
+    checked out elsewhere), engines, -k, --tag and the like.
+    """
     request = info.get("request") or {}
-    directory = str(request.get("directory") or "")
+    directory, root = str(request.get("directory") or ""), (info.get("used") or {}).get("root")
     paths = {os.path.realpath(Path(directory, str(path))) for path in request.get("paths") or ()}
+    if root:
+        paths = {os.path.relpath(path, os.path.realpath(root)) for path in paths}
     chosen = {name: request[name] for name in _CHOICES if request.get(name)}
     if "sample_size" in chosen:
         chosen["seed"] = request.get("seed")
     return json.dumps({"paths": sorted(paths), **chosen}, sort_keys=True) if request else ""
 
 
-def digests_of(info: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    """By suite and case id, the digests of the cases in a run's info."""
-    suites, digests = info.get("suites") or {}, info.get("case_digests") or {}
-    return {planned_key(f"{label}///1", suites)[0][:2]: d for label, d in digests.items()}
+def about_of(info: Mapping[str, Any], directory: RunDirectory) -> About:
+    """What the run knows of itself; of models and CLIs, what some of its records say."""
+    used, suites = info.get("used") or {}, info.get("suites") or {}
+    profiles, finished = info.get("profiles") or {}, directory.finished_jobs()
+    models: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    for name, profile in profiles.items():
+        own = sorted(job for job in finished if job.rsplit("/", maxsplit=3)[1:2] == [name])
+        some = {own[0], own[len(own) // 2], own[-1]} if own else set()
+        with suppress(DamagedRecordError, RunDirectoryError):
+            records = [trial.record() for trial in directory.finished(sorted(some))]
+            answered = {turn.model for record in records for turn in record.executed()} - {None}
+            models[name] = ", ".join(sorted(map(str, answered))) or str(profile.get("model") or "")
+            versions[name] = ", ".join(
+                sorted({r.engine.version for r in records if r.engine.version})
+            )
+    return About(
+        **{name: str(used.get(name) or "") for name in _USED},
+        dirty=bool(used.get("dirty")),
+        label=str(info.get("label") or ""),
+        skillup_version=str(info.get("skillup_version") or ""),
+        models={name: model for name, model in models.items() if model},
+        cli_versions={name: version for name, version in versions.items() if version},
+        profiles={name: _digest({**own, "model": None}) for name, own in profiles.items()},
+        skills={name: str(own["digest"]) for name, own in (used.get("skills") or {}).items()},
+        skill_files={name: own["files"] for name, own in (used.get("skills") or {}).items()},
+        cases={
+            "/".join(planned_key(f"{label}///1", suites)[0][:2]): digest
+            for label, digest in (info.get("case_digests") or {}).items()
+        },
+    )
+
+
+_USED = ("branch", "commit", "repository", "host", "target_branch")
+
+
+def _digest(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def workspace_of(path: Path) -> Path:

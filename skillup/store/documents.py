@@ -97,6 +97,8 @@ class RunShape(BaseModel):
     suites: dict[str, _SuiteShape] | None = None
     references: dict[str, dict[str, str | None]] | None = None
     request: _RequestShape | None = None
+    used: dict[str, str | bool | dict[str, Any]] | None = None
+    label: str = ""
 
 
 class DamagedRecordError(Exception):

@@ -167,6 +167,11 @@ class RunDirectory(StoredRun):
         """Stores that, in place of what is there."""
         self.database.put(_write_info(run_info, self._mask))
 
+    def write_used(self, used: Mapping[str, Any]) -> None:
+        """Stores what the run uses (`app/provenance.py`), which is found out while it goes on."""
+        data = pack(to_json(used, self._mask, indent=None))
+        self.database.execute("INSERT OR REPLACE INTO run VALUES ('used', ?)", data)
+
     def journal(self, event: str, **fields: Any) -> None:
         """Adds ``{"time": now, "event": event, **fields}``."""
         now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -75,6 +75,8 @@ class StoredRun:
         try:
             data = self.database.value("SELECT json FROM run WHERE name = 'info'")
             value: dict[str, Any] = {**json.loads(unpack(data or b""))}
+            if used := self.database.value("SELECT json FROM run WHERE name = 'used'"):
+                value["used"] = json.loads(unpack(used))
             value["jobs"] = [
                 name
                 for (name,) in self.database.rows(

@@ -10,7 +10,7 @@ import stat
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import anyio.to_thread
 
@@ -315,6 +315,10 @@ class SkillToInstall:
     as_is: bool = False  # Without a SKILL.md, what is there is installed all the same
 
 
+SkillFile: TypeAlias = tuple[str, Path, os.stat_result]
+"""Its path in the skill, the file on disk, links resolved, and its status."""
+
+
 @frozen
 class InstalledSkill:
     info: SkillInfo
@@ -330,16 +334,7 @@ def install_skill(
     Permissions are kept; links become what they point to. Raises PreparationError if the skill is
     not usable, if a link leads out of it, or if the place is taken.
     """
-    if (unfit := unusable(skill.source_dir, as_is=skill.as_is)) is not None:
-        raise PreparationError(str(unfit))
-    name = skill.name
-    files = sorted(
-        file
-        for file in _skill_files(skill.source_dir.resolve(), skill.exclude)
-        if file[0] == SKILL_FILE or not skill.include or matches_any_glob(file[0], skill.include)
-    )
-    if not skill.as_is and not any(path == SKILL_FILE for path, _, _ in files):
-        raise PreparationError(f"the skill {name} excludes its own {SKILL_FILE}; change `exclude`")
+    name, files = skill.name, files_of_skill(skill)
     places = [f"{directory.rstrip('/')}/{name}" for directory in skill_directories]
     if skill.target is not None:
         places = [skill.target.rstrip("/")]
@@ -360,15 +355,35 @@ def install_skill(
             target = place / path
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
-    # SHA-256 over path, executable bit and content of every file, in order of path.
-    whole = hashlib.sha256()
+    info = SkillInfo(name=name, sha256=skill_digests(files)[0], role=skill.role)
+    return InstalledSkill(info, directories)
+
+
+def files_of_skill(skill: SkillToInstall) -> list[SkillFile]:
+    """What :func:`install_skill` installs, in order of path. Raises PreparationError as it does."""
+    if (unfit := unusable(skill.source_dir, as_is=skill.as_is)) is not None:
+        raise PreparationError(str(unfit))
+    files = sorted(
+        file
+        for file in _skill_files(skill.source_dir.resolve(), skill.exclude)
+        if file[0] == SKILL_FILE or not skill.include or matches_any_glob(file[0], skill.include)
+    )
+    if not skill.as_is and not any(path == SKILL_FILE for path, _, _ in files):
+        what = f"the skill {skill.name} excludes its own {SKILL_FILE}; change `exclude`"
+        raise PreparationError(what)
+    return files
+
+
+def skill_digests(files: Sequence[SkillFile]) -> tuple[str, dict[str, str]]:
+    """SHA-256 over path, executable bit and content of all; by path, the bit and that of one."""
+    whole, each = hashlib.sha256(), {}
     for path, source, status in files:
         with source.open("rb") as content:
             digest = hashlib.file_digest(content, "sha256").hexdigest()
         executable = "x" if status.st_mode & stat.S_IXUSR else "-"
         whole.update(f"{shown(path)}\0{executable}\0{digest}\n".encode())
-    info = SkillInfo(name=name, sha256=whole.hexdigest(), role=skill.role)
-    return InstalledSkill(info, directories)
+        each[shown(path)] = f"{executable}{digest[:16]}"
+    return whole.hexdigest(), each
 
 
 def unusable(directory: Path, *, as_is: bool) -> Problem | None:
@@ -378,8 +393,7 @@ def unusable(directory: Path, *, as_is: bool) -> Problem | None:
     return skill_problem(directory)
 
 
-def _skill_files(root: Path, exclude: Sequence[str]) -> Iterator[tuple[str, Path, os.stat_result]]:
-    """For each its path in the skill, the file on disk, links resolved, and its status."""
+def _skill_files(root: Path, exclude: Sequence[str]) -> Iterator[SkillFile]:
 
     def never(path: str) -> bool:
         parts = path.split("/")

@@ -11,12 +11,12 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.history.comparison import edited_cases
 from skillup.history.runs import (
+    About,
     CaseHistory,
     CaseKey,
     RunOutcomes,
     SeriesFilter,
     SuiteHistory,
-    digests_of,
     histories,
     planned_key,
     read_run,
@@ -146,17 +146,11 @@ def test_other_cases_and_engines_are_another_selection(
 
 
 def test_edited_cases_are_those_whose_digests_differ() -> None:
-    info = {
-        "suites": {"demo": {"cases": {"demo-x": "x", "y": "y"}}},
-        "case_digests": {"demo-x": "1", "y": "2"},
-    }
-    before = digests_of(info)
-    assert before == {("demo", "x"): "1", ("demo", "y"): "2"}
-    assert digests_of({}) == {}
-    a = replace(a_run("a", {"x": "p", "y": "p"}), digests=before)
-    b = replace(a_run("b", {"x": "p", "y": "p"}), digests={**before, ("demo", "x"): "3"})
+    before = {"demo/x": "1", "demo/y": "2"}
+    a = replace(a_run("a", {"x": "p", "y": "p"}), about=About(cases=before))
+    b = replace(a, about=About(cases={**before, "demo/x": "3"}))
     assert edited_cases(a, b) == [("demo", "x")]
-    assert edited_cases(a, replace(b, digests={})) == []
+    assert edited_cases(a, replace(b, about=About())) == []
 
 
 # How cases fared over runs.

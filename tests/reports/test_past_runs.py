@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from skillup.history.comparison import Comparison, check_gates, gates_by_suite
-from skillup.history.runs import CaseKey, SeriesFilter, histories
+from skillup.history.runs import About, CaseKey, SeriesFilter, histories
 from skillup.reports.past_runs import (
     changed_cases,
     comparison_json,
@@ -129,9 +129,11 @@ def test_the_cost_or_that_it_is_not_known(
 
 
 def test_cases_that_were_edited_are_named() -> None:
-    x, y = ("demo", "x"), ("demo", "y")
-    a = replace(a_run("a", {"x": "p", "y": "p", "z": "p"}), digests={x: "1", y: "1"})
-    b = replace(a_run("b", {"x": "f", "y": "p", "z": "p"}), digests={x: "2", y: "1", ("", "z"): ""})
+    digests = {"demo/x": "1", "demo/y": "1"}
+    a = replace(a_run("a", {"x": "p", "y": "p", "z": "p"}), about=About(cases=digests))
+    b = replace(
+        a_run("b", {"x": "f", "y": "p", "z": "p"}), about=About(cases={**digests, "demo/x": "2"})
+    )
     found = Comparison(a, b, 0.95)
     assert "\n1 case was edited between the two runs: x\n" in printed(found)
     data = json.loads(comparison_json(found, []))

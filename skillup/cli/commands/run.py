@@ -84,6 +84,7 @@ def run(
         False, "Ask models anew; no stored answer counts.", "--no-judge-cache"
     ),
     reports: o.Texts = o.REPORTS,
+    label: str | None = option(None, "A name for it, in lists and comparisons.", metavar="TEXT"),
     keep_workspaces: bool = option(
         False, "Leave each trial's scratch directory.", "--keep-workspaces"
     ),

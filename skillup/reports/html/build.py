@@ -184,7 +184,6 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
             word = "same"
         elif word == "same" and change.a.score != change.b.score:
             word = "changed"
-        digests = [run.digests.get(change.key[:2]) for run in (earlier, later)]
         # A verdict that another run stands in with is not that of any trial of A.
         shown_a = None if change.key in compared.earlier else row_a
         row = {
@@ -192,7 +191,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
             "a": _side(change.a, shown_a, shift),
             "b": _side(change.b, row_b, 0),
             "change": word,
-            "case_changed": None not in digests and digests[0] != digests[1],
+            "case_changed": change.key[:2] in compared.edited,
             "sure": change.sure,
             "how_sure": how_sure(change),
         }
