@@ -41,7 +41,7 @@ class Selection:
 
     def takes_loaded(self, loaded: LoadedCase) -> bool:
         """As :meth:`takes`."""
-        return self.takes(loaded.case.id, loaded.case.tags, loaded.branch_of)
+        return self.takes(loaded.id, loaded.like.tags, loaded.branch_of)
 
 
 @frozen
@@ -58,6 +58,12 @@ class Job:
     family: str = ""  # Jobs of one family may share turns; empty: it shares none
     steps: tuple[object, ...] = ()
     """For each turn, what names it within the family: two jobs share those that they begin with."""
+
+    @property
+    def case(self) -> str:
+        """What the run calls the case: ids that several suites use are told apart."""
+        name = self.id.rsplit("/", 3)[0]  # the case's own id may contain slashes
+        return self.loaded.id if name == self.loaded.id else name  # one text for all
 
 
 @frozen
@@ -95,24 +101,27 @@ def make_plan(
     jobs: list[Job] = []
     left_out: list[str] = []
     for suite, chosen, label_of in zip(suites, selected, labels, strict=True):
-        trials_of = {c.case.id: _trials(c, selection) for c in chosen}
-        paths: dict[str, list[str]] = {}
-        for loaded in chosen:
-            for name in dict.fromkeys([loaded.case.id, loaded.family]):
-                paths.setdefault(name, []).append(loaded.case.id)
-        left_out.extend(c.case.id for c in suite.cases if c.case.id not in trials_of)
+        needed = {name for loaded in chosen for name in loaded.like.depends_on}
+        paths: dict[str, dict[str, int]] = {}  # How often each path of a case that is needed is run
+        for loaded in chosen if needed else ():
+            for name in needed.intersection([loaded.id, loaded.family]):
+                paths.setdefault(name, {})[loaded.id] = _trials(loaded, selection)
+        if len(chosen) < len(suite.cases):
+            taken = {loaded.id for loaded in chosen}
+            left_out.extend(c.id for c in suite.cases if c.id not in taken)
+        ordered = _ordered(chosen) if needed else chosen
         for loaded, profile, variant in product(
-            _ordered(chosen), profiles[str(suite.path)], _variants(suite, selection)
+            ordered, profiles[str(suite.path)], _variants(suite, selection)
         ):
-            case = loaded.case
             fork_at = _fork_at(loaded, selection)
-            for trial in range(1, trials_of[case.id] + 1):
+            label = label_of.get(loaded.id, loaded.id)
+            for trial in range(1, _trials(loaded, selection) + 1):
                 needs = tuple(
-                    f"{label_of[path]}/{profile.name}/{variant}/{min(trial, trials_of[path])}"
-                    for needed in case.depends_on
-                    for path in paths.get(needed, ())
+                    f"{label_of.get(path, path)}/{profile.name}/{variant}/{min(trial, most)}"
+                    for name in loaded.like.depends_on
+                    for path, most in paths.get(name, {}).items()
                 )
-                name = f"{label_of[case.id]}/{profile.name}/{variant}/{trial}"
+                name = f"{label}/{profile.name}/{variant}/{trial}"
                 job = Job(name, suite, loaded, profile, variant, trial, needs)
                 jobs.append(_related(job, fork_at))
     if jobs and selection.trials_from_turn is not None and all(job.trial == 1 for job in jobs):
@@ -131,12 +140,12 @@ def _variants(suite: LoadedSuite, selection: Selection) -> tuple[Variant, ...]:
 
 
 def _trials(loaded: LoadedCase, selection: Selection) -> int:
-    return selection.trials or loaded.case.trials or 1
+    return selection.trials or loaded.like.trials or 1
 
 
 def _fork_at(loaded: LoadedCase, selection: Selection) -> int:
     """The first turn that each trial runs for itself, from 1."""
-    first, given = selection.trials_from_turn or 1, loaded.case.input
+    first, given = selection.trials_from_turn or 1, loaded.like.input
     if first == 1 or given.transcript is not None:
         return 1
     turns = len(given.all_turns())
@@ -145,7 +154,7 @@ def _fork_at(loaded: LoadedCase, selection: Selection) -> int:
         if given.conversation is not None:
             has = "no turns to count: a simulated user leads it"
         raise UsageError(
-            f"--trials-from-turn {first}: {loaded.case.id} has {has}",
+            f"--trials-from-turn {first}: {loaded.id} has {has}",
             hint="choose an earlier turn, or other cases with -k",
         )
     return first
@@ -158,7 +167,7 @@ def _related(job: Job, fork_at: int) -> Job:
     own = [str(job.suite.path), job.loaded.family, job.profile.name, job.variant]
     if fork_at == 1:
         own.append(str(job.trial))
-    turns = len(job.loaded.case.input.all_turns())
+    turns = len(job.loaded.like.input.all_turns())
     places = job.loaded.places or tuple(("turn", number) for number in range(turns))
     steps = tuple(
         (place, None if number < fork_at else job.trial)
@@ -168,19 +177,22 @@ def _related(job: Job, fork_at: int) -> Job:
 
 
 def _labels(suites: Sequence[LoadedSuite]) -> list[dict[str, str]]:
-    """For each suite, by case id, what the case is called in the run; its results' folder, too."""
-    uses = Counter(loaded.case.id.casefold() for suite in suites for loaded in suite.cases)
+    """For each suite, by case id, what cases are called that are not called by their id alone."""
+    if len(suites) < 2:
+        return [{} for _ in suites]
+    uses = Counter(loaded.id.casefold() for suite in suites for loaded in suite.cases)
     labels: list[dict[str, str]] = []
     taken: set[str] = set()
     for suite in suites:
         names: dict[str, str] = {}
-        for case_id in (loaded.case.id for loaded in suite.cases):
+        for case_id in (loaded.id for loaded in suite.cases):
             label = f"{suite.name}.{case_id}" if uses[case_id.casefold()] > 1 else case_id
             if label.casefold() in taken:
                 hint = "give the suites different names, or rename one of the cases"
                 raise UsageError(f"two cases of the run would be called {label}", hint=hint)
             taken.add(label.casefold())
-            names[case_id] = label
+            if label != case_id:
+                names[case_id] = label
         labels.append(names)
     return labels
 
@@ -201,13 +213,13 @@ def _ordered(cases: Iterable[LoadedCase]) -> list[LoadedCase]:
     owners: dict[str, str] = {}
     for loaded in cases:
         families.setdefault(loaded.family, []).append(loaded)
-        owners[loaded.case.id] = owners[loaded.family] = loaded.family
+        owners[loaded.id] = owners[loaded.family] = loaded.family
     ordered: dict[str, list[LoadedCase]] = {}
 
     def add(family: str) -> None:
         if family in ordered:
             return
-        for name in families[family][0].case.depends_on:
+        for name in families[family][0].like.depends_on:
             if name in owners:
                 add(owners[name])
         ordered[family] = families[family]

@@ -10,7 +10,7 @@ import shlex
 import signal
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -28,10 +28,12 @@ from skillup.errors import (
     UsageError,
 )
 from skillup.executors.retries import RetryErrors, trials_to_retry
+from skillup.load.datasets import OF_ITEM
 from skillup.plan import Job, Plan
 from skillup.process.tree import kill_running
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import count, listed, listed_ids
+from skillup.schema.case import Case
 from skillup.store import RunDirectory
 
 _FROM_NOW_ON = ("max_fail", "max_cost_usd", "max_tokens", "time_limit", "executor", "scheduler")
@@ -94,8 +96,9 @@ def _changed_cases(
 ) -> set[str]:
     """Those that were changed since, and of which no trial stands; as :func:`reopened`."""
     before, after = run_info.get("jobs") or [], [job.id for job in plan.jobs]
-    gone = [job for job in before if job not in set(after)]
-    new = [job for job in after if job not in set(before)]
+    known, planned = set(before), set(after)
+    gone = [job for job in before if job not in planned]
+    new = [job for job in after if job not in known]
     if gone or new:
         sides = {"there no longer": gone, "new": new}.items()
         changes = "; ".join(
@@ -109,9 +112,9 @@ def _changed_cases(
     changed = {name for name in anew if digests.get(name) != anew[name]}
     again = trials_to_retry(plan, earlier).jobs() if changed and retry_errors else set()
     mixed = Counter(
-        _name(job)
+        job.case
         for job in plan.jobs
-        if _name(job) in changed and job.id not in again and earlier.finished_record(job.id)
+        if job.case in changed and job.id not in again and earlier.finished_record(job.id)
     )
     if mixed:
         cases = [f"{name} ({count(n, 'trial')})" for name, n in mixed.items()]
@@ -124,17 +127,23 @@ def _changed_cases(
 
 def case_digests(jobs: Iterable[Job]) -> dict[str, str]:
     """By its name in jobs a digest of each case, without places and `--var`."""
-    digests = {}
-    for name, case in {_name(job): job.loaded.case for job in jobs}.items():
-        data = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        digests[name] = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+    digests, forms = dict[str, str](), dict[int, str]()
+    for name, loaded in {job.case: job.loaded for job in jobs}.items():
+        if loaded.items is None or loaded.branch_of is not None:
+            digests[name] = _digest(loaded.like, set())
+            continue
+        form = forms.get(id(loaded.like))
+        if form is None:
+            form = forms[id(loaded.like)] = _digest(loaded.like, OF_ITEM)
+        text = f"{form} {loaded.items.digest_of(loaded.index)}"
+        digests[name] = hashlib.sha256(text.encode()).hexdigest()[:16]
     return digests
 
 
-def _name(job: Job) -> str:
-    """What jobs call the case: ids that several suites use are told apart."""
-    return job.id.rsplit("/", maxsplit=3)[0]
+def _digest(case: Case, but: Set[str]) -> str:
+    data = case.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=set(but))
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def retry_lines(found: RetryErrors) -> Iterator[str]:

@@ -176,11 +176,12 @@ def with_judge_models(suite: LoadedSuite, model: str | None, fallback: str | Non
         return suite
     from skillup.judges.models import with_judge_model
 
-    cases = tuple(
-        replace(loaded, case=with_judge_model(loaded.case, model, fallback, suite.suite))
-        for loaded in suite.cases
-    )
-    return replace(suite, cases=cases)
+    made: dict[int, Case] = {}  # Once for all items of a form
+    for case in (loaded.like for loaded in suite.cases):
+        if id(case) not in made:
+            made[id(case)] = with_judge_model(case, model, fallback, suite.suite)
+    cases = (replace(loaded, like=made[id(loaded.like)]) for loaded in suite.cases)
+    return replace(suite, cases=tuple(cases))
 
 
 def _check_until_decided(request: RunRequest) -> None:
@@ -325,7 +326,7 @@ def require_scripts(plan: Plan) -> None:
     """Raises InvalidFilesError naming each case that the scripted engine has no script for."""
     played = [job.loaded for job in plan.jobs if job.profile.engine == "scripted"]
     # Where a transcript is judged no agent is asked.
-    missing = [c for c in played if c.case.scripted is None and c.case.input.transcript is None]
+    missing = [c for c in played if c.like.scripted is None and c.like.input.transcript is None]
     what = "the scripted engine has no script for this case"
     fix = "add `scripted:`, or choose a real agent: --engine claude_code"
     paths = dict.fromkeys(loaded.path for loaded in missing)
@@ -340,7 +341,7 @@ def secrets_of_plan(plan: Plan, base: Path, environment: Mapping[str, str]) -> S
     """What nothing of a run may show. Raises UsageError for a key that cannot be masked."""
     loaded = {job.suite.path: job.suite for job in plan.jobs}.values()
     suites = [suite.suite for suite in loaded]
-    cases = list({id(job.loaded.case): job.loaded.case for job in plan.jobs}.values())
+    cases = list({id(job.loaded.like): job.loaded.like for job in plan.jobs}.values())
     profiles = list({job.profile.name: job.profile for job in plan.jobs}.values())
     for suite in loaded:
         user = suite.suite.user_simulator

@@ -91,17 +91,28 @@ class RunSession:
         if resume is not None:
             self.directory = reopened(plan, self.secrets, resume, retry_errors=retry_errors)
             self._taken_before = milliseconds_of_starts(self.directory.events())
+            info = self.directory.run_info()
+            run_id, self._noted = info["run_id"], "used" in info  # by an earlier start
         else:
             run_id = run_id or new_run_id()
-            info = {**_run_info(request, plan, self.secrets, run_id), **(about or {})}
+            self._noted = "used" in (about or {})  # a cluster's worker leaves it
             place = path or default_run_path(workspace_root(Path(request.directory)), run_id)
-            self.directory = RunDirectory.create(place, info, mask=self.secrets.mask)
+            self.directory = RunDirectory.create(
+                place,
+                {**_run_info(request, plan, self.secrets, run_id), **(about or {})},
+                mask=self.secrets.mask,
+            )
         try:
             if retry_errors:
                 self.retried = trials_to_retry(plan, self.directory)
                 take_back(self.retried, self.directory)
             self.options = self._options(
-                request.parallel or parallel, environment, warn, keep=keep, own_process=own_process
+                run_id,
+                request.parallel or parallel,
+                environment,
+                warn,
+                keep=keep,
+                own_process=own_process,
             )
         except BaseException:
             self.directory.close()
@@ -109,6 +120,7 @@ class RunSession:
 
     def _options(
         self,
+        run_id: str,
         parallel: int,
         environment: Mapping[str, str],
         warn: Callable[[str], None],
@@ -117,8 +129,7 @@ class RunSession:
         own_process: bool,
     ) -> RunOptions:
         """Limits, rate limiter, judges and simulated users, as far as the plan needs them."""
-        request, secrets, info = self.request, self.secrets, self.directory.run_info()
-        self._noted = "used" in info  # By an earlier start; a cluster's worker leaves it
+        request, secrets = self.request, self.secrets
         stopping = StopPolicy(
             warn,
             max_fail=request.max_fail,
@@ -132,7 +143,7 @@ class RunSession:
             lambda why: stopping.stop(Stop(kind="quota", message=why)),
         )
         simulators = None
-        cases = {id(job.loaded.case): job.loaded.case for job in self.plan.jobs}.values()
+        cases = {id(job.loaded.like): job.loaded.like for job in self.plan.jobs}.values()
         played = any(map(needs_simulator, cases))
         if played or any(map(needs_judge, cases)):
             anew, mask = request.no_judge_cache, secrets.mask
@@ -142,12 +153,12 @@ class RunSession:
             if played:
                 simulators = simulators_of(self._judge.models, base, environment, secrets)
         return RunOptions(
-            run_id=info["run_id"],
+            run_id=run_id,
             environment=environment,
             secrets=secrets,
             parallel=parallel,
             stopping=stopping,
-            deciding=_early_stopping(request, self.plan, info, warn),
+            deciding=_early_stopping(request, self.plan, self.directory, warn),
             rate_limiter=rate_limiter,
             variables=parse_vars(request.variables),
             seed=request.seed,
@@ -250,7 +261,7 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
     jobs = plan.whole or plan.jobs
     suites: dict[str, dict[str, Any]] = {}
     for job in jobs:
-        suite, case = job.suite, job.loaded.case
+        suite, case, case_id = job.suite, job.loaded.like, job.loaded.id
         about = suites.get(suite.name)
         if about is None:
             installed = skills_for(suite, "with_skill")
@@ -264,11 +275,11 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
                 "skills": [skill.name for skill in skills if skill.role != "distractor"],
                 "distractors": [skill.name for skill in skills if skill.role == "distractor"],
             }
-        about["cases"][job.id.rsplit("/", maxsplit=3)[0]] = case.id
+        about["cases"][job.case] = case_id
         if case.title:
-            about["titles"][case.id] = case.title
+            about["titles"][case_id] = case.title
         if case.tags:
-            about["tags"][case.id] = list(case.tags)
+            about["tags"][case_id] = list(case.tags)
     variables = parse_vars(request.variables).items()
     return {
         "schema_version": "skillup.run/1",
@@ -287,7 +298,7 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
 
 
 def _early_stopping(
-    request: RunRequest, plan: Plan, info: Mapping[str, Any], warn: Callable[[str], None]
+    request: RunRequest, plan: Plan, directory: RunDirectory, warn: Callable[[str], None]
 ) -> EarlyStopping | None:
     """The tests of `--until-decided`; `warn` is called for those that cannot come out."""
     if not request.until_decided:
@@ -295,7 +306,7 @@ def _early_stopping(
     from skillup.executors.stopping import EarlyStopping
     from skillup.stats import side_of
 
-    deciding = EarlyStopping(plan.jobs, info)
+    deciding = EarlyStopping(plan.jobs, directory.run_info())
     most = request.trials or 0
     for threshold in sorted({test.threshold for test in deciding.tests.values()}):
         for side, best in (("above", (most, 0)), ("below", (0, most))):
@@ -400,7 +411,9 @@ def router_of(
     from skillup.judges.models import Models
     from skillup.judges.router import JudgeRouter
 
-    places = {id(job.loaded.case): (job.suite.root, job.profile.name) for job in plan.jobs}
+    # An item's case has the very checks of the one that it is like.
+    forms = {id(job.loaded.like.assertions): job for job in plan.jobs}
+    found = {form: (job.suite.root, job.profile.name) for form, job in forms.items()}
     of_plan = {(job.suite.root, job.profile.name): job.profile for job in plan.jobs}
 
     def profile(name: str, root: Path) -> Profile:
@@ -408,7 +421,8 @@ def router_of(
         return known or load_profile(name, root_with_engines(base, root), environment)
 
     models = Models(environment, secrets.mask, cache, rate_limiter=rate_limiter)
-    return JudgeRouter(models, profile, lambda case: places.get(id(case)), secrets=secrets)
+    place = lambda case: found.get(id(case.assertions))  # noqa: E731
+    return JudgeRouter(models, profile, place, secrets=secrets)
 
 
 def simulators_of(

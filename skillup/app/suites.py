@@ -74,7 +74,8 @@ def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
 
 def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     """Models and players that could not be asked: warnings; written-down judges are checked."""
-    given, cases = suite.suite.user_simulator, [loaded.case for loaded in suite.cases]
+    given = suite.suite.user_simulator
+    cases = {id(loaded.like): loaded.like for loaded in suite.cases}.values()
     if given is None and all(case.judge_model is None for case in cases):
         return
     from skillup.app.run_session import simulators_of
@@ -304,10 +305,10 @@ def _say(*lines: str) -> None:
 
 
 def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
-    case = loaded.case
+    case = loaded.like
     return {
         "suite": suite.name,
-        "id": case.id,
+        "id": loaded.id,
         "branch_of": loaded.branch_of,
         "title": case.title,
         "tags": case.tags,
@@ -320,9 +321,9 @@ def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:
 
 def _turn_count(loaded: LoadedCase) -> int | None:
     """How many turns the case has; None if a simulated user decides."""
-    if lead_of(loaded.case) is not None:
+    if lead_of(loaded.like) is not None:
         return None
-    given = loaded.case.input
+    given = loaded.like.input
     if given.transcript is not None:
         from skillup.trial.history import turns_of
 
@@ -336,13 +337,13 @@ def print_listing(suites: Sequence[tuple[LoadedSuite, Sequence[LoadedCase]]]) ->
     rows: list[list[Part]] = []
     for suite, cases in suites:
         for loaded in cases:
-            title = one_line(loaded.case.title or "")
+            title = one_line(loaded.like.title or "")
             if not title and loaded.item is not None:
                 # An item of a dataset seldom has one: what it asks tells it from the others.
                 title = one_line(loaded.item.removeprefix(f"{loaded.family} "), 80)
-            tags = one_line(", ".join(loaded.case.tags))
+            tags = one_line(", ".join(loaded.like.tags))
             turns = str(_turn_count(loaded) or "?")
             name = (one_line(suite.name), "cyan")
-            rows.append([name, shown_id(loaded.case.id), turns, (tags, "dim"), title])
+            rows.append([name, shown_id(loaded.id), turns, (tags, "dim"), title])
     heads = ["suite", "case", "turns", "tags", "title"]
     print_table(make_console(sys.stdout), rows, heads, align="nnrll", style="bold")

@@ -257,8 +257,8 @@ def _named_elsewhere(plan: Plan, roots: Sequence[Path]) -> Iterator[tuple[Path, 
         for text in (*_texts(job.suite.document.data), *_texts(case.document.data)):
             if ".." in text.split("/") and len(text) < 250:  # else it is no path
                 yield root / text, False
-        if case.case.context.fixture is not None:
-            yield root / case.case.context.fixture, True
+        if case.like.context.fixture is not None:
+            yield root / case.like.context.fixture, True
         for program in (job.profile.command or ())[:1]:
             if any(Path(program).is_relative_to(root) for root in roots):
                 yield Path(program), False

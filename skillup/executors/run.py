@@ -147,7 +147,7 @@ class Run:
         self.limiter = anyio.CapacityLimiter(options.parallel)  # Of trials that run on this machine
         self.references: dict[str, dict[str, str | None]] = {}
         """By case and path, the SHA-256 of files that judging needs; as the run has them."""
-        self._unplayable: dict[str, TurnError] = {}
+        self._unplayable: dict[int, TurnError] = {}  # By the identity of `LoadedCase.like`
         self.scheduler = Scheduler((), {}, options.parallel, self.stopping.has_room)
 
     async def check_engines(self) -> None:
@@ -159,11 +159,11 @@ class Run:
         simulators = self.options.simulators
         if simulators is None:
             return
-        for job in self.plan.jobs:
+        for job in {id(job.loaded.like): job for job in self.plan.jobs}.values():
             given, root = job.suite.suite.user_simulator, job.suite.root
-            problem = await simulators.problem(job.loaded.case, given, root)
+            problem = await simulators.problem(job.loaded.like, given, root)
             if problem is not None:
-                self._unplayable[job.id] = problem
+                self._unplayable[id(job.loaded.like)] = problem
 
     async def take_over_finished(self) -> None:
         """Trials that an earlier start of this run has finished are kept."""
@@ -192,15 +192,19 @@ class Run:
 
         Raises UsageError if an earlier start of the run found something else.
         """
+        forms = {id(job.loaded.like): job.loaded.like for job in self.plan.jobs}
+        naming = {id(one) for one in forms.values() if reference_paths(one, self._variables(one))}
+        if not naming:
+            return
         info, blobs = self.directory.run_info(), self.directory.blobs
         self.references = info.get("references") or {}
         finished = self.directory.finished_jobs()
         for job in self.plan.jobs:
-            case, name = job.loaded.case, case_of(job.id)
             # What ran whole is judged by what is kept with its record.
-            if job.id in self.lines or job.id in finished:
+            if id(job.loaded.like) not in naming or job.id in self.lines or job.id in finished:
                 continue
-            variables = {**case.vars, **self.options.variables}
+            case, name = job.loaded.case, case_of(job.id)
+            variables = self._variables(case)
             kept = keep_references(case, job.suite.root, blobs, variables)
             for path in reference_paths(case, variables):
                 sha = kept[path].sha256 if path in kept else None
@@ -220,6 +224,9 @@ class Run:
                 )
         if self.references:
             self.directory.write_run_info({**info, "references": self.references})
+
+    def _variables(self, case: Case) -> dict[str, str]:
+        return {**case.vars, **self.options.variables}
 
     async def _judge_rest(self, jobs: Sequence[Job]) -> None:
         """Those that an earlier start ran whole and could not judge."""
@@ -373,8 +380,8 @@ class Run:
             found = self.engines[job.profile.name][1].problem
             if found is not None:
                 return found
-        if job.id in self._unplayable:
-            return self._unplayable[job.id]
+        if (found := self._unplayable.get(id(job.loaded.like))) is not None:
+            return found
         return reader.problem(case) if reader is not None else None
 
     async def conclude(

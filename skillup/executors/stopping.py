@@ -215,7 +215,7 @@ class EarlyStopping:
         self._dependents: dict[str, list[str]] = {}
         for job in jobs:
             threshold = threshold_of(job.suite.name, run_info)
-            names = (job.suite.name, job.loaded.case.id, job.profile.name, job.variant)
+            names = (job.suite.name, job.loaded.id, job.profile.name, job.variant)
             key = (str(job.suite.path), *names[1:])
             test = self.tests.setdefault(key, CaseTest(names, threshold))
             test.trials.append(job.trial)

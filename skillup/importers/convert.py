@@ -12,8 +12,9 @@ from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.importers.promptfoo import suite
 from skillup.importers.source import SourceFile, SourceValue, TemplateScope, open_sources
 from skillup.importers.write import CaseDraft, SuiteDraft, lay_out, slug, unique_name, write_files
+from skillup.load.datasets import EXPECTED, HISTORY, MESSAGE, NotAnItemError, read_item
 from skillup.load.discover import ALLOW, SKILL_FILE
-from skillup.load.suites import EXPECTED, HISTORY, MESSAGE, NotAnItemError, load_paths, read_item
+from skillup.load.suites import load_paths
 
 Checks = list[dict[str, Any]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
@@ -16,21 +16,54 @@ from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.suite import Suite
 
 
+class Items(Protocol):
+    """The items of a dataset, by their index."""
+
+    def case_of(self, loaded: LoadedCase) -> Case: ...
+    def digest_of(self, index: int) -> str: ...
+    def line_of(self, index: int) -> int: ...
+    def text_of(self, index: int) -> str: ...
+
+
 @frozen
 class LoadedCase:
-    case: Case  # The suite's defaults merged in
+    like: Case
+    """The case, the suite's defaults merged in. Of an item that is made into a case when it is
+    needed, another one's: id, `vars`, texts and messages of `input` differ, and nothing else."""
     document: Document
-    item: str | None = None
-    """Of a dataset's item: its id and its message, for `--item`."""
+    items: Items | None = None  # The dataset that it is from
+    index: int = 0  # In there
+    item_id: str | None = None  # None: `like` is the case itself
     branch_of: str | None = None
     """The id of the case that this is one path of; None: the case has no branches."""
     places: tuple[Loc, ...] = ()
     """Where each turn of such a path is written: paths share what stands at the same place."""
 
     @property
+    def case(self) -> Case:
+        if self.items is None or self.item_id is None:
+            return self.like
+        return self.items.case_of(self)
+
+    @property
+    def id(self) -> str:
+        return self.like.id if self.item_id is None else self.item_id
+
+    @property
+    def item(self) -> str | None:
+        """Of a dataset's item: its id and its message, for `--item`."""
+        return None if self.items is None else self.items.text_of(self.index)
+
+    @property
+    def located(self) -> Document:
+        """The document, at the item's own line."""
+        line = self.items.line_of(self.index) if self.items is not None else self.document.line
+        return self.document if line == self.document.line else replace(self.document, line=line)
+
+    @property
     def family(self) -> str:
         """The id of the case as it is written: its own, or that of the case with the branches."""
-        return self.branch_of or self.case.id
+        return self.branch_of or self.id
 
     @property
     def path(self) -> Path:
@@ -204,7 +237,7 @@ def paths_of(loaded: LoadedCase) -> list[LoadedCase]:
     A branch's id is ``CASE/BRANCH`` (within a branch ``CASE/BRANCH/BRANCH``); the turns that follow
     the branching turn in the same list are a path, too, whose id goes without a name.
     """
-    case = loaded.case
+    case = loaded.like
     if not any(turn.branches for turn in case.input.turns or ()):
         return [loaded]
     found, start = [], _Line(checks=_placed(case.assertions, ("assertions",)))
@@ -220,9 +253,9 @@ def paths_of(loaded: LoadedCase) -> list[LoadedCase]:
         moved |= {("assertions", n): place for n, (place, _) in enumerate(line.checks)}
         seen = replace(loaded.document, moved={**moved, (): line.branch})
         linear = case.model_copy(update=updates)
-        found.append(replace(loaded, case=linear, document=seen, branch_of=case.id, places=places))
+        found.append(replace(loaded, like=linear, document=seen, branch_of=case.id, places=places))
     # The main line first: it is the case's own.
-    return sorted(found, key=lambda path: path.case.id != case.id)
+    return sorted(found, key=lambda path: path.id != case.id)
 
 
 def _placed(checks: list[Check], loc: Loc) -> tuple[tuple[Loc, Check], ...]:

@@ -303,10 +303,11 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
     known = sorted(names | {skill_name(root / ref.path) for ref in there})
     folded = {name.casefold() for name in known}
     found: dict[Problem, None] = {}  # what is wrong with shared turns is wrong once
-    for loaded in cases if known else ():
-        context = loaded.case.context
+    forms = {id(loaded.like): loaded for loaded in reversed(cases if known else ())}
+    for loaded in reversed(forms.values()):
+        context = loaded.like.context
         more = context.fixture or context.files or context.setup or suite.environment.setup_steps
-        for loc, check, _ in all_checks(loaded.case):
+        for loc, check, _ in all_checks(loaded.like):
             for key in ("skill_used", "skill_not_used"):
                 name = getattr(check, key) or ""
                 plain = name.strip().casefold()
@@ -316,28 +317,32 @@ def skill_name_problems(suite: Suite, root: Path, cases: Sequence[LoadedCase]) -
                     fix = f"did you mean `{guess}`?" if guess else f"it installs: {listed}"
                     message = f"the suite installs no skill called {name}"
                     severity = "error" if guess and not more else "warning"
-                    found[loaded.document.problem((*loc, key), message, fix, severity)] = None
+                    found[loaded.located.problem((*loc, key), message, fix, severity)] = None
     yield from found
 
 
 def id_problems(cases: Sequence[LoadedCase], all_read: bool) -> Iterator[Problem]:
     """Ids of linear cases that are taken; dependencies on nothing, on oneself or in a circle."""
     taken, families, owners = dict[str, LoadedCase](), dict[str, LoadedCase](), dict[str, str]()
+    waiting = any(loaded.like.depends_on for loaded in cases)
     for loaded in cases:
-        case_id = loaded.case.id
-        families.setdefault(loaded.family, loaded)
-        owners.setdefault(case_id, loaded.family)
-        other = taken.setdefault(case_id.casefold(), loaded)
-        if other.document.data is loaded.document.data:
+        case_id, folded = loaded.id, loaded.id.casefold()
+        if waiting:
+            families.setdefault(loaded.family, loaded)
+            owners.setdefault(case_id, loaded.family)
+        other = taken.setdefault(case_id if folded == case_id else folded, loaded)
+        if other is loaded:
+            continue
+        if other.document.data is loaded.document.data and other.item_id is None:
             continue  # branches of the same name are reported by the case itself
-        where = f"{other.path.name}:{other.document.locate(('id',))[0]}"
-        message = f"`{case_id}` is the id of `{other.case.id}` ({where}) already"
+        where = f"{other.path.name}:{other.located.locate(('id',))[0]}"
+        message = f"`{case_id}` is the id of `{other.id}` ({where}) already"
         fix = "give one of them another id; upper and lower case are the same in file names"
-        yield loaded.document.problem(("id",), message, fix)
+        yield loaded.located.problem(("id",), message, fix)
     owners |= {family: family for family in families}
     graph: dict[str, list[str]] = {}
     for own, loaded in families.items():
-        needs = loaded.case.depends_on
+        needs = loaded.like.depends_on
         graph[own] = [owners[one] for one in needs if owners.get(one, own) != own]
         for index, needed in enumerate(needs):
             if owners.get(needed) == own:
@@ -349,10 +354,10 @@ def id_problems(cases: Sequence[LoadedCase], all_read: bool) -> Iterator[Problem
                 guess, listed = near_miss(needed, known), ", ".join(known[:12]) or "none"
                 fix = f"did you mean `{guess}`?" if guess else f"others are: {listed}"
                 message = f"there is no other case `{needed}` in this suite"
-            yield loaded.document.problem(("depends_on", index), message, fix)
+            yield loaded.located.problem(("depends_on", index), message, fix)
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         circle: list[str] = error.args[1][::-1]  # each needs the next
         message = f"these cases wait for each other: {' → '.join(circle)}"
-        yield families[circle[0]].document.problem(("depends_on",), message, "take one of them out")
+        yield families[circle[0]].located.problem(("depends_on",), message, "take one of them out")

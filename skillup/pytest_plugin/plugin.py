@@ -173,7 +173,7 @@ class SkillupPlugin:
         """Below `head` the trial, as `skillup show` prints it, without secrets."""
         run = self.opened()
         place = shown_path(run.directory.path)
-        record, name = run.directory.read_record(job.id), plain(job.loaded.case.id)
+        record, name = run.directory.read_record(job.id), plain(job.loaded.id)
         printed = io.StringIO()
         console = Console(file=printed, width=_WIDTH, highlight=False, emoji=False)
         trial = ShownTrial(job.id, name, place, record, grade, lambda *_: ())
@@ -292,7 +292,7 @@ class SuiteFile(pytest.File):
             raise self.CollectError(suites.problem)
         for job in jobs:
             # CASE[ENGINE]; CASE[ENGINE-without_skill] of the baseline, CASE[ENGINE-2] a trial
-            case = re.sub(r"::+", ":", re.sub(r"\s+", " ", plain(job.loaded.case.id)))
+            case = re.sub(r"::+", ":", re.sub(r"\s+", " ", plain(job.loaded.id)))
             variant = [job.variant] if job.variant != "with_skill" else []
             trial = [str(job.trial)] if job.trial > 1 else []
             name = f"{case}[{'-'.join([job.profile.name, *variant, *trial])}]"
@@ -301,7 +301,7 @@ class SuiteFile(pytest.File):
             item: TrialItem = TrialItem.from_parent(self, name=name, nodeid=nodeid)
             item.job, item.plugin = job, self.plugin
             self.plugin.add_marker(item, "skillup", "")
-            for tag in dict.fromkeys(job.loaded.case.tags):
+            for tag in dict.fromkeys(job.loaded.like.tags):
                 self.plugin.add_marker(item, marker_of_tag(tag), "a tag of skillup cases")
             yield item
 

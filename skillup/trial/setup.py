@@ -277,7 +277,7 @@ def new_record(request: TrialRequest) -> Record:
         run_id=request.run_id,
         suite=job.suite.name,
         suite_root=str(job.suite.root),
-        case_id=job.loaded.case.id,
+        case_id=job.loaded.id,
         case=job.loaded.case.model_dump(mode="json", by_alias=True, exclude_unset=True),
         engine=EngineInfo(
             profile=profile.name,

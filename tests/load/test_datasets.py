@@ -8,9 +8,12 @@ from typing import Any
 
 import pytest
 
+from skillup.app.interruption import case_digests
 from skillup.errors import UsageError
 from skillup.load.model import Loaded, LoadedSuite
 from skillup.load.suites import Sampling, load_paths, sampled
+from skillup.plan import Selection, make_plan
+from skillup.schema.profile import Profile
 from skillup.trial.history import past_of
 from tests.support.trees import make_tree
 
@@ -269,3 +272,87 @@ def test_items_of_a_suite_without_a_dataset_are_refused(tmp_path: Path) -> None:
     make_tree(tmp_path, {"eval.yaml": "name: d\n", "c.yaml": f"input: {{prompt: x}}\n{CASE}"})
     with pytest.raises(UsageError, match="no suite given here has one"):
         sampled(load_paths([tmp_path]).suites, Sampling(size=1))
+
+
+ITEMS: list[dict[str, Any]] = [
+    {"input": "plain"},
+    {"input": {"query": "named", "locale": "en"}, "expected_output": "yes \\<<x>> <<y>>"},
+    {"input": {"query": "another", "locale": "de"}, "expected_output": {"response": 5, "n": 1.5}},
+    {"input": "tagged", "metadata": {"tags": ["a"], "message_index": 1, "region": True}},
+    {"input": {"query": "half \ud83d", "locale": "en"}},
+    {
+        "input": [
+            {"role": "system", "content": "Be <<brief>>"},
+            {"role": "user", "content": "early"},
+            {"role": "assistant", "content": "answer"},
+            {"role": "user", "content": "late"},
+        ]
+    },
+    {
+        "input": "with calls",
+        "metadata": {
+            "history": [
+                {"role": "user", "content": "go"},
+                {"role": "assistant", "tool_calls": [{"id": "1", "function": {"name": "f"}}]},
+                {"role": "tool", "content": "done", "tool_call_id": "1"},
+            ]
+        },
+    },
+]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "tags: x\nvars: {query: mine, other: 'no'}\nassertions: [{contains: <<query>>}]\n",
+        """
+        input: {system: s, turns: [first, {content: 'So: <<query>>', assertions: [{contains: y}]}]}
+        assertions: [{contains: x}]
+        """,
+        """
+        input: {turns: [{content: <<query>>, branches: [{name: b, turns: [z]}]}]}
+        assertions: [{contains: x}]
+        """,
+    ],
+)
+def test_what_is_made_of_an_item_does_not_depend_on_the_others(
+    tmp_path: Path, case: str, ending: str
+) -> None:
+    """Of items of one form the first alone is validated as a case when the run is planned."""
+    # Each form three times; more of them than are kept together.
+    items = [{**item, "id": f"{n}.{m}"} for m in range(3) for n, item in enumerate(ITEMS)]
+    items += [{"id": f"more.{n}", "input": f"plain {n}"} for n in range(600)]
+
+    def made(folder: str, those: list[dict[str, Any]]) -> dict[str, tuple[Any, ...]]:
+        lines = "\n".join(map(json.dumps, those))
+        make_tree(
+            tmp_path / folder,
+            {
+                "eval.yaml": SUITE.replace("jsonl", ending),
+                "item.yaml": case,
+                f"items.{ending}": json.dumps(those) if ending == "json" else lines,
+            },
+        )
+        loaded = load_paths([tmp_path / folder])
+        (suite,) = loaded.suites
+        profiles = {str(suite.path): [Profile(name="p", engine="scripted")]}
+        digests = case_digests(make_plan([suite], profiles, Selection()).jobs)
+        return {
+            one.id: (
+                digests[one.id],
+                one.case.model_dump(by_alias=True, exclude_unset=True),
+                one.branch_of,
+                one.item,
+                one.like.tags,
+            )
+            for one in suite.cases
+        }
+
+    forwards, backwards = made("f", items), made("b", items[::-1])
+    assert forwards == backwards
+    assert len({digest for digest, *_ in forwards.values()}) == len(forwards)
+    alone = dict[str, tuple[Any, ...]]()
+    for number, item in enumerate(items[: 2 * len(ITEMS)]):
+        alone |= made(f"alone-{number}", [item])
+    assert alone == {name: forwards[name] for name in alone}

@@ -56,7 +56,7 @@ def judge_again(request: RejudgeRequest) -> int:
     if counts.total:
         return exit_code(counts.summary(), counts.not_run, source.stopped)
     if counts.left_out and judging.edited is not None:
-        known = ", ".join(shown_id(loaded.case.id) for _, loaded in judging.edited[:10])
+        known = ", ".join(shown_id(loaded.id) for _, loaded in judging.edited[:10])
         raise UsageError("no record is of a case in --cases", hint=f"the cases there are: {known}")
     if request.is_selection:
         raise UsageError("no record matches the selection", hint="see -k and --tag")

@@ -86,11 +86,14 @@ class Rejudging:
         edited = load_edited(request.cases) if request.cases else None
         self.secrets = secrets_of(self.source, edited)
         if edited is not None and self.source.is_masked:
-            edited = [(s, replace(one, case=self._masked_case(one.case))) for s, one in edited]
+            edited = [
+                (s, replace(one, like=self._masked_case(one.case), item_id=None))
+                for s, one in edited
+            ]
         self.edited = edited
         self._by_id: dict[str, list[Edited]] = defaultdict(list)
         for suite, one in edited or ():
-            self._by_id[one.case.id].append((suite, one))
+            self._by_id[one.id].append((suite, one))
         self._recorded_case: tuple[str, Case] | None = None
         anew = bool(request.cases or request.judge_model)
         readers = readers_for(self.source, self.secrets, compared=compared, edited=anew)
@@ -302,7 +305,7 @@ def secrets_of(source: RecordSource, edited: Sequence[Edited] | None) -> Secrets
     for name in sorted({*recorded, *filter(None, users)}) if edited is not None else ():
         with suppress(SkillupError):  # of another workspace; runs keep no values of keys
             profiles.append(load_profile(name, root_with_engines(Path(), Path()), os.environ))
-    cases = [loaded.case for _, loaded in edited or ()]
+    cases = list({id(one.like): one.like for _, one in edited or ()}.values())
     secrets = collect_secrets(os.environ, profiles, suites, cases, names)
     # As :func:`skillup.app.planning.names_of_run` has them when a run begins.
     base = Path((info.get("request") or {}).get("directory") or ".").absolute()
