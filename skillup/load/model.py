@@ -16,7 +16,7 @@ from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.suite import Suite
 
 
-class Items(Protocol):
+class ItemSource(Protocol):
     """The items of a dataset, by their index."""
 
     def case_of(self, loaded: LoadedCase) -> Case: ...
@@ -31,7 +31,7 @@ class LoadedCase:
     """The case, the suite's defaults merged in. Of an item that is made into a case when it is
     needed, another one's: id, `vars`, texts and messages of `input` differ, and nothing else."""
     document: Document
-    items: Items | None = None  # The dataset that it is from
+    items: ItemSource | None = None  # The dataset that it is from
     index: int = 0  # In there
     item_id: str | None = None  # None: `like` is the case itself
     branch_of: str | None = None
