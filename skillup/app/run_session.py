@@ -75,11 +75,12 @@ class RunSession:
         keep: bool = False,
         own_process: bool = False,
         about: Mapping[str, Any] | None = None,  # Of the run itself
+        index: str | None = None,  # Of the past runs that the order goes by, where it matters
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
         """A new run at `path` (default: in the workspace), or the one to `resume`."""
         end_what_was_left()
-        self.request, self.plan = request, plan
+        self.request, self.plan, self._index = request, plan, index
         self.lines: dict[str, TrialLine] = {}  # By job id; it fills up as trials finish
         self.retried = RetryErrors()  # The trials that met an error and run again
         self._judge: JudgeRouter | None = None
@@ -161,6 +162,7 @@ class RunSession:
             deciding=_early_stopping(request, self.plan, self.directory, warn),
             rate_limiter=rate_limiter,
             variables=parse_vars(request.variables),
+            last_judged=self._last_judged(),
             seed=request.seed,
             keep_scratch=keep,
             own_process=own_process,
@@ -168,6 +170,17 @@ class RunSession:
             reader=self._judge,
             simulators=simulators,
         )
+
+    def _last_judged(self) -> Mapping[str, str]:
+        """Of jobs that a budget may leave out: those of the longest ago are first in turn."""
+        request = self.request
+        if (request.max_cost_usd, request.max_tokens, request.time_limit) == (None, None, None):
+            return {}
+        from skillup.app.forecast import last_judged, past_runs
+
+        past = past_runs(self.plan.jobs[0].suite.root, self._index)
+        began = self.directory.run_info()["started_at"]
+        return last_judged(self.plan.jobs, [run for run in past if run.started_at < began])
 
     def __enter__(self) -> Self:
         return self

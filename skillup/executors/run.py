@@ -60,6 +60,8 @@ class RunOptions:
     rate_limiter: RateLimiter = field(default_factory=partial(RateLimiter, 0.0))
     """How rate limits and overload are waited out; as it is: they are errors at once."""
     variables: Mapping[str, str] = field(default_factory=dict)
+    last_judged: Mapping[str, str] = field(default_factory=dict)
+    """By job when its case was; those that wait longest begin first (a budget may end the run)."""
     seed: int = 0
     """Of what scripted engines draw; each trial draws its own. 0: the same in every run."""
     register_dir: Path = field(default_factory=partial(user_directory, "processes"))
@@ -250,7 +252,9 @@ class Run:
         Raises SkillupError if the observer fails: the trials that run then are ended.
         """
         jobs = [job for job in self.plan.jobs if job.id not in self.lines]
-        order = {job.id: place for place, job in enumerate(self.plan.jobs)}
+        judged = self.options.last_judged
+        ordered = sorted(self.plan.jobs, key=lambda job: judged.get(job.id, ""))
+        order = {job.id: place for place, job in enumerate(ordered)}
         places = self.scheduler.places
         self.scheduler = Scheduler(units_of(jobs), order, places, self.stopping.has_room)
 

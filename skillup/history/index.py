@@ -207,15 +207,14 @@ def outcomes_of(execute: Execute, run_id: str) -> RunOutcomes:
 
 
 def all_runs(
-    url: str, repository: str | None = None, branch: str | None = None
+    url: str, repository: str | None = None, branch: str | None = None, newest: int = 0
 ) -> list[RunOutcomes]:
-    """Those of the repository and the branch (None: of all), the oldest first.
-
-    Raises IndexTroubleError.
+    """Those of the repository and the branch (None: of all), the oldest first; `newest`: only so
+    many. Raises IndexTroubleError.
     """
     with open_index(url, write=False) as execute:
-        found = indexed_runs(execute, repository)
-        return [outcomes_of(execute, r.run_id) for r in found if branch in (None, r.branch)]
+        found = [r for r in indexed_runs(execute, repository) if branch in (None, r.branch)]
+        return [outcomes_of(execute, run.run_id) for run in found[-newest:]]
 
 
 def add_run(url: str, run: RunOutcomes) -> None:

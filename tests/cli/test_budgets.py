@@ -164,3 +164,41 @@ def test_a_run_decides_by_the_gate_it_began_with_whatever_the_suite_says_later(
     assert case["decision"]["threshold"] == 0.5
     assert [event["threshold"] for event in events(project, "case_decided")] == [0.5]
     assert len(outcome.data["cases"]) == 5
+
+
+# What past runs say: what comes first where a budget may end the run, and what one will come to.
+
+
+@pytest.mark.indexed
+def test_where_a_budget_ends_runs_the_cases_that_waited_longest_are_first(suite: Project) -> None:
+    suite.write({"c.yaml": PASS, "d.yaml": "depends_on: [c]\n" + PASS})
+    nights = []
+    for night in range(3):
+        options = ("-e", "priced", "-j", "1", "--max-cost-usd", "0.15", "--out", f"out-{night}")
+        nights.append(run_of(suite.run("run", ".", "--json", *options)))
+    # Two of the four cases a night; what another depends on is as urgent as that.
+    assert nights == [["a", "b"], ["c", "d"], ["a", "b"]]
+
+
+def run_of(outcome: Outcome) -> list[str]:
+    return [case["case_id"] for case in outcome.data["cases"]]
+
+
+@pytest.mark.indexed
+def test_a_dry_run_tells_cost_and_time_from_past_runs_and_starts_nothing(suite: Project) -> None:
+    first = suite.run("run", ".", "-e", "priced", "--trials", "3", "--dry-run")
+    assert first.exit_code == 0
+    assert first.stdout.splitlines()[:3] == ["6 trials", "cost  not known", "time  not known"]
+    assert not (suite.root / ".skillup").exists()
+    for _ in range(2):
+        suite.run("run", ".", "-e", "priced")
+    suite.write({"c.yaml": PASS})
+    planned = ("run", ".", "-e", "priced", "--trials", "3", "-j", "3", "--dry-run")
+    found = suite.run(*planned, "--json").data
+    assert (found["trials"], found["new_cases"], found["runs"]) == (9, 1, 2)
+    assert found["cost_usd"] == pytest.approx({"mean": 1.08, "low": 1.08, "high": 1.08})
+    time = found["duration_ms"]
+    assert 0 < time["low"] <= time["mean"] <= time["high"]
+    assert "cost  $1.08\n" in suite.run(*planned).stdout
+    assert len(list((suite.root / ".skillup/runs").iterdir())) == 2
+    assert suite.run("run", "--resume", "last", "--dry-run").exit_code == 2

@@ -88,6 +88,7 @@ def run(
     keep_workspaces: bool = option(
         False, "Leave each trial's scratch directory.", "--keep-workspaces"
     ),
+    dry_run: bool = option(False, "Only tell what it would cost and take.", "--dry-run"),
     index: str | None = o.INDEX,
     quiet: bool = o.QUIET,
     verbose: bool = option(False, "Show the conversations as they go on.", "--verbose", "-v"),
@@ -99,6 +100,8 @@ def run(
     trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted.
     """
     given = locals()
+    if dry_run:
+        return _forecast(given, resume, index, as_json=as_json)
     with _remote_run(out, resume) as remote:
         if remote is not None and keep_workspaces:
             hint = "choose a directory with --out"
@@ -109,6 +112,23 @@ def run(
         shown = {"quiet": quiet, "verbose": verbose, "as_json": as_json}
         place = Path(out) if out is not None else None
         return _run_and_show(request, path, place, remote, index, **options, **shown)
+
+
+def _forecast(
+    given: Mapping[str, Any], resume: str | None, index: str | None, *, as_json: bool
+) -> int:
+    """Say what the run would come to, and start nothing."""
+    if resume is not None:
+        raise UsageError("--dry-run is for new runs", hint="leave out --resume")
+    from skillup.app.forecast import forecast, past_runs
+    from skillup.app.planning import plan_of
+
+    request, _ = _request_of(given, None, None, retry_errors=False)
+    plan, parallel = plan_of(request)
+    past = past_runs(plan.jobs[0].suite.root, index)
+    found = forecast(plan.jobs, past, request.parallel or parallel)
+    sys.stdout.write(found.as_json() if as_json else found.as_text())
+    return ExitCode.PASSED
 
 
 def _remote_run(out: str | None, resume: str | None) -> RemoteRun | nullcontext[None]:
@@ -208,6 +228,7 @@ def _run_and_show(
         retry_errors=retry_errors,
         keep=keep,
         own_process=True,
+        index=index,
         warn=warn,
     ) as session:
         for line in retry_lines(session.retried) if retry_errors else ():
