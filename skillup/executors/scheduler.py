@@ -99,6 +99,8 @@ class Scheduler:
             return None
         group = min(best)[-1]
         *_, unit = heapq.heappop(self._queues[group])
+        if not self._queues[group]:
+            del self._queues[group]
         del self._missing[unit[0].id]
         self._running[group] += 1
         self._push(group)
@@ -134,9 +136,11 @@ class Scheduler:
         self._push(_group(unit))
 
     def _push(self, group: Group) -> None:
-        rank = self._rank(group)
+        rank, heap = self._rank(group), self._best.setdefault(group[0], [])
+        if len(heap) > 2 * len(self._queues) + 100:  # mostly of what is no longer so
+            heap[:] = sorted({one for one in heap if one == self._rank(one[-1])})
         if rank is not None:
-            heapq.heappush(self._best.setdefault(group[0], []), rank)
+            heapq.heappush(heap, rank)
 
     def _rank(self, group: Group) -> tuple[int, int, int, Group] | None:
         queue = self._queues.get(group)

@@ -120,6 +120,16 @@ def own_children(pid: int | Literal["self"] = "self") -> set[int] | None:
     return found
 
 
+def nothing_escaped() -> bool:
+    """Whether no process that we started runs but those of running turns; False: it is not known.
+
+    Orphans come to us, so it would be one of our children.
+    """
+    children = own_children() if _adopting == os.getpid() else None
+    running = {tree.main.pid for tree in running_trees if tree.main}
+    return children is not None and children <= running
+
+
 def now_as_started() -> float:
     """This moment, as ``started`` of a process that starts now would be, or a tick less."""
     if _HAS_PROC:

@@ -6,9 +6,8 @@ directory under the user's project they would find the user's own. So trials wor
 directory for temporary files, and ``RUN/scratch`` is a symbolic link to there. Its path is short,
 too, which the sockets that agents make in it need.
 
-What finished trials leave is removed many at a time: where files have just been removed, some file
-systems look long for a place for new ones. It goes when much of it waits, at the end of the run,
-and, after one that was killed, at the end of the next start.
+What a finished trial leaves is removed; its directories, if nobody can be at work there any more,
+serve another trial of the run: to make and remove them was a fifth of a small trial.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ import secrets
 import stat
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from skillup.adapters import LOGIN_FILES
-from skillup.process.tree import ProcessRow, end_leftovers
+from skillup.process.tree import ProcessRow, end_leftovers, nothing_escaped
 from skillup.store.files import disk_errors
 
 
@@ -36,7 +35,8 @@ class Scratch:
         self._link = link
         self._lock = threading.Lock()
         self._home: Path | None = None  # Where the link led, once it was found to be ours
-        self._waiting = 0  # How much there is of places that wait for their removal
+        self._free: dict[str, list[str]] = {}  # Emptied places, by the engine that served there
+        self._made = 0  # Such places so far
 
     def directory(self, job_id: str) -> Path:
         """The job's own directory, a real path, made if need be. Raises RunDirectoryError."""
@@ -51,6 +51,11 @@ class Scratch:
                 note.write_text(f"{home}\n{self._link.absolute()}\n", encoding="utf-8")
             self._home = home
         path = home / _short_name(job_id)
+        free = self._free.get(_engine_of(job_id))
+        while free:
+            with suppress(OSError):
+                os.rename(free.pop(), path)  # noqa: PTH104 - done for every trial
+                return path
         with disk_errors("make", path):
             path.mkdir(mode=0o700, exist_ok=True)
         return path
@@ -70,36 +75,35 @@ class Scratch:
         return path is None or not os.path.lexists(path) or remove_tree(path)
 
     def set_aside(self, job_id: str) -> Callable[[], object] | None:
-        """The job's directory is to go: a small one waits, but for one with a login in it.
+        """The job's directory is to go. Small and as it was made it is emptied, for another trial
+        on the same engine; not while a process runs that may still work there.
 
-        Returns what is left to do now, and may take long.
+        Returns what is left to do, and may take long.
         """
         home = self._existing_home()
         if home is None:
             return None
         path = f"{home}/{_short_name(job_id)}"
-        size = _size_if_small(path)
         try:
-            if size is None:
-                return partial(remove_tree, Path(path))
-            os.rename(path, path + _WAITING)  # noqa: PTH104 - done for every trial
-        except OSError:  # an earlier attempt at it waits, or there is nothing
+            if not nothing_escaped():
+                return partial(self.remove, job_id)
+            _empty(path, None, _KEPT, [_SMALL])
+            self._made += 1
+            free = f"{home}/{self._made}{_FREE}"
+            os.rename(path, free)  # noqa: PTH104 - done for every trial
+        except OSError:
             return partial(self.remove, job_id)
-        self._waiting += size
-        return self._remove_waiting if self._waiting > _MOST_WAITING else None
-
-    def _remove_waiting(self) -> None:
-        home, self._waiting = self._existing_home(), 0
-        for place in home.glob(f"*{_WAITING}") if home is not None else ():
-            remove_tree(place)
+        self._free.setdefault(_engine_of(job_id), []).append(free)
+        return None
 
     def close(self) -> None:
         """Removes directories that were not used, and then the whole place if it is empty."""
-        self._remove_waiting()
         with self._lock:
             home, self._home = self._existing_home(), None
             if home is None:
                 return
+            for free in home.glob(f"*{_FREE}"):
+                remove_tree(free)
             for directory in home.iterdir():
                 with suppress(OSError):
                     directory.rmdir()
@@ -186,13 +190,15 @@ def remove_tree(path: Path) -> bool:
     return not os.path.lexists(path)
 
 
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
 def _remove_below(name: str, parent: int | None) -> None:
     """Like ``shutil.rmtree``, never through a link that came in between; half its system calls.
 
     Raises OSError and RecursionError.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    directory = os.open(name, flags, dir_fd=parent)
+    directory = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
         with os.scandir(directory) as scan:
             entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan]
@@ -209,31 +215,48 @@ def _remove_below(name: str, parent: int | None) -> None:
     os.rmdir(name, dir_fd=parent)
 
 
-# Of what waits for its removal: entries, and one more for each 4 KiB.
-_WAITING = ".finished"
-_MOST_WAITING = 20_000
-_SMALL = 500
+# What stays of a place that another trial gets: directories as each trial makes them.
+_KEPT: Mapping[str, Any] = {
+    "home": {"tmp": {}, "home": {".claude": {}, ".codex": {}}},
+    "workspace": {},
+}
+_FREE = ".free"
+_SMALL = 500  # Entries; one more for each 4 KiB
+_UMASK = os.umask(0o077)
+os.umask(_UMASK)
 
 
-def _size_if_small(path: str) -> int | None:
-    """How much is below `path`; None if that is much, or an agent's login."""
-    size, waiting = 1, [path]
+def _empty(name: str, parent: int | None, kept: Mapping[str, Any] | None, left: list[int]) -> None:
+    """Removes all that is in a directory but what is `kept`; None: it is not kept itself.
+
+    Raises OSError if what stays is not as it was made, or if there is more than `left`.
+    """
+    directory = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
-        while waiting:
-            with os.scandir(waiting.pop()) as scan:
-                for entry in scan:
-                    size += 1
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    elif entry.name in LOGIN_FILES:
-                        return None
-                    else:
-                        size += entry.stat(follow_symlinks=False).st_size >> 12
-                    if size > _SMALL:
-                        return None
-    except OSError:
-        return None
-    return size
+        if kept is not None:
+            mode = 0o700 if parent is None or "tmp" in kept else 0o777 & ~_UMASK
+            added = (one for one in os.listxattr(directory) if not one.startswith("security."))
+            if stat.S_IMODE(os.fstat(directory).st_mode) != mode or any(added):
+                raise PermissionError(name)
+        with os.scandir(directory) as scan:
+            entries = list(scan)
+        for entry in entries:
+            own = kept.get(entry.name) if kept else None
+            left[0] -= 1 + (entry.stat(follow_symlinks=False).st_size >> 12 if own is None else 0)
+            if left[0] < 0:
+                raise OSError(name)
+            if own is None and not entry.is_dir(follow_symlinks=False):
+                os.unlink(entry.name, dir_fd=directory)
+                continue
+            _empty(entry.name, directory, own, left)
+            if own is None:
+                os.rmdir(entry.name, dir_fd=directory)
+    finally:
+        os.close(directory)
+
+
+def _engine_of(job_id: str) -> str:
+    return job_id.rsplit("/", 3)[-3:][0]
 
 
 def _is_private(directory: Path) -> bool:

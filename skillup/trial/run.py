@@ -269,4 +269,4 @@ def _copy(parent: TrialContext, workspace: Path, home: Path) -> None:
                 if changed != target:
                     path.unlink()
                     os.symlink(changed, path)  # noqa: PTH211 - the same
-    home.mkdir(mode=0o700, parents=True)
+    home.mkdir(mode=0o700, exist_ok=True)

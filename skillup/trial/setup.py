@@ -228,7 +228,7 @@ async def _prepare(
     if isinstance(skills, TurnError):
         return skills
     home = request.scratch / "home"
-    home.mkdir(mode=0o700, parents=True)
+    home.mkdir(mode=0o700, exist_ok=True)
     # For git and setup commands: enough to find programs, and nothing of the user's own.
     kept = ("PATH", "LANG", "TZ", "TMPDIR")
     environment = {k: v for k, v in request.environment.items() if k in kept}

@@ -132,11 +132,11 @@ def shown(path: str) -> str:
 
 
 def copy_workspace(source: Path, destination: Path) -> None:
-    """Copies a workspace, to go on in the copy; ``destination`` is made and must not exist.
+    """Copies a workspace, to go on in the copy; ``destination`` is made, or empty.
 
     Links stay as they are, wherever they lead: the agent made them. Raises OSError.
     """
-    destination.mkdir(parents=True)
+    destination.mkdir(parents=True, exist_ok=True)
     copy_entries(list_tree(source), source, destination)
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
+import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from skillup.process.tree import own_children, process_register
 from skillup.store.scratch import Scratch, remove_orphaned, remove_tree, user_directory
 from tests.support.trees import make_deep
 
@@ -91,29 +97,109 @@ def test_a_place_whose_run_directory_is_gone_is_removed_at_the_next_start(
     remove_tree(kept.parent)
 
 
-def test_what_finished_trials_leave_waits_but_for_logins_and_goes_at_the_end(
-    tmp_path: Path,
-) -> None:
-    scratch = Scratch(tmp_path / "scratch")
-    places = {name: scratch.directory(name) for name in ("small", "large", "login", "kept")}
-    (places["small"] / "file").touch()
-    for number in range(600):
-        (places["large"] / str(number)).touch()
-    (places["login"] / "home").mkdir()
-    (places["login"] / "home" / "auth.json").touch()
-    (places["kept"] / "file").touch()
-    left = {name: scratch.set_aside(name) for name in ("small", "large", "login")}
-    for work in filter(None, left.values()):
-        work()
-    assert not any(places[name].exists() for name in left)
-    waits, kept = sorted(places["kept"].parent.iterdir(), key=lambda path: "." not in path.name)
-    assert kept == places["kept"]
-    assert waits.name.startswith(places["small"].name)
+def _used(scratch: Scratch, job: str) -> Path:
+    """A place after a trial, with the directories that every trial has, and what an agent left."""
+    place = scratch.directory(job)
+    (place / "home").mkdir(mode=0o700)
+    for name in ("home/tmp", "home/home/.claude/projects/here", "workspace/src/deep"):
+        (place / name).mkdir(parents=True)
+    for name in ("home/home/.claude/.credentials.json", "workspace/src/deep/file", "note"):
+        (place / name).write_text("secret")
+    (place / "workspace" / "link").symlink_to("/etc")
+    return place
 
-    (scratch.directory("small") / "file").touch()  # another attempt, which finishes, too
-    again = scratch.set_aside("small")
-    assert again is not None
-    again()
-    assert not places["small"].exists()
-    Scratch(tmp_path / "scratch").close()  # of the next start, after one that was killed
-    assert list(places["kept"].parent.iterdir()) == [kept]
+
+def _chmod(place: Path) -> None:
+    (place / "workspace").chmod(0o777)
+
+
+def _link(place: Path) -> None:
+    outside = place.parent / "outside"
+    (place / "workspace").rename(outside)
+    (place / "workspace").symlink_to(outside)
+
+
+def _attribute(place: Path) -> None:
+    try:
+        os.setxattr(place / "home" / "tmp", "user.left", b"here")
+    except OSError:  # no attributes here
+        _chmod(place)
+
+
+def _many(place: Path) -> None:
+    for number in range(600):
+        (place / "workspace" / str(number)).touch()
+
+
+def _nothing(_: Path) -> None: ...
+
+
+def _alone(work: Callable[[], None]) -> None:
+    """In a process that has no children but those of the work."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+            os._exit(0)
+        except BaseException:  # noqa: BLE001
+            traceback.print_exc()
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+@pytest.mark.parametrize("leave", [_nothing, _chmod, _link, _attribute, _many])
+def test_an_emptied_place_serves_another_trial_if_it_is_as_it_was_made(
+    tmp_path: Path, leave: Callable[[Path], None]
+) -> None:
+    _alone(lambda: _check_used_again(tmp_path, leave))
+
+
+def _check_used_again(tmp_path: Path, leave: Callable[[Path], None]) -> None:
+    scratch = Scratch(tmp_path / "scratch")
+    with process_register(tmp_path / "register", own_process=True):
+        place = _used(scratch, "a/claude/with_skill/1")
+        leave(place)
+        before = place.stat().st_ino
+        work = scratch.set_aside("a/claude/with_skill/1")
+        assert (work is None) == (leave is _nothing)
+        if work is not None:
+            work()
+        assert not place.exists()
+        assert not list(scratch.directory("b/codex/with_skill/1").iterdir())
+        again = scratch.directory("b/claude/with_skill/1")
+        assert {str(found.relative_to(again)) for found in again.rglob("*")} == (
+            {"home", "home/tmp", "home/home", "home/home/.claude", "workspace"}
+            if leave is _nothing
+            else set()
+        )
+        assert (again.stat().st_ino == before) or leave is not _nothing
+        assert (place.parent / "outside" / "src").is_dir() == (leave is _link)
+    remove_tree(place.parent)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="orphans are adopted on Linux only")
+def test_a_place_where_a_process_may_still_work_serves_nobody(tmp_path: Path) -> None:
+    _alone(lambda: _check_not_used_again(tmp_path))
+
+
+def _check_not_used_again(tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path / "scratch")
+    with process_register(tmp_path / "register", own_process=True):
+        place = _used(scratch, "a/claude/with_skill/1")
+        # Without its environment and in a session of its own: it comes to us as an orphan.
+        run = "env -i setsid sh -c 'echo; exec sleep 60' &"
+        with subprocess.Popen(["sh", "-c", run], cwd=place, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            child.stdout.readline()
+            child.terminate()
+            child.wait()
+            work = scratch.set_aside("a/claude/with_skill/1")
+            assert work is not None
+            work()
+            assert not list(scratch.directory("b/claude/with_skill/1").iterdir())
+            [orphan] = own_children() or {0}
+            os.kill(orphan, signal.SIGKILL)
+    scratch.close()
+    assert not place.parent.exists()
