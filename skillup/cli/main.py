@@ -17,6 +17,8 @@ VERBS = {
     "view": "reports.view",
     "compare": "history.compare",
     "trends": "history.trends",
+    "baseline": "history.baseline",
+    "runs": "history.runs",
     "validate": "suites.validate",
     "list": "suites.list_cases",
     "init": "suites.init",
