@@ -15,6 +15,7 @@ class Adapter:
     login_file: str | None = None  # In there; None: it logs in by variables only, or not at all
     aliases: tuple[str, ...] = ()
     live: bool = False  # One process can hold several turns
+    npm: tuple[str, str] | None = None  # Its CLI's package there, and the command in it
 
 
 ADAPTERS = {
@@ -24,12 +25,14 @@ ADAPTERS = {
         login_file=".credentials.json",
         aliases=("claude", "claude-code"),
         live=True,
+        npm=("@anthropic-ai/claude-code", "claude"),
     ),
     "codex": Adapter(
         "skillup.engines.codex.engine:Codex",
         home_variable="CODEX_HOME",
         login_file="auth.json",
         live=True,
+        npm=("@openai/codex", "codex"),
     ),
     "scripted": Adapter("skillup.engines.scripted.engine:ScriptedEngine"),
 }

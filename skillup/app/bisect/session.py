@@ -1,0 +1,204 @@
+"""One bisection: its trials one after the other, what they say, and its file to go on from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from skillup.app.bisect.candidates import CliVersions, SkillCommits
+from skillup.app.bisect.search import BestAnswer, best_answer, next_position, posterior
+from skillup.app.interruption import Shutdown
+from skillup.app.planning import RunRequest, plan_of, secrets_of_plan
+from skillup.app.run_session import RunSession
+from skillup.errors import ExitCode, InterruptedRunError, SkillupError, UsageError
+from skillup.load.discover import workspace_root
+from skillup.plan import Job, Plan
+from skillup.reports.terminal.layout import make_console, print_table
+from skillup.reports.terminal.progress import PlainReporter
+from skillup.reports.text import count, listed_ids, one_line, plain, shown_path
+from skillup.schema.grade import Grade
+from skillup.schema.record import Record
+from skillup.stats import percent
+from skillup.store import default_run_path, new_run_id
+from skillup.store.files import write_atomic
+
+_SHORT = 12
+_VERDICTS = ("PASS", "FAIL")
+_ERRORS = 3  # After so many, and no verdict, a candidate is not tried again
+_ERRORS_IN_A_ROW = 6  # Not the candidates' fault, but the login's, the network's …
+_AGAIN = "the same command goes on"
+
+
+def bisect(
+    run: RunRequest, ends: tuple[str, str], *, of_cli: bool, error: float, most_trials: int | None
+) -> int:
+    """Search from good to bad (`ends`), and print the answer; the exit code."""
+    jobs = [job for job in plan_of(run)[0].jobs if job.variant == "with_skill"]
+    if len(jobs) != 1:
+        names = listed_ids([job.id for job in jobs])
+        raise UsageError(f"bisect is about one case with one engine, and these match: {names}")
+    home = default_run_path(workspace_root(run.base), "").parent
+    with tempfile.TemporaryDirectory(prefix="skillup-bisect-") as scratch:
+        places = home / "clis", Path(scratch).resolve()
+        candidates = (CliVersions if of_cli else SkillCommits)(jobs[0], *ends, *places)
+        bisection = Bisection(run, jobs[0], candidates, home / "bisect")
+        found = bisection.search(error, most_trials)
+        bisection.print_answer(found, error)
+    return ExitCode.PASSED if found.is_sure and found.positions else ExitCode.FAILED
+
+
+class Bisection:
+    """The trials so far; each is a run of its own beside the file that lists them."""
+
+    def __init__(
+        self, run: RunRequest, job: Job, candidates: SkillCommits | CliVersions, home: Path
+    ) -> None:
+        """Goes on with an earlier search for the same, if its file is below `home`."""
+        self._run, self._job, self._candidates, self._ids = run, job, candidates, candidates.ids
+        models = job.suite.suite, job.loaded.case, job.profile
+        facts = [[model.model_dump(mode="json") for model in models], run.variables, self._ids]
+        text = json.dumps(facts, sort_keys=True).encode(errors="surrogatepass")
+        self.folder = home / hashlib.sha256(text).hexdigest()[:_SHORT]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._file = self.folder / "bisect.json"
+        self._mask = secrets_of_plan(Plan((job,)), run.base, os.environ).mask
+        self.trials: list[dict[str, Any]] = []  # {at, status, error, reason, run}
+        if self._file.exists():
+            self.trials = json.loads(self._file.read_bytes())["trials"]
+            _say(f"going on after {count(len(self.trials), 'trial')} of {shown_path(self._file)}")
+
+    def search(self, error: float, most_trials: int | None) -> BestAnswer:
+        """Run trials until the answer is sure, or there are no more to be had."""
+        bad = len(self._ids) - 1
+        _say(f"{count(bad, self._candidates.noun)} after good, up to bad")
+        while True:
+            tallies, broken = self.tallies(), self.untestable()
+            known = posterior(tallies)
+            found = best_answer(known, error, broken)
+            # The two ends come first: if one cannot be tested, nothing else is of use.
+            ends = [end for end in (bad, 0) if not any(tallies[end])]
+            if (found.is_sure and not ends) or len(self.trials) == most_trials:
+                return found
+            self._add(ends[0] if ends else next_position(known, broken))
+            trial = self.trials[-1]
+            told = f"{len(self.trials):>3}  {trial['status']:<5}  {trial['at'][:_SHORT]}  "
+            if trial["status"] in _VERDICTS:
+                found = best_answer(posterior(self.tallies()), error, broken)
+                _say(f"{told}likeliest: {self._named(found)} {percent(found.chance)}")
+            else:
+                _say(told + one_line(trial["reason"]))
+                self._check_errors()
+
+    def tallies(self) -> list[tuple[int, int]]:
+        """Passed and failed trials from good to bad."""
+        counts = Counter((trial["at"], trial["status"]) for trial in self.trials)
+        return [(counts[at, "PASS"], counts[at, "FAIL"]) for at in self._ids]
+
+    def untestable(self) -> set[int]:
+        """Positions without a verdict that have no trial, or too many errors."""
+        errors: Counter[str] = Counter()
+        for trial in self.trials:
+            errors[trial["at"]] += _ERRORS if trial["error"] == "setup" else 1
+        tallies = enumerate(self.tallies())
+        return {n for n, tally in tallies if not any(tally) and errors[self._ids[n]] >= _ERRORS}
+
+    def _named(self, found: BestAnswer) -> str:
+        return " or ".join(self._ids[n][:_SHORT] for n in found.positions) or "no difference"
+
+    def _add(self, position: int) -> None:
+        """One more trial there, of which the file knows as soon as it is judged."""
+        job = self._candidates.job_at(position)
+        if isinstance(job, str):
+            self._keep(position, ("ERROR", "setup", job, None))
+            return
+        path, plan = self.folder / new_run_id(), Plan((job,))
+        run = replace(
+            self._run, seed=len(self.trials)
+        )  # or the scripted engine would draw the same
+
+        def keep(grade: Grade) -> None:
+            kind = (grade.error or {}).get("kind")
+            self._keep(position, (grade.status, kind, self._mask(grade.reason), path.name))
+
+        with RunSession(run, plan, path=path, own_process=True) as session:
+            reporter = _Keeper(plan, keep)
+            shutdown = Shutdown(reporter.stopping, _AGAIN)
+            interrupted = shutdown.run(lambda: session.run(reporter))
+            session.conclude(interrupted=interrupted)
+            stop = session.options.stopping.reason
+        if job.id not in session.lines:
+            shutil.rmtree(path, ignore_errors=True)
+            if not interrupted:
+                raise SkillupError(stop.message if stop else "the trial was not run", hint=_AGAIN)
+        if interrupted:
+            raise InterruptedRunError("interrupted; no judged trial is lost", hint=_AGAIN)
+
+    def _keep(self, position: int, found: tuple[str, str | None, str, str | None]) -> None:
+        names = ("status", "error", "reason", "run")
+        self._write(
+            [*self.trials, {"at": self._ids[position], **dict(zip(names, found, strict=True))}]
+        )
+
+    def _write(self, trials: list[dict[str, Any]]) -> None:
+        self.trials = trials
+        data = {"schema_version": "skillup.bisect/1", "case": self._job.id, "trials": trials}
+        write_atomic(self._file, json.dumps(data, indent=1).encode())
+
+    def _check_errors(self) -> None:
+        """Raises SkillupError if the latest are not those of a candidate between the ends."""
+        last, trial = self.trials[-_ERRORS_IN_A_ROW:], self.trials[-1]
+        met = [t for t in last if t["status"] not in _VERDICTS and t["error"] != "setup"]
+        if {0, len(self._ids) - 1} & self.untestable() or len(met) == _ERRORS_IN_A_ROW:
+            # Errors are forgotten, or the same command would end here at once.
+            self._write([t for t in self.trials if t["status"] in _VERDICTS])
+            look = f"see skillup show {shown_path(self.folder / trial['run'])}; "
+            hint = f"{look if trial['run'] else ''}once that is mended, {_AGAIN}"
+            what = f"no verdict at {trial['at'][:_SHORT]}: {trial['reason']}"
+            raise SkillupError(what, hint=hint)
+
+    def print_answer(self, found: BestAnswer, error: float) -> None:
+        """Answer, trials, chances, and what the culprit changed, on stdout."""
+        tallies, chances = self.tallies(), posterior(self.tallies()).chances
+        sure = f"{percent(found.chance)} sure after {count(len(self.trials), 'trial')}"
+        if not found.is_sure:
+            sure = f"best answer so far, only {sure}; an error of {percent(error)} needs more"
+        what = f"{self._named(found)} broke {self._job.loaded.case.id}"
+        what = what if found.positions else "no difference between good and bad"
+        sys.stdout.write(plain(f"{what} ({sure})\n\n"))
+        rows = []
+        for n, (at, title) in enumerate(zip(self._ids, self._candidates.titles, strict=True)):
+            if any(tallies[n]) or chances[n] >= 0.01:
+                passes, chance = f"{tallies[n][0]}/{sum(tallies[n])}", percent(chances[n])
+                rows.append((at[:_SHORT], passes, chance if n else "", one_line(title)))
+        rows.append(("no difference", "", percent(chances[0]), ""))
+        heads = (self._candidates.noun, "passed", "chance", "")
+        print_table(make_console(sys.stdout), rows, heads, align="lrrl", style="")
+        if len(found.positions) == 1 and found.chance > 0.5:
+            text = self._candidates.describe(found.positions[0])
+            sys.stdout.write("\n" + plain(self._mask(text)))
+        failed = [t["run"] for t in self.trials if t["status"] == "FAIL"]
+        _say(f"look: skillup show {shown_path(self.folder / failed[-1])}" if failed else "")
+
+
+class _Keeper(PlainReporter):
+    """Shows nothing, and hands on the grade of each trial that has ended."""
+
+    def __init__(self, plan: Plan, keep: Callable[[Grade], None]) -> None:
+        super().__init__(plan, make_console, quiet=True)
+        self._keep = keep
+
+    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:  # noqa: ARG002
+        self._keep(grade)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(plain(text) + "\n")
