@@ -33,21 +33,24 @@ _HOST = ("CI_RUNNER_DESCRIPTION", "ImageOS")  # of a machine that is new every n
 
 
 async def provenance(
-    suites: Iterable[LoadedSuite], environment: Mapping[str, str]
+    suites: Iterable[LoadedSuite], base: Path, environment: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What a run of `suites` uses; a part that cannot be found out is empty."""
+    """What a run of `suites`, begun in `base`, uses; a part that cannot be found out is empty."""
     loaded = list(suites)
-    used = await checkout(loaded[0].root if loaded else Path(), environment)
+    used = await checkout(loaded[0].root if loaded else base, environment, base)
     used["host"] = _first(environment, _HOST) or platform.node()
     used["skills"] = await anyio.to_thread.run_sync(_skills, loaded)
     return used
 
 
-async def checkout(place: Path, environment: Mapping[str, str]) -> dict[str, Any]:
+async def checkout(
+    place: Path, environment: Mapping[str, str], base: Path | None = None
+) -> dict[str, Any]:
     """`repository`, `root`, `branch`, `commit`, `dirty`, `target_branch` of the files at `place`.
 
-    Without git the repository is the workspace's path. A CI job's variables count where no branch
-    is checked out; a branch of a fork that is called as its target is another one.
+    Without git the repository is the path of the workspace (of `base`, which keeps its runs). A CI
+    job's variables count where no branch is checked out; a branch of a fork that is called as its
+    target is another one.
     """
 
     async def git(*arguments: str) -> str:
@@ -73,7 +76,7 @@ async def checkout(place: Path, environment: Mapping[str, str]) -> dict[str, Any
     if branch in ("", "(detached)"):
         branch = _first(environment, _BRANCH)
     target = _first(environment, _TARGET)
-    root = root or str(workspace_root(place).resolve())
+    root = root or str(workspace_root(base or place).resolve())
     return {
         "repository": repository_of(remote) or root,
         "root": root,

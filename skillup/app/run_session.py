@@ -212,7 +212,8 @@ class RunSession:
         """Find out and keep what the run uses, unless an earlier start has."""
         if not self._noted:
             suites = {job.suite.path: job.suite for job in self.plan.jobs}
-            used = await provenance(suites.values(), self.options.environment)
+            base, environment = self.request.base, self.options.environment
+            used = await provenance(suites.values(), base, environment)
             self.directory.write_used(used)
             self._noted = True
 
@@ -281,7 +282,7 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
             skills = installed if isinstance(installed, list) else []
             about = suites[suite.name] = {
                 "path": str(suite.path),
-                "gates": suite.suite.gates.model_dump(mode="json", exclude_none=True),
+                "gates": suite.suite.gates.model_dump(mode="json", exclude_defaults=True),
                 "cases": {},
                 "titles": {},
                 "tags": {},

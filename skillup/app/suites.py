@@ -155,6 +155,11 @@ cases:
   parallelism: 2
   defaults:
     timeout_seconds: 600
+gates:                                   # what `skillup compare` fails on
+  max_new_failures: 0                    # cases that regressed, and that is no chance
+  max_fall: 0                            # of the pass rate of all cases together: the same
+  max_errors: 0                          # trials with an ERROR
+  max_not_run: 0                         # trials that were planned and not run
 """
 
 

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from functools import cache
@@ -18,13 +18,7 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
-from skillup.history.comparison import (
-    DEFAULT_CONFIDENCE,
-    Comparison,
-    cases_without_verdict,
-)
-from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, by_case, read_run
-from skillup.schema.suite import Gates
+from skillup.history.runs import RunOutcomes, read_run
 from skillup.store.places import default_index_path, is_run, runs_in
 from skillup.store.remote import download, is_url
 
@@ -321,58 +315,3 @@ def _only(name: str, found: set[str], newest: Sequence[str]) -> str:
     known = f"the newest ones: {', '.join(newest[:_SHOWN])}"
     rebuild = "`skillup trends --rebuild` indexes the runs that are there"
     raise UsageError(f"there is no run {name}", hint=known if newest else rebuild)
-
-
-def _can_be_baseline(earlier: RunOutcomes, run: RunOutcomes) -> bool:
-    """Asked for the same as `run`, it ran one of its suites on the same engine; or planned all."""
-    if run.selection_key and earlier.selection_key == run.selection_key:
-        own, others = ({(suite, engine) for suite, _, engine in r.cases} for r in (run, earlier))
-        return bool(own & others)
-    return bool(run.cases) and run.cases <= earlier.cases
-
-
-def _order(run: RunOutcomes) -> tuple[str, str]:
-    return run.started_at, run.run_id
-
-
-def run_before(later: RunOutcomes, url: str) -> RunOutcomes:
-    """The newest run that began before `later` and was asked for the same, or planned all of it.
-    Raises UsageError if there is none, RunDirectoryError if it is damaged, IndexTroubleError.
-    """
-    for run in all_runs(url)[::-1]:
-        if _order(run) < _order(later) and _can_be_baseline(run, later):
-            return _as_it_is_now(run)
-    raise UsageError(
-        f"no earlier run in the index was asked for the cases of {later.run_id} on the same "
-        "engines, or ran all of them",
-        hint="name a run, or index older ones with `skillup trends --rebuild`",
-    )
-
-
-def compare_with_index(
-    a: RunOutcomes, b: RunOutcomes, gates: Mapping[str, Gates], url: str
-) -> Comparison:
-    """`a` and `b`, as sure as the strictest of `gates` asks; for cases without a verdict in `a`
-    (not planned, not run, skipped), the index at `url`, if any, has that of a run before both.
-    """
-    asked = [own.confidence for own in gates.values() if own.confidence is not None]
-    missing = cases_without_verdict(a, b)
-    try:  # two directories can be compared without an index
-        runs = all_runs(url)[::-1] if missing and url else []
-    except IndexTroubleError:
-        runs = []
-    earlier = earlier_verdicts(runs, a, b, missing)
-    return Comparison(a, b, max(asked, default=DEFAULT_CONFIDENCE), earlier)
-
-
-def earlier_verdicts(
-    newest_first: Sequence[RunOutcomes], a: RunOutcomes, b: RunOutcomes, keys: Collection[CaseKey]
-) -> dict[CaseKey, tuple[RunOutcomes, CaseTally]]:
-    """For each of `keys`, the newest verdict of a run before both, first of baselines of `b`."""
-    before = [run for run in newest_first if _order(run) < min(_order(a), _order(b))]
-    found: dict[CaseKey, tuple[RunOutcomes, CaseTally]] = {}
-    for run in sorted(before, key=lambda run: not _can_be_baseline(run, b)):
-        for key, own in by_case(run.trials).items():
-            if key in keys and own.judged:
-                found.setdefault(key, (run, own))
-    return found

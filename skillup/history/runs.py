@@ -28,6 +28,8 @@ Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN"]
 """A case's status; NOT_RUN: the run had planned the trial, and ended before it."""
 VERDICTS = ("PASS", "FAIL")
 WITH_SKILL = "with_skill"
+QUARANTINE = "quarantine"
+"""The tag of cases that run and are reported, and for which no gate fails."""
 _WORST_FIRST = ("FAIL", "ERROR", "SKIP", "NOT_RUN")
 _LONGEST_REASON = 500
 _CHOICES = ("cases", "tags", "item", "sample_size", "shard", "engines")
@@ -94,6 +96,8 @@ class RunOutcomes:
     """The number of trials of a case depended on their outcomes (`--until-decided`)."""
     selection_key: str = ""  # Equal for runs that were asked for the same cases and engines
     about: About = About()
+    quarantined: tuple[str, ...] = ()
+    """``SUITE/CASE`` of those with the tag `quarantine`: they run, and no gate is about them."""
 
     @property
     def cases(self) -> set[tuple[str, str, str]]:
@@ -158,6 +162,12 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
         until_decided=bool(request.get("until_decided")),
         selection_key=selection_key(info),
         about=about,
+        quarantined=tuple(
+            f"{suite}/{case_id}"
+            for suite, own in suites.items()
+            for case_id, tags in (own.get("tags") or {}).items()
+            if QUARANTINE in tags
+        ),
     )
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillup.errors import UsageError
+from skillup.errors import IndexTroubleError, UsageError
 from skillup.store.files import write_atomic
 
 if TYPE_CHECKING:
+    from skillup.reports.markdown import Compared
     from skillup.schema.grade import RunResult
 
 HTML = "html"
@@ -22,7 +25,7 @@ FORMATS = {
 """By name: the file in the run directory. `json` is always there."""
 
 
-def _content(name: str, result: RunResult) -> str:
+def _content(name: str, result: RunResult, run: Path, index: str | None) -> str:
     """Imported where it is needed: a run that writes no report waits for none of it."""
     if name == "junit":
         from skillup.reports.junit import junit_xml
@@ -31,10 +34,23 @@ def _content(name: str, result: RunResult) -> str:
     if name == "markdown":
         from skillup.reports.markdown import markdown
 
-        return markdown(result)
+        return markdown(result, _compared(run, result, index))
     from skillup.reports.anthropic import benchmark_json
 
     return benchmark_json(result)
+
+
+def _compared(run: Path, result: RunResult, index: str | None) -> Compared | None:
+    """None: there is nothing yet to compare it with, or no index that can be read."""
+    from skillup.history.gates import compared
+    from skillup.history.index import index_url
+    from skillup.history.runs import read_run, workspace_of
+
+    with suppress(IndexTroubleError):
+        url = index_url(index, os.environ, workspace_of(run), write=False)
+        found = compared(read_run(run, result), url)
+        return found if found[0].nights else None
+    return None
 
 
 def parse_formats(given: Iterable[str]) -> tuple[str, ...]:
@@ -58,9 +74,9 @@ def write_reports(
     index: str | None = None,
     against: Path | None = None,
 ) -> list[Path]:
-    """Writes the reports `names` into `directory`; the files. For `html`, `index` is that of past
-    runs, and `against` an earlier one to stand beside this one. Raises UsageError where there is no
-    `result` and a report other than `html` needs it.
+    """Writes the reports `names` into `directory`; the files. `index` is that of past runs;
+    for `html`, `against` is an earlier one to stand beside this one. Raises UsageError where there
+    is no `result` and a report other than `html` needs it.
     """
     written: list[Path] = []
     for name in (name for name in dict.fromkeys(names) if name in FORMATS):
@@ -76,7 +92,7 @@ def write_reports(
                 "`skillup export` show what there is",
             )
         else:
-            content = mask(_content(name, result)).encode("utf-8", "replace")
+            content = mask(_content(name, result, directory, index)).encode("utf-8", "replace")
         written.append(directory / FORMATS[name])
         write_atomic(written[-1], content)
     return written

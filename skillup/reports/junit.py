@@ -9,12 +9,14 @@ conversation is in what did not pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 import junitparser as junit
 from junitparser.junitparser import Attr, IntAttr
+from junitparser.xunit2 import FlakyFailure
 
+from skillup.history.runs import key_of
 from skillup.reports.result import Row, RunView
 from skillup.reports.text import plain
 from skillup.schema.grade import BASELINE, Grade, RunResult
@@ -37,8 +39,10 @@ def junit_xml(result: RunResult) -> bytes:
     """
     xml: Any = junit.JUnitXml()
     tests_of: dict[tuple[str, str, str], list[junit.TestCase]] = {}
-    for row in RunView(result).rows():
-        tests_of.setdefault((row.case[0], *row.case[2:]), []).append(_test(row))
+    view = RunView(result)
+    passed = {key_of(line) for line in view.lines if line.status == "PASS"}
+    for row in view.rows():
+        tests_of.setdefault((row.case[0], *row.case[2:]), []).append(_test(row, passed))
     suites: list[tuple[str, str, list[junit.TestCase], list[tuple[str, str]]]] = []
     for (suite, engine, variant), tests in tests_of.items():
         name = f"{suite} ({engine}, {variant.replace('_', ' ')})"
@@ -69,7 +73,10 @@ def junit_xml(result: RunResult) -> bytes:
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
 
 
-def _test(row: Row) -> junit.TestCase:
+def _test(row: Row, passed: Container[object]) -> junit.TestCase:
+    """`passed`: the cases of which a trial passed; their failures are flaky, which Surefire's
+    schema and Jenkins' tell from failures, and Ant's has no word for.
+    """
     grade = row.grade
     case = junit.TestCase(
         _text(grade.case_id + (f" #{grade.trial}" if grade.trial > 1 else "")),
@@ -84,12 +91,16 @@ def _test(row: Row) -> junit.TestCase:
         case.result = [junit.Skipped(message)]
     elif grade.status != "PASS":
         kind = _text(str((grade.error or {}).get("kind", "error")))
-        found: Any = (
-            junit.Error(message, kind) if row.score is None else junit.Failure(message, "fail")
-        )
+        found: Any
+        if row.score is None:
+            found = junit.Error(message, kind)
+        elif row.case in passed:
+            found = FlakyFailure(message, "flaky")
+        else:
+            found = junit.Failure(message, "fail")
         parts = ["\n".join(_details(row)), "\n".join(_conversation(grade))]
         found.text = _text("\n\n".join(part for part in parts if part))
-        case.result = [found]
+        case.append(found)
     return case
 
 

@@ -1,13 +1,27 @@
-"""`summary.md`: a run for a pull request or a CI job's summary (GitHub's Markdown)."""
+"""A run, and before it its comparison, for a pull request or a CI job's summary (GitHub's
+Markdown): `summary.md` and `skillup compare --report markdown`.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from skillup.checks.context import in_words
+from skillup.history.comparison import Comparison
+from skillup.history.gates import GateResult
+from skillup.reports.past_runs import (
+    TITLES,
+    case_counts,
+    case_notes,
+    changed_lines,
+    in_a_sentence,
+    reference_words,
+    worst_first,
+)
 from skillup.reports.result import (
     FailedCheck,
+    Row,
     RunView,
     baseline_words,
     count_parts,
@@ -15,7 +29,7 @@ from skillup.reports.result import (
     is_bad,
     total_tokens,
 )
-from skillup.reports.tables import Cell, Sheet, percent, sheets_of, trial_sheet
+from skillup.reports.tables import CaseNames, Cell, Sheet, percent, sheets_of, trial_sheet
 from skillup.reports.text import money, one_line, plain, seconds, tokens
 from skillup.schema.grade import RunResult
 
@@ -26,18 +40,24 @@ _ADDRESS = re.compile(r"(?i)(?<=:)(?=//)|(?<=\bwww)(?=\.)")
 _AT_THE_START = re.compile(r"^(?=[-+=])|^(?P<number>\d+)(?=[.)])")
 _MARKS = {"PASS": "✅", "FAIL": "❌", "ERROR": "⚠️", "SKIP": "⏭️"}
 _MAX_GROUPS = 50
-_ROWS_AT_ONCE = 30
-_MAX_BYTES = 1 << 20  # GitHub shows no job summary that is larger
+_ROWS_AT_ONCE = 20  # The rest is folded, as far as so many
+_FOLDED_ROWS = 200
+_LONGEST = 60_000  # Characters; GitHub takes no comment of more than 65,536
+
+Compared = tuple[Comparison, Sequence[GateResult]]
 
 
-def markdown(result: RunResult) -> str:
-    """The counts, a row for each trial, and below it why each that did not pass did not."""
+def markdown(result: RunResult, compared: Compared | None = None) -> str:
+    """What is said of the run beside its reference; the counts, a row for each trial, and below it
+    why each that did not pass did not.
+    """
     view = RunView(result)
     counts = [text for text, _ in count_parts(result.summary, not_run=len(result.not_run))]
     counts[0] = f"{result.summary.passed} of {result.summary.total} passed"
     baseline = baseline_words(result.summary.baseline)
     headline = "; ".join(filter(None, (", ".join(counts), baseline)))
-    lines = [f"# skillup: {headline}", "", *_figures(result), *_tables(view)]
+    lines = [*_compared(*compared), ""] if compared is not None else []
+    lines += [f"# skillup: {headline}", "", *_figures(result), *_tables(view)]
     retried = view.retried()
     if retried is not None:
         lines += ["", f"⚠️ {escape(retried, 1000)}"]
@@ -49,7 +69,7 @@ def markdown(result: RunResult) -> str:
         if result.stopped is not None:
             lines += [f"The run was stopped: {escape(result.stopped.message)}.", ""]
         lines += [f"- {escape(job)}" for job in result.not_run[:_MAX_GROUPS]]
-    return _within(lines, _MAX_BYTES)
+    return _within(lines)
 
 
 def escape(text: str, width: int = 300) -> str:
@@ -64,15 +84,62 @@ def row(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _within(lines: list[str], most: int) -> str:
-    """The lines, as many as go into `most` bytes of UTF-8."""
+def _within(lines: Sequence[str]) -> str:
+    """The lines, as many as GitHub shows."""
     text = "\n".join(lines) + "\n"
-    encoded = text.encode("utf-8", "replace")
-    if len(encoded) <= most:
+    if len(text) <= _LONGEST:
         return text
-    note = "\n… cut here, as GitHub shows no larger summary; `result.json` has all of it.\n"
-    kept = encoded[: most - len(note.encode())]
-    return kept[: kept.rindex(b"\n") + 1].decode() + note
+    note = "… cut here, as GitHub shows no more; `result.json` has all of it.\n"
+    kept = text[: _LONGEST - len(note) - len(_FOLDED[1]) - 3]
+    kept = kept[: kept.rindex("\n") + 1]
+    if kept.count(_FOLDED[0]) > kept.count(_FOLDED[1]):
+        kept += f"\n{_FOLDED[1]}\n"
+    return f"{kept}\n{note}"
+
+
+_FOLDED = ("<details>", "</details>")
+
+
+def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield from ("", f"{_FOLDED[0]}<summary>{title}</summary>", "", *lines, "", _FOLDED[1])
+
+
+def comparison_markdown(comparison: Comparison, gates: Sequence[GateResult]) -> str:
+    """For `skillup compare --report markdown`."""
+    return _within(list(_compared(comparison, gates)))
+
+
+def _compared(comparison: Comparison, gates: Sequence[GateResult]) -> Iterator[str]:
+    """What changed, what is sure, the gates that failed, and the cases, the worst first."""
+    failed = [gate for gate in gates if not gate.passed]
+    mark, met = ("❌", f"{len(failed)} of {len(gates)}") if failed else ("✅", "no")
+    yield f"# {mark} skillup: {met} gates failed"
+    if comparison.nights:
+        yield from ("", "**What changed**", "")
+        for line in changed_lines(comparison):
+            model = line.startswith("The model of ")
+            yield f"- ⚠️ **{escape(line)}**" if model else f"- {escape(line)}"
+    yield from ("", f"**{escape(in_a_sentence(comparison), 2000)}**", "")
+    if comparison.nights:
+        yield f"- A: {escape(reference_words(comparison))}"
+    yield f"- B: {escape(comparison.b.run_id)}"
+    if failed:
+        yield from ("", row(("gate", "limit", "found")), "|---|---:|---|")
+        for gate in failed:
+            name = f"{gate.gate} ({gate.suite})" if gate.suite else gate.gate
+            yield row((escape(name), f"{gate.limit:g}", escape(gate.finding)))
+    cases = worst_first(comparison)
+    names = CaseNames([case.key for case in comparison.cases])
+    head = [row(("case", "", "A → B", "")), "|---|---|---|---|"]
+    rows = [
+        row(map(escape, (names.row(c.key), TITLES[c.change], case_counts(c), case_notes(c))))
+        for c in cases[:_FOLDED_ROWS]
+    ]
+    if rows:
+        yield from ("", *head, *rows[:_ROWS_AT_ONCE])
+    if rows[_ROWS_AT_ONCE:]:
+        title = f"… and {len(cases) - _ROWS_AT_ONCE} more cases"
+        yield from _folded(title, [*head, *rows[_ROWS_AT_ONCE:]])
 
 
 def _figures(result: RunResult) -> Iterator[str]:
@@ -92,17 +159,25 @@ def _figures(result: RunResult) -> Iterator[str]:
 
 
 def _tables(view: RunView) -> Iterator[str]:
-    """A row for each trial; of many, for those that did not pass with the skill."""
+    """A row for each trial; of many, for those that did not pass, errors and failures first."""
     all_of_them = len(view.lines) <= _ROWS_AT_ONCE
     rows = list(view.rows(lambda line: all_of_them or is_bad(line) or line.status == "SKIP"))
-    sheet = trial_sheet(view, rows)
+    if not all_of_them:
+        rows.sort(key=lambda row: row.grade.status == "SKIP")
+    left = len(view.lines) - len(rows) + len(rows[_FOLDED_ROWS:])
+    first, rest = rows[:_ROWS_AT_ONCE], rows[_ROWS_AT_ONCE:_FOLDED_ROWS]
+    yield from _sheet(_marked(trial_sheet(view, first)))
+    if rest:
+        yield from _folded(f"… and {len(rest)} more", _sheet(_marked(trial_sheet(view, rest))))
+    if left:
+        yield from ("", f"… and {left} more trials; result.json has them all.")
+
+
+def _marked(sheet: Sheet) -> Sheet:
     for place, (status, *cells) in enumerate(sheet.rows):
         mark = "➖" if status.style == "dim" else _MARKS[status.text]
         sheet.rows[place] = [Cell(f"{mark} {status.text}"), *cells]
-    if len(rows) < len(view.lines):
-        more = len(view.lines) - len(rows)
-        sheet.lines.append(Cell(f"… and {more} more trials; result.json has them all."))
-    return _sheet(sheet)
+    return sheet
 
 
 def _sheet(sheet: Sheet) -> Iterator[str]:
@@ -125,15 +200,21 @@ def _failed(view: RunView) -> Iterator[str]:
     )
     if groups:
         yield from ("", "## What did not pass")
-    for rows in groups[:_MAX_GROUPS]:
-        grade, failures = rows[0].grade, [f for f in rows[0].failures if f.name != "skipped"]
-        yield from ("", f"### {_MARKS[grade.status]} {escape(view.names(rows))}", "")
-        if not failures:
-            yield escape(grade.reason)
-        yield from (f"- {_line(failure)}" for failure in failures[:20])
+    parts = [list(_group(view, rows)) for rows in groups[:_MAX_GROUPS]]
+    yield from (line for part in parts[:_ROWS_AT_ONCE] for line in part)
+    if more := parts[_ROWS_AT_ONCE:]:
+        yield from _folded(f"… and {len(more)} more", (line for part in more for line in part))
     rest = sum(map(len, groups[_MAX_GROUPS:]))
     if rest:
         yield from ("", f"… and {rest} more; `result.json` has them all.")
+
+
+def _group(view: RunView, rows: Sequence[Row]) -> Iterator[str]:
+    grade, failures = rows[0].grade, [f for f in rows[0].failures if f.name != "skipped"]
+    yield from ("", f"### {_MARKS[grade.status]} {escape(view.names(rows))}", "")
+    if not failures:
+        yield escape(grade.reason)
+    yield from (f"- {_line(failure)}" for failure in failures[:20])
 
 
 def _line(failure: FailedCheck) -> str:

@@ -1,167 +1,177 @@
-"""Two runs beside each other, and cases over many runs: as text, and all of it as JSON.
-
-Cases are those that the totals are over; cost and what was not run are of all of B.
-"""
+"""A run beside its reference, and cases over many runs: as text, and all of it as JSON."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
-from statistics import fmean
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from skillup import stats
-from skillup.history.comparison import CaseChange, Change, Comparison, GateResult, Means
+from skillup.history.changes import Change, changes
+from skillup.history.comparison import CaseChange, CaseState, Comparison
+from skillup.history.gates import GateResult
+from skillup.history.regressions import Measured, Statement
 from skillup.history.runs import CaseHistory, CaseTally, RunOutcomes, State, SuiteHistory, together
 from skillup.reports.tables import NONE, CaseNames, Cell, interval, known, percent
 from skillup.reports.terminal.layout import Part, print_line, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
+from skillup.schema.past_runs import ComparisonData, HistoryData, TallyData
 
-COMPARISON_VERSION = "skillup.comparison/1"
-TRENDS_VERSION = "skillup.history/1"
-_LEAST_CHANGE = 0.005  # Of a case's score; less is shown as none
 _MAX_NAMED = 5
 
 
+def change_lines(found: Iterable[Change]) -> Iterator[str]:
+    """``The model of claude_code changed from a to b``, ``skill logs changed (SKILL.md)``, …"""
+    for kind, group in groupby(found, key=lambda change: change.kind):
+        several = list(group)
+        if kind == "case":
+            names = listed_ids([change.name for change in several], _MAX_NAMED)
+            yield f"{count(len(several), 'case')} edited: {names}"
+            continue
+        for change in several:
+            name, before, after = map(one_line, (change.name, change.before, change.after))
+            if kind == "model":
+                yield f"The model of {name} changed from {before} to {after}"
+            elif kind in ("skill", "profile"):
+                verb = "changed" if before and after else "added" if after else "removed"
+                files = f" ({listed_ids(change.files, _MAX_NAMED)})" if change.files else ""
+                yield f"{kind} {name} {verb}{files}"
+            else:
+                yield f"{kind} {name}".strip() + f": {before} → {after}"
+
+
+def changed_lines(comparison: Comparison) -> list[str]:
+    """Under `What changed`."""
+    return [*change_lines(comparison.changed)] or ["nothing that skillup records"]
+
+
+def headline(comparison: Comparison) -> list[str]:
+    """A model that changed, above all that is said of the skill; and then that."""
+    models = [change for change in comparison.changed if change.kind == "model"]
+    return [*(f"{line}." for line in change_lines(models)), in_a_sentence(comparison)]
+
+
 def in_a_sentence(comparison: Comparison) -> str:
-    """``1 case got worse surely (asks); the agent cost $1.23 in B, +4% a trial; …``"""
+    """``1 case regressed (asks); 1 case is slower (asks +205%); the agent cost $1.23; …``"""
     sentence = "; ".join([*news(comparison), _cost(comparison), *_missing(comparison)])
     return sentence[0].upper() + sentence[1:] + "."
 
 
-def changed_cases(ids: Sequence[str]) -> str:
-    """``1 case was edited between the two runs: x``; empty if there is none."""
-    cases, named = count(len(ids), "case"), listed_ids(ids, _MAX_NAMED)
-    return f"{cases} {were(len(ids))} edited between the two runs: {named}" if ids else ""
+_FEWER = "fewer passes, not significant"
+_KINDS = {"slower": "slower", "dearer": "dearer", "more_errors": "with more errors"}
 
 
 def news(comparison: Comparison) -> Iterator[str]:
-    """What became of the cases, no surer than it is."""
+    """What became of the cases: what is significant first, and no surer than it is."""
+    if not comparison.nights:
+        all_of_it = together(case.b for case in comparison.counted)
+        passed = f"{all_of_it.passed} of {all_of_it.judged} trials passed"
+        yield f"nothing to compare with yet; {passed}"
+        return
     both = comparison.judged_in_both
     if not both:
-        yield "cannot tell what got worse: no case has a verdict in both runs"
+        yield "cannot tell what got worse: no case has a verdict in both"
         return
     several = len({case.key.engine for case in comparison.counted}) > 1
 
-    def named(cases: Iterable[CaseChange], words: str) -> Iterator[str]:
+    def named(cases: Iterable[CaseChange], verb: str, more: str = "") -> Iterator[str]:
         ids = [
             case.key.case_id + (f" on {one_line(case.key.engine)}" if several else "")
             for case in cases
         ]
         if ids:
-            yield f"{count(len(ids), 'case')} {words} ({listed_ids(ids, _MAX_NAMED)})"
+            yield f"{count(len(ids), 'case')} {verb} ({listed_ids(ids, _MAX_NAMED)}){more}"
 
-    failing = [case for case in both if case.change == "newly_failing"]
-    unsure = [case for case in both if case.change == "unsure"]
-    yield from named((case for case in failing if case.sure), "got worse surely")
-    yield from named((case for case in failing if not case.sure), "got worse, perhaps by chance")
-    if not failing:
-        yield f"no case surely got worse, of {count(len(both), 'case')} with a verdict in both runs"
-    fewer = [case for case in unsure if case.rise < 0]
-    yield from named(fewer, "passed less often, perhaps by chance")
-    verdicts = comparison.verdicts
-    down = verdicts.worse > verdicts.better and fmean(case.rise for case in both) < 0
-    if down and _surely(comparison):
-        yield "all together passed less often by more than chance"
-    yield from named((case for case in both if case.change == "newly_passing"), "got better")
-    more = [case for case in unsure if case.rise > 0]
-    yield from named(more, "passed more often, perhaps by chance")
-
-
-def _surely(comparison: Comparison) -> bool:
-    """Whether all cases together changed by more than chance."""
-    p = comparison.verdicts.p
-    return p is not None and p <= 1 - comparison.confidence + 1e-9
+    red = [case for case in comparison.counted if case.change == "regressed"]
+    stay = [case for case in red if (one := case.said("fewer_passes")) and one.since]
+    yield from named((case for case in red if case not in stay), "regressed")
+    yield from named(stay, "stayed red")
+    for one in comparison.of_suites:
+        yield statement_words(one)
+    for kind, words in _KINDS.items():
+        own = [c for c in both if any(s.kind == kind and s.significant for s in c.statements)]
+        yield from named(own, f"{words}, significantly")
+    if not comparison.assessment.regressed:
+        yield f"no case regressed, of {count(len(both), 'case')} with a verdict in both"
+    yield from named((c for c in both if c.change == "recovered"), "recovered")
+    fewer = [c for c in both if c.change == "fewer_passes"]
+    yield from named(fewer, f"with {_FEWER}")
 
 
 def _cost(comparison: Comparison) -> str:
     ran = [trial for trial in comparison.b.trials if trial.status not in ("SKIP", "NOT_RUN")]
     known = [trial.cost_usd for trial in ran if trial.cost_usd is not None]
     if not known:
-        return "what the agent cost in B is not known"
-    text = f"the agent cost {money(sum(known))} in B"
+        return "what the agent cost is not known"
+    text = f"the agent cost {money(sum(known))}"
     if len(known) < len(ran):
         text += f" as far as {len(known)} of {len(ran)} trials tell"
-    more = None if comparison.cost is None else comparison.cost.increase
+    more = comparison.cost_increase
     return text if more is None else f"{text}, {more:+.0%} a trial"
 
 
 def _missing(comparison: Comparison) -> Iterator[str]:
-    alone = [case for case in comparison.counted if case.b.judged and not case.a.judged]
-    if alone:
-        failed = sum(case.b.failed > 0 for case in alone)
-        has = "case has" if len(alone) == 1 else "cases have"
-        yield f"{len(alone)} {has} a verdict only in B ({failed} failed)"
     statuses = [trial.status for trial in comparison.b.trials]
     lost = {
-        "not run": statuses.count("ERROR") + statuses.count("NOT_RUN"),
+        "met an error": statuses.count("ERROR"),
+        "not run": statuses.count("NOT_RUN"),
         "skipped": statuses.count("SKIP"),
     }
     for what, number in lost.items():
         if number:
-            yield f"{count(number, 'trial')} {were(number)} {what}"
+            be = "" if what == "met an error" else f"{were(number)} "
+            yield f"{count(number, 'trial')} {be}{what}"
     if not any(lost.values()):
-        yield "all of B was run"
+        yield "all of it was run"
 
 
-def statements(comparison: Comparison) -> Iterator[str]:
-    """The numbers over all cases and what they mean, in a sentence each."""
-    both, verdicts, scores = comparison.judged_in_both, comparison.verdicts, comparison.scores
-    if not both:
-        yield "no case has a verdict in both runs: there is nothing to compare"
-        return
-
-    a, b = together(case.a for case in both), together(case.b for case in both)
-    yield f"trials passed: {a.passed}/{a.judged} in A, {b.passed}/{b.judged} in B"
-    cases = count(verdicts.cases, "case")
-    if verdicts.worse or verdicts.better:
-        text = f"pass rate: lower in {verdicts.worse}, higher in {verdicts.better} of {cases}"
-        sure = "more than chance" if _surely(comparison) else "may be chance"
-        tested = "" if verdicts.p is None else f"; {sure}, p {p_value(verdicts.p)}"
-        yield f"{text}{tested}"
-    else:
-        yield f"pass rate: the same in all of {cases}"
-    if scores is not None and abs(scores.b - scores.a) >= _LEAST_CHANGE / 10:
-        within = ""
-        if scores.interval is not None:
-            low, high = scores.interval
-            within = f", {stats.percent(comparison.confidence)} between {low:+.3f} and {high:+.3f}"
-        yield f"scores: {scores.b - scores.a:+.3f} on average{within}"
-    averages: tuple[tuple[str, Means | None, Callable[[float], str]], ...] = (
-        ("cost", comparison.cost, money),
-        ("took", comparison.duration, lambda value: seconds(round(value))),
-    )
-    for verb, means, show in averages:
-        if means is not None:
-            more = "" if means.increase is None else f" ({means.increase:+.0%})"
-            yield f"a trial {verb} {show(means.a)} in A, {show(means.b)} in B{more}"
+def statement_words(one: Statement) -> str:
+    """``asks regressed: 58/60 → 1/3 (p 0.0004)``; of a suite: ``all cases of demo together …``."""
+    who = one_line(one.key.case_id) if one.key else f"all cases of {one_line(one.suite)} together"
+    return f"{who} {how_sure(one)}"
 
 
-def how_sure(case: CaseChange) -> str:
-    """``surely (p 0.0143)``, ``p 0.214: may be chance``; nothing where nothing was tested."""
-    if case.p is None:
-        return ""
-    p = f"p {p_value(case.p)}"
-    return f"surely ({p})" if case.sure else f"{p}: may be chance"
+def how_sure(one: Statement, *, beside_counts: bool = False) -> str:
+    """``regressed: 58/60 → 1/3 (p 0.0004)``; beside the counts of a case, what they do not say."""
+    words = f"p {p_value(one.p)}"
+    if one.since:
+        words = f"red since {one.since}, {words}"
+    before, after = (_measured(one, side) for side in (one.before, one.after))
+    nights = f" in {one.nights} nights" if one.nights > 1 else ""
+    more = f", {one.increase:+.0%}" if one.kind in ("slower", "dearer") and one.increase else ""
+    verb = _KINDS.get(one.kind) or "regressed" if one.significant else _FEWER
+    if beside_counts and one.kind == "fewer_passes":
+        known = "" if one.significant else "not significant"
+        return ", ".join(filter(None, [after + nights if nights else "", known, words]))
+    return f"{verb}: {before} → {after}{nights}{more} ({words})"
+
+
+def _measured(one: Statement, side: Measured) -> str:
+    if one.kind == "slower":
+        return seconds(round(side.value))
+    if one.kind == "dearer":
+        return money(side.value)
+    return f"{side.count}/{side.trials}"
 
 
 # `skillup compare`, for people.
 
-_SECTIONS: tuple[tuple[Change, str, str], ...] = (
-    ("newly_failing", "newly failing", "red"),
-    ("newly_passing", "newly passing", "green"),
-    ("unsure", "differ, perhaps by chance", "yellow"),
-    ("still_failing", "still failing", "red"),
+SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
+    ("regressed", "regressed", "red"),
+    ("recovered", "recovered", "green"),
+    ("fewer_passes", _FEWER, "yellow"),
     ("not_run", "not run in one of them: no verdict to compare", "magenta"),
+    ("more_passes", "more passes", "default"),
     ("skipped", "skipped in one of them", "yellow"),
     ("only_in_a", "only in A", "default"),
     ("only_in_b", "only in B", "default"),
 )
-_WHOLE = ("newly_failing", "newly_passing", "unsure")
+"""What a case may have become, in the order in which it is told; a title, a style."""
+TITLES = {state: title.partition(" in one")[0] for state, title, _ in SECTIONS} | {"same": ""}
 _MOST_ROWS = 40
 """Of the others: a run that was stopped would bury what changed below all that it did not run. And
 of a suite's cases over runs: of more, those that passed every time are only counted."""
@@ -169,30 +179,28 @@ _WORDS = {"error": "error", "not_started": "not run", "skip": "skipped", "absent
 
 
 def print_comparison(comparison: Comparison, gates: Sequence[GateResult], console: Console) -> None:
+    if comparison.nights:
+        print_line(console, "What changed", style="bold")
+        for line in changed_lines(comparison):
+            style = "bold yellow" if line.startswith("The model of ") else "default"
+            print_line(console, f"  {line}", style=style)
+        console.print()
     print_line(console, in_a_sentence(comparison), style="bold")
-    edited = changed_cases([case_id for _, case_id in comparison.edited])
-    if edited:
-        print_line(console, edited)
     console.print()
-    for name, run in (("A", comparison.a), ("B", comparison.b)):
-        suites = one_line(", ".join(sorted({trial.key.suite for trial in run.trials})), 60)
-        ended = "" if run.finished else ", not finished"
-        trials = count(len(run.trials), "trial")
-        print_line(console, f"{name}  {run.run_id}  {_minute(run)}  {trials}{ended}  {suites}")
-    for change, title, style in _SECTIONS:
-        cases = comparison.of(change)
-        if change == "still_failing":  # without the skill that is no news, though true each night
-            cases = [case for case in cases if case in comparison.counted]
-        _print_section(comparison, title, f"bold {style}", cases, console)
-    moved = [
-        case
-        for case in (*comparison.of("still_passing"), *comparison.of("still_failing"))
-        if abs((case.b.score or 0) - (case.a.score or 0)) >= _LEAST_CHANGE
-    ]
-    _print_section(comparison, "another score, the same verdict", "bold", moved, console)
-    console.print()
-    for line in (*statements(comparison), *comparison.notes):
-        print_line(console, line)
+    if comparison.nights:
+        print_line(console, f"A  {reference_words(comparison)}")
+    run = comparison.b
+    suites = one_line(", ".join(sorted({trial.key.suite for trial in run.trials})), 60)
+    ended = "" if run.finished else ", not finished"
+    trials = count(len(run.trials), "trial")
+    print_line(console, f"B  {run.run_id}  {_minute(run)}  {trials}{ended}  {suites}")
+    for state, title, style in SECTIONS if comparison.nights else ():
+        _print_section(comparison, title, f"bold {style}", comparison.of(state), console)
+    slower = [c for c in comparison.cases if any(s.kind != "fewer_passes" for s in c.statements)]
+    slower = [case for case in slower if case.change in ("same", "more_passes")]
+    _print_section(comparison, "slower, dearer or more errors", "bold red", slower, console)
+    for one in comparison.of_suites:
+        print_line(console, f"\n{statement_words(one)}", style="bold red")
     if gates:
         several = len({gate.suite for gate in gates}) > 1
         console.print()
@@ -204,6 +212,26 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
         print_table(console, rows, indent=2)
 
 
+def worst_first(comparison: Comparison) -> list[CaseChange]:
+    """The cases of which something is said, in the order of SECTIONS."""
+    order = [*TITLES]
+
+    def place(case: CaseChange) -> tuple[int, bool, float]:
+        p = min((one.p for one in case.statements), default=1.0)
+        sure = any(one.significant for one in case.statements)
+        return (0 if sure else order.index(case.change), not sure, p)
+
+    told = [case for case in comparison.cases if case.change != "same" or case.statements]
+    return sorted(told, key=place)
+
+
+def reference_words(comparison: Comparison) -> str:
+    """``the last 12 nights on main: 20261101… to 20261120…``."""
+    first, last = comparison.nights[0], comparison.nights[-1]
+    ids = last.run_id if first is last else f"{first.run_id} to {last.run_id}"
+    return f"{comparison.why}: {ids}" if comparison.why else ids
+
+
 def _print_section(
     comparison: Comparison, title: str, style: str, cases: Sequence[CaseChange], console: Console
 ) -> None:
@@ -212,31 +240,37 @@ def _print_section(
     console.print()
     print_line(console, f"{title} ({len(cases)})", style=style)
     names = CaseNames([case.key for case in comparison.cases])
-    most = len(cases) if cases[0].change in _WHOLE else _MOST_ROWS
-    rows: list[list[Part]] = []
-    for case in sorted(cases, key=lambda case: not (case.a.judged or case.b.judged))[:most]:
-        earlier = comparison.earlier.get(case.key)
-        has_reason = case.change != "only_in_a" and case.b.state not in ("pass", "absent")
-        same = case.change.startswith("still_") and case.a.score != case.b.score
-        notes = [
-            f"no verdict in A: compared with {earlier}" if earlier is not None else "",
-            f"score {case.a.score:.2f} → {case.b.score:.2f}" if same else "",
-            how_sure(case),
-            one_line(case.b.reason, 120) if has_reason else "",
-        ]
-        verdicts = f"{_short(case.a)} → {_short(case.b)}"
-        rows.append([names.row(case.key), verdicts, "; ".join(filter(None, notes))])
+    most = len(cases) if cases[0].change == "regressed" else _MOST_ROWS
+    rows: list[list[Part]] = [
+        [names.row(case.key), case_counts(case), case_notes(case)]
+        for case in sorted(cases, key=lambda case: not (case.a.judged or case.b.judged))[:most]
+    ]
     print_table(console, rows, indent=2)
     if len(rows) < len(cases):
         more = f"  … and {len(cases) - len(rows)} more; --json has all"
         print_line(console, more, style="dim")
 
 
-def _short(own: CaseTally) -> str:
-    """`2/3`, or why there is no verdict; errors among verdicts count, too."""
-    if not own.judged:
-        return _WORDS[own.state]
-    return f"{own.passed}/{own.judged}" + (f" +{own.not_run} not run" if own.not_run else "")
+def case_counts(case: CaseChange) -> str:
+    """``58/60 → 1/3``."""
+
+    def short(own: CaseTally) -> str:  # errors among verdicts count, too
+        if not own.judged:
+            return _WORDS[own.state]
+        return f"{own.passed}/{own.judged}" + (f" +{own.not_run} not run" if own.not_run else "")
+
+    return f"{short(case.a)} → {short(case.b)}"
+
+
+def case_notes(case: CaseChange) -> str:
+    """What is said of it, and why it did not pass."""
+    reason = case.change != "only_in_a" and case.b.state not in ("pass", "absent")
+    notes = [
+        "in quarantine" if case.quarantined else "",
+        *(how_sure(one, beside_counts=True) for one in case.statements),
+        one_line(case.b.reason, 120) if reason else "",
+    ]
+    return "; ".join(filter(None, notes))
 
 
 def _minute(run: RunOutcomes) -> str:
@@ -275,6 +309,10 @@ def print_trends(
         for case in cases:
             if since := _since(case):
                 print_line(console, f"{names.row(case.key)}: {since}")
+        for run, changed in zip(suite.runs, _changed(suite.runs), strict=True):
+            if changed:
+                lines = "; ".join(change_lines(changed))
+                print_line(console, f"changed at {_run(run)}: {lines}", style="dim")
         rest = len(suite.cases) - len(cases)
         if rest:
             more = f"… and {rest} more that always passed; --all shows them"
@@ -336,96 +374,75 @@ def _run(run: RunOutcomes) -> str:
     return f"{run.run_id} ({_minute(run)})"
 
 
-# As JSON: `skillup compare --json` and `skillup trends --json`. What is not known is null.
+def _changed(runs: Sequence[RunOutcomes]) -> list[list[Change]]:
+    """By run, what was used otherwise than in the one before it."""
+    return [[], *(changes(before.about, after.about) for before, after in pairwise(runs))]
 
-_TALLY = (
-    *("passed", "judged", "errors", "not_started", "skipped"),
-    *("score", "cost_usd", "duration_ms", "reason"),
-)
+
+# As JSON: `skillup compare --json` and `skillup trends --json`.
+
+
+def comparison_data(comparison: Comparison, gates: Sequence[GateResult]) -> ComparisonData:
+    found = {
+        **_fields(comparison, "changed", "why", "confidence", "time_increase", "cost_increase"),
+        "summary": " ".join(headline(comparison)),
+        "reference": comparison.nights,
+        "run": comparison.b,
+        "finished": comparison.b.finished,
+        "statements": comparison.assessment.statements,
+        "cases": [
+            {**case.key._asdict(), **_fields(case, "change", "quarantined", "a", "b")}
+            for case in comparison.cases
+        ],
+        "gates": gates,
+        "gates_passed": all(gate.passed for gate in gates),
+    }
+    return ComparisonData.model_validate(found, from_attributes=True)
 
 
 def _fields(source: object, *names: str) -> dict[str, Any]:
     return {name: getattr(source, name) for name in names}
 
 
-def comparison_json(comparison: Comparison, gates: Sequence[GateResult]) -> str:
-    def means(found: Means | None) -> dict[str, Any] | None:
-        return None if found is None else {**asdict(found), "increase": found.increase}
+def history_data(suites: Sequence[SuiteHistory]) -> HistoryData:
+    tally = tuple(TallyData.model_fields)
 
-    of_run = ("run_id", "started_at", "path", "finished")
-    data = {
-        "schema_version": COMPARISON_VERSION,
-        "summary": in_a_sentence(comparison),
-        "a": _fields(comparison.a, *of_run),
-        "b": _fields(comparison.b, *of_run),
-        "confidence": comparison.confidence,
-        "cases": [
-            {
-                **case.key._asdict(),
-                **_fields(case, "change", "sure", "p", "p_corrected"),
-                "a": _fields(case.a, "state", *_TALLY),
-                "a_from_run": comparison.earlier.get(case.key),
-                "b": _fields(case.b, "state", *_TALLY),
-            }
-            for case in comparison.cases
-        ],
-        "verdicts": asdict(comparison.verdicts),
-        "scores": means(comparison.scores),
-        "cost_usd": means(comparison.cost),
-        "duration_ms": means(comparison.duration),
-        "edited_cases": [{"suite": suite, "case_id": name} for suite, name in comparison.edited],
-        "notes": list(comparison.notes),
-        "gates": [asdict(gate) for gate in gates],
-        "gates_passed": all(gate.passed for gate in gates),
-    }
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
-
-
-def trends_json(suites: Sequence[SuiteHistory]) -> str:
     def numbers(total: CaseTally, between: stats.Interval | None) -> dict[str, Any]:
-        return {**_fields(total, *_TALLY), "pass_rate": total.rate, "interval": between}
-
-    def head(run: RunOutcomes) -> dict[str, Any]:
-        return _fields(run, "run_id", "started_at")
+        return {**_fields(total, *tally), "pass_rate": total.rate, "interval": between}
 
     def of_case(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
-        failing, fell = case.failing, case.fell
+        fell = case.fell
         return {
             **case.key._asdict(),
             **numbers(case.total, case.interval),
-            "failing_since": failing
-            and {
-                "first": head(failing.first),
-                "last_pass": failing.last_pass and head(failing.last_pass),
-                "runs": failing.runs,
-            },
+            "failing_since": case.failing,
             "fell_at": fell
             and {
-                "first": head(fell.first),
-                "runs": fell.runs,
-                "before": fell.fall.before._asdict(),
-                "since": fell.fall.since._asdict(),
-                "p": fell.fall.p,
+                **_fields(fell, "first", "runs"),
+                **_fields(fell.fall, "before", "since", "p"),
             },
             "runs": [
-                {"run_id": run.run_id, **_fields(own, "state", *_TALLY)}
+                {"run_id": run.run_id, **_fields(own, *tally)}
                 for run, own in zip(suite.runs, case.tallies, strict=True)
             ],
         }
 
-    data = {
-        "schema_version": TRENDS_VERSION,
-        "suites": [
-            {
-                "suite": suite.suite,
-                **numbers(suite.total, suite.interval),
-                "runs": [
-                    {**head(run), "state": state}
-                    for run, state in zip(suite.runs, suite.states(), strict=True)
-                ],
-                "cases": [of_case(suite, case) for case in suite.cases],
-            }
-            for suite in suites
-        ],
-    }
-    return json.dumps(data, ensure_ascii=False, indent=2) + "\n"
+    found = [
+        {
+            "suite": suite.suite,
+            **numbers(suite.total, suite.interval),
+            "runs": [
+                {**_fields(run, "run_id", "started_at"), "state": state, "changed": changed}
+                for run, state, changed in zip(
+                    suite.runs, suite.states(), _changed(suite.runs), strict=True
+                )
+            ],
+            "cases": [of_case(suite, case) for case in suite.cases],
+        }
+        for suite in suites
+    ]
+    return HistoryData.model_validate({"suites": found}, from_attributes=True)
+
+
+def as_json(data: ComparisonData | HistoryData) -> str:
+    return json.dumps(data.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"

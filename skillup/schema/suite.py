@@ -25,15 +25,29 @@ from skillup.schema.case import Case, CaseDefaults, RetryPolicy, Turn
 from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
 from skillup.schema.profile import ScriptOrReplies, VariableOfKey
 
+Increase = Annotated[NonNegative, Field(allow_inf_nan=False)]
+
+
+class CaseGates(Model):
+    """Limits of each case; a case is slower or dearer only where that is significant."""
+
+    max_time_increase: Increase | None = optional("Of one case: 0.5 means 50 % more.")
+    max_cost_increase: Increase | None = optional("Of one case: 0.5 means 50 % more.")
+    max_errors: NonNegativeInt | None = optional("Of one case: trials with an ERROR.")
+
 
 class Gates(Model):
-    """When a run as a whole is not acceptable."""
+    """When a run as a whole is not acceptable; `null` takes a gate away."""
 
-    max_new_failures: NonNegativeInt | None = optional("Newly failing cases.")
+    max_new_failures: NonNegativeInt | None = Field(0, description="Regressed cases.")
+    max_fall: Fraction | None = Field(0, description="Of the pass rate of all cases together.")
+    max_errors: NonNegativeInt | None = Field(0, description="Trials with an ERROR.")
+    max_not_run: NonNegativeInt | None = Field(0, description="Trials that were not run.")
     min_pass_rate: Fraction | None = optional("The least mean of its cases' pass rates.")
-    max_cost_increase: NonNegative | None = optional("0.2 means 20 % more.", allow_inf_nan=False)
-    max_not_run: NonNegativeInt | None = optional("Cases without a verdict.")
-    confidence: Confidence | None = optional("How sure a difference must be, 0 to 0.999999999.")
+    max_time_increase: Increase | None = optional("0.5 means 50 % more.")
+    max_cost_increase: Increase | None = optional("0.2 means 20 % more.")
+    per_case: CaseGates = Field(CaseGates.model_construct(), description="For each case.")
+    confidence: Confidence = Field(0.99, description="How sure a night's statements must be.")
 
 
 class ModelRef(Short):

@@ -38,17 +38,18 @@ def test_what_changed_is_listed_and_a_pair_stands_in_two_columns_aligned_by_turn
     """`tour` failed only in the second run; others, of eight trials, came out in each way."""
     report = page_of(runs / "report.html")
     index, details = report.index, report.details
-    index["sides"]["summary"] = ["1 case is newly failing, surely", "pass rate: lower in 1"]
+    index["sides"]["summary"] = ["1 case regressed (tour)"]
+    index["sides"]["changed"] = ["The model of claude changed from a to b"]
     tour, *others = (r for r in index["sides"]["rows"] if r["b"] and r["a"])
     tour.update(
         next(r for r in index["sides"]["rows"] if r["case_id"] == "tour" and r["a"]),
-        change="newly_failing", how_sure="surely (p 0.0143)", case_changed=True,
+        change="regressed", how_sure="p 0.0143", case_changed=True,
     )  # fmt: skip
     here = tour["b"]["n"]
     tour["a"] = {**tour["a"], "status": "PASS", "n": 900}
     for row, (status, passed) in zip(others, (("PASS", 8), ("FAIL", 6), ("FAIL", 0)), strict=False):
         row.update(
-            change="changed", b={**row["b"], "status": status, "passed": passed, "judged": 8}
+            change="fewer_passes", b={**row["b"], "status": status, "passed": passed, "judged": 8}
         )
     for row in others[3:]:
         row["change"] = "same"
@@ -56,19 +57,19 @@ def test_what_changed_is_listed_and_a_pair_stands_in_two_columns_aligned_by_turn
     details[900] = {**details[here], "n": 900, "turns": details[here]["turns"][:2]}
     with show(report) as seen:
         page = seen.page
-        assert changes(seen) == ["newly_failing", *["changed"] * 3]
-        lines = ["1 case is newly failing, surely.", "Pass rate: lower in 1."]
+        assert changes(seen) == ["regressed", *["fewer_passes"] * 3]
+        lines = ["The model of claude changed from a to b.", "1 case regressed (tour)."]
         assert seen.texts(".sides-summary li") == lines
-        first = page.locator('[data-change="newly_failing"] td').first.inner_text()
-        assert first.split("\n") == ["▼ newly failing", "surely (p 0.0143)"]
+        first = page.locator('[data-change="regressed"] td').first.inner_text()
+        assert first.split("\n") == ["▼ regressed", "p 0.0143"]
         cells = [
             row.locator("td").nth(2).inner_text()
-            for row in page.locator('[data-change="changed"]').all()
+            for row in page.locator('[data-change="fewer_passes"]').all()
         ]
         for cell, said in zip(cells, ("● passed 8/8", "◐ flaky 6/8", "✗ failed 0/8"), strict=True):
             assert cell.startswith(said)
         with seen.arriving():
-            page.click('[data-change="newly_failing"] .case-link')
+            page.click('[data-change="regressed"] .case-link')
         assert page.inner_text(".case-changed") == "The case was changed between the two runs."
         for number in (1, 2):
             a, b = (

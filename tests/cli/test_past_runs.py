@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,7 @@ def test_a_resumed_run_is_indexed_once_and_whole(project: Project) -> None:
     assert indexed(index) == [("b", "FAIL"), ("b", "FAIL")]
 
 
-# `skillup compare`: two nights of a suite.
+# `skillup compare`: nights of a suite.
 
 NIGHTLY = """
     name: demo
@@ -151,6 +152,7 @@ NIGHTLY = """
     gates: {gates}
     """
 SAYING = """
+    {tags}
     input: {{turns: [one]}}
     assertions: [{{contains: hi}}, {{contains: there}}]
     scripted: [{{say: "{say}"}}]
@@ -162,19 +164,19 @@ REFUSED = """
     """
 
 
-def night(project: Project, *options: str, gates: str = "{}", **cases: str) -> Any:
+def night(project: Project, *options: str, gates: str = "{}", tags: str = "", **cases: str) -> Any:
     """A run whose agent says this in each case; `refused` is an error."""
     files = {
-        f"cases/{name}.yaml": REFUSED if say == "refused" else SAYING.format(say=say)
+        f"cases/{name}.yaml": REFUSED if say == "refused" else SAYING.format(say=say, tags=tags)
         for name, say in cases.items()
     }
     project.write({"eval.yaml": NIGHTLY.format(gates=gates), **files})
     return project.run("run", ".", "--json", *options).data
 
 
-def compare(project: Project, *arguments: str) -> Outcome:
+def compare(project: Project, *arguments: str, **more: Any) -> Outcome:
     """`skillup compare ARGUMENTS`."""
-    return project.run("compare", *arguments)
+    return project.run("compare", *arguments, **more)
 
 
 def changes(outcome: Outcome) -> dict[str, str]:
@@ -182,49 +184,90 @@ def changes(outcome: Outcome) -> dict[str, str]:
     return {case["case_id"]: case["change"] for case in outcome.data["cases"]}
 
 
-def test_the_last_run_is_compared_with_the_one_before(project: Project) -> None:
-    a = night(project, steady="hi there", broke="hi there", mended="no", worse="hi there")
-    b = night(project, steady="hi there", broke="no", mended="hi there", worse="refused", new="hi")
+OFTEN = ("--trials", "12")
+
+
+def test_the_last_run_is_compared_with_the_nights_before(project: Project) -> None:
+    a = night(project, *OFTEN, steady="hi there", broke="hi there", mended="no", worse="hi there")
+    b = night(
+        project, *OFTEN, steady="hi there", broke="no", mended="hi there", worse="refused", new="hi"
+    )
     outcome = compare(project, "--json")
-    assert outcome.exit_code == 0
+    assert outcome.exit_code == 1
     assert changes(outcome) == {
-        "broke": "newly_failing",
-        "mended": "newly_passing",
-        "steady": "still_passing",
+        "broke": "regressed",
+        "mended": "more_passes",
+        "steady": "same",
         "worse": "not_run",
         "new": "only_in_b",
     }
-    assert (outcome.data["a"]["run_id"], outcome.data["b"]["run_id"]) == (a["run_id"], b["run_id"])
-    assert outcome.data["verdicts"]["p"] == 1
-
-
-def test_people_read_what_changed_and_how_sure_it_is(project: Project) -> None:
-    night(project, "--trials", "3", steady="hi there", broke="hi there", odd="hi there")
-    night(project, "--trials", "3", steady="hi there", broke="no", odd="refused")
-    outcome = compare(project)
-    assert "newly failing (1)\n  broke  3/3 → 0/3  surely (p 0.05); contains" in outcome.stdout
-    assert "odd  3/3 → error" in outcome.stdout
-    assert outcome.stdout.startswith("1 case got worse surely (broke); ")
-    assert "; 3 trials were not run.\n" in outcome.stdout
-    assert "\n2 cases were edited between the two runs: broke, odd\n" in outcome.stdout
-    assert "\x1b" not in outcome.stdout
-    assert outcome.stderr == ""
+    assert [run["run_id"] for run in outcome.data["reference"]] == [a["run_id"]]
+    assert outcome.data["run"]["run_id"] == b["run_id"]
+    text = compare(project)
+    changed, summary = text.stdout.splitlines()[1:4:2]
+    assert changed == "  3 cases edited: demo/broke, demo/mended, demo/worse"
+    assert summary.startswith("1 case regressed (broke); ")
+    assert "; 12 trials met an error." in summary
+    assert "regressed (1)\n  broke  12/12 → 0/12  p " in text.stdout
+    assert "worse  12/12 → error" in text.stdout
+    assert ("\x1b" in text.stdout, text.stderr) == (False, "")
 
 
 def test_the_gates_that_the_run_began_with_decide_the_exit_code(project: Project) -> None:
-    night(project, a="hi there", b="hi there", c="hi there")
-    assert "no earlier run" in compare(project).stderr
-    night(project, gates="{max_new_failures: 0}", a="no", b="refused", c="hi there")
+    gates = "{max_errors: null}"
+    first = night(project, *OFTEN, a="hi there", b="hi there", c="hi there")
+    assert compare(project).exit_code == 0, "a first night"
+    night(project, *OFTEN, gates=gates, a="no", b="refused", c="hi there")
     project.write({"eval.yaml": NIGHTLY.format(gates="{max_new_failures: 9}")})
     failed = compare(project)
-    assert (failed.exit_code, "FAILED" in failed.stdout) == (1, True)
-    for gate, code in (
-        ("max_new_failures=1", 0),
-        ("min_pass_rate=0.6", 1),
-        ("max_not_run=0", 1),
-        ("max_new_failures=many", 2),
+    assert (failed.exit_code, failed.stdout.count("FAILED")) == (1, 1)
+    for options, code in (
+        (["--gate", "max_new_failures=1"], 0),
+        (["--gate", "max_new_failures=null"], 0),
+        (["--gate", "max_new_failures=1", "--gate", "max_errors=0"], 1),
+        (["--gate", "max_new_failures=many"], 2),
+        (["--baseline", first["run_id"]], 1),
+        ([first["run_id"], "last"], 1),
+        ([first["run_id"]], 0),
+        (["--baseline", "nowhere"], 2),
+        (["--branch", "elsewhere"], 0),
+        (["--report", "pdf"], 2),
+        (["--index", "none"], 3),
     ):
-        assert compare(project, "--gate", gate).exit_code == code, gate
+        assert compare(project, *options).exit_code == code, options
+
+
+def test_quarantined_cases_run_and_fail_no_gate(project: Project) -> None:
+    tags = "tags: [quarantine]"
+    night(project, *OFTEN, tags=tags, a="hi there")
+    night(project, *OFTEN, tags=tags, a="no")
+    outcome = compare(project)
+    assert outcome.exit_code == 0, outcome.stdout
+    assert "a  12/12 → 0/12  in quarantine; contains" in outcome.stdout
+
+
+def test_what_ci_gets(project: Project) -> None:
+    night(project, *OFTEN, a="hi there", b="hi there")
+    after = night(project, *OFTEN, "--report", "markdown", a="no", b="refused")
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(project.root)}
+    outcome = compare(
+        project,
+        *("--report", "markdown", "--badge", "badge.json", "--webhook", "http://127.0.0.1:1/key"),
+        env=github,
+    )
+    assert outcome.exit_code == 1, "a webhook that cannot be reached changes nothing"
+    gates, case, error, hook = outcome.stderr.splitlines()
+    assert gates.startswith("::error::skillup: min_passes: no case passed; max_new_failures: 1 reg")
+    assert case.startswith("::error file=cases/a.yaml,line=1::a: 12/12 → 0/12; p ")
+    assert error.startswith("::error file=cases/b.yaml,line=1::b: 12/12 → error; auth")
+    assert hook == "--webhook: 127.0.0.1: ConnectionRefusedError"
+    assert json.loads((project.root / "badge.json").read_text())["color"] == "red"
+    summary = (project.root / ".skillup/runs" / after["run_id"] / "summary.md").read_text()
+    assert outcome.stdout.startswith("# ❌ skillup: ")
+    assert summary.startswith(outcome.stdout.rstrip())
+    assert "\n# skillup: 0 of 24 passed, 12 failed, 12 errors\n" in summary
+    quiet = compare(project, "--baseline", after["run_id"], "--webhook", "", env=github)
+    assert quiet.exit_code == 2, "with itself"
 
 
 @pytest.mark.parametrize(("killed", "by_id"), [(True, False), (False, True)])
@@ -232,14 +275,14 @@ def test_what_ran_after_the_run_was_indexed_counts(
     project: Project, *, by_id: bool, killed: bool
 ) -> None:
     """It went on, and was killed, or its end could not be indexed."""
-    gates = "{max_new_failures: 0}"
-    night(project, gates=gates, a="hi there")
-    stale = night(project, "--time-limit", "0", gates=gates, a="no")["run_id"]
+    night(project, *OFTEN, a="hi there")
+    stale = night(project, *OFTEN, "--time-limit", "0", a="no")["run_id"]
+    assert compare(project).exit_code == 1, "nothing was run"
     assert project.run("run", "--resume", "last", "-q", "--index", "none").exit_code == 1
     if killed:
         (project.root / ".skillup/runs" / stale / "result.json").unlink()
-    outcome = compare(project, "previous", stale if by_id else "last", "--json")
-    assert changes(outcome) == {"a": "newly_failing"}
+    outcome = compare(project, stale if by_id else "last", "--json")
+    assert changes(outcome) == {"a": "regressed"}
     assert outcome.exit_code == 1
 
 
@@ -248,18 +291,19 @@ def test_a_name_that_means_no_other_run_is_told_so(project: Project) -> None:
     for names, told in (
         (["", "last"], "the name of a run is empty"),
         (["--index", ""], "--index is empty"),
-        (["last"], f"A and B are the same run, {run}"),
-        ([run, f".skillup/runs/{run}"], "`skillup compare previous RUN`"),
+        (["last", run], f"{run} is the run that is to be compared with it"),
+        ([run, f".skillup/runs/{run}"], "is the run that is to be compared with it"),
+        ([run, run, run], "more than two runs"),
     ):
         outcome = compare(project, *names)
         assert (outcome.exit_code, told in outcome.stderr) == (2, True), names
 
 
 def test_the_page_of_two_runs_says_what_the_comparison_says(project: Project) -> None:
-    """V21: the same runs stand in for what A did not get to, and the same gates say how sure."""
-    first = night(project, a="hi there", b="hi there")
-    night(project, a="refused", b="hi there")
-    last = night(project, a="no", b="no", gates="{max_new_failures: 0, confidence: 0.4}")
+    """Also of a case that met an error in the newest night of the reference."""
+    night(project, *OFTEN, a="hi there", b="hi there")
+    night(project, *OFTEN, a="refused", b="hi there")
+    last = night(project, *OFTEN, a="no", b="hi there")
 
     project.run("report", "last", "--report", "html", "--against", "previous")
 
@@ -268,11 +312,12 @@ def test_the_page_of_two_runs_says_what_the_comparison_says(project: Project) ->
     assert {row["case_id"]: row["change"] for row in sides["rows"]} == {
         case["case_id"]: case["change"] for case in told["cases"]
     }
-    assert {row["case_id"]: row["change"] for row in sides["rows"]} == dict.fromkeys(
-        "ab", "newly_failing"
-    )
-    assert f"compared with {first['run_id']}" in sides["notes"][0]
-    assert any("more than chance" in line for line in sides["summary"])
+    assert {row["case_id"]: row["change"] for row in sides["rows"]} == {
+        "a": "regressed",
+        "b": "same",
+    }
+    assert told["summary"] == f"{sides['summary'][0]}."
+    assert sides["changed"] == ["1 case edited: demo/a"]
 
 
 # `skillup report`: reports written again, and two runs side by side.
@@ -314,9 +359,9 @@ def test_a_run_is_put_beside_an_earlier_one(ran_twice: Project) -> None:
     assert (sides["a"]["run_id"], sides["b"]["run_id"]) == (before, now)
     rows = {row["case_id"]: row for row in sides["rows"]}
     assert {name: row["change"] for name, row in rows.items()} == {
-        "flips": "newly_failing",
+        "flips": "fewer_passes",
         "stays": "same",
-        "new": "only_b",
+        "new": "only_in_b",
     }
     flips = rows["flips"]
     assert (flips["a"]["status"], flips["b"]["status"]) == ("PASS", "FAIL")

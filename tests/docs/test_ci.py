@@ -19,6 +19,9 @@ pytestmark = pytest.mark.indexed
 PASSES = "input: {prompt: go}\nassertions: [{contains: done}]\nscripted: [{say: done}]\n"
 FAILS = PASSES.replace("say: done", "say: nothing")
 BREAKS = PASSES.replace("say: done", "misbehave: {error: model_error}")
+SLOW = PASSES.replace("say: done", "steps: [{delay: 1}], say: done")
+HANGS = SLOW.replace("delay: 1", "delay: 6")
+INVALID = "input: {promt: go}\n"
 
 
 def _shown(name: str) -> str:
@@ -36,38 +39,46 @@ def _workflow() -> Any:
 
 
 STEPS = _workflow()["jobs"]["night"]["steps"]
-RUN = {step["name"]: step["run"] for step in STEPS if "run" in step}
-ALWAYS = {step["name"] for step in STEPS if "cancelled()" in step.get("if", "")}
-ASKS_FOR_MORE = {step["name"] for step in STEPS if "steps." in step.get("if", "")}
+RUN = {step["name"]: step for step in STEPS if "run" in step}
+COMPARE = "Compare with the nights before"
+CHECK = "Check the files and the CLIs"
+GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_HEAD_REF": "", "GITHUB_BASE_REF": ""}
 
 
 class Night:
     """One run of the workflow's commands; the agent that skillup ships stands in for claude.
 
-    Without an `earlier` night no index is restored: it is the first, or the cache is gone.
+    `replaced`: texts of the commands; `inputs`: of `workflow_dispatch`; `event`: what began it.
     """
 
-    def __init__(self, project: Project, *, earlier: bool) -> None:
+    def __init__(
+        self,
+        project: Project,
+        *replaced: tuple[str, str],
+        inputs: dict[str, str] | None = None,
+        env: dict[str, str] | None = None,
+    ) -> None:
         self.failed: list[str] = []
         self.output = ""
-        self.summary = project.root / "step-summary.md"
-        self.summary.write_text("")
-        for left in ("night", "night.txt", "night.code", "compare.txt"):
-            _remove(project.root / left)
-        if not earlier:
-            _remove(project.root / ".skillup" / "index.sqlite")
-        for name, script in RUN.items():
-            if name == "Install" or (name in ASKS_FOR_MORE and not earlier):
+        summary = project.root / "step-summary.md"
+        summary.write_text("")
+        _remove(project.root / "night")
+        given = {"GITHUB_STEP_SUMMARY": str(summary), **GITHUB, **(env or {})}
+        for name, step in RUN.items():
+            needs_input = "inputs." in step.get("if", "")
+            always = "cancelled()" in step.get("if", "")
+            if name == "Install" or (needs_input and not inputs) or (self.failed and not always):
                 continue
-            if not self.failed or name in ALWAYS:
-                self._step(project, name, script)
-
-    def _step(self, project: Project, name: str, script: str) -> None:
-        command = ["bash", "-e", "-c", script.replace("claude_code", "scripted")]
-        done = project.shell(*command, env={"GITHUB_STEP_SUMMARY": str(self.summary)})
-        self.output += done.stdout + done.stderr
-        if done.returncode != 0:
-            self.failed.append(name)
+            script = step["run"].replace("claude_code", "scripted")
+            for old, new in replaced:
+                script = script.replace(old, new)
+            own = dict.fromkeys(step.get("env", {}), "")
+            own |= {name.upper(): value for name, value in (inputs or {}).items()}
+            done = project.shell("bash", "-e", "-c", script, env={**given, **own})
+            self.output += done.stdout + done.stderr
+            if done.returncode != 0:
+                self.failed.append(name)
+        self.summary = summary.read_text()
 
 
 def _night_by_cron(project: Project) -> subprocess.CompletedProcess[str]:
@@ -83,74 +94,110 @@ def _remove(path: Path) -> None:
 
 @pytest.fixture
 def nights(project: Project) -> Project:
-    """A workspace with one suite, whose gate lets nothing new fail."""
-    return project.write(
-        {
-            "cases/eval.yaml": "name: demo\ngates: {max_new_failures: 0}\n",
-            "cases/steady.yaml": PASSES,
-            "cases/other.yaml": PASSES,
-        }
-    )
+    """A workspace with a suite, and no gate but those that every suite has."""
+    cases = {f"cases/{name}.yaml": PASSES for name in ("steady", "other", "third")}
+    return project.write({"cases/eval.yaml": "name: demo\n", **cases})
+
+
+MORE = ("--trials 3", "--trials 12")  # A night as good as four
 
 
 @pytest.mark.slow
-def test_which_nights_fail_the_job_and_what_they_sum_up(
-    nights: Project, monkeypatch: pytest.MonkeyPatch
+def test_a_night_in_which_something_broke_is_red_until_it_is_mended_or_accepted(
+    nights: Project,
 ) -> None:
-    first = Night(nights, earlier=False)
+    first = Night(nights, MORE)
     assert first.failed == [], first.output
-    assert "6 of 6 passed" in first.summary.read_text()
-    assert "no earlier run in the index" in first.summary.read_text()
-    reports = {path.name for path in (nights.root / "night").iterdir()}
-    assert {"junit.xml", "summary.md", "result.json"} <= reports
+    assert "36 of 36 passed" in first.summary
+    assert {"junit.xml", "summary.md", "result.json"} <= {
+        path.name for path in (nights.root / "night").iterdir()
+    }
+    quiet = Night(nights)
+    assert quiet.failed == [], quiet.output
+    assert quiet.summary.startswith("# ✅ skillup: ")
 
     nights.write({"cases/other.yaml": FAILS})
-    worse = Night(nights, earlier=True)
-    assert worse.failed == ["Compare with the night before"], worse.output
-    assert "newly failing" in worse.output
-    assert "other" in worse.summary.read_text().partition("```text")[2]
+    worse = Night(nights)
+    assert worse.failed == [COMPARE], worse.output
+    assert "1 case regressed (other); " in worse.output
+    assert "::error file=cases/other.yaml,line=1::other: 15/15 → 0/3; p " in worse.output
+    assert worse.summary.startswith("# ❌ skillup: 1 of 4 gates failed\n\n**What changed**\n")
 
-    still = Night(nights, earlier=True)
-    assert still.failed == [], still.output
 
-    with monkeypatch.context() as changed:
-        cut = RUN["Run the suites"].replace("--max-cost-usd 20", "--max-tokens 1 -j 1")
-        changed.setitem(RUN, "Run the suites", cut)
-        short = Night(nights, earlier=True)
-    assert short.failed[0] == "Run the suites", short.output
-    assert "5 not run" in short.summary.read_text()
-
-    nights.write({"cases/other.yaml": "input: {promt: go}\n"})
-    invalid = Night(nights, earlier=True)
-    assert invalid.failed == ["Check the files and the CLIs", "Compare with the night before"]
-    assert "the night has no result" in invalid.summary.read_text()
-
+@pytest.mark.slow
+def test_a_night_that_was_not_whole_is_red(nights: Project) -> None:
+    assert Night(nights).failed == []
     nights.write({"cases/other.yaml": BREAKS})
-    broken = Night(nights, earlier=True)
-    assert broken.failed[0] == "Run the suites", broken.output
-    assert "ERROR" in broken.summary.read_text()
+    broken = Night(nights)
+    assert broken.failed == [COMPARE], broken.output
+    assert "max\\_errors" in broken.summary
+    nights.write({"cases/other.yaml": PASSES})
+    short = Night(nights, ("--max-cost-usd 20", "--max-tokens 1 -j 1"))
+    assert short.failed == [COMPARE], short.output
+    assert "8 trials not run" in short.summary
+    nights.write({"cases/other.yaml": HANGS})
+    killed = Night(nights, ("skillup run", f"timeout -s KILL 3 {sys.executable} -m skillup run"))
+    assert killed.failed == [COMPARE], killed.output
+    assert "max\\_not\\_run" in killed.summary
+    nights.write({"cases/other.yaml": INVALID})
+    invalid = Night(nights)
+    assert invalid.failed == [CHECK, COMPARE], invalid.output
+    none = Night(nights, ("validate", "list"), ("skillup run", "skillup nothing"))
+    assert COMPARE in none.failed, "it did not begin"
 
-    renamed = "name: renamed\ngates: {max_new_failures: 0}\n"
-    nights.write({"cases/other.yaml": PASSES, "cases/eval.yaml": renamed})
-    other = Night(nights, earlier=True)
-    assert other.failed == [], other.output
-    assert "no earlier run in the index" in other.output + other.summary.read_text()
+
+@pytest.mark.slow
+def test_all_that_fails_is_red_in_a_first_night_too_and_slow_where_a_gate_says_so(
+    nights: Project,
+) -> None:
+    names = ("steady", "other", "third")
+    nights.write({f"cases/{name}.yaml": FAILS for name in names})
+    assert Night(nights).failed == [COMPARE]
+    nights.write({f"cases/{name}.yaml": PASSES for name in names})
+    assert Night(nights, MORE).failed == []
+    nights.write({f"cases/{name}.yaml": SLOW for name in names})
+    assert Night(nights, ("--parallel 4", "--parallel 9")).failed == []
+    nights.write({"cases/eval.yaml": "name: demo\ngates: {max_time_increase: 1}\n"})
+    slow = Night(nights, ("--parallel 4", "--parallel 9"))
+    assert slow.failed == [COMPARE], slow.output
+    assert "max_time_increase" in slow.output
+
+
+@pytest.mark.slow
+def test_a_pull_request_is_compared_with_the_nights_of_its_target(nights: Project) -> None:
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+        done = nights.shell("git", *who, *arguments)
+        assert done.returncode == 0, done.stderr
+
+    nights.write({".gitignore": ".skillup/\nnight/\nstep-summary.md\n"})
+    git("init", "-q", "-b", "main")
+    git("add", ".")
+    git("commit", "-qm", "one")
+    assert Night(nights, MORE).failed == []
+    git("checkout", "-qb", "change")
+    nights.write({"cases/other.yaml": FAILS})
+    git("commit", "-qam", "two")
+    request = {"GITHUB_HEAD_REF": "change", "GITHUB_BASE_REF": "main"}
+    found = Night(nights, env=request)
+    assert found.failed == [COMPARE], found.output
+    assert "on main: " in found.output
+    git("revert", "--no-edit", "HEAD")
+    assert Night(nights, env=request).failed == []
 
 
 @pytest.mark.slow
 def test_the_script_for_cron_tells_what_came_of_the_night_and_of_no_other(nights: Project) -> None:
-    first = _night_by_cron(nights)
-    assert first.returncode == 0, first.stderr
-    assert "no earlier run in the index" in first.stderr
-    assert "6 passed" in first.stderr
+    for _ in range(4):
+        quiet = _night_by_cron(nights)
+        assert quiet.returncode == 0, quiet.stderr
     nights.write({"cases/other.yaml": FAILS})
     worse = _night_by_cron(nights)
-    assert worse.returncode == 1, worse.stderr
+    assert worse.returncode == 1, worse.stdout
     assert "other" in worse.stdout
-    assert _night_by_cron(nights).returncode == 0  # it fails as it did the night before
     nights.write({"cases/other.yaml": BREAKS})
-    assert _night_by_cron(nights).returncode == 3
-    nights.write({"cases/other.yaml": "input: {promt: go}\n"})
+    assert _night_by_cron(nights).returncode == 1
+    nights.write({"cases/other.yaml": INVALID})
     invalid = _night_by_cron(nights)
     assert (invalid.returncode, invalid.stdout) == (2, "")
     assert "promt" in invalid.stderr
@@ -159,13 +206,13 @@ def test_the_script_for_cron_tells_what_came_of_the_night_and_of_no_other(nights
 def test_what_runs_is_installed_and_the_key_is_the_profile_s() -> None:
     workflow = _workflow()
     project = (ROOT / "pyproject.toml").read_text("utf-8")
-    assert "skillup-eval[models]" in RUN["Install"]
+    assert "skillup-eval[models]" in RUN["Install"]["run"]
     assert 'name = "skillup-eval"' in project
     assert "models = [" in project
     profile = (ROOT / "engines" / "claude_code.yaml").read_text("utf-8")
     assert set(workflow["jobs"]["night"]["env"]) <= {"ANTHROPIC_API_KEY"}
     assert "ANTHROPIC_API_KEY" in profile
-    assert set(workflow["on"]) == {"schedule", "workflow_dispatch"}
+    assert set(workflow["on"]) == {"schedule", "workflow_dispatch", "pull_request"}
 
 
 def test_the_page_about_pytest_names_the_options_there_are() -> None:

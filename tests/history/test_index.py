@@ -17,12 +17,11 @@ from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
 from skillup.history.index import (
     add_run,
     all_runs,
-    earlier_verdicts,
     find_run,
     open_index,
     rebuild,
-    run_before,
 )
+from skillup.history.reference import is_comparable
 from skillup.history.runs import CaseKey, RunOutcomes
 from skillup.store import RunDirectory
 from tests.support.outcomes import a_key, a_run
@@ -190,44 +189,9 @@ def planned(run_id: str, cases: Sequence[str | CaseKey], selection: str = "") ->
         pytest.param(planned("3", "abc"), [planned("2", "a"), planned("4", "abc")], "", id="none"),
     ],
 )
-def test_the_run_before(
-    index: str, later: RunOutcomes, runs: list[RunOutcomes], expected: str
-) -> None:
-    for run in (*runs, later):
-        add_run(index, run)
-    if expected:
-        assert run_before(later, index).run_id == expected
-    else:
-        with pytest.raises(UsageError, match="no earlier run in the index was asked for the cases"):
-            run_before(later, index)
-
-
-def found(index: str, a: RunOutcomes, b: RunOutcomes, *names: str) -> dict[str, str]:
-    """By case, the run whose verdict is taken."""
-    rows = earlier_verdicts(all_runs(index)[::-1], a, b, {a_key(name) for name in names})
-    return {key.case_id: run.run_id for key, (run, _) in rows.items()}
-
-
-def test_the_newest_verdict_before_both_runs_is_found(index: str) -> None:
-    runs = {
-        name: a_run(name, {"one": marks, "two": "e"})
-        for name, marks in (("1", "f"), ("2", "p"), ("3", "s"), ("4", "e"), ("5", "f"))
-    }
-    for run in runs.values():
-        add_run(index, run)
-    assert found(index, runs["4"], runs["5"], "one", "two") == {"one": "2"}
-    assert found(index, runs["5"], runs["4"], "one") == {"one": "2"}
-    assert found(index, runs["4"], runs["5"]) == {}
-
-
-@pytest.mark.parametrize(("first", "expected"), [("p", "1"), ("e", "2")])
-def test_a_verdict_is_one_of_a_night_and_only_else_one_of_a_run_of_few_cases(
-    index: str, first: str, expected: str
-) -> None:
-    add_run(index, a_run("1", {"one": first, "two": "p"}))
-    add_run(index, replace(a_run("2", {"one": "f"}), selection_key="few"))
-    a, b = a_run("3", {"one": "e", "two": "p"}), a_run("4", {"one": "f", "two": "p"})
-    assert found(index, a, b, "one") == {"one": expected}
+def test_the_night_before(later: RunOutcomes, runs: list[RunOutcomes], expected: str) -> None:
+    before = [run.run_id for run in runs if run.run_id < later.run_id and is_comparable(run, later)]
+    assert before[-1:] == [expected] * bool(expected)
 
 
 @pytest.fixture

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from skillup.errors import RunDirectoryError
-from skillup.history.comparison import edited_cases
 from skillup.history.runs import (
-    About,
     CaseHistory,
     CaseKey,
     RunOutcomes,
@@ -143,14 +140,6 @@ def test_other_cases_and_engines_are_another_selection(
     assert asked(tmp_path, **other) != asked(tmp_path)
     if "seed" in other:
         assert asked(tmp_path, **other) != asked(tmp_path, **{**other, "seed": 2})
-
-
-def test_edited_cases_are_those_whose_digests_differ() -> None:
-    before = {"demo/x": "1", "demo/y": "2"}
-    a = replace(a_run("a", {"x": "p", "y": "p"}), about=About(cases=before))
-    b = replace(a, about=About(cases={**before, "demo/x": "3"}))
-    assert edited_cases(a, b) == [("demo", "x")]
-    assert edited_cases(a, replace(b, about=About())) == []
 
 
 # How cases fared over runs.

@@ -1,4 +1,4 @@
-"""What people and programs get of two runs side by side, and of many past runs."""
+"""What people and programs get of a run beside its reference, and of many past runs."""
 
 from __future__ import annotations
 
@@ -7,158 +7,179 @@ import re
 from dataclasses import replace
 from io import StringIO
 
+import jsonschema
 import pytest
 from rich.console import Console
 
-from skillup.history.comparison import Comparison, check_gates, gates_by_suite
-from skillup.history.runs import About, CaseKey, SeriesFilter, histories
+from skillup.history.comparison import Comparison
+from skillup.history.gates import check_gates, gates_by_suite
+from skillup.history.regressions import Measured, Statement
+from skillup.history.runs import About, SeriesFilter, histories
+from skillup.reports.markdown import comparison_markdown
 from skillup.reports.past_runs import (
-    changed_cases,
-    comparison_json,
+    as_json,
+    comparison_data,
+    headline,
+    history_data,
+    how_sure,
     in_a_sentence,
     print_comparison,
     print_trends,
-    statements,
 )
+from skillup.schema import json_schema
 from tests.support.outcomes import Cases, a_key, a_run
 
-Cost = float | None
-OF_ONE = "of 1 case with a verdict in both runs"
-BARE: dict[str | CaseKey, str] = {a_key(name, variant="without_skill"): "f" for name in "xyz"}
+STEADY = "p" * 20
 
 
-def compared(a: Cases, b: Cases, cost: tuple[Cost, Cost] = (0.1, 0.1)) -> Comparison:
-    return Comparison(a_run("a", a, cost=cost[0]), a_run("b", b, cost=cost[1]), 0.95)
-
-
-def sentence(a: Cases, b: Cases, cost: tuple[Cost, Cost] = (None, None)) -> str:
-    return in_a_sentence(compared(a, b, cost))
+def compared(a: Cases, b: Cases, cost: float | None = None) -> Comparison:
+    return Comparison([a_run("a", a, cost=cost)], a_run("b", b, cost=cost and 1.25 * cost))
 
 
 def printed(comparison: Comparison) -> str:
-    """In a log, with a gate."""
+    """In a log, with its gates."""
     stream = StringIO()
-    gates = check_gates(comparison, gates_by_suite(comparison.b, {"max_new_failures": 0}))
+    gates = check_gates(comparison, gates_by_suite(comparison.b, {}))
     print_comparison(comparison, gates, Console(file=stream, width=200, highlight=False))
     return stream.getvalue()
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "start"),
+    ("a", "b", "text"),
     [
-        ("pppp", "ffff", "1 case got worse surely (x); "),
-        ("p", "f", "1 case got worse, perhaps by chance (x); "),
+        ({"x": STEADY}, {"x": "fffff"}, "1 case regressed (x); what the agent cost is not known; "),
         (
-            "pppp",
-            "ppff",
-            f"No case surely got worse, {OF_ONE}; 1 case passed less often, perhaps by chance (x)",
+            {"x": "ppp"},
+            {"x": "ppf"},
+            "with a verdict in both; 1 case with fewer passes, not significant (x); ",
         ),
-        ("ffff", "pppp", f"No case surely got worse, {OF_ONE}; 1 case got better (x); "),
-        ("ppp", "eee", "Cannot tell what got worse: no case has a verdict in both runs; "),
-    ],
-)
-def test_the_sentence_says_no_more_than_is_sure(a: str, b: str, start: str) -> None:
-    text = sentence({"x": a}, {"x": b})
-    assert text.startswith(start)
-    assert "; what the agent cost in B is not known; " in text
-    assert printed(compared({"x": a}, {"x": b}, (None, None))).startswith(text)
-
-
-OTHER: str | CaseKey = a_key("x", engine="other")
-
-
-@pytest.mark.parametrize(
-    ("a", "b", "part"),
-    [
+        ({"x": "ff"}, {"x": "pp"}, "No case regressed, of 1 case with a verdict in both; what "),
+        ({"x": "p"}, {"x": "e"}, "Cannot tell what got worse: no case has a verdict in both; "),
+        ({"x": "p"}, {"x": "psen"}, "; 1 trial met an error; 1 trial was not run; 1 trial was sk"),
+        ({"x": "p"}, {"x": "p"}, "; all of it was run."),
         (
-            {"x": "pppp", OTHER: "p"},
-            {"x": "ffff", OTHER: "f"},
-            "surely (x on scripted); 1 case got worse, perhaps by chance (x on other); ",
-        ),
-        ({"x": "p", **BARE}, {"x": "p", **BARE}, "; all of B was run."),
-        ({"x": "p", **BARE}, {"x": "p", **dict.fromkeys(BARE, "en")}, "; 6 trials were not run."),
-        (
-            {"x": "p", "y": "p", "z": "e", "w": "p"},
-            {"x": "p", "y": "s", "z": "f", "new": "p"},
-            "; 2 cases have a verdict only in B (1 failed); 1 trial was skipped.",
+            {"x": STEADY, a_key("x", engine="other"): STEADY},
+            {"x": "fffff", a_key("x", engine="other"): "ppppp"},
+            "1 case regressed (x on scripted); ",
         ),
         # A baseline that fails is nothing that got worse.
-        ({"x": "p", **dict.fromkeys(BARE, "p")}, {"x": "p", **BARE}, f"worse, {OF_ONE}; "),
+        (
+            {"x": STEADY, a_key("x", variant="without_skill"): STEADY},
+            {"x": "pp", a_key("x", variant="without_skill"): "ff"},
+            "No case regressed, of 1 case with a verdict in both; what ",
+        ),
     ],
 )
-def test_the_sentence_names_engines_and_what_was_not_run(a: Cases, b: Cases, part: str) -> None:
-    assert part in sentence(a, b)
+def test_the_sentence_says_no_more_than_is_sure(a: Cases, b: Cases, text: str) -> None:
+    assert text in in_a_sentence(compared(a, b))
 
 
-def test_many_small_losses_count_together() -> None:
-    before: Cases = {f"case-{n}": "ppp" for n in range(9)}
-    both = compared(before, dict.fromkeys(before, "ppf"))
-    text = printed(both)
-    assert "all together passed less often by more than chance; " in text
-    assert "differ, perhaps by chance (9)" in text
-    assert "lower in 9, higher in 0 of 9 cases; more than chance, p 0.00391" in text
-    assert "gate  max_new_failures 0  passed  0 newly failing" in text
+def test_a_first_night_and_what_it_cost() -> None:
+    first = Comparison([], a_run("b", {"x": "ppf"}, cost=0.5))
+    assert in_a_sentence(first) == (
+        "Nothing to compare with yet; 2 of 3 trials passed; the agent cost $1.50; "
+        "all of it was run."
+    )
+    assert "What changed" not in printed(first)
+    assert "; the agent cost $0.12, +25% a trial; " in in_a_sentence(
+        compared({"x": "p"}, {"x": "p"}, 0.1)
+    )
 
 
-def test_a_lower_score_under_the_same_verdict_is_something() -> None:
-    a, b = a_run("a", {"x": "p"}), a_run("b", {"x": "p"})
-    b = replace(b, trials=tuple(replace(trial, score=0.7) for trial in b.trials))
-    text = printed(Comparison(a, b, 0.95))
-    assert "another score, the same verdict (1)\n  x  1/1 → 1/1  score 1.00 → 0.70\n" in text
+def a_statement(kind: str, before: Measured, after: Measured, **more: object) -> Statement:
+    own = {"suite": "demo", "key": a_key("x"), "p": 0.0004, "significant": True, **more}
+    return Statement(kind=kind, before=before, after=after, **own)  # type: ignore[arg-type]
+
+
+PASSES = Measured(58 / 60, 60, 58), Measured(1 / 3, 3, 1)
 
 
 @pytest.mark.parametrize(
-    ("cost", "part", "average"),
+    ("one", "alone", "beside"),
     [
         (
-            (1.0, 1.25),
-            "; the agent cost $2.50 in B, +25% a trial; ",
-            ["a trial cost $1.00 in A, $1.25 in B (+25%)"],
+            a_statement("fewer_passes", *PASSES),
+            "regressed: 58/60 → 1/3 (p 0.0004)",
+            "p 0.0004",
         ),
-        ((None, 1.25), "; the agent cost $2.50 in B; ", []),
-        ((1.0, None), "; what the agent cost in B is not known; ", []),
+        (
+            a_statement("fewer_passes", *PASSES, significant=False, p=0.3),
+            "fewer passes, not significant: 58/60 → 1/3 (p 0.3)",
+            "not significant, p 0.3",
+        ),
+        (
+            a_statement("fewer_passes", *PASSES, since="monday", nights=2),
+            "regressed: 58/60 → 1/3 in 2 nights (red since monday, p 0.0004)",
+            "1/3 in 2 nights, red since monday, p 0.0004",
+        ),
+        (
+            a_statement("slower", Measured(2000, 60), Measured(6000, 3)),
+            "slower: 2.0 s → 6.0 s, +200% (p 0.0004)",
+            "slower: 2.0 s → 6.0 s, +200% (p 0.0004)",
+        ),
+        (
+            a_statement("more_errors", Measured(0, 60), Measured(2 / 3, 3, 2)),
+            "with more errors: 0/60 → 2/3 (p 0.0004)",
+            "with more errors: 0/60 → 2/3 (p 0.0004)",
+        ),
     ],
 )
-def test_the_cost_or_that_it_is_not_known(
-    cost: tuple[Cost, Cost], part: str, average: list[str]
-) -> None:
-    assert part in sentence({"x": "pp"}, {"x": "pp"}, cost)
-    _, _, *costs, time = statements(compared({"x": "pp"}, {"x": "pp"}, cost))
-    assert costs == average
-    assert time.startswith("a trial took ")
+def test_each_statement_has_its_words(one: Statement, alone: str, beside: str) -> None:
+    assert (how_sure(one), how_sure(one, beside_counts=True)) == (alone, beside)
 
 
-def test_cases_that_were_edited_are_named() -> None:
-    digests = {"demo/x": "1", "demo/y": "1"}
-    a = replace(a_run("a", {"x": "p", "y": "p", "z": "p"}), about=About(cases=digests))
-    b = replace(
-        a_run("b", {"x": "f", "y": "p", "z": "p"}), about=About(cases={**digests, "demo/x": "2"})
+def used(model: str, skill: str) -> About:
+    return About(
+        repository="r",
+        models={"claude": model},
+        skills={"logs": skill},
+        skill_files={"logs": {"SKILL.md": skill, "a.py": "1"}},
+        cases={"demo/x": skill, "demo/y": skill, "demo/z": "1"},
+        skillup_version="0.1",
     )
-    found = Comparison(a, b, 0.95)
-    assert "\n1 case was edited between the two runs: x\n" in printed(found)
-    data = json.loads(comparison_json(found, []))
-    assert data["edited_cases"] == [{"suite": "demo", "case_id": "x"}]
-    assert data["summary"] == in_a_sentence(found)
-    assert changed_cases([]) == ""
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "sure"),
-    [
-        ("pp", "ff", "p 0.167: may be chance"),
-        ("pppp", "ppff", "p 0.214: may be chance"),
-        ("pppp", "ffff", "surely (p 0.0143)"),
-    ],
-)
-def test_each_change_says_how_sure_it_is(a: str, b: str, sure: str) -> None:
-    assert sure in printed(compared({"case": a}, {"case": b}))
+def test_what_changed_stands_above_all_and_the_model_first() -> None:
+    a = replace(a_run("a", {"x": STEADY}), about=used("sonnet-1", "1"))
+    b = replace(a_run("b", {"x": "fffff"}), about=used("sonnet-2", "2"))
+    found = Comparison([a], b, why="the last night on main")
+    lines = [
+        "The model of claude changed from sonnet-1 to sonnet-2",
+        "skill logs changed (SKILL.md)",
+        "2 cases edited: demo/x, demo/y",
+    ]
+    text = printed(found)
+    assert text.splitlines()[:4] == ["What changed", *(f"  {line}" for line in lines)]
+    assert text.splitlines()[5].startswith("1 case regressed (x); ")
+    assert "A  the last night on main: a\n" in text
+    assert re.search(r"\nregressed \(1\)\n  x  20/20 → 0/5  p [^;]+; because of f\n", text)
+    assert headline(found)[0] == f"{lines[0]}."
+    page = comparison_markdown(found, check_gates(found, gates_by_suite(b, {})))
+    places = [page.index(part) for part in ("claude changed", "skill logs", "1 case regressed")]
+    assert places == sorted(places)
+    steady = printed(compared({"x": "p"}, {"x": "p"}))
+    assert steady.startswith("What changed\n  nothing that skillup records\n\nNo case regressed")
 
 
-def test_what_was_not_run_has_a_row_and_a_baseline_that_fails_as_ever_has_none() -> None:
-    text = printed(compared({"x": "ppp", "y": "f", **BARE}, {"x": "eee", "y": "f", **BARE}))
-    assert "x  3/3 → error  because of e" in text
-    assert "newly failing" not in text.partition("gate")[0]
-    assert "still failing (1)" in text
+def test_json_is_by_its_published_schema() -> None:
+    a = replace(a_run("a", {"x": STEADY, "y": "p"}), about=used("sonnet-1", "1"))
+    b = replace(a_run("b", {"x": "fffff", "z": "e"}), about=used("sonnet-2", "2"))
+    found = Comparison([a], b)
+    data = json.loads(as_json(comparison_data(found, check_gates(found, gates_by_suite(b, {})))))
+    jsonschema.validate(data, json_schema("comparison"))
+    assert data["schema_version"] == "skillup.comparison/2"
+    assert data["changed"][0]["kind"] == "model"
+    assert data["statements"][0]["key"]["case_id"] == "x"
+    assert {case["case_id"]: case["change"] for case in data["cases"]} == {
+        "x": "regressed",
+        "y": "only_in_a",
+        "z": "only_in_b",
+    }
+    assert [gate["cases"][0]["case_id"] for gate in data["gates"] if gate["cases"]] == ["x", "z"]
+    history = json.loads(as_json(history_data(histories([a, b], SeriesFilter(), 9))))
+    jsonschema.validate(history, json_schema("history"))
+    (suite,) = history["suites"]
+    assert [len(run["changed"]) for run in suite["runs"]] == [0, 4]
 
 
 def test_what_was_not_run_does_not_bury_what_was_lost() -> None:
@@ -167,11 +188,23 @@ def test_what_was_not_run_does_not_bury_what_was_lost() -> None:
     rows = text.partition("no verdict to compare (61)\n")[2].splitlines()
     assert rows[0].split()[0] == "ran"
     assert rows[40] == "  … and 21 more; --json has all"
-    assert rows[41] == ""
 
 
 def test_names_cannot_steer_the_terminal() -> None:
     assert "\x1b" not in printed(compared({"\x1b[31mx": "p"}, {"\x1b[31mx": "f"}))
+
+
+def test_a_long_comparison_has_its_worst_rows_first_and_the_rest_folded() -> None:
+    names = [f"case-{number:04} " + "é" * 90 for number in range(3000)]
+    before: Cases = dict.fromkeys(names, "pp")
+    after: Cases = {**before, **dict.fromkeys(names, "pf"), names[7]: "e"}
+    found = compared(before, after)
+    page = comparison_markdown(found, [])
+    assert len(page) <= 60_000
+    shown, _, folded = page.partition("<details>")
+    assert shown.count("\n| case") == 21
+    assert folded.count("\n| case") > 150
+    assert page.count("<details>") == page.count("</details>") == 1
 
 
 # Many runs.

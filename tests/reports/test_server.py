@@ -276,7 +276,7 @@ def test_two_runs_stand_side_by_side(viewer: Viewer) -> None:
     sides = viewer.get("api/runs/b/index.json?against=a").data["sides"]
 
     assert (sides["a"]["run_id"], sides["b"]["run_id"]) == ("a", "b")
-    only = next(row for row in sides["rows"] if row["change"] == "only_a")
+    only = next(row for row in sides["rows"] if row["change"] == "only_in_a")
     number = only["a"]["n"]
     assert number > 10
     other = viewer.get(f"api/runs/b/trials/{number}.json?against=a").data

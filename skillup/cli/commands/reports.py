@@ -87,7 +87,8 @@ def report(
     """Write a run's reports from its files; default: all of them."""
     from skillup.analysis import with_analysis
     from skillup.app.runs import run_path
-    from skillup.history.index import PREVIOUS, index_url, run_before
+    from skillup.history.index import PREVIOUS, index_url
+    from skillup.history.reference import reference_for
     from skillup.history.runs import read_run
     from skillup.reports.formats import FORMATS, HTML, parse_formats, write_reports
     from skillup.store import RunDirectory
@@ -103,7 +104,11 @@ def report(
             raise UsageError("--against is for report.html", hint="add --report html")
         if against == PREVIOUS:
             url = index_url(index, os.environ, workspace_root(Path()), write=False)
-            beside = run_path(run_before(read_run(directory.path), url).path)
+            found = reference_for(read_run(directory.path), url, Path(), baseline=PREVIOUS)
+            if found is None:
+                hint = "name a run, or index older ones with `skillup trends --rebuild`"
+                raise UsageError("--against previous: it is a first night", hint=hint)
+            beside = run_path(found.newest.path)
         else:
             beside = run_path(against)
         if beside.resolve() == directory.path.resolve():

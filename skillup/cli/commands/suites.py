@@ -133,7 +133,9 @@ def import_suite(
     return 0
 
 
-Which = StrEnum("Which", ["case", "suite", "profile", "judge", "record", "result"])
+Which = StrEnum(
+    "Which", ["case", "suite", "profile", "judge", "record", "result", "comparison", "history"]
+)
 
 
 def schema(
@@ -142,7 +144,7 @@ def schema(
         None, "Write NAME.schema.json files to this folder.", parser=o.parse_local
     ),
 ) -> int:
-    """Print the JSON Schema of suites, cases, profiles, written-down judges, records or results."""
+    """Print the JSON Schema of what skillup reads, and of what it writes and prints."""
     from skillup.schema import SCHEMAS, json_schema
 
     names = [which.value] if which else list(SCHEMAS)

@@ -9,6 +9,7 @@ import html
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
@@ -16,8 +17,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from skillup.errors import IndexTroubleError, RunDirectoryError
-from skillup.history.comparison import Change, gates_by_suite
-from skillup.history.index import all_runs, compare_with_index, index_url
+from skillup.history.comparison import Comparison
+from skillup.history.gates import compared
+from skillup.history.index import all_runs, index_url
 from skillup.history.runs import (
     CaseHistory,
     CaseKey,
@@ -33,7 +35,13 @@ from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
 from skillup.reports.html.page_data import PageRow, SideRow
 from skillup.reports.html.run_data import RunData, case_of
 from skillup.reports.html.run_files import shown_bytes
-from skillup.reports.past_runs import changed_cases, how_sure, news, statements
+from skillup.reports.past_runs import (
+    TITLES,
+    changed_lines,
+    how_sure,
+    in_a_sentence,
+    reference_words,
+)
 from skillup.store.files import Mask, no_mask, to_json
 
 # Made of viewer/src by viewer/build.mjs.
@@ -143,18 +151,6 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.P
 
 # Two runs side by side: what became of each case, and which conversations to put together.
 
-_CHANGES: dict[Change, page_data.Change] = {
-    "newly_failing": "newly_failing",
-    "newly_passing": "newly_passing",
-    "unsure": "changed",
-    "still_failing": "same",
-    "still_passing": "same",
-    "skipped": "not_run",
-    "not_run": "not_run",
-    "only_in_a": "only_a",
-    "only_in_b": "only_b",
-}
-_ORDER = ("newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same")
 _STATUS: dict[str, page_data.Status] = {
     "pass": "PASS",
     "fail": "FAIL",
@@ -168,46 +164,46 @@ _STATUS: dict[str, page_data.Status] = {
 def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) -> dict[str, Any]:
     """Run A, the earlier one, beside B, whose page it is; A's trial 1 is called `shift` + 1.
 
-    As by `skillup compare`, with the same `index` and the gates that B recorded.
-    Raises RunDirectoryError if one of them holds nothing that can be compared.
+    As by `skillup compare`: where A is the newest night of B's reference in `index`, with all of
+    that. Raises RunDirectoryError if one of them holds nothing that can be compared.
     """
     earlier, later = read_run(a.path), read_run(b.path)
-    gates = gates_by_suite(later, {})
-    compared = compare_with_index(earlier, later, gates, _index_url_of(b.path, index))
+    found = _comparison(earlier, later, _index_url_of(b.path, index))
     rows_a, rows_b = _by_case(a.rows), _by_case(b.rows)
     rows: list[SideRow] = []
-    for change in compared.cases:
-        of_a, of_b = rows_a[change.key], rows_b[change.key]
+    edited = {change.name for change in found.changed if change.kind == "case"}
+    for case in found.cases:
+        of_a, of_b = rows_a[case.key], rows_b[case.key]
         row_a, row_b = _representative(of_a, of_b), _representative(of_b, of_a)
-        word = _CHANGES[change.change]
-        if word == "not_run" and change.a.state == change.b.state:
-            word = "same"
-        elif word == "same" and change.a.score != change.b.score:
-            word = "changed"
-        # A verdict that another run stands in with is not that of any trial of A.
-        shown_a = None if change.key in compared.earlier else row_a
+        lost = case.change in ("not_run", "skipped") and case.a.state == case.b.state
         row = {
-            **change.key._asdict(),
-            "a": _side(change.a, shown_a, shift),
-            "b": _side(change.b, row_b, 0),
-            "change": word,
-            "case_changed": change.key[:2] in compared.edited,
-            "sure": change.sure,
-            "how_sure": how_sure(change),
+            **case.key._asdict(),
+            "a": _side(case.a, row_a, shift),
+            "b": _side(case.b, row_b, 0),
+            "change": "same" if lost else case.change,
+            "case_changed": "/".join(case.key[:2]) in edited,
+            "how_sure": "; ".join(how_sure(one, beside_counts=True) for one in case.statements),
         }
         rows.append(cast("SideRow", row))
-    rows.sort(key=lambda row: _ORDER.index(row["change"]))
-    edited = list(dict.fromkeys(row["case_id"] for row in rows if row["case_changed"]))
-    first = ["; ".join(news(compared))] if compared.verdicts.cases else []
+    order = [*TITLES]
+    rows.sort(key=lambda row: order.index(row["change"]))
     sides: page_data.Sides = {
         "a": {"run_id": a.run_id, "started_at": a.started_at, "path": str(a.path)},
         "b": {"run_id": b.run_id, "started_at": b.started_at, "path": str(b.path)},
-        # As in a gate, over cases with the skill.
-        "summary": [*first, *statements(compared)],
+        "reference": reference_words(found),
+        "changed": changed_lines(found),
+        "summary": [in_a_sentence(found).removesuffix(".")],
         "rows": rows,
-        "notes": [*compared.notes, *filter(None, [changed_cases(edited)])],
     }
     return dict(sides)
+
+
+def _comparison(earlier: RunOutcomes, later: RunOutcomes, url: str) -> Comparison:
+    with suppress(IndexTroubleError):  # two directories can be compared without an index
+        found, _ = compared(later, url)
+        if found.nights and found.nights[-1].run_id == earlier.run_id:
+            return found
+    return Comparison([earlier], later)
 
 
 def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:

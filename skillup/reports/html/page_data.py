@@ -13,6 +13,7 @@ from typing import Any, Literal, NotRequired, TypedDict, Union, get_args, get_or
 
 from pydantic import BaseModel
 
+from skillup.history.comparison import CaseState
 from skillup.reports.html.detail import OF_GRADE, OF_RECORD, OF_TURN
 from skillup.schema.grade import Analysis, CheckResult, Decision, Grade, Stop, Summary
 from skillup.schema.record import (
@@ -27,7 +28,6 @@ from skillup.schema.record import (
 )
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "NOT_RUN", "NOT_NEEDED", "RUNNING", "WAITING"]
-Change = Literal["newly_failing", "newly_passing", "changed", "not_run", "only_a", "only_b", "same"]
 
 TYPES = Path(__file__).parent / "viewer" / "dist" / "types.d.ts"
 _SIMPLE: dict[Any, str] = {
@@ -130,9 +130,8 @@ class Side(TypedDict):
 class SideRow(OfCase):
     a: Side | None
     b: Side | None
-    change: Change
+    change: CaseState
     case_changed: bool
-    sure: bool
     how_sure: str
 
 
@@ -143,9 +142,10 @@ class SideRun(OfRun):
 class Sides(TypedDict):
     a: SideRun
     b: SideRun
+    reference: str
+    changed: list[str]
     summary: list[str]
     rows: list[SideRow]
-    notes: list[str]
 
 
 class PageIndex(TypedDict):

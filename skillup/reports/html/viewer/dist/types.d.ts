@@ -279,9 +279,8 @@ export interface SideRow {
   variant: string;
   a: Side | null;
   b: Side | null;
-  change: "newly_failing" | "newly_passing" | "changed" | "not_run" | "only_a" | "only_b" | "same";
+  change: "regressed" | "recovered" | "fewer_passes" | "more_passes" | "same" | "not_run" | "skipped" | "only_in_a" | "only_in_b";
   case_changed: boolean;
-  sure: boolean;
   how_sure: string;
 }
 
@@ -294,9 +293,10 @@ export interface SideRun {
 export interface Sides {
   a: SideRun;
   b: SideRun;
+  reference: string;
+  changed: Array<string>;
   summary: Array<string>;
   rows: Array<SideRow>;
-  notes: Array<string>;
 }
 
 export interface Simulated {

@@ -12,12 +12,14 @@ import { trialAddress, trialName, trialsOf } from "./state";
 import { CompareLinks, NoTrial } from "./trial";
 
 const CHANGE: Record<string, [string, string, string]> = {
-  newly_failing: ["▼", "newly failing", "FAIL"],
-  newly_passing: ["▲", "newly passing", "PASS"],
-  changed: ["◆", "changed", "SKIP"],
+  regressed: ["▼", "regressed", "FAIL"],
+  recovered: ["▲", "recovered", "PASS"],
+  fewer_passes: ["▽", "fewer passes", "SKIP"],
+  more_passes: ["△", "more passes", "NOT_RUN"],
   not_run: ["!", "no verdict", "ERROR"],
-  only_a: ["A", "only in A", "NOT_RUN"],
-  only_b: ["B", "only in B", "NOT_RUN"],
+  skipped: ["–", "skipped", "SKIP"],
+  only_in_a: ["A", "only in A", "NOT_RUN"],
+  only_in_b: ["B", "only in B", "NOT_RUN"],
   same: ["=", "same", "NOT_RUN"],
 };
 
@@ -41,6 +43,14 @@ const RunText = ({ run, letter }: { run: SideRun; letter: string }) => (
   </span>
 );
 
+const Lines = ({ lines }: { lines: string[] }) => (
+  <ul class="plain sides-summary">
+    {lines.map((line) => (
+      <li>{asSentence(line)}</li>
+    ))}
+  </ul>
+);
+
 /* The part of the first page that compares. */
 export function SidesView({ sides }: { sides: Sides }) {
   const numbered = sides.rows.map((row, at) => ({ row, at }));
@@ -54,14 +64,10 @@ export function SidesView({ sides }: { sides: Sides }) {
       <p class="sides-runs">
         <RunText run={sides.a} letter="A" /> → <RunText run={sides.b} letter="B" />
       </p>
-      <ul class="plain sides-summary">
-        {(sides.summary || []).map((line) => (
-          <li>{asSentence(line)}</li>
-        ))}
-      </ul>
-      {sides.notes.map((note) => (
-        <p class="aside">{note}</p>
-      ))}
+      <h3 class="minor">What changed</h3>
+      <Lines lines={sides.changed} />
+      <Lines lines={sides.summary} />
+      <p class="aside">A: {sides.reference}</p>
       {changed.length ? table(changed) : <p class="nothing">No case came out otherwise.</p>}
       {same.length ? (
         <Fold class="same" summary={`The same (${same.length})`} inside={() => table(same)} />

@@ -1,0 +1,183 @@
+"""What a run has to meet: the gates of its suites, and those that are given."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal, NamedTuple
+
+from pydantic import ValidationError
+
+from skillup.errors import UsageError
+from skillup.frozen import frozen
+from skillup.history.comparison import CaseChange, Comparison, typical_increase
+from skillup.history.reference import reference_for
+from skillup.history.regressions import CONFIDENCE, Kind
+from skillup.history.runs import CaseKey, RunOutcomes
+from skillup.schema.suite import CaseGates, Gates
+from skillup.stats import percent
+
+
+@frozen
+class GateResult:
+    suite: str
+    gate: str  # The key: `max_new_failures`, `per_case.max_errors`, …
+    limit: float
+    found: float | None  # None: not known, and then the gate fails
+    passed: bool
+    finding: str  # What was found, in words
+    cases: tuple[CaseKey, ...] = ()
+    """Those for which it failed."""
+
+
+_NAMES = [name for name in Gates.model_fields if name != "per_case"]
+_OF_CASES = [f"per_case.{name}" for name in CaseGates.model_fields]
+
+
+def given_gates(rules: Sequence[str]) -> dict[str, Any]:
+    """`--gate NAME=VALUE` → the values as in a suite. Raises UsageError for anything else."""
+    values: dict[str, Any] = {}
+    for rule in rules:
+        name, separator, text = rule.partition("=")
+        if not separator or name not in (*_NAMES, *_OF_CASES):
+            names = ", ".join([*_NAMES, *_OF_CASES])
+            raise UsageError(f"--gate {rule}: not NAME=VALUE", hint=f"the names are: {names}")
+        own = values.setdefault("per_case", {}) if name in _OF_CASES else values
+        try:
+            own[name.rpartition(".")[2]] = json.loads(text)
+            Gates.model_validate(values)
+        except ValueError as error:
+            what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else "no number"
+            raise UsageError(f"--gate {rule}: {what}") from None
+    return values
+
+
+def gates_by_suite(run: RunOutcomes, given: Mapping[str, Any]) -> dict[str, Gates]:
+    """The gates of each suite of `run`: as recorded when it was run, under `given`."""
+    found = {}
+    for suite in sorted({trial.key.suite for trial in run.trials} | set(run.gates)):
+        own = run.gates.get(suite, {})
+        per_case = {**own.get("per_case", {}), **given.get("per_case", {})}
+        found[suite] = Gates.model_validate({**own, **given, "per_case": per_case})
+    return found
+
+
+def compared(
+    b: RunOutcomes,
+    url: str,
+    runs_folder: Path = Path(),
+    *,
+    baseline: str | None = None,
+    branch: str | None = None,
+    given: Mapping[str, Any] | None = None,
+) -> tuple[Comparison, list[GateResult]]:
+    """`b` beside its reference in the index at `url`, or beside the run `baseline` (that may be in
+    `runs_folder`); and its gates.
+
+    Raises UsageError, RunDirectoryError, IndexTroubleError.
+    """
+    reference = reference_for(b, url, runs_folder, baseline=baseline, branch=branch)
+    gates = gates_by_suite(b, given or {})
+    comparison = Comparison(
+        reference.nights if reference is not None else (),
+        b,
+        # Of several suites, the strictest one's.
+        max((own.confidence for own in gates.values()), default=CONFIDENCE),
+        why=reference.why if reference is not None else "",
+        accepted=reference.accepted if reference is not None else None,
+    )
+    return comparison, check_gates(comparison, gates)
+
+
+def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[GateResult]:
+    """Those of each suite that B ran; cases in quarantine count for none.
+
+    Without a reference, those alone that need none. That no case passed fails every night.
+    """
+    ran = [case for case in comparison.cases if case.b.state != "absent" and not case.quarantined]
+    results = [
+        result
+        for suite, own in gates.items()
+        if (cases := [case for case in ran if case.key.suite == suite])
+        for result in _of_suite(suite, comparison, cases, own)
+    ]
+    judged = [case for case in ran if case.b.judged and case in comparison.counted]
+    if judged and not any(case.b.passed for case in judged):
+        results.insert(0, GateResult("", "min_passes", 1, 0, False, "no case passed"))
+    return results
+
+
+def _of_suite(
+    suite: str, comparison: Comparison, cases: Sequence[CaseChange], gates: Gates
+) -> Iterator[GateResult]:
+    counted = [case for case in cases if case in comparison.counted]
+    found: list[_Found] = []
+    if comparison.nights:
+        red = [case for case in counted if case.change == "regressed"]
+        found.append(_Found("max_new_failures", len(red), f"{len(red)} regressed", red))
+        falls = [one for one in comparison.of_suites if one.suite == suite]
+        fall = max((one.before.value - one.after.value for one in falls), default=0.0)
+        words = f"all cases together pass {fall:.1%} less" if fall else "no significant fall"
+        found.append(_Found("max_fall", fall, words))
+        found += [_increase(what, counted) for what in ("time", "cost")]
+        found += [_worst(what, counted) for what in ("time", "cost")]
+    for name, words in (("errors", "trials with an ERROR"), ("not_started", "trials not run")):
+        lost = [case for case in cases if getattr(case.b, name)]
+        number = sum(getattr(case.b, name) for case in lost)
+        gate = "max_errors" if name == "errors" else "max_not_run"
+        found.append(_Found(gate, number, f"{number} {words}", lost))
+    rates = [case.b.rate for case in counted if case.b.rate is not None]
+    rate = fmean(rates) if rates else None
+    words = "no verdict" if rate is None else f"{_beside(rate, gates.min_pass_rate)} passed"
+    found.append(_Found("min_pass_rate", rate, words))
+    most = max(case.b.errors for case in cases)
+    lost = [case for case in cases if case.b.errors > (gates.per_case.max_errors or 0)]
+    found.append(
+        _Found("per_case.max_errors", most, f"{most} trials with an ERROR in a case", lost)
+    )
+    for one in found:
+        limit = attrgetter(one.gate)(gates)
+        if limit is not None:
+            over = None if one.value is None else one.value - limit
+            over = -over if over is not None and one.gate.startswith("min_") else over
+            passed = over is not None and over <= 1e-9
+            keys = () if passed else tuple(case.key for case in one.cases)
+            yield GateResult(suite, one.gate, limit, one.value, passed, one.words, keys)
+
+
+def _beside(rate: float, limit: float | None) -> str:
+    """With as many digits as tell it from its limit."""
+    digits = 1
+    while (
+        digits < 4
+        and limit not in (None, rate)
+        and percent(rate, digits) == percent(limit or 0, digits)
+    ):
+        digits += 1
+    return percent(rate, digits)
+
+
+class _Found(NamedTuple):
+    gate: str
+    value: float | None
+    words: str
+    cases: Sequence[CaseChange] = ()
+
+
+def _increase(what: Literal["time", "cost"], cases: Sequence[CaseChange]) -> _Found:
+    more = typical_increase(cases, what)
+    words = "no case tells it in both" if more is None else f"{more:+.1%} for the median case"
+    return _Found(f"max_{what}_increase", more, words)
+
+
+def _worst(what: Literal["time", "cost"], cases: Sequence[CaseChange]) -> _Found:
+    """The case that is slower or dearer, of those where that is significant."""
+    kind: Kind = "slower" if what == "time" else "dearer"
+    said = {case.key: one for case in cases if (one := case.said(kind)) and one.significant}
+    most = max((one.increase or 0.0 for one in said.values()), default=0.0)
+    where = [case for case in cases if case.key in said]
+    words = f"{len(where)} significantly {kind}"
+    return _Found(f"per_case.max_{what}_increase", most, words, where)

@@ -1,0 +1,110 @@
+"""Webhooks, badges and annotations of a comparison."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from skillup.history.comparison import Comparison
+from skillup.history.gates import check_gates, gates_by_suite
+from skillup.redaction.secrets import Secrets
+from skillup.reports.notify import badge_data, error_lines, post, webhook_payload
+from skillup.store.files import no_mask
+from tests.support.outcomes import Cases, a_run
+
+BEFORE: Cases = {"asks": "p" * 20, "greets": "p" * 20}
+
+
+@contextmanager
+def a_server(*statuses: int) -> Iterator[tuple[str, list[str]]]:
+    """Its address, and the bodies that it got; it answers with these, one after another."""
+    bodies: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            self.send_response(statuses[len(bodies) - 1])
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/hook-s3cret", bodies
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("statuses", "problem"),
+    [
+        ((200,), None),
+        ((500, 429, 204), None),
+        ((503, 503, 503), "--webhook: 127.0.0.1: status 503"),
+        ((404,), "--webhook: 127.0.0.1: status 404"),
+    ],
+)
+def test_a_webhook_is_retried_and_its_trouble_is_a_line_without_its_url(
+    statuses: tuple[int, ...], problem: str | None
+) -> None:
+    waited: list[float] = []
+    mask = Secrets({"API_KEY": "sk-very-secret-1"}).mask
+    with a_server(*statuses) as (url, bodies):
+        assert post(url, {"text": "it said sk-very-secret-1"}, mask, waited.append) == problem
+    assert len(bodies) == len(statuses)
+    assert len(waited) == len(statuses) - 1
+    assert json.loads(bodies[0]) == {"text": "it said ***API_KEY***"}
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9/x", "file:///etc/passwd", "nothing", "http://["]
+)
+def test_a_url_that_is_none_is_a_line(url: str) -> None:
+    assert (post(url, {}, no_mask, lambda _: None) or "").startswith("--webhook: ")
+
+
+def test_what_is_told() -> None:
+    b = a_run("night", {"asks": "ffff", "greets": "pppp", "<!channel> & co": "e"})
+    comparison = Comparison([a_run("before", BEFORE)], b)
+    gates = check_gates(comparison, gates_by_suite(b, {}))
+
+    data = webhook_payload(comparison, gates, "json")
+    assert data["schema_version"] == "skillup.comparison/2"
+    assert {case["case_id"] for case in data["cases"]} == {"asks", "<!channel> & co"}
+    assert not data["gates_passed"]
+
+    text = webhook_payload(comparison, gates, "slack")["text"]
+    assert text.startswith(":red_circle: *skillup night*\n1 case regressed (asks); ")
+    assert "\ngate max_errors (demo): 1 trials with an ERROR" in text
+    assert "<" not in text
+
+    assert badge_data(comparison, gates) == {
+        "schemaVersion": 1,
+        "label": "demo",
+        "message": "1 regressed, 4/8 passed",
+        "color": "red",
+    }
+    first, *lines = error_lines(comparison, gates, Path("/repo"))
+    assert first.startswith("::error::skillup: max_new_failures: 1 regressed; ")
+    assert [line.partition(":: ")[0].split(": ")[0] for line in lines] == [
+        "::error::asks",
+        "::error::<!channel> & co",
+    ]
+    assert not list(error_lines(comparison, [], Path("/repo")))
+
+
+def test_a_quiet_night_is_green() -> None:
+    comparison = Comparison([a_run("a", BEFORE)], b := a_run("b", {"asks": "pp", "greets": "pp"}))
+    gates = check_gates(comparison, gates_by_suite(b, {}))
+    assert badge_data(comparison, gates)["color"] == "brightgreen"
+    assert webhook_payload(comparison, gates, "slack")["text"].startswith(":large_green_circle:")
+    assert not list(error_lines(comparison, gates, Path()))
