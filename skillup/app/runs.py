@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from skillup.analysis import with_analysis
 from skillup.app.interruption import milliseconds_of_starts
-from skillup.errors import RunDirectoryError, UsageError
+from skillup.errors import RunDirectoryError, SkillupError, UsageError
+from skillup.history.index import forget_run, indexed_runs, marks, open_index
 from skillup.load.discover import workspace_root
 from skillup.plan import is_named
 from skillup.reports.html.run_files import RawFiles, progress_of
@@ -23,7 +26,16 @@ from skillup.schema.grade import BASELINE, RunResult
 from skillup.schema.line import line_of
 from skillup.store import RunDirectory, StoredTrial, new_run_id
 from skillup.store.documents import DamagedRecordError
-from skillup.store.places import RESULT_FILE, RUN_FILE, runs_folder, runs_in
+from skillup.store.files import disk_errors
+from skillup.store.places import (
+    LOCK_FILE,
+    RESULT_FILE,
+    RUN_FILE,
+    is_run,
+    runs_folder,
+    runs_in,
+    take_lock,
+)
 from skillup.store.remote import download, is_url
 from skillup.store.stored_run import StoredGrades
 
@@ -245,3 +257,68 @@ def _check_same_plan(
         what = f"{other} is no part of the run of which {first} is one: they differ in "
         hint = "merge what `skillup run --shard` made of the same files with the same options"
         raise UsageError(f"{what}{', '.join(differ)}", hint=hint)
+
+
+# Old runs.
+
+
+def prune_runs(
+    url: str, folder: Path, repository: str, keep_seconds: float, *, dry_run: bool
+) -> tuple[list[str], dict[str, str], int]:
+    """Remove the runs of `repository` that began longer ago: those in the index, and those in
+    `folder` that are in none. The ids of what is gone, why others stay, and the bytes of files.
+
+    Raises IndexTroubleError: without the index nothing says which are pinned.
+    """
+    began = datetime.now(UTC) - timedelta(seconds=keep_seconds)
+    before = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    with open_index(url, write=False) as execute:
+        indexed = indexed_runs(execute)
+        marked = set(marks(execute, repository).values())
+    known = {os.path.realpath(row.path) for row in indexed}
+    found = {row.run_id: row for row in indexed if row.repository == repository}
+    old = {run_id: Path(row.path) for run_id, row in found.items() if row.started_at < before}
+    kept = dict.fromkeys(marked & old.keys(), "it is pinned, or cases were accepted from it")
+    for name in runs_in(folder):
+        if os.path.realpath(folder / name) not in known:
+            with suppress(RunDirectoryError), RunDirectory.open(folder / name) as run:
+                info = run.run_info()
+                if "" < str(info.get("started_at") or "") < before:
+                    old[str(info.get("run_id"))] = folder / name
+    gone, freed = [], 0
+    for run_id, path in old.items():
+        if run_id in kept:
+            continue
+        try:
+            freed += _removed(path, run_id, dry_run=dry_run)
+        except SkillupError as error:
+            kept[run_id] = error.message
+            continue
+        if run_id in found and not dry_run:
+            forget_run(url, run_id)
+        gone.append(run_id)
+    return gone, kept, freed
+
+
+def _removed(path: Path, run_id: str, *, dry_run: bool) -> int:
+    """The bytes of a run directory that is removed; 0 if this run is not there any more.
+
+    Raises RunDirectoryError if it is being written, or cannot be removed.
+    """
+    if not is_run(path):
+        return 0
+    with disk_errors("remove", path):
+        lock = take_lock(path / LOCK_FILE)
+        try:
+            with RunDirectory.open(path) as run:
+                if run.run_info().get("run_id") != run_id:
+                    return 0
+            files = [file for file in path.rglob("*") if not file.is_dir() or file.is_symlink()]
+            if sum(file.name == RUN_FILE for file in files) > 1:
+                raise RunDirectoryError(f"{path} holds other runs, too")
+            size = sum(file.lstat().st_size for file in files)
+            if not dry_run:
+                shutil.rmtree(path)
+        finally:
+            os.close(lock)
+    return size

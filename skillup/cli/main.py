@@ -18,6 +18,8 @@ VERBS = {
     "compare": "history.compare",
     "trends": "history.trends",
     "bisect": "bisect.bisect",
+    "baseline": "history.baseline",
+    "runs": "history.runs",
     "validate": "suites.validate",
     "list": "suites.list_cases",
     "init": "suites.init",

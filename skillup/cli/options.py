@@ -19,13 +19,13 @@ def option(default: Any, text: str, *names: str, **more: Any) -> Any:
 def parse_seconds(given: str) -> float:
     """``"45m"`` → 2700.0; a bare number is seconds. Raises UsageError for anything else."""
     text = given.strip().lower()
-    number = text.rstrip("smh")
+    number = text.rstrip("smhd")
     try:
-        value = float(number) * {"": 1, "s": 1, "m": 60, "h": 3600}[text[len(number) :]]
+        value = float(number) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[text[len(number) :]]
     except (ValueError, KeyError):
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise UsageError(f"{given}: no length of time", hint="for example 90s, 45m or 8h")
+        raise UsageError(f"{given}: no length of time", hint="for example 90s, 45m, 8h or 30d")
     return value
 
 

@@ -12,6 +12,7 @@ import pytest
 from skillup.app.provenance import checkout, repository_of
 from skillup.history.runs import About, read_run
 from tests.support.project import Project
+from tests.support.stored import content_of
 
 SUITE = {
     "evals/eval.yaml": "name: demo\n",
@@ -63,10 +64,7 @@ def test_a_run_keeps_what_it_used(project: Project) -> None:
     assert [*first.skill_files["greeter"]] == ["SKILL.md", "more.md"]
     assert [*first.cases] == ["demo/greets"]
     assert [*first.profiles] == [*first.cli_versions] == ["scripted"]
-    everything = b"".join(
-        file.read_bytes() for file in project.latest_run().iterdir() if file.is_file()
-    )
-    assert b"hunter2hunter2" not in everything
+    assert b"hunter2hunter2" not in content_of(project.latest_run())
 
     project.write({"more.md": "Other.", "not-tracked.md": "A file that git does not know."})
     git(project.root, "checkout", "-q", "--detach")

@@ -1,11 +1,15 @@
-"""The verbs about several runs: compare and trends."""
+"""The verbs about several runs: compare, trends, baseline and runs."""
 
 from __future__ import annotations
 
+import fnmatch
+import json
 import os
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -92,6 +96,7 @@ def trends(
     case: o.Texts = o.CASE,
     engine: o.Texts = option(None, "Only these profiles (globs); repeatable.", "--engine", "-e"),
     variant: str | None = option(None, "with_skill or without_skill. Default: both."),
+    branch: str | None = option(None, "Runs on this one. Default: the one here, if it has any."),
     last: int = option(20, "The newest so many runs of each suite.", min=1),
     everything: bool = option(False, "Also cases of a large suite that always passed.", "--all"),
     rebuild: bool = option(False, "First index the runs that are there anew.", "--rebuild"),
@@ -121,7 +126,10 @@ def trends(
             if error is not None:
                 sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
         sys.stderr.write(f"{count(sum(error is None for _, error in done), 'run')} indexed\n")
-    every = runs.all_runs(url)
+    here = _here()
+    every = runs.all_runs(url, here["repository"], branch or here["branch"])
+    if not every and branch is None:
+        every = runs.all_runs(url, here["repository"])
     chosen = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
     found = histories(every, chosen, last)
     if not found:
@@ -133,3 +141,213 @@ def trends(
     else:
         print_trends(found, make_console(sys.stdout), everything=everything)
     return 0
+
+
+def _here() -> dict[str, Any]:
+    """Repository and branch of the current directory."""
+    import anyio
+
+    from skillup.app.provenance import checkout
+
+    return anyio.run(checkout, Path(), os.environ)
+
+
+def _places(index: str | None) -> tuple[str, Path]:
+    """The index, and the folder of runs."""
+    from skillup.history.index import index_url
+    from skillup.store.places import runs_folder
+
+    root = workspace_root(Path())
+    return index_url(index, os.environ, root, write=False), runs_folder(root)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(plain(text) + "\n")
+
+
+# What runs are compared with, where that is not simply the nights before.
+
+RUN: Any = typer.Argument("last", metavar="[RUN]", help=o.RUN_HELP)
+BRANCH = option(None, "For this branch. Default: that of the run, or the one here.")
+LABEL = option(None, "For runs with this label, in place of a branch.", metavar="TEXT")
+baseline = typer.Typer(
+    help="What runs are compared with: a pinned run, and what was accepted.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+def _scope(branch: str | None, label: str | None, default: str) -> str:
+    from skillup.history import reference
+
+    return reference.LABEL + label if label else branch if branch is not None else default
+
+
+@baseline.command("set")
+def set_baseline(
+    run: str = RUN,
+    branch: str | None = BRANCH,
+    label: str | None = LABEL,
+    index: str | None = o.INDEX,
+) -> int:
+    """Pin a run that is known to be good: from now on runs are compared with it."""
+    from skillup.history.index import add_run, find_run
+    from skillup.history.reference import pin
+
+    url, folder = _places(index)
+    found = find_run(run, url, folder)
+    scope = _scope(branch, label, found.about.branch)
+    add_run(url, found)  # it may have been run without an index
+    pin(url, found.about.repository, scope, found.run_id)
+    _say(f"pinned{f' for {scope}' if scope else ''}: {found.run_id}")
+    return ExitCode.PASSED
+
+
+@baseline.command("clear")
+def clear_baseline(
+    branch: str | None = BRANCH, label: str | None = LABEL, index: str | None = o.INDEX
+) -> int:
+    """Pin no run any more: runs are compared with the nights before them."""
+    from skillup.history.reference import pin
+
+    here = _here()
+    pin(_places(index)[0], here["repository"], _scope(branch, label, here["branch"]), None)
+    return ExitCode.PASSED
+
+
+@baseline.command("show")
+def show_baseline(index: str | None = o.INDEX, as_json: bool = o.JSON) -> int:
+    """Show the pinned runs of this repository, and from which run on cases were accepted."""
+    from skillup.history.index import marks, open_index
+
+    with open_index(_places(index)[0], write=False) as execute:
+        marked = marks(execute, _here()["repository"])
+    rows = [
+        {"for": scope, "run_id": run_id, "case": json.loads(subject) if subject else None}
+        for (scope, subject), run_id in marked.items()
+    ]
+    if as_json:
+        sys.stdout.write(json.dumps({"baselines": rows}, indent=2) + "\n")
+    for row in () if as_json else rows:
+        what = f"accepted: {'/'.join(filter(None, row['case']))}" if row["case"] else "pinned"
+        sys.stdout.write(plain(f"{row['for'] or '(no branch)'}  {row['run_id']}  {what}\n"))
+    if not rows:
+        _say("nothing is pinned or accepted: runs are compared with the nights before them")
+    return ExitCode.PASSED
+
+
+@baseline.command("accept")
+def accept_cases(
+    cases: o.Texts = typer.Argument(
+        None, metavar="[CASE]...", help="Ids or globs. Default: all that got worse."
+    ),
+    run: str = option("last", "The run with which their reference begins anew."),
+    index: str | None = o.INDEX,
+) -> int:
+    """Take what cases do now as what they are to do; what was before does not count any more."""
+    from skillup.history.index import find_run
+    from skillup.history.reference import accept, reference_for
+    from skillup.history.regressions import Night, assess
+
+    url, folder = _places(index)
+    found = find_run(run, url, folder)
+    keys = [*Night.of(found).tallies]
+    if cases:
+        keys = [k for k in keys if any(fnmatch.fnmatchcase(k.case_id, glob) for glob in cases)]
+    elif reference := reference_for(found, url, folder):
+        nights = [Night.of(night) for night in (*reference.nights, found)]
+        worse = assess(nights, reference.accepted).regressed
+        keys = [
+            k for k in keys if any(w.key == k or (w.suite, w.key) == (k[0], None) for w in worse)
+        ]
+    if not keys:
+        what = f"no case of {found.run_id} " + ("matches" if cases else "got worse")
+        raise UsageError(what, hint="name cases: skillup baseline accept CASE")
+    accept(url, found, keys)
+    names = listed_ids(sorted({key.case_id for key in keys}), _SHOWN)
+    _say(f"accepted as in {found.run_id}: {names}")
+    return ExitCode.PASSED
+
+
+# The runs themselves.
+
+runs = typer.Typer(
+    help="Past runs: list, label and remove them.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@runs.command("list")
+def list_runs(
+    branch: str | None = option(None, "Only those on this branch."),
+    label: str | None = option(None, "Only those with this label.", metavar="TEXT"),
+    last: int = option(20, "The newest so many.", min=1),
+    index: str | None = o.INDEX,
+    as_json: bool = o.JSON,
+) -> int:
+    """List the runs of this repository that the index has, the newest first."""
+    from skillup.history.index import indexed_runs, open_index, outcomes_of
+    from skillup.history.runs import CaseTally
+
+    shown = []
+    with open_index(_places(index)[0], write=False) as execute:
+        found = indexed_runs(execute, _here()["repository"])
+        found = [r for r in found if branch in (None, r.branch) and label in (None, r.label)]
+        for row in found[-last:][::-1]:
+            run = outcomes_of(execute, row.run_id)
+            total = CaseTally(run.trials)
+            numbers = {"passed": total.passed, "judged": total.judged, "not_run": total.not_run}
+            about = {"commit": run.about.commit, "dirty": run.about.dirty}
+            shown.append({**row._asdict(), **about, **numbers})
+    if as_json:
+        sys.stdout.write(json.dumps({"runs": shown}, indent=2) + "\n")
+        return ExitCode.PASSED
+    for one in shown:
+        commit = f"{one['commit'][:8]}{'+' if one['dirty'] else ''}"
+        passed, missing = f"{one['passed']}/{one['judged']}", one["not_run"]
+        words = (one["branch"], commit, one["label"], f"{missing} not run" if missing else "")
+        where = "  ".join(filter(None, words))
+        sys.stdout.write(plain(f"{one['run_id']}  {passed:>9}  {where}").rstrip() + "\n")
+    return ExitCode.PASSED
+
+
+@runs.command("label")
+def label_run(
+    run: str = o.RUN,
+    text: str = typer.Argument(..., help="The label; an empty one takes it away."),
+    index: str | None = o.INDEX,
+) -> int:
+    """Give a run a name."""
+    from skillup.history.index import add_run, find_run
+    from skillup.store import RunDirectory
+    from skillup.store.places import is_run
+
+    url, folder = _places(index)
+    found = find_run(run, url, folder)
+    if is_run(Path(found.path)):
+        with RunDirectory.open(Path(found.path), writable=True) as directory:
+            directory.write_run_info({**directory.run_info(), "label": text})
+    add_run(url, replace(found, about=replace(found.about, label=text)))
+    return ExitCode.PASSED
+
+
+@runs.command("prune")
+def prune(
+    keep: float = option(
+        ..., "Of this age and younger: 30d.", metavar="AGE", parser=o.parse_seconds
+    ),
+    dry_run: bool = option(False, "Only tell what would go.", "--dry-run"),
+    index: str | None = o.INDEX,
+) -> int:
+    """Remove old runs of this repository: their directories here, and what the index has of them.
+
+    Pinned runs, those that something was accepted from and runs in progress stay.
+    """
+    from skillup.app.runs import prune_runs
+
+    url, folder = _places(index)
+    gone, kept, freed = prune_runs(url, folder, _here()["repository"], keep, dry_run=dry_run)
+    for run_id, why in kept.items():
+        _say(f"kept {run_id}: {why}")
+    would = "would be removed" if dry_run else "removed"
+    _say(f"{count(len(gone), 'run')} {would}, {freed / 1e6:.1f} MB")
+    return ExitCode.PASSED

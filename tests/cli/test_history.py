@@ -1,0 +1,132 @@
+"""`skillup baseline` and `skillup runs`: what runs are compared with, and which are kept."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from skillup.history.index import all_runs
+from skillup.history.reference import reference_for
+from skillup.history.runs import read_run
+from skillup.store import RunDirectory
+from skillup.store.places import take_lock
+from tests.support.project import Project
+
+pytestmark = pytest.mark.indexed
+
+CASE = "{{input: {{turns: [one]}}, assertions: [{{contains: hi}}], scripted: [{{say: {say}}}]}}\n"
+
+
+def a_run(project: Project, *options: str, say: str = "hi") -> str:
+    """A run of two cases, of which one says `say`; its id."""
+    suite = {"eval.yaml": "name: demo\n", "a.yaml": CASE.format(say="hi")}
+    project.write({**suite, "b.yaml": CASE.format(say=say)})
+    run_id: str = project.run_json(".", *options)["run_id"]
+    return run_id
+
+
+def reference(project: Project, run_id: str) -> tuple[str, list[str], dict[str, str]]:
+    folder = project.root / ".skillup/runs"
+    found = reference_for(read_run(folder / run_id), str(folder.parent / "index.sqlite"), folder)
+    assert found is not None
+    accepted = {key.case_id: since for key, since in found.accepted.items()}
+    return found.why, [night.run_id for night in found.nights], accepted
+
+
+def test_a_run_is_pinned_for_a_branch_or_a_label_and_shown_and_cleared(project: Project) -> None:
+    ids = [a_run(project) for _ in range(3)]
+    ids.append(a_run(project, "--label", "beta"))
+    assert reference(project, ids[2]) == ("the last 2 nights", ids[:2], {})
+    done = project.run("baseline", "set", ids[0])
+    assert (done.exit_code, done.stderr) == (0, f"pinned: {ids[0]}\n")
+    assert project.run("baseline", "set", ids[1], "--label", "beta").exit_code == 0
+    assert reference(project, ids[2]) == ("pinned", ids[:1], {})
+    assert reference(project, ids[3]) == ("pinned for label:beta", ids[1:2], {})
+    shown = project.run("baseline", "show", "--json").data["baselines"]
+    assert [(row["for"], row["run_id"], row["case"]) for row in shown] == [
+        ("", ids[0], None),
+        ("label:beta", ids[1], None),
+    ]
+    assert f"(no branch)  {ids[0]}  pinned\n" in project.run("baseline", "show").stdout
+    assert project.run("baseline", "clear").exit_code == 0
+    assert reference(project, ids[2])[1] == ids[:2]
+    assert project.run("baseline", "set", "nothing").exit_code == 2
+
+
+def test_what_got_worse_is_accepted_or_the_cases_that_are_named(project: Project) -> None:
+    for _ in range(2):
+        a_run(project, "--trials", "9")
+    unchanged = project.run("baseline", "accept")
+    assert unchanged.exit_code == 2
+    assert "got worse" in unchanged.stderr
+    bad = a_run(project, "--trials", "9", say="no")
+    done = project.run("baseline", "accept")
+    assert (done.exit_code, done.stderr) == (0, f"accepted as in {bad}: b\n")
+    assert reference(project, a_run(project, say="no"))[2] == {"b": bad}
+    assert project.run("baseline", "accept", "a*", "--run", bad).exit_code == 0
+    assert reference(project, a_run(project, say="no"))[2] == {"a": bad, "b": bad}
+    assert f"{bad}  accepted: demo/b/" in project.run("baseline", "show").stdout
+    assert project.run("baseline", "accept", "zzz").exit_code == 2
+
+
+def test_runs_are_listed_and_labelled(project: Project) -> None:
+    ids = [a_run(project), a_run(project, "--label", "first try", say="no")]
+    assert project.run("runs", "label", ids[0], "known good").exit_code == 0
+    lines = project.run("runs", "list").stdout.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ids[::-1]
+    assert [line.split()[1] for line in lines] == ["1/2", "2/2"]
+    assert lines[1].endswith("known good")
+    (found,) = project.run("runs", "list", "--label", "known good", "--json").data["runs"]
+    assert (found["run_id"], found["passed"], found["judged"]) == (ids[0], 2, 2)
+    assert project.run("runs", "list", "--last", "1").stdout.count("\n") == 1
+    # By its label it is found, also from an index that was made anew of the directories.
+    (project.root / ".skillup/index.sqlite").unlink()
+    assert project.run("trends", "--rebuild").exit_code == 0
+    compared = project.run("compare", "known good", "first try", "--json")
+    assert compared.exit_code == 0, compared.stderr
+    assert ids[0] in compared.stdout
+
+
+def aged(project: Project, run_id: str, days: int) -> Path:
+    """The run, made to have begun so long ago."""
+    at = (datetime.now(UTC) - timedelta(days=days)).isoformat().replace("+00:00", "Z")
+    path = project.root / ".skillup/runs" / run_id
+    with RunDirectory.open(path, writable=True) as run:
+        run.write_run_info({**run.run_info(), "started_at": at})
+    return path
+
+
+def test_old_runs_are_removed_but_not_pinned_ones_nor_what_is_in_progress_or_no_run(
+    project: Project,
+) -> None:
+    ids = [a_run(project) for _ in range(5)]
+    old, pinned, busy, unindexed, young = (
+        aged(project, run_id, days) for run_id, days in zip(ids, (40, 40, 40, 40, 20), strict=True)
+    )
+    notes = old.parent / "notes"
+    notes.mkdir()
+    (notes / "keep.txt").write_text("mine")
+    project.run("trends", "--rebuild")
+    with sqlite3.connect(project.root / ".skillup/index.sqlite") as index:
+        index.execute("DELETE FROM skillup_runs_6 WHERE run_id = ?", (ids[3],))
+    project.run("baseline", "set", ids[1])
+    lock = take_lock(busy / "lock")
+    told = project.run("runs", "prune", "--keep", "30d", "--dry-run")
+    assert told.exit_code == 0, told.stderr
+    assert "2 runs would be removed" in told.stderr
+    assert old.exists()
+    done = project.run("runs", "prune", "--keep", "30d")
+    assert f"kept {ids[1]}: it is pinned" in done.stderr
+    assert f"kept {ids[2]}: " in done.stderr
+    assert "is being written by process" in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("2 runs removed, ")
+    assert float(last.split()[3]) > 0
+    left = {path for path in (old, pinned, busy, unindexed, young, notes) if path.exists()}
+    assert left == {pinned, busy, young, notes}
+    runs = all_runs(str(project.root / ".skillup/index.sqlite"))
+    assert {run.run_id for run in runs} == {ids[1], ids[2], ids[4]}
+    assert lock
