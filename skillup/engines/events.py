@@ -188,13 +188,16 @@ def loaded_skills(names: Iterable[str], installed: Collection[str]) -> list[Tran
     return transcript.items
 
 
+_decode = json.JSONDecoder(parse_constant=str).decode
+
+
 def read_event(line: bytes) -> dict[str, Any] | str | None:
     """The JSON object of a line; its text if it is none; None if it is blank."""
     if not line.strip():
         return None
     try:
         # NaN and Infinity are no JSON, and could not be written as such again.
-        event = json.loads(line, parse_constant=str)
+        event = _decode(line.decode(json.detect_encoding(line), "surrogatepass"))
         if _ESCAPED_SURROGATE.search(line):
             event = _whole_characters(event)
         if line.count(b"{") + line.count(b"[") > _DEEPEST and _depth(event) > _DEEPEST:

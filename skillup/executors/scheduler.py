@@ -131,9 +131,11 @@ class Scheduler:
         self.notify()
 
     def _enqueue(self, unit: Unit) -> None:
-        entry = min(job.trial for job in unit), self._order[unit[0].id], unit
-        heapq.heappush(self._queues.setdefault(_group(unit), []), entry)
-        self._push(_group(unit))
+        entry, group = (min(job.trial for job in unit), self._order[unit[0].id], unit), _group(unit)
+        queue = self._queues.setdefault(group, [])
+        heapq.heappush(queue, entry)
+        if queue[0] is entry:
+            self._push(group)
 
     def _push(self, group: Group) -> None:
         rank, heap = self._rank(group), self._best.setdefault(group[0], [])

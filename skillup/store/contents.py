@@ -12,8 +12,8 @@ from contextlib import suppress
 
 from pydantic import BaseModel
 
-from skillup.store.database import LARGE, Database, pack, unpack
-from skillup.store.files import Mask, to_json
+from skillup.store.database import LARGE, Database
+from skillup.store.files import Mask, pack, to_json, unpack
 from skillup.workspace.snapshot import BlobStore
 
 _PART_BYTES = 256 << 10

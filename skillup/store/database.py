@@ -14,7 +14,6 @@ import sqlite3
 import threading
 import time
 import weakref
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -32,7 +31,7 @@ VERSION = 1  # `user_version`: of the tables below
 NEW_FILE = ".run.sqlite.new"
 """A run's file that is being made; one that is left is nobody's."""
 
-# JSON and contents are compressed by zlib (RFC 1950).
+# JSON and contents are compressed: see `pack`.
 _TABLES = """
 CREATE TABLE run (name TEXT PRIMARY KEY, json BLOB NOT NULL) STRICT;
 CREATE TABLE jobs (name TEXT PRIMARY KEY, planned INTEGER NOT NULL DEFAULT 0) STRICT;
@@ -81,18 +80,6 @@ _NETWORK = frozenset(
 Statement = Callable[[sqlite3.Connection], object]
 _OF_SQLITE = (sqlite3.Error, UnicodeDecodeError)
 """What its module raises; the latter where a message quotes a damaged file."""
-
-
-def pack(data: bytes) -> bytes:
-    return zlib.compress(data, 1)
-
-
-def unpack(data: bytes) -> bytes:
-    """Raises ValueError for what is not from :func:`pack`."""
-    try:
-        return zlib.decompress(data)
-    except (zlib.error, TypeError) as error:  # the latter: a damaged file has no data there
-        raise ValueError(str(error)) from error
 
 
 @contextmanager
@@ -203,6 +190,10 @@ class Database:
         """Like :meth:`put`, of one statement."""
         size = sum(len(value) for value in parameters if isinstance(value, bytes))
         self._writing().put(lambda connection: connection.execute(sql, parameters), size, None)
+
+    def raise_failure(self) -> None:
+        """Raises what a write failed of."""
+        self._writing().raise_failure()
 
     async def committed(self) -> None:
         """Waits until all that was put so far is on the disk."""

@@ -20,9 +20,8 @@ from typing import Any
 
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import FileState
-from skillup.store.database import unpack
 from skillup.store.documents import RECORD_FILE, RunShape
-from skillup.store.files import disk_errors, no_mask, read_regular, to_json
+from skillup.store.files import disk_errors, no_mask, read_regular, to_json, unpack
 from skillup.store.places import RESULT_FILE, directory_of_job, job_of_directory
 from skillup.store.stored_run import StoredRun
 from skillup.workspace.disk import path_problem

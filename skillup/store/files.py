@@ -10,6 +10,7 @@ import re
 import secrets
 import stat
 import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -236,3 +237,22 @@ def _harmless(text: str) -> bytes:
     if text.isascii() and "\x7f" not in text:
         return text.encode()
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+
+
+# What a run's file holds, compressed by zlib (RFC 1950).
+
+
+def pack(data: bytes) -> bytes:
+    if len(data) > 16_384:
+        return zlib.compress(data, 1)
+    # Smaller tables: to clear the usual ones takes longer than to compress a trial's record.
+    small = zlib.compressobj(1, zlib.DEFLATED, 14, 5)
+    return small.compress(data) + small.flush()
+
+
+def unpack(data: bytes) -> bytes:
+    """Raises ValueError for what is not from :func:`pack`."""
+    try:
+        return zlib.decompress(data)
+    except (zlib.error, TypeError) as error:  # the latter: a damaged file has no data there
+        raise ValueError(str(error)) from error

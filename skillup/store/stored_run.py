@@ -17,7 +17,7 @@ from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine
 from skillup.schema.record import Checkpoint, Record
 from skillup.store.contents import StoredAnswers, StoredBlobs, stream_of
-from skillup.store.database import Database, unpack
+from skillup.store.database import Database
 from skillup.store.documents import (
     DamagedRecordError,
     ForeignRecordError,
@@ -28,7 +28,7 @@ from skillup.store.documents import (
     parsed_record,
     with_files,
 )
-from skillup.store.files import Mask, no_mask
+from skillup.store.files import Mask, no_mask, unpack
 
 if TYPE_CHECKING:
     from skillup.schema.grade import RunResult

@@ -18,7 +18,7 @@ import pytest
 
 from skillup.cli.entry import run_app
 from skillup.store import RunDirectory
-from skillup.store.database import pack, unpack
+from skillup.store.files import pack, unpack
 from tests.support.project import GUARD_SECONDS, Outcome, Project
 
 SUITE = {

@@ -14,7 +14,7 @@ from skillup.executors.retries import Attempt, retry_of, trials_to_retry
 from skillup.schema.case import RetryPolicy
 from skillup.schema.record import ON_DISK, ErrorKind, Record, TurnError
 from skillup.store import RunDirectory
-from skillup.store.database import pack
+from skillup.store.files import pack
 from skillup.trial.request import Interruption, TrialResult
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan, run_plan

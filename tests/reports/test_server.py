@@ -15,7 +15,7 @@ import pytest
 from skillup.reports.result import build_result
 from skillup.reports.server import Guard, NotServedError, Served
 from skillup.store import RunDirectory
-from skillup.store.database import pack
+from skillup.store.files import pack
 from tests.support.large_runs import write_large_run
 from tests.support.pages import page_of
 from tests.support.project import Project

@@ -9,8 +9,8 @@ import pytest
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import TurnError
 from skillup.store import RunDirectory
-from skillup.store.database import pack
 from skillup.store.export import exported_trials
+from skillup.store.files import pack
 from tests.support.exported import exported
 from tests.support.stored import a_grade, a_record, a_result, change
 from tests.support.trees import tree_of

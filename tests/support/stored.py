@@ -11,7 +11,7 @@ from typing import Any
 
 from skillup.schema.grade import Grade, RunResult
 from skillup.schema.record import Checkpoint, Record, SessionFingerprint, TurnError
-from skillup.store.database import pack, unpack
+from skillup.store.files import pack, unpack
 from tests.support import graded
 from tests.support.records import make_record, make_turn
 

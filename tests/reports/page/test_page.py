@@ -19,7 +19,7 @@ from skillup.reports.html.run_files import RawFiles
 from skillup.reports.result import ADVICE, error_data
 from skillup.schema.record import ErrorKind, TurnError
 from skillup.store import RunDirectory
-from skillup.store.database import pack, unpack
+from skillup.store.files import pack, unpack
 from tests.docs.blocks import PAGES, tables_of
 from tests.support.large_runs import write_large_run
 from tests.support.pages import marked, page_of

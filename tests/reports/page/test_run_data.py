@@ -26,7 +26,7 @@ from skillup.schema.grade import (
     TurnReliability,
 )
 from skillup.store import RunDirectory
-from skillup.store.database import pack
+from skillup.store.files import pack
 from tests.support.exported import stored_record
 from tests.support.graded import a_turn
 from tests.support.large_runs import write_large_run

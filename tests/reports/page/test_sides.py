@@ -13,7 +13,7 @@ from skillup.reports.html.run_data import RunData
 from skillup.reports.result import build_result
 from skillup.schema.grade import Grade
 from skillup.store import RunDirectory
-from skillup.store.database import pack
+from skillup.store.files import pack
 from tests.support.graded import STATUSES
 from tests.support.large_runs import write_large_run
 from tests.support.pages import page_of

@@ -12,7 +12,7 @@ from skillup.reports.html.run_data import RunData
 from skillup.reports.html.run_files import Fork, RawFiles
 from skillup.schema.record import Record, ToolCall, ToolResult, TranscriptItem, TurnError
 from skillup.store import RunDirectory
-from skillup.store.database import pack
+from skillup.store.files import pack
 from skillup.store.stored_run import ReadFile
 from tests.support.pasts import SOUP
 from tests.support.records import make_record, make_turn
