@@ -25,11 +25,11 @@ _NIGHTS = 20
 _LOOKED_AT = 40
 
 
-def past_runs(suite_root: Path, index: str | None) -> list[RunOutcomes]:
+def past_runs(suite_root: Path, base: Path, index: str | None) -> list[RunOutcomes]:
     """The newest runs of the suite's repository, the oldest first; none without an index."""
-    url = index_url(index, os.environ, workspace_root(Path()), write=False)
+    url = index_url(index, os.environ, workspace_root(base), write=False)
     try:
-        repository = anyio.run(checkout, suite_root, os.environ)["repository"]
+        repository = anyio.run(checkout, suite_root, os.environ, base)["repository"]
         return all_runs(url, repository, newest=_LOOKED_AT)
     except IndexTroubleError:
         return []

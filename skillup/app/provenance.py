@@ -77,6 +77,10 @@ async def checkout(
         branch = _first(environment, _BRANCH)
     target = _first(environment, _TARGET)
     root = root or str(workspace_root(base or place).resolve())
+    if not status and "GITHUB_REPOSITORY" in environment:  # git refuses what others own
+        remote = f"{environment.get('GITHUB_SERVER_URL', '')}/{environment['GITHUB_REPOSITORY']}"
+    elif not status:
+        remote = environment.get("CI_PROJECT_URL", "")
     return {
         "repository": repository_of(remote) or root,
         "root": root,

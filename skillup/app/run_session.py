@@ -178,7 +178,7 @@ class RunSession:
             return {}
         from skillup.app.forecast import last_judged, past_runs
 
-        past = past_runs(self.plan.jobs[0].suite.root, self._index)
+        past = past_runs(self.plan.jobs[0].suite.root, request.base, self._index)
         began = self.directory.run_info()["started_at"]
         return last_judged(self.plan.jobs, [run for run in past if run.started_at < began])
 

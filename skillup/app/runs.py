@@ -264,9 +264,9 @@ def _check_same_plan(
 
 def prune_runs(
     url: str, folder: Path, repository: str, keep_seconds: float, *, dry_run: bool
-) -> tuple[list[str], dict[str, str], int]:
+) -> tuple[dict[str, Path], dict[str, str], int]:
     """Remove the runs of `repository` that began longer ago: those in the index, and those in
-    `folder` that are in none. The ids of what is gone, why others stay, and the bytes of files.
+    `folder` that are in none. By id what is gone, why others stay, and the bytes of files.
 
     Raises IndexTroubleError: without the index nothing says which are pinned.
     """
@@ -285,7 +285,8 @@ def prune_runs(
                 info = run.run_info()
                 if "" < str(info.get("started_at") or "") < before:
                     old[str(info.get("run_id"))] = folder / name
-    gone, freed = [], 0
+    gone: dict[str, Path] = {}
+    freed = 0
     for run_id, path in old.items():
         if run_id in kept:
             continue
@@ -296,7 +297,7 @@ def prune_runs(
             continue
         if run_id in found and not dry_run:
             forget_run(url, run_id)
-        gone.append(run_id)
+        gone[run_id] = path
     return gone, kept, freed
 
 

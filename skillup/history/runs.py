@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Literal, NamedTuple
@@ -194,14 +195,17 @@ def about_of(info: Mapping[str, Any], directory: RunDirectory) -> About:
     versions: dict[str, str] = {}
     for name, profile in profiles.items():
         own = sorted(job for job in finished if job.rsplit("/", maxsplit=3)[1:2] == [name])
-        some = {own[0], own[len(own) // 2], own[-1]} if own else set()
+        # A few, over the whole run, of those that went well: an error says nothing of the model.
+        some = dict.fromkeys([*own[:: len(own) // 3 or 1], *own[:20]])
         with suppress(DamagedRecordError, RunDirectoryError):
-            records = [trial.record() for trial in directory.finished(sorted(some))]
-            answered = {turn.model for record in records for turn in record.executed()} - {None}
-            models[name] = ", ".join(sorted(map(str, answered))) or str(profile.get("model") or "")
-            versions[name] = ", ".join(
-                sorted({r.engine.version for r in records if r.engine.version})
-            )
+            records = (trial.record() for trial in directory.finished(list(some)))
+            good = [*islice((r for r in records if r.first_error() is None), 3)]
+            # Of resumed conversations some CLIs name it otherwise.
+            first = [record.turns[0] for record in good if record.turns]
+            if any(turn.started_at for turn in first):
+                answered = sorted({turn.model for turn in first if turn.model})
+                models[name] = ", ".join(answered) or str(profile.get("model") or "")
+            versions[name] = ", ".join(sorted({r.engine.version for r in good if r.engine.version}))
     return About(
         **{name: str(used.get(name) or "") for name in _USED},
         dirty=bool(used.get("dirty")),

@@ -117,6 +117,7 @@ def test_old_runs_are_removed_but_not_pinned_ones_nor_what_is_in_progress_or_no_
     told = project.run("runs", "prune", "--keep", "30d", "--dry-run")
     assert told.exit_code == 0, told.stderr
     assert "2 runs would be removed" in told.stderr
+    assert told.stdout.split() == [str(old), str(unindexed)]
     assert old.exists()
     done = project.run("runs", "prune", "--keep", "30d")
     assert f"kept {ids[1]}: it is pinned" in done.stderr

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import psutil
 import pytest
 
+from skillup.history.runs import read_run
 from tests.e2e.conftest import ENGINES, KEYS, Lab, agents_of, both_sessions, remembering
 from tests.support.model_server import (
     Hang,
@@ -71,6 +72,13 @@ def test_conversations_at_once_do_not_mix_and_tokens_and_tool_calls_of_a_turn_ar
             for turn in record["turns"]
         ]
         assert calls == [[], ["write"], []], case["engine"]
+    about = read_run(project.latest_run()).about  # what nights are compared by
+    asked = {
+        engine: {r.model for r in server.requests if r.model[:3] == m}
+        for engine, m in (("claude", "cla"), ("codex", "gpt"))
+    }
+    assert {e: {m.partition("[")[0]} for e, m in about.models.items()} == asked
+    assert about.cli_versions.keys() == {"claude", "codex"}
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,9 @@ def test_without_git_a_run_is_of_its_workspace(tmp_path: Path) -> None:
     found = anyio.run(checkout, tmp_path / "cases", environment)
     assert found["repository"] == found["root"] == str(tmp_path.resolve())
     assert (found["commit"], found["dirty"]) == ("abc", False)
+    environment |= {"GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "owner/name"}
+    found = anyio.run(checkout, tmp_path / "cases", environment)
+    assert found["repository"] == "github.com/owner/name"
 
 
 @pytest.mark.parametrize(

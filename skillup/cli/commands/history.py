@@ -348,6 +348,8 @@ def prune(
     gone, kept, freed = prune_runs(url, folder, _here()["repository"], keep, dry_run=dry_run)
     for run_id, why in kept.items():
         _say(f"kept {run_id}: {why}")
+    if dry_run:
+        sys.stdout.writelines(plain(f"{path}\n") for path in gone.values())
     would = "would be removed" if dry_run else "removed"
     _say(f"{count(len(gone), 'run')} {would}, {freed / 1e6:.1f} MB")
     return ExitCode.PASSED

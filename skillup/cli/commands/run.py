@@ -125,7 +125,7 @@ def _forecast(
 
     request, _ = _request_of(given, None, None, retry_errors=False)
     plan, parallel = plan_of(request)
-    past = past_runs(plan.jobs[0].suite.root, index)
+    past = past_runs(plan.jobs[0].suite.root, request.base, index)
     found = forecast(plan.jobs, past, request.parallel or parallel)
     sys.stdout.write(found.as_json() if as_json else found.as_text())
     return ExitCode.PASSED
