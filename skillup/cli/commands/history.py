@@ -245,21 +245,19 @@ def accept_cases(
     index: str | None = o.INDEX,
 ) -> int:
     """Take what cases do now as what they are to do; what was before does not count any more."""
+    from skillup.history.gates import compared
     from skillup.history.index import find_run
-    from skillup.history.reference import accept, reference_for
-    from skillup.history.regressions import Night, assess
+    from skillup.history.reference import accept
 
     url, folder = _places(index)
     found = find_run(run, url, folder)
-    keys = [*Night.of(found).tallies]
+    comparison, _ = compared(found, url, folder)
+    keys = [case.key for case in comparison.counted if case.b.judged]
     if cases:
         keys = [k for k in keys if any(fnmatch.fnmatchcase(k.case_id, glob) for glob in cases)]
-    elif reference := reference_for(found, url, folder):
-        nights = [Night.of(night) for night in (*reference.nights, found)]
-        worse = assess(nights, reference.accepted).regressed
-        keys = [
-            k for k in keys if any(w.key == k or (w.suite, w.key) == (k[0], None) for w in worse)
-        ]
+    else:
+        worse = {w.key or w.suite for w in comparison.assessment.regressed}
+        keys = [key for key in keys if key in worse or key.suite in worse]
     if not keys:
         what = f"no case of {found.run_id} " + ("matches" if cases else "got worse")
         raise UsageError(what, hint="name cases: skillup baseline accept CASE")
