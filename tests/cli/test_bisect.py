@@ -171,8 +171,7 @@ def test_it_finds_the_commit_that_broke_a_flaky_case_and_touches_nothing_else(
     assert outcome.stdout.startswith(f"{ids[8][:12]} broke greets (")
     assert "Revision 8" in outcome.stdout
     assert "+Say good evening." in outcome.stdout
-    assert "going on after 3 trials" in outcome.stderr
-    assert "12 commits after good" in outcome.stderr
+    assert "12 commits after good, up to bad; 3 trials in " in outcome.stderr
     trials = state_of(project)["trials"]
     assert f"sure after {len(trials)} trials" in outcome.stdout
     assert {trial["at"] for trial in trials} <= set(ids)

@@ -1,8 +1,4 @@
-"""What can have broken a case: commits of its skill, or versions of its engine's CLI.
-
-Nothing here touches the user's working tree or index: a commit's skills are checked out into a
-scratch directory by way of an index of its own, and CLIs are installed below ``.skillup``.
-"""
+"""What can have broken a case: commits of its skill, or versions of its engine's CLI."""
 
 from __future__ import annotations
 
@@ -27,7 +23,6 @@ from skillup.schema.record import TurnError
 from skillup.trial.setup import skills_for
 
 _SECONDS = 900.0  # For each command: a CLI has hundreds of MB
-_GIT = ("core.hooksPath=/dev/null", "core.fsmonitor=false", "log.showSignature=false")
 _NPM = ("--loglevel=error", "--fetch-retries=1", "--fetch-timeout=60000", "--no-audit", "--no-fund")
 
 
@@ -56,7 +51,7 @@ class SkillCommits:
         """Raises UsageError if the two are no line of commits that changed the skills."""
         found = skills_for(job.suite, "with_skill")
         if isinstance(found, TurnError) or not found:
-            why = found.message if isinstance(found, TurnError) else "the suite has no skill"
+            why = getattr(found, "message", "the suite has no skill")
             raise UsageError(f"there are no commits to search: {why}")
         self._job, self._scratch, self._root = job, scratch, found[0].source_dir
         self._root = Path(self._git("rev-parse", "--show-toplevel").rstrip("\n")).resolve()
@@ -67,24 +62,24 @@ class SkillCommits:
         self._paths = [f":(top,literal){name if name != '.' else ''}" for name in names]
         # What is never installed: the cases beside a skill.
         self._paths += [f":(top,exclude,literal){Path(name, 'evals').as_posix()}" for name in names]
-        ids = []
-        for side, revision in (("good", good), ("bad", bad)):
-            given = ("--verify", "--end-of-options", f"{revision}^{{commit}}")
-            ids += self._git(
-                "rev-parse", *given, what=f"--{side} {revision}: no such commit"
-            ).split()
+        ids = [self._commit(good), self._commit(bad)]
         what = f"--good {good} is no ancestor of --bad {bad}"
         self._git("merge-base", "--is-ancestor", *ids, what=what)
-        line = ("log", "--first-parent", "--reverse", "--format=%H %s", "..".join(ids))
-        commits = [text.split(" ", 1) for text in self._git(*line, "--", *self._paths).splitlines()]
+        line = ("log", "--first-parent", "--reverse", "--no-show-signature", "--format=%H %s")
+        lines = self._git(*line, "..".join(ids), "--", *self._paths).splitlines()
+        commits = [text.split(" ", 1) for text in lines]
         if not commits:
             what = f"no commit between {good} and {bad} changed {', '.join(names)}"
             raise UsageError(what, hint="the CLI may have: see --cli")
         self.ids = [ids[0], *(commit for commit, _ in commits)]
         self.titles = [f"(good: {good})", *(title for _, title in commits)]
 
+    def _commit(self, revision: str) -> str:
+        given = ("--verify", "--end-of-options", f"{revision}^{{commit}}")
+        return self._git("rev-parse", *given, what=f"{revision}: no such commit").strip()
+
     def _git(self, *arguments: str, what: str = "", cwd: Path | None = None, **env: str) -> str:
-        argv = ["git", *(part for one in _GIT for part in ("-c", one)), *arguments]
+        argv = ("git", "-c", "core.hooksPath=/dev/null", *arguments)
         refused = UsageError(what or f"git {arguments[0]} failed")
         return _output(argv, cwd or self._root, refused, **env)
 

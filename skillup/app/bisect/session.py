@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +23,6 @@ from skillup.plan import Job, Plan
 from skillup.reports.terminal.layout import make_console, print_table
 from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import count, listed_ids, one_line, plain, shown_path
-from skillup.schema.grade import Grade
-from skillup.schema.record import Record
 from skillup.stats import percent
 from skillup.store import default_run_path, new_run_id
 from skillup.store.files import write_atomic
@@ -74,29 +70,27 @@ class Bisection:
         self.trials: list[dict[str, Any]] = []  # {at, status, error, reason, run}
         if self._file.exists():
             self.trials = json.loads(self._file.read_bytes())["trials"]
-            _say(f"going on after {count(len(self.trials), 'trial')} of {shown_path(self._file)}")
 
     def search(self, error: float, most_trials: int | None) -> BestAnswer:
         """Run trials until the answer is sure, or there are no more to be had."""
         bad = len(self._ids) - 1
-        _say(f"{count(bad, self._candidates.noun)} after good, up to bad")
+        span = f"{count(bad, self._candidates.noun)} after good, up to bad"
+        _say(f"{span}; {count(len(self.trials), 'trial')} in {shown_path(self._file)}")
         while True:
             tallies, broken = self.tallies(), self.untestable()
             known = posterior(tallies)
             found = best_answer(known, error, broken)
+            for trial in self.trials[-1:]:
+                likeliest = f"likeliest: {self._named(found)} {percent(found.chance)}"
+                told = likeliest if trial["status"] in _VERDICTS else one_line(trial["reason"])
+                latest = f"{len(self.trials):>3}  {trial['status']:<5}  {trial['at'][:_SHORT]}"
+                _say(f"{latest}  {told}")
             # The two ends come first: if one cannot be tested, nothing else is of use.
             ends = [end for end in (bad, 0) if not any(tallies[end])]
             if (found.is_sure and not ends) or len(self.trials) == most_trials:
                 return found
             self._add(ends[0] if ends else next_position(known, broken))
-            trial = self.trials[-1]
-            told = f"{len(self.trials):>3}  {trial['status']:<5}  {trial['at'][:_SHORT]}  "
-            if trial["status"] in _VERDICTS:
-                found = best_answer(posterior(self.tallies()), error, broken)
-                _say(f"{told}likeliest: {self._named(found)} {percent(found.chance)}")
-            else:
-                _say(told + one_line(trial["reason"]))
-                self._check_errors()
+            self._check_errors()
 
     def tallies(self) -> list[tuple[int, int]]:
         """Passed and failed trials from good to bad."""
@@ -115,38 +109,30 @@ class Bisection:
         return " or ".join(self._ids[n][:_SHORT] for n in found.positions) or "no difference"
 
     def _add(self, position: int) -> None:
-        """One more trial there, of which the file knows as soon as it is judged."""
-        job = self._candidates.job_at(position)
+        """One more trial there; the file knows of it when it is judged."""
+        at, job = self._ids[position], self._candidates.job_at(position)
         if isinstance(job, str):
-            self._keep(position, ("ERROR", "setup", job, None))
-            return
+            trial = {"at": at, "status": "ERROR", "error": "setup", "reason": job, "run": ""}
+            return self._write([*self.trials, trial])
         path, plan = self.folder / new_run_id(), Plan((job,))
         run = replace(
             self._run, seed=len(self.trials)
         )  # or the scripted engine would draw the same
-
-        def keep(grade: Grade) -> None:
-            kind = (grade.error or {}).get("kind")
-            self._keep(position, (grade.status, kind, self._mask(grade.reason), path.name))
-
         with RunSession(run, plan, path=path, own_process=True) as session:
-            reporter = _Keeper(plan, keep)
+            reporter = PlainReporter(plan, make_console, quiet=True)
             shutdown = Shutdown(reporter.stopping, _AGAIN)
             interrupted = shutdown.run(lambda: session.run(reporter))
+            line, stop = session.lines.get(job.id), session.options.stopping.reason
+            if line is not None:
+                trial = {"at": at, "status": line.status, "error": line.error_kind or ""}
+                trial |= {"reason": self._mask(line.reason), "run": path.name}
+                self._write([*self.trials, trial])
             session.conclude(interrupted=interrupted)
-            stop = session.options.stopping.reason
-        if job.id not in session.lines:
-            shutil.rmtree(path, ignore_errors=True)
-            if not interrupted:
-                raise SkillupError(stop.message if stop else "the trial was not run", hint=_AGAIN)
         if interrupted:
             raise InterruptedRunError("interrupted; no judged trial is lost", hint=_AGAIN)
-
-    def _keep(self, position: int, found: tuple[str, str | None, str, str | None]) -> None:
-        names = ("status", "error", "reason", "run")
-        self._write(
-            [*self.trials, {"at": self._ids[position], **dict(zip(names, found, strict=True))}]
-        )
+        if line is None:
+            raise SkillupError(stop.message if stop else "the trial was not run", hint=_AGAIN)
+        return None
 
     def _write(self, trials: list[dict[str, Any]]) -> None:
         self.trials = trials
@@ -160,10 +146,9 @@ class Bisection:
         if {0, len(self._ids) - 1} & self.untestable() or len(met) == _ERRORS_IN_A_ROW:
             # Errors are forgotten, or the same command would end here at once.
             self._write([t for t in self.trials if t["status"] in _VERDICTS])
-            look = f"see skillup show {shown_path(self.folder / trial['run'])}; "
-            hint = f"{look if trial['run'] else ''}once that is mended, {_AGAIN}"
+            look = f"see skillup show {shown_path(self.folder / trial['run'])}; " if met else ""
             what = f"no verdict at {trial['at'][:_SHORT]}: {trial['reason']}"
-            raise SkillupError(what, hint=hint)
+            raise SkillupError(what, hint=f"{look}once that is mended, {_AGAIN}")
 
     def print_answer(self, found: BestAnswer, error: float) -> None:
         """Answer, trials, chances, and what the culprit changed, on stdout."""
@@ -187,17 +172,6 @@ class Bisection:
             sys.stdout.write("\n" + plain(self._mask(text)))
         failed = [t["run"] for t in self.trials if t["status"] == "FAIL"]
         _say(f"look: skillup show {shown_path(self.folder / failed[-1])}" if failed else "")
-
-
-class _Keeper(PlainReporter):
-    """Shows nothing, and hands on the grade of each trial that has ended."""
-
-    def __init__(self, plan: Plan, keep: Callable[[Grade], None]) -> None:
-        super().__init__(plan, make_console, quiet=True)
-        self._keep = keep
-
-    def trial_finished(self, job: Job, record: Record, grade: Grade) -> None:  # noqa: ARG002
-        self._keep(grade)
 
 
 def _say(text: str) -> None:
