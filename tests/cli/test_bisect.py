@@ -12,7 +12,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from skillup.app.bisect.search import best_answer, next_position, posterior
+from skillup.app.bisect.search import next_position, posterior
 from tests.docs.blocks import ROOT, blocks_of
 from tests.support.project import Project
 
@@ -29,9 +29,8 @@ def search(culprit: int, rates: tuple[float, float], draw: random.Random) -> tup
     tallies, trials = [(0, 0)] * (COMMITS + 1), 0
     while True:
         known = posterior(tallies)
-        found = best_answer(known, ERROR)
-        if trials >= 2 and found.is_sure:
-            return (found.positions or (0,))[0], trials
+        if trials >= 2 and known.is_sure(ERROR):
+            return known.best, trials
         at = (COMMITS, 0)[trials] if trials < 2 else next_position(known)
         passes = draw.random() < rates[at >= culprit]
         tallies[at] = tallies[at][0] + passes, tallies[at][1] + (not passes)
@@ -75,17 +74,6 @@ def test_the_stated_error_holds_whatever_the_pass_rates_are() -> None:
         assert spent[rates] < sum(trials for _, trials in missed) / 2000, (rates, spent)
 
 
-def test_commits_that_cannot_be_tested_are_named_with_the_next_that_can() -> None:
-    tallies = [(9, 0), (9, 0), (0, 0), (0, 9), (0, 9)]
-    known = posterior(tallies)
-
-    assert not best_answer(known, ERROR).is_sure
-    assert next_position(known) == 2
-    found = best_answer(known, ERROR, {2})
-    assert (found.positions, found.is_sure) == ((2, 3), True)
-    assert next_position(known, {2}) in (1, 3)
-
-
 # The command, on the history of a skill.
 
 SUITE = """
@@ -96,6 +84,7 @@ CASE = """
     input: {prompt: Hello!}
     assertions: [{contains: good morning}]
     scripted:
+      - {needs_skill: crash, misbehave: {error: model_error}}
       - {probability: 0.1, say: "I do not know."}
       - {steps: [{skill: greeter}], say: "{{output}}"}
     """
@@ -120,7 +109,9 @@ def history(
         skill = project.root / "skills" / "greeter" / "SKILL.md"
         skill.parent.mkdir(parents=True, exist_ok=True)
         about = descriptions[number] if descriptions else "Greets"
-        head = f"---\nname: greeter\ndescription: {about}\n---\n"
+        head = (
+            f"---\nname: {'crash' if word == 'crash' else 'greeter'}\ndescription: {about}\n---\n"
+        )
         skill.write_text(f"{head}Say {word}.\n{number}\n") if word else skill.unlink()
         git(project, "add", "--all")
         git(project, "commit", "--quiet", "-m", f"Revision {number}")
@@ -183,13 +174,18 @@ def test_it_finds_the_commit_that_broke_a_flaky_case_and_touches_nothing_else(
     assert (again.stdout, len(state_of(project)["trials"])) == (outcome.stdout, len(trials))
 
 
-def test_commits_without_the_skill_are_stepped_over(project: Project) -> None:
-    ids = history(project, ["good morning", "good morning", None, "good evening", "good evening"])
+def test_commits_without_a_verdict_are_stepped_over(project: Project) -> None:
+    """One has no skill, so that one trial tells; with the other the agent fails every time."""
+    words = ["good morning", "good morning", None, "crash", "good evening", "good evening"]
+    ids = history(project, words)
 
-    outcome = project.run("bisect", "cases/greets.yaml", "--good", ids[0], "--bad", ids[4])
+    outcome = project.run("bisect", "cases/greets.yaml", "--good", ids[0], "--bad", ids[5])
 
     assert outcome.exit_code == 0, outcome.stderr
-    assert outcome.stdout.startswith(f"{ids[2][:12]} or {ids[3][:12]} broke greets (")
+    named = " or ".join(ids[n][:12] for n in (2, 3, 4))
+    assert outcome.stdout.startswith(f"{named} broke greets (")
+    errors = [trial["at"] for trial in state_of(project)["trials"] if trial["status"] == "ERROR"]
+    assert sorted(errors) == sorted([ids[2], *[ids[3]] * 3])
 
 
 def test_where_nothing_changed_it_says_so(project: Project) -> None:
@@ -238,7 +234,7 @@ REFUSED = {
     "no case matches": (["other", "--good", "HEAD~2", "--bad", "HEAD"], 2),
     "about one case": (["*", "--good", "HEAD~2", "--bad", "HEAD"], 2),
     "scripted has no versions": (["greets", "--cli", "scripted", "--good", "1", "--bad", "2"], 2),
-    "npm has no such version": (["greets", *CLI, "2.1.190", "--bad", "9.0.0"], 2),
+    "npm has no version 9.0.0 of": (["greets", *CLI, "2.1.190", "--bad", "9.0.0"], 2),
     "is not later than": (["greets", *CLI, "2.1.191", "--bad", "2.1.190"], 2),
     "npm install @anthropic": (["greets", *CLI, "2.1.190", "--bad", "2.1.191"], 3),
 }  # fmt: skip

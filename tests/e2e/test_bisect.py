@@ -60,6 +60,6 @@ def test_the_version_of_the_cli_that_broke_a_case(lab: Lab, tmp_path: Path) -> N
 
     assert outcome.exit_code == 0, outcome.stderr
     assert outcome.stdout.startswith("2.1.195 broke greets (")
-    assert "npm install -g @anthropic-ai/claude-code@2.1.193" in outcome.stdout
+    assert "@anthropic-ai/claude-code 2.1.195 after 2.1.193" in outcome.stdout
     installed = log.read_text().split()
     assert len(installed) == len(set(installed))

@@ -30,7 +30,7 @@ def _output(argv: Sequence[str], cwd: Path, refused: SkillupError, **more: str) 
     """What a command prints. Raises `refused`, with the command's own words, if it fails."""
     # A GIT_DIR or GIT_INDEX_FILE of a hook that started us would redirect every command.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    env = {**kept, "LC_ALL": "C", **more}
+    env = kept | {"LC_ALL": "C"} | more
     done = anyio.run(partial(run_quiet, argv, cwd=cwd, env=env, timeout_seconds=_SECONDS))
     if done.exit_code == 0:
         return done.stdout
@@ -40,10 +40,7 @@ def _output(argv: Sequence[str], cwd: Path, refused: SkillupError, **more: str) 
 
 
 class SkillCommits:
-    """The commits that changed the case's skills; case and suite are those of the present tree.
-
-    Of merges only the first parents are followed: each state of the line contains the one before.
-    """
+    """Those that changed the case's skills, along first parents: each contains the one before."""
 
     noun = "commit"
 
@@ -51,13 +48,10 @@ class SkillCommits:
         """Raises UsageError if the two are no line of commits that changed the skills."""
         found = skills_for(job.suite, "with_skill")
         if isinstance(found, TurnError) or not found:
-            why = getattr(found, "message", "the suite has no skill")
-            raise UsageError(f"there are no commits to search: {why}")
+            raise UsageError(getattr(found, "message", "the suite has no skill to search"))
         self._job, self._scratch, self._root = job, scratch, found[0].source_dir
         self._root = Path(self._git("rev-parse", "--show-toplevel").rstrip("\n")).resolve()
-        inside = [
-            skill.source_dir for skill in found if skill.source_dir.is_relative_to(self._root)
-        ]
+        inside = (s.source_dir for s in found if s.source_dir.is_relative_to(self._root))
         names = [path.relative_to(self._root).as_posix() for path in inside]
         self._paths = [f":(top,literal){name if name != '.' else ''}" for name in names]
         # What is never installed: the cases beside a skill.
@@ -67,12 +61,12 @@ class SkillCommits:
         self._git("merge-base", "--is-ancestor", *ids, what=what)
         line = ("log", "--first-parent", "--reverse", "--no-show-signature", "--format=%H %s")
         lines = self._git(*line, "..".join(ids), "--", *self._paths).splitlines()
-        commits = [text.split(" ", 1) for text in lines]
+        commits = dict(text.split(" ", 1) for text in lines)
         if not commits:
             what = f"no commit between {good} and {bad} changed {', '.join(names)}"
             raise UsageError(what, hint="the CLI may have: see --cli")
-        self.ids = [ids[0], *(commit for commit, _ in commits)]
-        self.titles = [f"(good: {good})", *(title for _, title in commits)]
+        self.titles = {ids[0]: f"(good: {good})", **commits}
+        self.ids = list(self.titles)
 
     def _commit(self, revision: str) -> str:
         given = ("--verify", "--end-of-options", f"{revision}^{{commit}}")
@@ -83,9 +77,8 @@ class SkillCommits:
         refused = UsageError(what or f"git {arguments[0]} failed")
         return _output(argv, cwd or self._root, refused, **env)
 
-    def job_at(self, position: int) -> Job | str:
+    def job_at(self, commit: str) -> Job | str:
         """The trial with that one; or why there can be none, whatever is tried."""
-        commit = self.ids[position]
         # A skill without a name in its front matter is called as its folder.
         place = self._scratch / commit / (self._root.name or "skill")
         if not place.exists():
@@ -110,10 +103,9 @@ class SkillCommits:
             return found.message.replace(f"{place}/", "")
         return replace(self._job, suite=loaded)
 
-    def describe(self, position: int) -> str:
-        """What it changed."""
+    def describe(self, commit: str) -> str:
         how = ("-m", "--first-parent", "--format=medium", "--no-ext-diff")
-        return self._git("show", *how, self.ids[position], "--", *self._paths)
+        return self._git("show", *how, commit, "--", *self._paths)
 
 
 class CliVersions:
@@ -129,22 +121,19 @@ class CliVersions:
         self._job, self._cache, (self._package, self._command) = job, cache, npm
         cache.mkdir(parents=True, exist_ok=True)
         versions = json.loads(self._npm("view", self._package, "versions", "--json"))
-        for side, version in (("good", good), ("bad", bad)):
-            if version not in versions:
-                what = f"--{side} {version}: npm has no such version of {self._package}"
-                raise UsageError(what, hint=f"the newest ones: {', '.join(versions[-5:])}")
+        if missing := ", ".join(one for one in (good, bad) if one not in versions):
+            newest = f"the newest ones: {', '.join(versions[-5:])}"
+            raise UsageError(f"npm has no version {missing} of {self._package}", hint=newest)
         self.ids = versions[versions.index(good) : versions.index(bad) + 1]
         if len(self.ids) < 2:
             raise UsageError(f"--bad {bad} is not later than --good {good}")
-        self.titles = ["" for _ in self.ids]
+        self.titles = {good: "(good)"}
 
     def _npm(self, verb: str, *arguments: str) -> str:
         refused = SkillupError(f"npm {verb} {self._package} failed; is its registry reachable?")
         return _output(("npm", verb, *arguments, *_NPM), self._cache, refused)
 
-    def job_at(self, position: int) -> Job | str:
-        """As that of :class:`SkillCommits`."""
-        version = self.ids[position]
+    def job_at(self, version: str) -> Job | str:
         place = self._cache / f"{self._package.rpartition('/')[2]}-{version}"
         if not place.exists():
             unfinished = place.with_name(f"{place.name}.unfinished")
@@ -155,6 +144,5 @@ class CliVersions:
         command = [str(place / "node_modules" / ".bin" / self._command)]
         return replace(self._job, profile=self._job.profile.model_copy(update={"command": command}))
 
-    def describe(self, position: int) -> str:
-        """As that of :class:`SkillCommits`."""
-        return f"npm install -g {self._package}@{self.ids[position - 1]}  # the one before\n"
+    def describe(self, version: str) -> str:
+        return f"{self._package} {version} after {self.ids[self.ids.index(version) - 1]}\n"

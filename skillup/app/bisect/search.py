@@ -3,8 +3,7 @@
 Positions are 0 (good) to n (bad). Trials before position k pass at one rate, those from k on at a
 lower one; or nothing changed. k is uniform on 1…n; the two rates are unknown, have Jeffreys' prior
 Beta(½, ½), a fall of :data:`LEAST_FALL` at least, and are integrated out: a flaky case needs no
-threshold, only more trials. Next is the position whose trial tells most about k (the greatest
-mutual information), which confirms both sides of a suspect as well as it halves the line.
+threshold, only more trials. Next is the position whose trial has the most information about k.
 
 Sources: Horstein, Sequential transmission using noiseless feedback, IEEE Trans. Inf. Theory 9
 (1963); Jedynak, Frazier, Sznitman, Twenty questions with noise, J. Appl. Probab. 49 (2012); Waeber,
@@ -13,7 +12,7 @@ Frazier, Henderson, Bisection search with noisy responses, SIAM J. Control Optim
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 from math import exp, log, log2, pi, sin
 
@@ -34,6 +33,17 @@ class Posterior:
     chances: tuple[float, ...]
     before: tuple[float, ...]  # The expected pass rate before k, if k it is
     after: tuple[float, ...]  # The same from k on
+
+    @property
+    def best(self) -> int:
+        """The likeliest k."""
+        return self.chances.index(max(self.chances))
+
+    def is_sure(self, error: float) -> bool:
+        """A chance of 1 − `error` / 2: it is right on average over all rates, and half of the error
+        leaves room for those where it is not.
+        """
+        return max(self.chances) >= 1 - error / 2
 
 
 def posterior(tallies: Sequence[tuple[int, int]]) -> Posterior:
@@ -70,8 +80,8 @@ def _weighted(likely: Sequence[float]) -> list[float]:
     return [0.0, *accumulate(p * x for p, x in zip(_RATES, likely, strict=True))]
 
 
-def next_position(known: Posterior, excluded: Collection[int] = ()) -> int:
-    """Where a trial tells most about k; not at the positions in `excluded`."""
+def next_position(known: Posterior) -> int:
+    """Where a trial tells most about k."""
     before, after = ([(p, _entropy(p)) for p in rates] for rates in (known.before, known.after))
 
     def information(position: int) -> float:
@@ -81,29 +91,8 @@ def next_position(known: Posterior, excluded: Collection[int] = ()) -> int:
             passes, noise = passes + chance * rate, noise + chance * entropy
         return _entropy(passes) - noise
 
-    return max((p for p in range(len(known.chances)) if p not in excluded), key=information)
+    return max(range(len(known.chances)), key=information)
 
 
 def _entropy(rate: float) -> float:
     return -rate * log2(rate) - (1 - rate) * log2(1 - rate)
-
-
-@frozen
-class BestAnswer:
-    """The likeliest statement: the change is at one of `positions`; empty: there is none."""
-
-    positions: tuple[int, ...]  # Several: those between them cannot be tested
-    chance: float
-    is_sure: bool
-
-
-def best_answer(known: Posterior, error: float, excluded: Collection[int] = ()) -> BestAnswer:
-    """Sure at a posterior of 1 − `error` / 2: the posterior is right on average over all rates, and
-    half of the error leaves room for those where it is not.
-    """
-    groups: list[tuple[int, ...]] = [(), (1,)]
-    for k in range(2, len(known.chances)):
-        # If k - 1 cannot be tested, no trial tells a change there from one at k.
-        groups[-1:] = [(*groups[-1], k)] if k - 1 in excluded else [groups[-1], (k,)]
-    chance, best = max((sum(known.chances[k] for k in group or (0,)), group) for group in groups)
-    return BestAnswer(best, chance, chance >= 1 - error / 2)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.app.bisect.candidates import CliVersions, SkillCommits
-from skillup.app.bisect.search import BestAnswer, best_answer, next_position, posterior
+from skillup.app.bisect.search import Posterior, next_position, posterior
 from skillup.app.interruption import Shutdown
 from skillup.app.planning import RunRequest, plan_of, secrets_of_plan
 from skillup.app.run_session import RunSession
@@ -31,7 +31,7 @@ _SHORT = 12
 _VERDICTS = ("PASS", "FAIL")
 _ERRORS = 3  # After so many, and no verdict, a candidate is not tried again
 _ERRORS_IN_A_ROW = 6  # Not the candidates' fault, but the login's, the network's …
-_AGAIN = "the same command goes on"
+_AGAIN = "the same command"
 
 
 def bisect(
@@ -47,9 +47,9 @@ def bisect(
         places = home / "clis", Path(scratch).resolve()
         candidates = (CliVersions if of_cli else SkillCommits)(jobs[0], *ends, *places)
         bisection = Bisection(run, jobs[0], candidates, home / "bisect")
-        found = bisection.search(error, most_trials)
-        bisection.print_answer(found, error)
-    return ExitCode.PASSED if found.is_sure and found.positions else ExitCode.FAILED
+        known = bisection.search(error, most_trials)
+        bisection.print_answer(known, error)
+    return ExitCode.PASSED if known.is_sure(error) and known.best else ExitCode.FAILED
 
 
 class Bisection:
@@ -71,53 +71,51 @@ class Bisection:
         if self._file.exists():
             self.trials = json.loads(self._file.read_bytes())["trials"]
 
-    def search(self, error: float, most_trials: int | None) -> BestAnswer:
+    def search(self, error: float, most_trials: int | None) -> Posterior:
         """Run trials until the answer is sure, or there are no more to be had."""
-        bad = len(self._ids) - 1
-        span = f"{count(bad, self._candidates.noun)} after good, up to bad"
+        span = f"{count(len(self._ids) - 1, self._candidates.noun)} after good, up to bad"
         _say(f"{span}; {count(len(self.trials), 'trial')} in {shown_path(self._file)}")
         while True:
-            tallies, broken = self.tallies(), self.untestable()
-            known = posterior(tallies)
-            found = best_answer(known, error, broken)
+            tallies = self.tallies()
+            known = posterior(list(tallies.values()))
             for trial in self.trials[-1:]:
-                likeliest = f"likeliest: {self._named(found)} {percent(found.chance)}"
-                told = likeliest if trial["status"] in _VERDICTS else one_line(trial["reason"])
-                latest = f"{len(self.trials):>3}  {trial['status']:<5}  {trial['at'][:_SHORT]}"
-                _say(f"{latest}  {told}")
+                told = f"likeliest: {self._named(known)} {percent(max(known.chances))}"
+                told = told if trial["status"] in _VERDICTS else one_line(trial["reason"])
+                _say(f"{len(self.trials):>3}  {trial['status']:<5}  {trial['at'][:_SHORT]}  {told}")
             # The two ends come first: if one cannot be tested, nothing else is of use.
-            ends = [end for end in (bad, 0) if not any(tallies[end])]
-            if (found.is_sure and not ends) or len(self.trials) == most_trials:
-                return found
-            self._add(ends[0] if ends else next_position(known, broken))
+            ends = [at for at in (self._ids[-1], self._ids[0]) if not any(tallies[at])]
+            if (known.is_sure(error) and not ends) or len(self.trials) == most_trials:
+                return known
+            self._add(ends[0] if ends else list(tallies)[next_position(known)])
             self._check_errors()
 
-    def tallies(self) -> list[tuple[int, int]]:
-        """Passed and failed trials from good to bad."""
-        counts = Counter((trial["at"], trial["status"]) for trial in self.trials)
-        return [(counts[at, "PASS"], counts[at, "FAIL"]) for at in self._ids]
+    def tallies(self) -> dict[str, tuple[int, int]]:
+        """Passed and failed trials from good to bad.
 
-    def untestable(self) -> set[int]:
-        """Positions without a verdict that have no trial, or too many errors."""
+        Without those that can have no trial, or met too many errors: they count as the next one.
+        """
+        counts = Counter((trial["at"], trial["status"]) for trial in self.trials)
         errors: Counter[str] = Counter()
         for trial in self.trials:
             errors[trial["at"]] += _ERRORS if trial["error"] == "setup" else 1
-        tallies = enumerate(self.tallies())
-        return {n for n, tally in tallies if not any(tally) and errors[self._ids[n]] >= _ERRORS}
+        tallies = {at: (counts[at, "PASS"], counts[at, "FAIL"]) for at in self._ids}
+        return {at: tally for at, tally in tallies.items() if any(tally) or errors[at] < _ERRORS}
 
-    def _named(self, found: BestAnswer) -> str:
-        return " or ".join(self._ids[n][:_SHORT] for n in found.positions) or "no difference"
+    def _named(self, known: Posterior) -> str:
+        """The likeliest culprit, or it and those before it that cannot be told from it."""
+        line = list(self.tallies())
+        first, last = (self._ids.index(line[max(0, known.best - n)]) for n in (1, 0))
+        return " or ".join(at[:_SHORT] for at in self._ids[first + 1 : last + 1]) or "no difference"
 
-    def _add(self, position: int) -> None:
+    def _add(self, at: str) -> None:
         """One more trial there; the file knows of it when it is judged."""
-        at, job = self._ids[position], self._candidates.job_at(position)
+        job = self._candidates.job_at(at)
         if isinstance(job, str):
             trial = {"at": at, "status": "ERROR", "error": "setup", "reason": job, "run": ""}
             return self._write([*self.trials, trial])
         path, plan = self.folder / new_run_id(), Plan((job,))
-        run = replace(
-            self._run, seed=len(self.trials)
-        )  # or the scripted engine would draw the same
+        # With the same seed the scripted engine would draw the same each time.
+        run = replace(self._run, seed=len(self.trials))
         with RunSession(run, plan, path=path, own_process=True) as session:
             reporter = PlainReporter(plan, make_console, quiet=True)
             shutdown = Shutdown(reporter.stopping, _AGAIN)
@@ -129,9 +127,9 @@ class Bisection:
                 self._write([*self.trials, trial])
             session.conclude(interrupted=interrupted)
         if interrupted:
-            raise InterruptedRunError("interrupted; no judged trial is lost", hint=_AGAIN)
+            raise InterruptedRunError("interrupted", hint=f"go on with {_AGAIN}")
         if line is None:
-            raise SkillupError(stop.message if stop else "the trial was not run", hint=_AGAIN)
+            raise SkillupError(stop.message if stop else "the trial was not run")
         return None
 
     def _write(self, trials: list[dict[str, Any]]) -> None:
@@ -143,32 +141,32 @@ class Bisection:
         """Raises SkillupError if the latest are not those of a candidate between the ends."""
         last, trial = self.trials[-_ERRORS_IN_A_ROW:], self.trials[-1]
         met = [t for t in last if t["status"] not in _VERDICTS and t["error"] != "setup"]
-        if {0, len(self._ids) - 1} & self.untestable() or len(met) == _ERRORS_IN_A_ROW:
+        if not {self._ids[0], self._ids[-1]} <= set(self.tallies()) or len(met) == _ERRORS_IN_A_ROW:
             # Errors are forgotten, or the same command would end here at once.
             self._write([t for t in self.trials if t["status"] in _VERDICTS])
             look = f"see skillup show {shown_path(self.folder / trial['run'])}; " if met else ""
             what = f"no verdict at {trial['at'][:_SHORT]}: {trial['reason']}"
-            raise SkillupError(what, hint=f"{look}once that is mended, {_AGAIN}")
+            raise SkillupError(what, hint=f"{look}once that is mended, go on with {_AGAIN}")
 
-    def print_answer(self, found: BestAnswer, error: float) -> None:
+    def print_answer(self, known: Posterior, error: float) -> None:
         """Answer, trials, chances, and what the culprit changed, on stdout."""
-        tallies, chances = self.tallies(), posterior(self.tallies()).chances
-        sure = f"{percent(found.chance)} sure after {count(len(self.trials), 'trial')}"
-        if not found.is_sure:
+        tallies, chance = self.tallies(), max(known.chances)
+        sure = f"{percent(chance)} sure after {count(len(self.trials), 'trial')}"
+        if not known.is_sure(error):
             sure = f"best answer so far, only {sure}; an error of {percent(error)} needs more"
-        what = f"{self._named(found)} broke {self._job.loaded.case.id}"
-        what = what if found.positions else "no difference between good and bad"
-        sys.stdout.write(plain(f"{what} ({sure})\n\n"))
+        what = f"broke {self._job.loaded.case.id}" if known.best else "between good and bad"
+        sys.stdout.write(plain(f"{self._named(known)} {what} ({sure})\n\n"))
         rows = []
-        for n, (at, title) in enumerate(zip(self._ids, self._candidates.titles, strict=True)):
-            if any(tallies[n]) or chances[n] >= 0.01:
-                passes, chance = f"{tallies[n][0]}/{sum(tallies[n])}", percent(chances[n])
-                rows.append((at[:_SHORT], passes, chance if n else "", one_line(title)))
-        rows.append(("no difference", "", percent(chances[0]), ""))
+        for n, (at, tally) in enumerate(tallies.items()):
+            if any(tally) or known.chances[n] >= 0.01:
+                passes, share = f"{tally[0]}/{sum(tally)}", percent(known.chances[n])
+                title = one_line(self._candidates.titles.get(at, ""))
+                rows.append((at[:_SHORT], passes, share if n else "", title))
+        rows.append(("no difference", "", percent(known.chances[0]), ""))
         heads = (self._candidates.noun, "passed", "chance", "")
         print_table(make_console(sys.stdout), rows, heads, align="lrrl", style="")
-        if len(found.positions) == 1 and found.chance > 0.5:
-            text = self._candidates.describe(found.positions[0])
+        if known.best and chance > 0.5:
+            text = self._candidates.describe(list(tallies)[known.best])
             sys.stdout.write("\n" + plain(self._mask(text)))
         failed = [t["run"] for t in self.trials if t["status"] == "FAIL"]
         _say(f"look: skillup show {shown_path(self.folder / failed[-1])}" if failed else "")

@@ -13,7 +13,6 @@ from skillup.errors import UsageError
 
 _CASE = "A case's id (a glob that one case matches), or its file."
 _CLI = "Search versions of this engine's CLI, from npm, not commits of the skill."
-_BUDGET = "At most so many trials, those of an earlier start included."
 
 
 def bisect(
@@ -23,7 +22,7 @@ def bisect(
     bad: str = option(..., "A later one, with which it does not.", metavar="REV"),
     engine: str | None = option(None, "A profile, an adapter or a file.", "--engine", "-e"),
     cli: str | None = option(None, _CLI, metavar="ENGINE"),
-    trials_budget: int | None = option(None, _BUDGET, min=1),
+    trials_budget: int | None = option(None, "At most so many trials, earlier ones too.", min=1),
     error: float = option(0.05, "How often the answer may be wrong.", min=0.0001, max=0.5),
     variables: o.Texts = o.VAR,
     trust: bool = o.TRUST,  # noqa: ARG001 - its callback does it
@@ -39,11 +38,10 @@ def bisect(
     if cli is not None and engine is not None:
         raise UsageError("--cli names the engine; --engine is for commits of the skill")
     is_file = not paths and Path(case).is_file()
-    given, engine = [Path(case)] if is_file else default_paths(paths), cli or engine
+    engine = cli or engine
     run = RunRequest(
-        paths=tuple(map(str, given)),
+        paths=tuple(map(str, [Path(case)] if is_file else default_paths(paths))),
         engines=() if engine is None else (engine,),
-        parallel=1,
         trials=1,
         cases=() if is_file else (case,),
         variables=tuple(variables or ()),
