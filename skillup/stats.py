@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from math import sqrt
+from operator import mul
 from statistics import NormalDist, fmean, stdev
 from typing import Literal, NamedTuple
 
@@ -62,6 +65,12 @@ def stratified(cases: Iterable[PassCounts]) -> float:
     """Two-sided p over all cases: the chance of all sums of B's passes no likelier than the one
     seen. McNemar's test where each ran once in each run, Fisher's for a single case.
     """
+    chances, seen = _sums(cases)
+    return min(1.0, sum(chance for chance in chances if chance <= chances[seen] * _SAME))
+
+
+def _sums(cases: Iterable[PassCounts]) -> tuple[list[float], int]:
+    """The chance of each sum of B's passes, from the least possible, and the place of the seen."""
     chances, seen = [1.0], 0
     for counts in cases:
         first, own = hypergeometric(counts)
@@ -72,7 +81,52 @@ def stratified(cases: Iterable[PassCounts]) -> float:
                 for index, chance in enumerate(chances, start=shift):
                     sums[index] += chance * factor
             chances = sums
-    return min(1.0, sum(chance for chance in chances if chance <= chances[seen] * _SAME))
+    return chances, seen
+
+
+def stratified_lower(cases: Sequence[PassCounts]) -> float:
+    """One-sided p over all cases: the chance of no more passes in B than seen. Exact where it is
+    small; from about 0.02 on by the normal distribution.
+    """
+    excess, variance = 0.5, 0.0
+    for passed_a, trials_a, passed_b, trials_b in cases:
+        n, passes = trials_a + trials_b, passed_a + passed_b
+        excess += passed_b - trials_b * passes / n
+        variance += trials_b * trials_a * passes * (n - passes) / (n * n * max(1, n - 1))
+    if variance == 0:
+        return 1.0
+    if excess > -2 * sqrt(variance):
+        return NormalDist().cdf(excess / sqrt(variance))
+    chances, seen = _sums(cases)
+    return min(1.0, sum(chances[: seen + 1]))
+
+
+def deflated(p: float, spread: float, degrees: int | None = None) -> float:
+    """`p` where the variance is `spread` times that which the test assumes: Φ(Φ⁻¹(p)/√φ); by
+    Student's t if the spread is of few `degrees` of freedom.
+    """
+    if spread == 1 or not 0 < p < 1:
+        return p
+    z = NormalDist().inv_cdf(p) / sqrt(spread)
+    return t_upper(-z, degrees) if degrees and z < 0 else NormalDist().cdf(z)
+
+
+def rank_sum_upper(before: Sequence[float], after: Sequence[float]) -> float:
+    """One-sided p of the rank-sum test (Mann-Whitney), exact, that `after` is larger; ties count
+    against it. The number of ways to have d pairs in the wrong order is the coefficient of q^d in
+    the Gaussian binomial Π (1-q^(m+i)) / (1-q^i).
+    """
+    ordered = sorted(before)
+    wrong = sum(len(ordered) - bisect_left(ordered, value) for value in after)
+    if 2 * wrong >= len(before) * len(after):
+        return 1.0
+    ways = [1] + [0] * wrong
+    for i in range(1, len(after) + 1):
+        for d in range(wrong, len(before) + i - 1, -1):
+            ways[d] -= ways[d - len(before) - i]
+        for d in range(i, wrong + 1):
+            ways[d] += ways[d - i]
+    return sum(ways) / math.comb(len(before) + len(after), len(after))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -129,6 +183,78 @@ def fall(series: Sequence[Passes]) -> Fall | None:
     return best._replace(p=min(1.0, best.p * (len(series) - 1)))
 
 
+# What a case's next trials come to, learnt from all cases of its suite (empirical Bayes).
+
+_FAILURE_RATES = (
+    *(0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25),
+    *(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.998),
+)
+"""Which a case may have. None has less than the first: a case that always passed may yet fail."""
+_LEFT = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""What is left of a pass rate that fell, each as likely as the next."""
+_UNKNOWN = 2.0
+"""Cases' worth of knowing nothing: all rates are as likely."""
+
+
+@lru_cache(maxsize=1 << 12)
+def _binomials(trials: int) -> list[tuple[list[float], list[float]]]:
+    """For each failure rate, the chance of each number of passes as it is and after a fall."""
+
+    def binomial(rate: float) -> list[float]:
+        return [
+            math.comb(trials, x) * rate**x * (1 - rate) ** (trials - x) for x in range(trials + 1)
+        ]
+
+    return [
+        (
+            binomial(1 - q),
+            [fmean(own) for own in zip(*(binomial(left * (1 - q)) for left in _LEFT), strict=True)],
+        )
+        for q in _FAILURE_RATES
+    ]
+
+
+class PassRates:
+    """How the pass rates of a suite's cases are spread, as the likeliest weights of a few rates."""
+
+    def __init__(self, cases: Mapping[tuple[int, int], int]) -> None:
+        """`cases`: how many had so many passes in so many trials."""
+        rates = len(_FAILURE_RATES)
+        known = [(n, _likelihoods(*counts)) for counts, n in cases.items() if counts[1]]
+        self.weights = [1 / rates] * rates
+        for _ in range(30):  # Expectation and maximization
+            new = [_UNKNOWN / rates] * rates
+            for n, likelihoods in known:
+                joint = list(map(mul, self.weights, likelihoods))
+                scale = n / sum(joint)
+                new = [old + scale * one for old, one in zip(new, joint, strict=True)]
+            self.weights = [one / sum(new) for one in new]
+
+    def next_trials(self, passed: int, of: int, trials: int) -> tuple[list[float], list[float]]:
+        """After `passed` of `of` trials, for each number of passes in the next, ascending: the log
+        likelihood ratio of a fall, and the chance of so few if nothing changed.
+        """
+        joint = list(map(mul, self.weights, _likelihoods(passed, of)))
+        total = sum(joint)
+        steady, fallen = [0.0] * (trials + 1), [0.0] * (trials + 1)
+        for weight, (own, lower) in zip(joint, _binomials(trials), strict=True):
+            if weight > 1e-9 * total:
+                share = weight / total
+                for x in range(trials + 1):
+                    steady[x] += share * own[x]
+                    fallen[x] += share * lower[x]
+        ratios = [
+            math.log(b / a) if a and b else -math.inf for a, b in zip(steady, fallen, strict=True)
+        ]
+        return ratios, list(accumulate(steady))
+
+
+def _likelihoods(passed: int, of: int) -> list[float]:
+    """Of each failure rate, against the likeliest."""
+    logs = [passed * math.log(1 - q) + (of - passed) * math.log(q) for q in _FAILURE_RATES]
+    return [math.exp(one - max(logs)) for one in logs]
+
+
 # How sure pass rates, means and their differences are; what it means to try several times.
 
 
@@ -172,6 +298,11 @@ def at_each_k(passed: int, trials: int) -> Iterator[tuple[int, float, float]]:
 
 _NORMAL_FROM = 400
 """Degrees of freedom from which the normal quantile is right to 1 % up to a confidence of 0.999."""
+
+
+def t_upper(t: float, degrees: int) -> float:
+    """The chance that T >= t, for t >= 0."""
+    return (1 - _t_between(t, degrees)) / 2
 
 
 def _t_between(t: float, degrees: int) -> float:

@@ -5,20 +5,37 @@ Pure statistics (`docs/statistics.md`): a night is any run that was read, and no
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import Literal
 
 from skillup.frozen import frozen
-from skillup.history.runs import ABSENT, WITH_SKILL, CaseKey, CaseTally, RunOutcomes, by_case
-from skillup.history.runs import together as pooled
-from skillup.stats import PassCounts, fisher_lower, holm
+from skillup.history.counts import Counts, Worse
+from skillup.history.levels import Increase, Levels
+from skillup.history.runs import (
+    VERDICTS,
+    WITH_SKILL,
+    CaseKey,
+    CaseTally,
+    RunOutcomes,
+    by_case,
+    together,
+)
 
 Kind = Literal["fewer_passes", "slower", "dearer", "more_errors"]
 CONFIDENCE = 0.99
 """In a night in which nothing changed, the chance that no statement is significant."""
-_REFERENCE = 20
-"""Nights that a case's reference is of, at most: the newest steady ones."""
+_SHARES: Mapping[Kind, tuple[float, float]] = {
+    "fewer_passes": (0.5, 0.2),
+    "more_errors": (0.05, 0.05),
+    "slower": (0.05, 0.05),
+    "dearer": (0.05, 0.05),
+}
+"""By kind, what single cases and suites may take of the error rate."""
+_THREEFOLD = 3
+"""What a p counts for with `--until-decided` (`docs/statistics.md`)."""
+_LEAST_MS = 50
+"""A shorter delay is none, however many times longer than before."""
 
 
 @frozen
@@ -61,9 +78,9 @@ class Statement:
     significant: bool  # Else `fewer_passes` only: as it was observed
     before: Measured
     after: Measured
-    nights: int = 1  # The newest nights, tonight included, that `after` is of
     since: str | None = None
-    """The run at which a case that stays red became red; None: it is said of tonight."""
+    """The run with which it got worse; None: tonight."""
+    run_id: str = ""  # The night that said so first: tonight, or an earlier one of what stays red
 
     @property
     def increase(self) -> float | None:
@@ -79,7 +96,8 @@ class Assessment:
     """Significant ones first, then by p."""
     recovered: Mapping[CaseKey, str] = field(default_factory=dict)
     """Cases that had been red until tonight, and since which run."""
-    references: Mapping[CaseKey, CaseTally] = field(default_factory=dict)
+    steady: Mapping[CaseKey, tuple[CaseTally, ...]] = field(default_factory=dict)
+    """Of each of tonight's cases, the earlier nights that are its reference."""
 
     @property
     def regressed(self) -> list[Statement]:
@@ -91,8 +109,103 @@ class Assessment:
         return {one.key: one for one in self.regressed if one.key and one.kind == "fewer_passes"}
 
     def reference(self, key: CaseKey) -> CaseTally:
-        """The earlier nights that tonight is compared with, pooled; ABSENT for a new case."""
-        return self.references.get(key, ABSENT)
+        """The earlier nights that tonight is compared with, as one; empty for a new case."""
+        return together(self.steady.get(key, ()))
+
+
+class _Replay:
+    """All nights up to the newest that was taken; what they say is kept by kind."""
+
+    def __init__(self, nights: Sequence[Night], confidence: float) -> None:
+        self.nights, self.level = nights, 1 - confidence
+        times = _THREEFOLD if any(night.until_decided for night in nights) else 1
+        self.passes = Counts(self._alphas("fewer_passes"), times)
+        self.errors = Counts(self._alphas("more_errors"), times)
+        self.times = Levels(self._alphas("slower"))
+        self.costs = Levels(self._alphas("dearer"))
+
+    def _alphas(self, kind: Kind) -> tuple[float, float]:
+        of_cases, of_suites = _SHARES[kind]
+        return self.level * of_cases, self.level * of_suites
+
+    def take(self, night: Night, anew: Sequence[CaseKey]) -> None:
+        """`anew`: cases whose references begin with this night."""
+        for counts in (self.passes, self.errors):
+            for key in anew:
+                counts.accept(key)
+        for levels in (self.times, self.costs):
+            levels.accept(anew)
+        passed, sound, times, costs = {}, {}, {}, {}
+        for key, own in night.tallies.items():
+            if own.judged:
+                passed[key] = own.passed, own.judged
+                judged = [trial for trial in own.trials if trial.status in VERDICTS]
+                if took := [float(one.duration_ms) for one in judged if one.duration_ms > 0]:
+                    times[key] = took
+                if cost := [one.cost_usd for one in judged if one.cost_usd]:
+                    costs[key] = cost
+            if own.judged or own.errors:
+                sound[key] = own.judged, own.judged + own.errors
+        self.passes.take(passed, last=night is self.nights[-1])
+        self.errors.take(sound, last=False)
+        self.times.take(times)
+        self.costs.take(costs)
+
+    def statements(self) -> Iterator[Statement]:
+        """Of all cases, whether or not they were run in the newest night."""
+        for key, worse in self.passes.unsure.items():
+            yield self._of_counts("fewer_passes", key, worse, significant=False)
+        kinds: tuple[tuple[Kind, Counts], ...]
+        kinds = ("fewer_passes", self.passes), ("more_errors", self.errors)
+        for kind, counts in kinds:
+            for suite, worse in counts.suites.items():
+                yield self._of_counts(kind, suite, worse)
+            for key, case in counts.cases.items():
+                if case.fell:
+                    yield self._of_counts(kind, key, case.fell)
+        yield from self._of_levels("slower", self.times)
+        yield from self._of_levels("dearer", self.costs)
+
+    def _of_counts(
+        self, kind: Kind, key: CaseKey | str, worse: Worse, *, significant: bool = True
+    ) -> Statement:
+        def measured(good: int, total: int) -> Measured:
+            count = good if kind == "fewer_passes" else total - good
+            return Measured(count / total, total, count)
+
+        before, after = measured(*worse.before), measured(*worse.after)
+        found = self._statement(kind, key, worse, before, after)
+        return found if significant else replace(found, significant=False)
+
+    def _of_levels(self, kind: Kind, levels: Levels) -> Iterator[Statement]:
+        for key, own in levels.worse():
+            scale = levels.usual(key) / own.before if isinstance(key, str) else 1.0
+            before = Measured(own.before * scale, own.trials_before)
+            after = Measured(own.after * scale, own.trials_after)
+            if kind == "dearer" or after.value - before.value >= _LEAST_MS:
+                yield self._statement(kind, key, own, before, after)
+
+    def _statement(
+        self,
+        kind: Kind,
+        key: CaseKey | str,
+        worse: Worse | Increase,
+        before: Measured,
+        after: Measured,
+    ) -> Statement:
+        suite = key if isinstance(key, str) else key.suite
+        of_cases, of_suites = _SHARES[kind]
+        return Statement(
+            kind=kind,
+            suite=suite,
+            key=None if isinstance(key, str) else key,
+            p=min(1.0, worse.p / (of_suites if isinstance(key, str) else of_cases)),
+            significant=True,
+            before=before,
+            after=after,
+            since=self.nights[worse.since].run_id if worse.since < len(self.nights) - 1 else None,
+            run_id=self.nights[worse.said].run_id,
+        )
 
 
 def assess(
@@ -104,36 +217,25 @@ def assess(
 
     `accepted`: by case, the run with which its reference begins anew.
     """
-    *earlier, tonight = nights
-    references: dict[CaseKey, CaseTally] = {}
-    for key in tonight.tallies:
-        own = [night for night in earlier if key in night.tallies]
-        begin = (accepted or {}).get(key)
-        starts = [place for place, night in enumerate(own) if night.run_id == begin]
-        own = own[starts[0] if starts else 0 :][-_REFERENCE:]
-        references[key] = pooled(night.tallies[key] for night in own)
-    fewer = {}
-    for key, after in tonight.tallies.items():
-        before = references[key]
-        if before.rate is not None and after.rate is not None and after.rate < before.rate:
-            counts = PassCounts(before.passed, before.judged, after.passed, after.judged)
-            fewer[key] = fisher_lower(counts)
-    statements = []
-    for key, p in zip(fewer, holm(list(fewer.values())), strict=True):
-        before, after = references[key], tonight.tallies[key]
-        statements.append(
-            Statement(
-                kind="fewer_passes",
-                suite=key.suite,
-                key=key,
-                p=p,
-                significant=p <= 1 - confidence + 1e-9,
-                before=Measured(before.rate or 0.0, before.judged, before.passed),
-                after=Measured(after.rate or 0.0, after.judged, after.passed),
-            )
-        )
-    statements.sort(key=lambda one: (not one.significant, one.p))
-    return Assessment(tuple(statements), references=references)
+    replay, tonight = _Replay(nights, confidence), nights[-1].tallies
+    for night in nights:
+        anew = [key for key, run_id in (accepted or {}).items() if run_id == night.run_id]
+        replay.take(night, anew)
+    suites = {key.suite for key in tonight}
+    found = [
+        one
+        for one in replay.statements()
+        if (one.suite in suites if one.key is None else one.key in tonight)
+    ]
+    found.sort(key=lambda one: (not one.significant, one.p))
+    cases = replay.passes.cases
+    steady = {
+        key: tuple(nights[n].tallies[key] for n in cases[key].steady_nights(len(nights) - 1))
+        for key in tonight
+        if key in cases
+    }
+    recovered = {key: nights[worse.since].run_id for key, worse in replay.passes.recovered.items()}
+    return Assessment(tuple(found), recovered, steady)
 
 
 def assess_pair(a: Night, b: Night, confidence: float = CONFIDENCE) -> Assessment:

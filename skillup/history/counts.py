@@ -1,0 +1,347 @@
+"""How many trials are good, night by night: which cases, or suites, surely have fewer of them.
+
+Pure statistics (`docs/statistics.md`). A good trial is one that passed, or one without an error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from skillup.history.runs import CaseKey
+from skillup.stats import PassCounts, PassRates, deflated, stratified_lower
+
+REFERENCE = 40
+"""Nights that a case's reference is of, at most: the newest steady ones."""
+_WEIGHTS = {1: 0.5, 2: 0.25, 4: 0.25}
+"""By how many of the newest nights are tested together: its share of the error rate."""
+_RECOVERED = math.log(100)
+"""The log likelihood ratio of the earlier rate against the lower one that ends a regression."""
+_ROSE = 4
+"""By how many standard deviations a case has to be better for its reference to begin anew."""
+_SUSPECT = -2.5
+"""The same below which it is asked whether a case fell."""
+_ROUNDING = 1 + 1e-9
+
+
+class Worse(NamedTuple):
+    """Good trials and all trials, before and after; p counts for all tests of the night."""
+
+    p: float
+    before: tuple[int, int]
+    after: tuple[int, int]
+    since: int  # Numbers of nights: where it began, and which said so first
+    said: int
+
+
+class _Case:
+    """A case's nights: those of its reference, then those since it or its suite got worse."""
+
+    def __init__(self, key: CaseKey) -> None:
+        self.key = key
+        self.fell: Worse | None = None
+        self.restart([])
+
+    def restart(self, nights: list[tuple[int, int, int]]) -> None:
+        """`nights`: which one, its good trials, all its trials. All are the reference."""
+        self.nights: list[tuple[int, int, int]] = []
+        self.good, self.total = [0], [0]  # Of the first 0, 1, 2, … nights
+        for night in nights:
+            self.add(*night)
+        self.steady = len(nights)  # So many are, or may become, the reference
+
+    def add(self, night: int, good: int, total: int) -> None:
+        self.nights.append((night, good, total))
+        self.good.append(self.good[-1] + good)
+        self.total.append(self.total[-1] + total)
+
+    def steady_nights(self, before: int) -> list[int]:
+        """Which nights are the reference, of those before one."""
+        nights = [night for night, *_ in self.nights[: self.steady] if night < before]
+        return nights[-REFERENCE:]
+
+    def between(self, first: int, end: int) -> tuple[int, int]:
+        """Good trials and all trials of the nights at these places."""
+        return self.good[end] - self.good[first], self.total[end] - self.total[first]
+
+    def reference(self, window: int) -> tuple[int, int]:
+        """Of the nights that the newest `window` are compared with."""
+        end = max(0, min(self.steady, len(self.nights) - window))
+        return self.between(max(0, end - REFERENCE), end)
+
+    def newest(self, window: int) -> tuple[int, int]:
+        return self.between(max(0, len(self.nights) - window), len(self.nights))
+
+    def look(self) -> None:
+        """Sets `tests`: by window, the reference and the newest nights; without those windows
+        before which there is no reference.
+        """
+        self.tests = {
+            window: PassCounts(*before, *self.newest(window))
+            for window in _WEIGHTS
+            if len(self.nights) >= window and (before := self.reference(window))[1]
+        }
+
+    def recovered(self) -> int:
+        """Of how many of the newest nights the rate fits the reference far better than that of
+        the nights since it fell; 0: of none.
+        """
+        good, total = self.reference(0)
+        before = (good + 0.5) / (total + 1)
+        for window in range(1, len(self.nights) - self.steady):
+            good, total = self.between(self.steady, len(self.nights) - window)
+            lower = (good + 0.5) / (total + 1)
+            good, total = self.newest(window)
+            if lower < before:
+                ratio = good * math.log(before / lower)
+                ratio += (total - good) * math.log((1 - before) / (1 - lower))
+                if ratio >= _RECOVERED:
+                    return window
+        return 0
+
+    def rose(self) -> int:
+        """Of how many of the newest nights the rate is surely higher; 0: of none."""
+        return next((w for w, own in self.tests.items() if _deviations(own) > _ROSE), 0)
+
+
+def _sum(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
+    good, total = zip(*counts, strict=True)
+    return sum(good), sum(total)
+
+
+def _deviations(counts: PassCounts) -> float:
+    """By how many standard deviations the passes of B are more than A's rate lets expect."""
+    good_a, trials_a, good_b, trials_b = counts
+    n, good = trials_a + trials_b, good_a + good_b
+    if good == n:
+        return 0.0
+    variance = trials_b * trials_a * good * (n - good) / (n * n * max(1, n - 1))
+    return (good_b - trials_b * good / n) / math.sqrt(variance) if variance else 0.0
+
+
+class Counts:
+    """All cases, as of the newest night that was taken."""
+
+    def __init__(self, alphas: tuple[float, float], times: int) -> None:
+        """`alphas`: the error rates of all single cases, and of all suites; a p counts `times`."""
+        self.alphas, self.times = alphas, times
+        self.taken = 0  # Nights
+        self.cases: dict[CaseKey, _Case] = {}
+        self.suites: dict[str, Worse] = {}  # That got worse
+        self.apart: set[CaseKey] = set()  # Cases with a reference that began after their suite fell
+        self.recovered: dict[CaseKey, Worse] = {}  # With the newest night
+        self.unsure: dict[CaseKey, Worse] = {}  # With fewer good trials, which may be chance
+
+    def take(self, counts: Mapping[CaseKey, tuple[int, int]], *, last: bool) -> None:
+        """One more night: by case, its good trials and all its trials. `last`: what is not sure
+        is asked for, too.
+        """
+        self.recovered = {}
+        for key, (good, total) in counts.items():
+            if key not in self.cases:
+                self.accept(key)
+            case = self.cases[key]
+            case.add(self.taken, good, total)
+            if not case.fell and (key.suite not in self.suites or key in self.apart):
+                case.steady = len(case.nights)
+        self._end_regressions(counts)
+        by_suite: dict[str, list[_Case]] = {}
+        for key in counts:
+            if not self.cases[key].fell:
+                self.cases[key].look()
+                by_suite.setdefault(key.suite, []).append(self.cases[key])
+        self._single(by_suite, last=last)
+        if self.times == 1:
+            for suite, cases in by_suite.items():
+                self._suite(suite, cases, len(by_suite))
+        for case in [case for cases in by_suite.values() for case in cases]:
+            steady = not case.fell and case.steady == len(case.nights)
+            if steady and (window := case.rose()):
+                case.restart(case.nights[-window:])
+        self.taken += 1
+
+    def accept(self, key: CaseKey) -> None:
+        """Its reference begins with the next night."""
+        self.cases[key] = _Case(key)
+        if key.suite in self.suites:
+            self.apart.add(key)
+
+    def _worse(self, p: float, cases: Sequence[_Case], window: int) -> Worse:
+        return Worse(
+            p,
+            _sum(case.reference(window) for case in cases),
+            _sum(case.newest(window) for case in cases),
+            since=min(case.nights[-window:][0][0] for case in cases),
+            said=self.taken,
+        )
+
+    def _single(self, by_suite: Mapping[str, list[_Case]], *, last: bool) -> None:
+        """Which single cases got worse: whose newest nights a fall explains best; and p, the
+        chance that a fall explains those of any case so well, in a night in which nothing changed.
+        """
+        self.unsure = {}
+        limit = 0.0 if last else _SUSPECT
+        suspects = [
+            case
+            for cases in by_suite.values()
+            for case in cases
+            if any(_deviations(own) < limit for own in case.tests.values())
+        ]
+        if not suspects:
+            return
+        tests = {suite: self._test(cases) for suite, cases in by_suite.items()}
+        for case in suspects:
+            ratio, window, least = tests[case.key.suite].evidence(case)
+            if least > self.alphas[0] and not last:
+                continue
+            p = -math.expm1(sum(test.log_none_beyond(ratio) for test in tests.values()))
+            worse = self._worse(p, [case], window)
+            if p <= self.alphas[0] * _ROUNDING:
+                case.fell = worse
+                case.steady = min(case.steady, len(case.nights) - window)
+            elif _deviations(case.tests[1]) < 0:
+                self.unsure[case.key] = worse
+
+    def _test(self, cases: Sequence[_Case]) -> _Test:
+        rates = PassRates(Counter(case.reference(1) for case in cases))
+        return _Test(rates, self._spread(cases)[0], self.times, cases)
+
+    def _end_regressions(self, keys: Iterable[CaseKey]) -> None:
+        for key in keys:
+            case = self.cases[key]
+            if case.fell and (window := case.recovered()):
+                self.recovered[key] = case.fell
+                case.fell = None
+                case.restart(case.nights[: case.steady] + case.nights[-window:])
+            elif case.fell:
+                case.fell = case.fell._replace(after=case.between(case.steady, len(case.nights)))
+
+    def _spread(self, cases: Sequence[_Case]) -> tuple[float, tuple[float, int]]:
+        """How many times the binomial variance a case's nights have, and all cases' together with
+        the degrees of freedom; 1 unless it is clearly more.
+        """
+        squares, degrees = 0.0, 0
+        nights: dict[int, list[float]] = {}
+        for case in cases:
+            end = max(0, min(case.steady, len(case.nights) - max(_WEIGHTS)))  # Not what is tested
+            steady = case.nights[max(0, end - REFERENCE) : end]
+            good, total = case.between(end - len(steady), end)
+            if 0 < good < total and len(steady) > 1:
+                rate = good / total
+                degrees += len(steady) - 1
+                for night, own, trials in steady:
+                    square = (own - trials * rate) ** 2
+                    variance = trials * rate * (1 - rate)
+                    squares += square / variance * (total - 1) / total
+                    sums = nights.setdefault(night, [0.0, 0.0])
+                    sums[0] += own - trials * rate
+                    sums[1] += variance * (1 - trials / total)
+        together = [excess * excess / variance for excess, variance in nights.values() if variance]
+        return _clearly(squares, degrees), (_clearly(sum(together), len(together)), len(together))
+
+    # All cases of a suite together
+
+    def _suite(self, suite: str, cases: list[_Case], suites: int) -> None:
+        """Cases that got worse by themselves do not count, unless they are most of all."""
+        others = [case for case in cases if not case.fell]
+        if suite in self.suites:
+            if window := self._suite_recovered(others):
+                first = self.taken + 1 - window
+                del self.suites[suite]
+                for case in others:
+                    newer = [night for night in case.nights[case.steady :] if night[0] >= first]
+                    case.restart(case.nights[: case.steady] + newer)
+                    case.look()
+            return
+        cases = others if 2 * len(others) > len(cases) else cases
+        if len(cases) < 2:
+            return
+        best, alpha = (2.0, 0), self.alphas[1] / suites
+        for window, weight in _WEIGHTS.items():
+            counts = [case.tests[window] for case in cases if window in case.tests]
+            best = min(best, (stratified_lower(counts) / weight, window))
+        if best[0] > alpha:
+            return
+        p, window = best
+        p = deflated(p * _WEIGHTS[window], *self._spread(cases)[1]) / _WEIGHTS[window]
+        if p <= alpha:
+            tested = [case for case in cases if window in case.tests]
+            self.suites[suite] = self._worse(p * suites, tested, window)
+            self.apart = {key for key in self.apart if key.suite != suite}
+            first = min(case.nights[-window:][0][0] for case in tested)
+            for case in cases:
+                case.steady = min(case.steady, sum(night < first for night, *_ in case.nights))
+
+    def _suite_recovered(self, cases: Sequence[_Case]) -> int:
+        """As :meth:`_Case.recovered`, for the sum over `cases`, by the normal distribution."""
+        fallen = [case for case in cases if len(case.nights) > case.steady]
+        if not fallen:
+            return 1
+        for window in (1, 2, 4):
+            excess = loss = variance = 0.0
+            for case in fallen:
+                worse = case.between(case.steady, max(case.steady, len(case.nights) - window))
+                before = case.reference(0)
+                if worse[1] and before[1]:
+                    high, low = before[0] / before[1], worse[0] / worse[1]
+                    good, total = case.newest(window)
+                    excess += good - total * low
+                    loss += total * (high - low)
+                    middle = (high + low) / 2
+                    variance += total * middle * (1 - middle)
+            if loss > 0 and (excess - loss / 2) * loss >= _RECOVERED * variance:
+                return window
+        return 0
+
+
+def _clearly(squares: float, degrees: int) -> float:
+    if degrees < 8:
+        return 1.0
+    return squares / degrees if squares > degrees + math.sqrt(2 * degrees) else 1.0
+
+
+class _Test:
+    """That one of a suite's cases fell."""
+
+    def __init__(self, rates: PassRates, spread: float, times: int, cases: Sequence[_Case]) -> None:
+        self.spread, self.times, self.rates = spread, times, rates
+        self.known: dict[tuple[int, int, int], tuple[list[float], list[float]]] = {}
+        self.same = Counter(
+            tuple((own.passed_a, own.trials_a, own.trials_b) for own in case.tests.values())
+            for case in cases
+        )
+
+    def _next(self, counts: tuple[int, int, int]) -> tuple[list[float], list[float]]:
+        if counts not in self.known:
+            ratios, chances = self.rates.next_trials(*counts)
+            self.known[counts] = (
+                [ratio / self.spread for ratio in ratios],
+                [self.times * deflated(chance, self.spread) for chance in chances],
+            )
+        return self.known[counts]
+
+    def evidence(self, case: _Case) -> tuple[float, int, float]:
+        """The largest log likelihood ratio of a fall, over how many of the newest nights, and the
+        chance of it if nothing changed.
+        """
+        found = []
+        for window, (good_a, trials_a, good, trials) in case.tests.items():
+            ratios, chances = self._next((good_a, trials_a, trials))
+            found.append((ratios[good], window, chances[good]))
+        return max(found)
+
+    def log_none_beyond(self, ratio: float) -> float:
+        """The log of the chance that, if nothing changed, no case would reach `ratio`."""
+        log = 0.0
+        for windows, n in self.same.items():
+            chance = 0.0
+            for ratios, chances in map(self._next, windows):
+                place = 0
+                while place < len(ratios) and ratios[place] >= ratio - 1e-9:
+                    place += 1
+                if place:
+                    chance += chances[place - 1]
+            log += n * math.log1p(-min(chance, 1 - 1e-12))
+        return log

@@ -1,0 +1,170 @@
+"""What trials take (time, money), night by night: which cases, or suites, take surely more.
+
+Pure statistics (`docs/statistics.md`) of logarithms. What all cases of a suite have in common in a
+night is the suite's level; a case's level is what is left of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, median, stdev
+from typing import NamedTuple
+
+from skillup.history.runs import CaseKey
+from skillup.stats import rank_sum_upper, t_upper
+
+LEAST_INCREASE = math.log(1.2)
+"""What is less is not said."""
+_LEAST_OF_FEW = math.log(1.5)
+"""The same while there are too few nights to tell how much nights differ."""
+_ENOUGH = 5
+"""Nights from which that can be told."""
+_LEAST_DEVIATION = 0.05
+_REFERENCE = 20
+_WINDOWS = (1, 2, 4)
+_FEWEST_CASES = 3
+"""Of a suite, so that a case's own level can be told from that of all."""
+
+
+class Level(NamedTuple):
+    """Of a night: the median of its trials' logarithms, and these."""
+
+    night: int
+    middle: float
+    values: tuple[float, ...]
+
+
+class Increase(NamedTuple):
+    """Medians; p counts for all tests of the night."""
+
+    p: float
+    before: float
+    after: float
+    trials_before: int
+    trials_after: int
+    since: int  # Numbers of nights: where it began, and which said so first
+    said: int
+
+
+class _Series:
+    """The levels of a case or a suite: those of its reference, then those since it got worse."""
+
+    def __init__(self) -> None:
+        self.steady: list[Level] = []
+        self.since: list[Level] = []
+        self.worse: Increase | None = None
+
+    def add(self, level: Level) -> None:
+        (self.since if self.worse else self.steady).append(level)
+        if self.worse:
+            limit = math.log(self.worse.before * self.worse.after) / 2
+            if all(own.middle < limit for own in self.since[-2:]) and len(self.since) > 1:
+                self.steady += self.since[-2:]
+                self.since, self.worse = [], None
+
+    def middle(self) -> float:
+        return median(own.middle for own in self.steady[-_REFERENCE:])
+
+    def test(self, tests: int, alpha: float, *, ranks: bool) -> None:
+        """`tests`: how often a p counts; `ranks`: those of the trials' values have to tell, too."""
+        for window in _WINDOWS:
+            before, after = self.steady[:-window][-_REFERENCE:], self.steady[-window:]
+            if self.worse or not before:
+                return
+            middles = [own.middle for own in before]
+            middle = median(own.middle for own in after)
+            few = len(before) < _ENOUGH
+            least = _LEAST_OF_FEW if few else LEAST_INCREASE
+            if middle <= max(middles) or middle < median(middles) + least or (few and not ranks):
+                continue
+            p = 0.0
+            if not few:
+                error = max(stdev(middles), _LEAST_DEVIATION)
+                error *= math.sqrt(1 / len(before) + 1 / window)
+                mean = fmean(own.middle for own in after)
+                p = t_upper(max(0.0, mean - fmean(middles)) / error, len(before) - 1)
+            trials_before = [value for own in before for value in own.values]
+            trials_after = [value for own in after for value in own.values]
+            if ranks and p * tests * len(_WINDOWS) <= alpha:
+                p = max(p, rank_sum_upper(trials_before, trials_after))
+            p *= tests * len(_WINDOWS)
+            if p <= alpha:
+                self.worse = Increase(
+                    p,
+                    math.exp(median(middles)),
+                    math.exp(middle),
+                    len(trials_before),
+                    len(trials_after),
+                    after[0].night,
+                    after[-1].night,
+                )
+                del self.steady[-window:]
+                self.since = list(after)
+
+
+class Levels:
+    """One quantity of all cases, as of the newest night that was taken."""
+
+    def __init__(self, alphas: tuple[float, float]) -> None:
+        """`alphas`: the error rates of all single cases, and of all suites."""
+        self.alphas = alphas
+        self.nights = 0
+        self.cases: dict[CaseKey, _Series] = {}
+        self.suites: dict[str, _Series] = {}
+
+    def take(self, values: Mapping[CaseKey, Sequence[float]]) -> None:
+        """One more night: by case, what each of its trials took (> 0)."""
+        by_suite: dict[str, list[CaseKey]] = {}
+        for key in values:
+            by_suite.setdefault(key.suite, []).append(key)
+        for suite, keys in by_suite.items():
+            self._take(suite, {key: [math.log(one) for one in values[key]] for key in keys})
+            self._test_suite(suite, len(by_suite))
+            if len(keys) >= _FEWEST_CASES:
+                for key in keys:
+                    self.cases[key].test(len(values), self.alphas[0], ranks=True)
+        self.nights += 1
+
+    def accept(self, keys: Sequence[CaseKey]) -> None:
+        """Their references begin with the next night; that of a suite, if it was all its cases."""
+        for key in keys:
+            self.cases.pop(key, None)
+        left = {key.suite for key in self.cases}
+        self.suites = {suite: own for suite, own in self.suites.items() if suite in left}
+
+    def worse(self) -> Iterator[tuple[CaseKey | str, Increase]]:
+        """Cases and suites that take more, since some night."""
+        for found in (self.cases, self.suites):
+            yield from ((key, own.worse) for key, own in found.items() if own.worse)
+
+    def usual(self, suite: str) -> float:
+        """The median over cases of what a trial usually takes."""
+        return math.exp(
+            median(
+                own.middle() for key, own in self.cases.items() if key.suite == suite and own.steady
+            )
+        )
+
+    def _take(self, suite: str, logs: Mapping[CaseKey, Sequence[float]]) -> None:
+        known = {key: own for key in logs if (own := self.cases.get(key)) and own.steady}
+        ratios = [median(logs[key]) - own.middle() for key, own in known.items()]
+        common = median(ratios) if ratios else 0.0
+        self.suites.setdefault(suite, _Series()).add(Level(self.nights, common, tuple(ratios)))
+        for key, values in logs.items():
+            level = tuple(one - common for one in values)
+            series = self.cases.setdefault(key, _Series())
+            series.add(Level(self.nights, median(level), level))
+
+    def _test_suite(self, suite: str, suites: int) -> None:
+        """With few nights: in most cases trials took far more than ever before, by a sign test."""
+        series, alpha = self.suites[suite], self.alphas[1]
+        series.test(suites, alpha, ranks=False)
+        if not series.worse and 1 < len(series.steady) <= _ENOUGH:
+            newest = series.steady[-1]
+            n, more = len(newest.values), sum(one >= _LEAST_OF_FEW for one in newest.values)
+            p = suites * sum(math.comb(n, k) for k in range(more, n + 1)) / 2**n
+            if n and p <= alpha:
+                after, night = math.exp(newest.middle), newest.night
+                series.worse = Increase(p, 1.0, after, n, n, night, night)
+                series.since = [series.steady.pop()]
