@@ -42,6 +42,7 @@ class _Case:
     def __init__(self, key: CaseKey) -> None:
         self.key = key
         self.fell: Worse | None = None
+        self._tests: dict[int, PassCounts] | None = None
         self.restart([])
 
     def restart(self, nights: list[tuple[int, int, int]]) -> None:
@@ -56,6 +57,7 @@ class _Case:
         self.nights.append((night, good, total))
         self.good.append(self.good[-1] + good)
         self.total.append(self.total[-1] + total)
+        self._tests = None
 
     def steady_nights(self, before: int) -> list[int]:
         """Which nights are the reference, of those before one."""
@@ -74,15 +76,22 @@ class _Case:
     def newest(self, window: int) -> tuple[int, int]:
         return self.between(max(0, len(self.nights) - window), len(self.nights))
 
-    def look(self) -> None:
-        """Sets `tests`: by window, the reference and the newest nights; without those windows
-        before which there is no reference.
+    @property
+    def tests(self) -> dict[int, PassCounts]:
+        """By window, the reference and the newest nights; without those windows before which
+        there is no reference.
         """
-        self.tests = {
-            window: PassCounts(*before, *self.newest(window))
-            for window in _WEIGHTS
-            if len(self.nights) >= window and (before := self.reference(window))[1]
-        }
+        if self._tests is None:
+            self._tests = {
+                window: PassCounts(*before, *self.newest(window))
+                for window in _WEIGHTS
+                if len(self.nights) >= window and (before := self.reference(window))[1]
+            }
+        return self._tests
+
+    def deviations(self) -> Iterable[float]:
+        """Of the newest nights' good trials, by window; of none where nothing ever failed."""
+        return map(_deviations, self.tests.values() if self.good[-1] < self.total[-1] else ())
 
     def recovered(self) -> int:
         """Of how many of the newest nights the rate fits the reference far better than that of
@@ -103,7 +112,8 @@ class _Case:
 
     def rose(self) -> int:
         """Of how many of the newest nights the rate is surely higher; 0: of none."""
-        return next((w for w, own in self.tests.items() if _deviations(own) > _ROSE), 0)
+        found = zip(self.tests, self.deviations(), strict=False)
+        return next((window for window, higher in found if higher > _ROSE), 0)
 
 
 def _sum(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
@@ -115,13 +125,11 @@ def _deviations(counts: PassCounts) -> float:
     """By how many standard deviations the passes of B are more than A's rate lets expect."""
     good_a, trials_a, good_b, trials_b = counts
     n, good = trials_a + trials_b, good_a + good_b
-    if good == n:
-        return 0.0
     variance = trials_b * trials_a * good * (n - good) / (n * n * max(1, n - 1))
     return (good_b - trials_b * good / n) / math.sqrt(variance) if variance else 0.0
 
 
-class Counts:
+class GoodTrials:
     """All cases, as of the newest night that was taken."""
 
     def __init__(self, alphas: tuple[float, float], times: int) -> None:
@@ -150,7 +158,6 @@ class Counts:
         by_suite: dict[str, list[_Case]] = {}
         for key in counts:
             if not self.cases[key].fell:
-                self.cases[key].look()
                 by_suite.setdefault(key.suite, []).append(self.cases[key])
         self._single(by_suite, last=last)
         if self.times == 1:
@@ -187,7 +194,7 @@ class Counts:
             case
             for cases in by_suite.values()
             for case in cases
-            if any(_deviations(own) < limit for own in case.tests.values())
+            if any(lower < limit for lower in case.deviations())
         ]
         if not suspects:
             return
@@ -253,14 +260,17 @@ class Counts:
                 for case in others:
                     newer = [night for night in case.nights[case.steady :] if night[0] >= first]
                     case.restart(case.nights[: case.steady] + newer)
-                    case.look()
             return
         cases = others if 2 * len(others) > len(cases) else cases
         if len(cases) < 2:
             return
         best, alpha = (2.0, 0), self.alphas[1] / suites
         for window, weight in _WEIGHTS.items():
-            counts = [case.tests[window] for case in cases if window in case.tests]
+            counts = [
+                case.tests[window]
+                for case in cases
+                if case.good[-1] < case.total[-1] and window in case.tests
+            ]
             best = min(best, (stratified_lower(counts) / weight, window))
         if best[0] > alpha:
             return

@@ -54,8 +54,10 @@ class _Series:
         self.steady: list[Level] = []
         self.since: list[Level] = []
         self.worse: Increase | None = None
+        self.usual = 0.0  # Before the newest night
 
     def add(self, level: Level) -> None:
+        self.usual = self.middle() if self.steady else level.middle
         (self.since if self.worse else self.steady).append(level)
         if self.worse:
             limit = math.log(self.worse.before * self.worse.after) / 2
@@ -68,6 +70,8 @@ class _Series:
 
     def test(self, tests: int, alpha: float, *, ranks: bool) -> None:
         """`tests`: how often a p counts; `ranks`: those of the trials' values have to tell, too."""
+        if self.worse or self.steady[-1].middle < self.usual + LEAST_INCREASE:
+            return
         for window in _WINDOWS:
             before, after = self.steady[:-window][-_REFERENCE:], self.steady[-window:]
             if self.worse or not before:
@@ -147,14 +151,15 @@ class Levels:
         )
 
     def _take(self, suite: str, logs: Mapping[CaseKey, Sequence[float]]) -> None:
+        medians = {key: median(own) for key, own in logs.items()}
         known = {key: own for key in logs if (own := self.cases.get(key)) and own.steady}
-        ratios = [median(logs[key]) - own.middle() for key, own in known.items()]
+        ratios = [medians[key] - own.middle() for key, own in known.items()]
         common = median(ratios) if ratios else 0.0
         self.suites.setdefault(suite, _Series()).add(Level(self.nights, common, tuple(ratios)))
         for key, values in logs.items():
             level = tuple(one - common for one in values)
             series = self.cases.setdefault(key, _Series())
-            series.add(Level(self.nights, median(level), level))
+            series.add(Level(self.nights, medians[key] - common, level))
 
     def _test_suite(self, suite: str, suites: int) -> None:
         """With few nights: in most cases trials took far more than ever before, by a sign test."""

@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from typing import Literal
 
 from skillup.frozen import frozen
-from skillup.history.counts import Counts, Worse
+from skillup.history.counts import GoodTrials, Worse
 from skillup.history.levels import Increase, Levels
 from skillup.history.runs import (
     VERDICTS,
@@ -119,8 +119,8 @@ class _Replay:
     def __init__(self, nights: Sequence[Night], confidence: float) -> None:
         self.nights, self.level = nights, 1 - confidence
         times = _THREEFOLD if any(night.until_decided for night in nights) else 1
-        self.passes = Counts(self._alphas("fewer_passes"), times)
-        self.errors = Counts(self._alphas("more_errors"), times)
+        self.passes = GoodTrials(self._alphas("fewer_passes"), times)
+        self.errors = GoodTrials(self._alphas("more_errors"), times)
         self.times = Levels(self._alphas("slower"))
         self.costs = Levels(self._alphas("dearer"))
 
@@ -155,7 +155,7 @@ class _Replay:
         """Of all cases, whether or not they were run in the newest night."""
         for key, worse in self.passes.unsure.items():
             yield self._of_counts("fewer_passes", key, worse, significant=False)
-        kinds: tuple[tuple[Kind, Counts], ...]
+        kinds: tuple[tuple[Kind, GoodTrials], ...]
         kinds = ("fewer_passes", self.passes), ("more_errors", self.errors)
         for kind, counts in kinds:
             for suite, worse in counts.suites.items():

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from random import Random
 
-from skillup.history.counts import Counts
+from skillup.history.counts import GoodTrials
 from skillup.history.levels import Levels
 from skillup.history.runs import CaseKey
 
@@ -38,9 +38,9 @@ def a_night(random: Random, rates: Sequence[float], trials: int) -> dict[CaseKey
     }
 
 
-def after(random: Random, rates: Sequence[float], trials: int, history: int) -> Counts:
+def after(random: Random, rates: Sequence[float], trials: int, history: int) -> GoodTrials:
     level = 1 - CONFIDENCE
-    counts = Counts((0.5 * level, 0.2 * level), 1)
+    counts = GoodTrials((0.5 * level, 0.2 * level), 1)
     for _ in range(history):
         counts.take(a_night(random, rates, trials), last=False)
     return counts
@@ -73,7 +73,7 @@ def planted(
         perfect = [number for number, rate in enumerate(rates) if rate == 1]
         for number in random.sample(perfect, PLANTED):
             fallen = [left if place == number else rate for place, rate in enumerate(rates)]
-            counts: Counts = pickle.loads(steady)
+            counts: GoodTrials = pickle.loads(steady)
             counts.take(a_night(random, fallen, trials), last=False)
             first += counts.cases[keys(cases)[number]].fell is not None
             counts.take(a_night(random, fallen, trials), last=False)
