@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from skillup.history.runs import CaseKey
@@ -26,14 +26,25 @@ _SUSPECT = -2.5
 _ROUNDING = 1 + 1e-9
 
 
+Side = tuple[float, int, int]
+"""A rate, or a median; of how many trials; how many of them were good."""
+Trials = tuple[int, int]
+"""How many were good, and how many there were."""
+
+
 class Worse(NamedTuple):
-    """Good trials and all trials, before and after; p counts for all tests of the night."""
+    """That a case or a suite got worse; p counts for all tests of the night."""
 
     p: float
-    before: tuple[int, int]
-    after: tuple[int, int]
+    before: Side
+    after: Side
     since: int  # Numbers of nights: where it began, and which said so first
     said: int
+
+
+def _side(trials: Iterable[Trials]) -> Side:
+    good, total = (sum(own) for own in zip(*trials, strict=True))
+    return good / total, total, good
 
 
 class _Case:
@@ -64,16 +75,16 @@ class _Case:
         nights = [night for night, *_ in self.nights[: self.steady] if night < before]
         return nights[-REFERENCE:]
 
-    def between(self, first: int, end: int) -> tuple[int, int]:
-        """Good trials and all trials of the nights at these places."""
+    def between(self, first: int, end: int) -> Trials:
+        """Of the nights at these places."""
         return self.good[end] - self.good[first], self.total[end] - self.total[first]
 
-    def reference(self, window: int) -> tuple[int, int]:
+    def reference(self, window: int) -> Trials:
         """Of the nights that the newest `window` are compared with."""
         end = max(0, min(self.steady, len(self.nights) - window))
         return self.between(max(0, end - REFERENCE), end)
 
-    def newest(self, window: int) -> tuple[int, int]:
+    def newest(self, window: int) -> Trials:
         return self.between(max(0, len(self.nights) - window), len(self.nights))
 
     @property
@@ -97,17 +108,10 @@ class _Case:
         """Of how many of the newest nights the rate fits the reference far better than that of
         the nights since it fell; 0: of none.
         """
-        good, total = self.reference(0)
-        before = (good + 0.5) / (total + 1)
         for window in range(1, len(self.nights) - self.steady):
-            good, total = self.between(self.steady, len(self.nights) - window)
-            lower = (good + 0.5) / (total + 1)
-            good, total = self.newest(window)
-            if lower < before:
-                ratio = good * math.log(before / lower)
-                ratio += (total - good) * math.log((1 - before) / (1 - lower))
-                if ratio >= _RECOVERED:
-                    return window
+            fallen = self.between(self.steady, len(self.nights) - window)
+            if _fits(self.newest(window), self.reference(0), fallen):
+                return window
         return 0
 
     def rose(self) -> int:
@@ -116,9 +120,12 @@ class _Case:
         return next((window for window, higher in found if higher > _ROSE), 0)
 
 
-def _sum(counts: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    good, total = zip(*counts, strict=True)
-    return sum(good), sum(total)
+def _fits(newest: Trials, before: Trials, fallen: Trials) -> bool:
+    """Whether the newest trials fit the rate before far better than that since it fell."""
+    high, low = ((good + 0.5) / (total + 1) for good, total in (before, fallen))
+    ratio = newest[0] * math.log(high / low)
+    ratio += (newest[1] - newest[0]) * math.log((1 - high) / (1 - low))
+    return low < high and ratio >= _RECOVERED
 
 
 def _deviations(counts: PassCounts) -> float:
@@ -142,14 +149,14 @@ class GoodTrials:
         self.recovered: dict[CaseKey, Worse] = {}  # With the newest night
         self.unsure: dict[CaseKey, Worse] = {}  # With fewer good trials, which may be chance
 
-    def take(self, counts: Mapping[CaseKey, tuple[int, int]], *, last: bool) -> None:
+    def take(self, counts: Mapping[CaseKey, Trials], *, last: bool) -> None:
         """One more night: by case, its good trials and all its trials. `last`: what is not sure
         is asked for, too.
         """
         self.recovered = {}
         for key, (good, total) in counts.items():
             if key not in self.cases:
-                self.accept(key)
+                self.accept([key])
             case = self.cases[key]
             case.add(self.taken, good, total)
             if not case.fell and (key.suite not in self.suites or key in self.apart):
@@ -169,17 +176,23 @@ class GoodTrials:
                 case.restart(case.nights[-window:])
         self.taken += 1
 
-    def accept(self, key: CaseKey) -> None:
-        """Its reference begins with the next night."""
-        self.cases[key] = _Case(key)
-        if key.suite in self.suites:
-            self.apart.add(key)
+    def accept(self, keys: Iterable[CaseKey]) -> None:
+        """Their references begin with the next night."""
+        for key in keys:
+            self.cases[key] = _Case(key)
+            if key.suite in self.suites:
+                self.apart.add(key)
+
+    def worse(self) -> Iterator[tuple[CaseKey | str, Worse]]:
+        """Suites and cases that are worse than they were, since some night."""
+        yield from self.suites.items()
+        yield from ((key, case.fell) for key, case in self.cases.items() if case.fell)
 
     def _worse(self, p: float, cases: Sequence[_Case], window: int) -> Worse:
         return Worse(
             p,
-            _sum(case.reference(window) for case in cases),
-            _sum(case.newest(window) for case in cases),
+            _side(case.reference(window) for case in cases),
+            _side(case.newest(window) for case in cases),
             since=min(case.nights[-window:][0][0] for case in cases),
             said=self.taken,
         )
@@ -223,7 +236,8 @@ class GoodTrials:
                 case.fell = None
                 case.restart(case.nights[: case.steady] + case.nights[-window:])
             elif case.fell:
-                case.fell = case.fell._replace(after=case.between(case.steady, len(case.nights)))
+                after = _side([case.between(case.steady, len(case.nights))])
+                case.fell = case.fell._replace(after=after)
 
     def _spread(self, cases: Sequence[_Case]) -> tuple[float, tuple[float, int]]:
         """How many times the binomial variance a case's nights have, and all cases' together with
@@ -285,25 +299,17 @@ class GoodTrials:
                 case.steady = min(case.steady, sum(night < first for night, *_ in case.nights))
 
     def _suite_recovered(self, cases: Sequence[_Case]) -> int:
-        """As :meth:`_Case.recovered`, for the sum over `cases`, by the normal distribution."""
-        fallen = [case for case in cases if len(case.nights) > case.steady]
-        if not fallen:
-            return 1
+        """As :meth:`_Case.recovered`, of all of them."""
+        worse = [case for case in cases if len(case.nights) > case.steady]
         for window in (1, 2, 4):
-            excess = loss = variance = 0.0
-            for case in fallen:
-                worse = case.between(case.steady, max(case.steady, len(case.nights) - window))
-                before = case.reference(0)
-                if worse[1] and before[1]:
-                    high, low = before[0] / before[1], worse[0] / worse[1]
-                    good, total = case.newest(window)
-                    excess += good - total * low
-                    loss += total * (high - low)
-                    middle = (high + low) / 2
-                    variance += total * middle * (1 - middle)
-            if loss > 0 and (excess - loss / 2) * loss >= _RECOVERED * variance:
-                return window
-        return 0
+            known = [case for case in worse if len(case.nights) - window > case.steady]
+            if known:
+                newest = _side(case.newest(window) for case in known)
+                before = _side(case.reference(0) for case in known)
+                fallen = _side(c.between(c.steady, len(c.nights) - window) for c in known)
+                if _fits(newest[:0:-1], before[:0:-1], fallen[:0:-1]):
+                    return window
+        return not worse
 
 
 def _clearly(squares: float, degrees: int) -> float:

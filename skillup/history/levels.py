@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median, stdev
 from typing import NamedTuple
 
+from skillup.history.counts import Worse
 from skillup.history.runs import CaseKey
 from skillup.stats import rank_sum_upper, t_upper
 
@@ -35,32 +36,20 @@ class Level(NamedTuple):
     values: tuple[float, ...]
 
 
-class Increase(NamedTuple):
-    """Medians; p counts for all tests of the night."""
-
-    p: float
-    before: float
-    after: float
-    trials_before: int
-    trials_after: int
-    since: int  # Numbers of nights: where it began, and which said so first
-    said: int
-
-
 class _Series:
     """The levels of a case or a suite: those of its reference, then those since it got worse."""
 
     def __init__(self) -> None:
         self.steady: list[Level] = []
         self.since: list[Level] = []
-        self.worse: Increase | None = None
+        self.worse: Worse | None = None
         self.usual = 0.0  # Before the newest night
 
     def add(self, level: Level) -> None:
         self.usual = self.middle() if self.steady else level.middle
         (self.since if self.worse else self.steady).append(level)
         if self.worse:
-            limit = math.log(self.worse.before * self.worse.after) / 2
+            limit = math.log(self.worse.before[0] * self.worse.after[0]) / 2
             if all(own.middle < limit for own in self.since[-2:]) and len(self.since) > 1:
                 self.steady += self.since[-2:]
                 self.since, self.worse = [], None
@@ -94,12 +83,10 @@ class _Series:
                 p = max(p, rank_sum_upper(trials_before, trials_after))
             p *= tests * len(_WINDOWS)
             if p <= alpha:
-                self.worse = Increase(
+                self.worse = Worse(
                     p,
-                    math.exp(median(middles)),
-                    math.exp(middle),
-                    len(trials_before),
-                    len(trials_after),
+                    (math.exp(median(middles)), len(trials_before), 0),
+                    (math.exp(middle), len(trials_after), 0),
                     after[0].night,
                     after[-1].night,
                 )
@@ -110,9 +97,11 @@ class _Series:
 class Levels:
     """One quantity of all cases, as of the newest night that was taken."""
 
-    def __init__(self, alphas: tuple[float, float]) -> None:
-        """`alphas`: the error rates of all single cases, and of all suites."""
-        self.alphas = alphas
+    def __init__(self, alphas: tuple[float, float], least: float) -> None:
+        """`alphas`: the error rates of all single cases, and of all suites; an increase by less
+        than `least` is none.
+        """
+        self.alphas, self.least = alphas, least
         self.nights = 0
         self.cases: dict[CaseKey, _Series] = {}
         self.suites: dict[str, _Series] = {}
@@ -137,18 +126,19 @@ class Levels:
         left = {key.suite for key in self.cases}
         self.suites = {suite: own for suite, own in self.suites.items() if suite in left}
 
-    def worse(self) -> Iterator[tuple[CaseKey | str, Increase]]:
-        """Cases and suites that take more, since some night."""
-        for found in (self.cases, self.suites):
-            yield from ((key, own.worse) for key, own in found.items() if own.worse)
-
-    def usual(self, suite: str) -> float:
-        """The median over cases of what a trial usually takes."""
-        return math.exp(
-            median(
-                own.middle() for key, own in self.cases.items() if key.suite == suite and own.steady
-            )
-        )
+    def worse(self) -> Iterator[tuple[CaseKey | str, Worse]]:
+        """Suites and cases that take more, since some night; of a suite, its median case."""
+        for suite, series in self.suites.items():
+            if own := series.worse:
+                cases = (c for key, c in self.cases.items() if key.suite == suite and c.steady)
+                usual = math.exp(median(case.middle() for case in cases)) / own.before[0]
+                before = (own.before[0] * usual, *own.before[1:])
+                after = (own.after[0] * usual, *own.after[1:])
+                if after[0] - before[0] >= self.least:
+                    yield suite, own._replace(before=before, after=after)
+        for key, series in self.cases.items():
+            if (own := series.worse) and own.after[0] - own.before[0] >= self.least:
+                yield key, own
 
     def _take(self, suite: str, logs: Mapping[CaseKey, Sequence[float]]) -> None:
         medians = {key: median(own) for key, own in logs.items()}
@@ -170,6 +160,6 @@ class Levels:
             n, more = len(newest.values), sum(one >= _LEAST_OF_FEW for one in newest.values)
             p = suites * sum(math.comb(n, k) for k in range(more, n + 1)) / 2**n
             if n and p <= alpha:
-                after, night = math.exp(newest.middle), newest.night
-                series.worse = Increase(p, 1.0, after, n, n, night, night)
+                after, night = (math.exp(newest.middle), n, 0), newest.night
+                series.worse = Worse(p, (1.0, n, 0), after, night, night)
                 series.since = [series.steady.pop()]

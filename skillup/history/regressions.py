@@ -6,12 +6,12 @@ Pure statistics (`docs/statistics.md`): a night is any run that was read, and no
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Literal
 
 from skillup.frozen import frozen
 from skillup.history.counts import GoodTrials, Worse
-from skillup.history.levels import Increase, Levels
+from skillup.history.levels import Levels
 from skillup.history.runs import (
     VERDICTS,
     WITH_SKILL,
@@ -114,27 +114,22 @@ class Assessment:
 
 
 class _Replay:
-    """All nights up to the newest that was taken; what they say is kept by kind."""
+    """All nights up to the newest that was taken."""
 
     def __init__(self, nights: Sequence[Night], confidence: float) -> None:
-        self.nights, self.level = nights, 1 - confidence
+        self.nights = nights
         times = _THREEFOLD if any(night.until_decided for night in nights) else 1
-        self.passes = GoodTrials(self._alphas("fewer_passes"), times)
-        self.errors = GoodTrials(self._alphas("more_errors"), times)
-        self.times = Levels(self._alphas("slower"))
-        self.costs = Levels(self._alphas("dearer"))
-
-    def _alphas(self, kind: Kind) -> tuple[float, float]:
-        of_cases, of_suites = _SHARES[kind]
-        return self.level * of_cases, self.level * of_suites
+        level = 1 - confidence
+        alphas = {kind: (level * one, level * all_) for kind, (one, all_) in _SHARES.items()}
+        self.passes = GoodTrials(alphas["fewer_passes"], times)
+        self.errors = GoodTrials(alphas["more_errors"], times)
+        self.times = Levels(alphas["slower"], _LEAST_MS)
+        self.costs = Levels(alphas["dearer"], 0)
 
     def take(self, night: Night, anew: Sequence[CaseKey]) -> None:
         """`anew`: cases whose references begin with this night."""
-        for counts in (self.passes, self.errors):
-            for key in anew:
-                counts.accept(key)
-        for levels in (self.times, self.costs):
-            levels.accept(anew)
+        for tracked in (self.passes, self.errors, self.times, self.costs):
+            tracked.accept(anew)
         passed, sound, times, costs = {}, {}, {}, {}
         for key, own in night.tallies.items():
             if own.judged:
@@ -153,56 +148,31 @@ class _Replay:
 
     def statements(self) -> Iterator[Statement]:
         """Of all cases, whether or not they were run in the newest night."""
-        for key, worse in self.passes.unsure.items():
-            yield self._of_counts("fewer_passes", key, worse, significant=False)
-        kinds: tuple[tuple[Kind, GoodTrials], ...]
-        kinds = ("fewer_passes", self.passes), ("more_errors", self.errors)
-        for kind, counts in kinds:
-            for suite, worse in counts.suites.items():
-                yield self._of_counts(kind, suite, worse)
-            for key, case in counts.cases.items():
-                if case.fell:
-                    yield self._of_counts(kind, key, case.fell)
-        yield from self._of_levels("slower", self.times)
-        yield from self._of_levels("dearer", self.costs)
-
-    def _of_counts(
-        self, kind: Kind, key: CaseKey | str, worse: Worse, *, significant: bool = True
-    ) -> Statement:
-        def measured(good: int, total: int) -> Measured:
-            count = good if kind == "fewer_passes" else total - good
-            return Measured(count / total, total, count)
-
-        before, after = measured(*worse.before), measured(*worse.after)
-        found = self._statement(kind, key, worse, before, after)
-        return found if significant else replace(found, significant=False)
-
-    def _of_levels(self, kind: Kind, levels: Levels) -> Iterator[Statement]:
-        for key, own in levels.worse():
-            scale = levels.usual(key) / own.before if isinstance(key, str) else 1.0
-            before = Measured(own.before * scale, own.trials_before)
-            after = Measured(own.after * scale, own.trials_after)
-            if kind == "dearer" or after.value - before.value >= _LEAST_MS:
-                yield self._statement(kind, key, own, before, after)
+        for case, worse in self.passes.unsure.items():
+            yield self._statement("fewer_passes", case, worse, significant=False)
+        for key, worse in self.errors.worse():
+            before, after = ((1 - rate, n, n - good) for rate, n, good in worse[1:3])
+            yield self._statement("more_errors", key, worse._replace(before=before, after=after))
+        kinds: dict[Kind, GoodTrials | Levels] = {
+            "fewer_passes": self.passes,
+            "slower": self.times,
+            "dearer": self.costs,
+        }
+        for kind, tracked in kinds.items():
+            for key, worse in tracked.worse():
+                yield self._statement(kind, key, worse)
 
     def _statement(
-        self,
-        kind: Kind,
-        key: CaseKey | str,
-        worse: Worse | Increase,
-        before: Measured,
-        after: Measured,
+        self, kind: Kind, key: CaseKey | str, worse: Worse, *, significant: bool = True
     ) -> Statement:
-        suite = key if isinstance(key, str) else key.suite
-        of_cases, of_suites = _SHARES[kind]
         return Statement(
             kind=kind,
-            suite=suite,
+            suite=key if isinstance(key, str) else key.suite,
             key=None if isinstance(key, str) else key,
-            p=min(1.0, worse.p / (of_suites if isinstance(key, str) else of_cases)),
-            significant=True,
-            before=before,
-            after=after,
+            p=min(1.0, worse.p / _SHARES[kind][isinstance(key, str)]),
+            significant=significant,
+            before=Measured(*worse.before),
+            after=Measured(*worse.after),
             since=self.nights[worse.since].run_id if worse.since < len(self.nights) - 1 else None,
             run_id=self.nights[worse.said].run_id,
         )

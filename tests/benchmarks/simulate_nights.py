@@ -97,7 +97,7 @@ def quiet_times(cases: int, trials: int, history: int, nights: int, seed: int) -
         return found
 
     for _ in range(nights // SCORED):
-        levels = Levels((0.0005, 0.0005))
+        levels = Levels((0.0005, 0.0005), 0)
         for night in range(history + SCORED):
             levels.take(times())
             alarms += night >= history and any(own.said == night for _, own in levels.worse())
