@@ -32,11 +32,6 @@ class PassCounts(NamedTuple):
     trials_b: int
 
 
-def swapped(counts: PassCounts) -> PassCounts:
-    """The same, with the runs exchanged: :func:`fisher_lower` then tests for *more* passes in B."""
-    return PassCounts(counts.passed_b, counts.trials_b, counts.passed_a, counts.trials_a)
-
-
 def hypergeometric(counts: PassCounts) -> tuple[int, list[float]]:
     """The least possible number of passes in B, and the chance of it and of each number above, if
     nothing changed, given the passes K of both: C(n_b, x)·C(n_a, K-x)/C(n_a+n_b, K).
@@ -53,12 +48,6 @@ def hypergeometric(counts: PassCounts) -> tuple[int, list[float]]:
 
 def _log_ways(of: int, chosen: int) -> float:
     return math.lgamma(of + 1) - math.lgamma(chosen + 1) - math.lgamma(of - chosen + 1)
-
-
-def fisher_lower(counts: PassCounts) -> float:
-    """Fisher's exact test, one-sided: p of so few passes in B if its rate were that of A."""
-    first, chances = hypergeometric(counts)
-    return min(1.0, sum(chances[: counts.passed_b - first + 1]))
 
 
 def stratified(cases: Iterable[PassCounts]) -> float:
@@ -127,60 +116,6 @@ def rank_sum_upper(before: Sequence[float], after: Sequence[float]) -> float:
         for d in range(i, wrong + 1):
             ways[d] += ways[d - i]
     return sum(ways) / math.comb(len(before) + len(after), len(after))
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Corrected p-values: that any of those <= α is a false alarm has a chance <= α. Of m in
-    ascending order, the i-th becomes the largest of (m-j+1)·p_(j) for j <= i, at most 1.
-    """
-    corrected = [0.0] * len(p_values)
-    largest = 0.0
-    order = sorted(range(len(p_values)), key=p_values.__getitem__)
-    for rank, place in enumerate(order):
-        largest = max(largest, (len(p_values) - rank) * p_values[place])
-        corrected[place] = min(1.0, largest)
-    return corrected
-
-
-def worth_testing(least: Sequence[float], alpha: float) -> list[bool]:
-    """Which of many exact tests can matter, by the smallest p that each could have given: those
-    that reach α/K, K being the smallest number such that at most K can (Tarone's rule). The choice
-    sees only what the tests condition on, so Holm's correction among them holds as stated.
-    """
-    share = 1
-    while sum(p <= alpha / share for p in least) > share:
-        share += 1
-    return [p <= alpha / share for p in least]
-
-
-class Passes(NamedTuple):
-    passed: int
-    judged: int
-
-
-class Fall(NamedTuple):
-    place: int  # Of the first element since which the rate is lower
-    before: Passes
-    since: Passes
-    p: float  # That it is so much lower by chance at the likeliest of all places
-
-
-def fall(series: Sequence[Passes]) -> Fall | None:
-    """The place since which the pass rate is lower, by the smallest p, which counts as often as
-    there are places (Bonferroni); None: nowhere. Every element has a verdict.
-    """
-    passed = list(accumulate(counts.passed for counts in series))
-    judged = list(accumulate(counts.judged for counts in series))
-    found = []
-    for place in range(1, len(series)):
-        before = Passes(passed[place - 1], judged[place - 1])
-        since = Passes(passed[-1] - before.passed, judged[-1] - before.judged)
-        if since.passed * before.judged < before.passed * since.judged:
-            found.append(Fall(place, before, since, fisher_lower(PassCounts(*before, *since))))
-    if not found:
-        return None
-    best = min(found, key=lambda one: one.p)
-    return best._replace(p=min(1.0, best.p * (len(series) - 1)))
 
 
 # What a case's next trials come to, learnt from all cases of its suite (empirical Bayes).

@@ -70,10 +70,11 @@ class _Case:
         self.total.append(self.total[-1] + total)
         self._tests = None
 
-    def steady_nights(self, before: int) -> list[int]:
-        """Which nights are the reference, of those before one."""
+    def steady_nights(self, before: int) -> range:
+        """Which nights are the reference, of those before one: also those without a verdict."""
         nights = [night for night, *_ in self.nights[: self.steady] if night < before]
-        return nights[-REFERENCE:]
+        end = before if len(self.nights) == self.steady else self.nights[self.steady][0]
+        return range(nights[-REFERENCE:][0], end) if nights else range(0)
 
     def between(self, first: int, end: int) -> Trials:
         """Of the nights at these places."""
@@ -275,7 +276,7 @@ class GoodTrials:
                     newer = [night for night in case.nights[case.steady :] if night[0] >= first]
                     case.restart(case.nights[: case.steady] + newer)
             return
-        cases = others if 2 * len(others) > len(cases) else cases
+        cases = cases if 2 * len(others) < len(cases) else others
         if len(cases) < 2:
             return
         best, alpha = (2.0, 0), self.alphas[1] / suites

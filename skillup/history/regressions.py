@@ -13,6 +13,7 @@ from skillup.frozen import frozen
 from skillup.history.counts import GoodTrials, Worse
 from skillup.history.levels import Levels
 from skillup.history.runs import (
+    ABSENT,
     VERDICTS,
     WITH_SKILL,
     CaseKey,
@@ -78,6 +79,7 @@ class Statement:
     significant: bool  # Else `fewer_passes` only: as it was observed
     before: Measured
     after: Measured
+    nights: int = 1  # The newest nights, tonight included, that `after` is of
     since: str | None = None
     """The run with which it got worse; None: tonight."""
     run_id: str = ""  # The night that said so first: tonight, or an earlier one of what stays red
@@ -109,8 +111,8 @@ class Assessment:
         return {one.key: one for one in self.regressed if one.key and one.kind == "fewer_passes"}
 
     def reference(self, key: CaseKey) -> CaseTally:
-        """The earlier nights that tonight is compared with, as one; empty for a new case."""
-        return together(self.steady.get(key, ()))
+        """The earlier nights that tonight is compared with, as one; ABSENT for a new case."""
+        return together(nights) if (nights := self.steady.get(key)) else ABSENT
 
 
 class _Replay:
@@ -173,6 +175,7 @@ class _Replay:
             significant=significant,
             before=Measured(*worse.before),
             after=Measured(*worse.after),
+            nights=len(self.nights) - worse.since,
             since=self.nights[worse.since].run_id if worse.since < len(self.nights) - 1 else None,
             run_id=self.nights[worse.said].run_id,
         )
@@ -200,7 +203,11 @@ def assess(
     found.sort(key=lambda one: (not one.significant, one.p))
     cases = replay.passes.cases
     steady = {
-        key: tuple(nights[n].tallies[key] for n in cases[key].steady_nights(len(nights) - 1))
+        key: tuple(
+            own
+            for n in cases[key].steady_nights(len(nights) - 1)
+            if (own := nights[n].tallies.get(key))
+        )
         for key in tonight
         if key in cases
     }

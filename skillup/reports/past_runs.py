@@ -15,7 +15,8 @@ from skillup.history.changes import Change, changes
 from skillup.history.comparison import CaseChange, CaseState, Comparison
 from skillup.history.gates import GateResult
 from skillup.history.regressions import Measured, Statement
-from skillup.history.runs import CaseHistory, CaseTally, RunOutcomes, State, SuiteHistory, together
+from skillup.history.runs import CaseTally, RunOutcomes, State, together
+from skillup.history.trends import CaseHistory, SuiteHistory
 from skillup.reports.tables import NONE, CaseNames, Cell, interval, known, percent
 from skillup.reports.terminal.layout import Part, print_line, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
@@ -358,10 +359,10 @@ def _since(case: CaseHistory) -> str:
     """``failing since RUN (time); last passed in RUN (time)``, or where the pass rate fell."""
     failing = case.failing
     if case.fell is not None:
-        fall = case.fell.fall
-        before, since = (f"{one.passed}/{one.judged}" for one in (fall.before, fall.since))
-        where = f"fell at {_run(case.fell.first)}"
-        return f"{where}: {before} before, {since} since (p {p_value(fall.p)})"
+        said = case.fell.said
+        before, since = (f"{one.count}/{one.trials}" for one in (said.before, said.after))
+        where = f"regressed at {_run(case.fell.first)}"
+        return f"{where}: {before} before, {since} since (p {p_value(said.p)})"
     if failing is None:
         return ""
     runs = f", {failing.runs} runs" if failing.runs > 1 else ""
@@ -419,7 +420,9 @@ def history_data(suites: Sequence[SuiteHistory]) -> HistoryData:
             "fell_at": fell
             and {
                 **_fields(fell, "first", "runs"),
-                **_fields(fell.fall, "before", "since", "p"),
+                "before": fell.said.before,
+                "since": fell.said.after,
+                "p": fell.said.p,
             },
             "runs": [
                 {"run_id": run.run_id, **_fields(own, *tally)}

@@ -123,21 +123,14 @@ class SinceData(Model):
     runs: int = Field(description="With a verdict, from the first on.")
 
 
-class PassesData(Model):
-    """Verdicts of several runs."""
-
-    passed: int = Field(description="PASS.")
-    judged: int = Field(description="All.")
-
-
 class FallData(Model):
     """Where the pass rate of a case fell."""
 
     first: RunHead = Field(description="The run since which it is lower.")
     runs: int = Field(description="With a verdict, from the first on.")
-    before: PassesData = Field(description="In the runs before.")
-    since: PassesData = Field(description="From the first on.")
-    p: float = Field(description="That it fell so far by chance.")
+    before: MeasuredData = Field(description="In the reference.")
+    since: MeasuredData = Field(description="From the first on.")
+    p: float = Field(description="That any case would fall so far by chance.")
 
 
 class RunTally(TallyData):

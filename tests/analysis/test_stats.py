@@ -13,51 +13,26 @@ import pytest
 from skillup.stats import (
     ERROR_RATE,
     PassCounts,
-    Passes,
+    PassRates,
     at_each_k,
     decide,
     evidence_above,
-    fall,
-    fisher_lower,
-    holm,
-    hypergeometric,
     interval_of_mean,
     interval_over_cases,
     mean_difference,
     pass_rate_threshold,
     percent,
+    rank_sum_upper,
     side_of,
     stratified,
+    stratified_lower,
     t_quantile,
     wilson,
-    worth_testing,
 )
 
 # Exact tests: published values, brute force, and how often they are wrong.
 
 ONCE_WORSE, ONCE_BETTER = PassCounts(1, 1, 0, 1), PassCounts(0, 1, 1, 1)
-
-
-def test_fishers_tea_tasting() -> None:
-    """R. A. Fisher (1935), ch. 2: three of four cups told right, 17 in 70."""
-    assert fisher_lower(PassCounts(3, 4, 1, 4)) == pytest.approx(17 / 70)
-
-
-@pytest.mark.parametrize(
-    "counts", [PassCounts(3, 4, 1, 3), PassCounts(2, 3, 2, 4), PassCounts(4, 4, 1, 2)]
-)
-def test_fisher_counts_the_ways_to_deal_out_the_same_verdicts(counts: PassCounts) -> None:
-    passed_a, trials_a, passed_b, trials_b = counts
-    verdicts = [1] * (passed_a + passed_b)
-    verdicts += [0] * (trials_a + trials_b - len(verdicts))
-    deals = [sum(verdicts[i] for i in b) for b in combinations(range(len(verdicts)), trials_b)]
-    assert fisher_lower(counts) == pytest.approx(sum(d <= passed_b for d in deals) / len(deals))
-
-
-def test_the_least_p_is_that_of_the_worst_outcome_with_as_many_passes() -> None:
-    worst = fisher_lower(PassCounts(3, 3, 0, 3))
-    assert hypergeometric(PassCounts(2, 3, 1, 3))[1][0] == pytest.approx(worst)
-    assert hypergeometric(PassCounts(3, 3, 3, 3))[1][0] == 1
 
 
 @pytest.mark.parametrize(
@@ -90,50 +65,47 @@ def test_the_stratified_test_counts_the_ways_to_deal_out_the_verdicts_of_each_ca
     assert stratified(cases) == pytest.approx(expected)
 
 
-def test_holm_by_hand() -> None:
-    """0.005·4, 0.01·3, 0.03·2, 0.04·1, and no smaller than the one before."""
-    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([]) == []
-    assert holm([0.6, 0.7]) == [1, 1]
-
-
-def test_tests_that_could_not_come_out_are_left_out() -> None:
-    """Tarone's own reasoning: nine that can reach 0.05/9, and many that cannot reach 0.05."""
-    assert worth_testing([0.05, 1.0, 0.5, 1.0], 0.05) == [True, False, False, False]
-    assert worth_testing([0.004] * 9 + [0.05] * 20, 0.05) == [True] * 9 + [False] * 20
-    assert worth_testing([0.05, 0.05], 0.05) == [False, False]
-    assert worth_testing([], 0.05) == []
-
-
-# Where a series of counts fell: the same p as the exact test, and few false alarms.
-
-
-def test_the_likeliest_place_is_found_and_its_p_counts_for_all_places() -> None:
-    found = fall([Passes(passed, 10) for passed in (9, 9, 0, 1)])
-    assert found is not None
-    assert (found.place, found.before, found.since) == (2, (18, 20), (1, 20))
-    assert found.p == pytest.approx(3 * fisher_lower(PassCounts(18, 20, 1, 20)), rel=1e-9)
-
-
-@pytest.mark.parametrize("passed", [[], [1], [2, 2], [0, 1]])
-def test_what_is_not_lower_did_not_fall(passed: list[int]) -> None:
-    assert fall([Passes(count, 2) for count in passed]) is None
+def test_one_sided_the_stratified_test_is_the_tail_of_the_same_distribution() -> None:
+    """The tea tasting, 17 in 70; and as the exact sum where the normal distribution stands in."""
+    assert stratified_lower([PassCounts(3, 4, 1, 4)]) == pytest.approx(17 / 70, abs=0.02)
+    assert stratified_lower([PassCounts(10, 10, 2, 10)]) == pytest.approx(0.000357, rel=0.01)
+    assert stratified_lower([ONCE_WORSE] * 9 + [ONCE_BETTER]) == pytest.approx(11 / 1024)
+    assert stratified_lower([ONCE_BETTER] * 9) > 0.99
+    assert stratified_lower([PassCounts(1, 1, 1, 1)]) == 1
 
 
 @pytest.mark.parametrize(
-    ("rates", "least", "most"),
-    [([0.9] * 16, 0, 10), ([0.5] * 8, 0, 10), ([0.9] * 12 + [0.3] * 4, 180, 200)],
+    ("before", "after"), [([3, 1, 2], [5, 4]), ([1, 5, 6, 2], [3, 9, 7]), ([1, 1, 2], [1, 2])]
 )
-def test_a_steady_case_rarely_falls_and_a_planted_fall_is_dated_to_the_night(
-    rates: list[float], least: int, most: int
+def test_the_rank_sum_test_counts_the_ways_to_deal_out_the_ranks(
+    before: list[float], after: list[float]
 ) -> None:
-    lots = random.Random(7)
-    surely = 0
-    for _ in range(200):
-        passed = [sum(lots.random() < rate for _ in range(10)) for rate in rates]
-        found = fall([Passes(count, 10) for count in passed])
-        surely += found is not None and found.p <= 0.05 and (found.place == 12 or not least)
-    assert least <= surely <= most
+    def wrong(first: list[float], second: list[float]) -> int:
+        return sum(a >= b for a in first for b in second)
+
+    ranks = range(len(before) + len(after))
+    deals = [
+        wrong([r for r in ranks if r not in own], list(own))
+        for own in combinations(ranks, len(after))
+    ]
+    seen = wrong(before, after)
+    expected = sum(deal <= seen for deal in deals) / len(deals)
+    if 2 * seen >= len(before) * len(after):
+        expected = 1
+    assert rank_sum_upper(before, after) == pytest.approx(expected)
+
+
+def test_what_a_case_does_next_is_learnt_from_the_others() -> None:
+    """Two failures of three after 60 passes: told in a suite of which most cases never fail, and
+    nothing special where all fail at times.
+    """
+    steady, shaky = PassRates({(60, 60): 95, (50, 60): 5}), PassRates({(57, 60): 80, (60, 60): 20})
+    assert steady.next_trials(60, 60, 3)[1][1] < 1e-4
+    assert shaky.next_trials(60, 60, 3)[1][1] > 3e-4
+    for rates in (steady, shaky):
+        ratios, chances = rates.next_trials(60, 60, 3)
+        assert chances[-1] == pytest.approx(1)
+        assert ratios == sorted(ratios, reverse=True)
 
 
 # Intervals of pass rates, and pass@k: published values, brute force, coverage.

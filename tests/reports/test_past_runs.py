@@ -14,7 +14,8 @@ from rich.console import Console
 from skillup.history.comparison import Comparison
 from skillup.history.gates import check_gates, gates_by_suite
 from skillup.history.regressions import Measured, Statement
-from skillup.history.runs import About, SeriesFilter, histories
+from skillup.history.runs import About
+from skillup.history.trends import SeriesFilter, histories
 from skillup.reports.markdown import comparison_markdown
 from skillup.reports.past_runs import (
     as_json,
@@ -242,8 +243,8 @@ def test_the_line_of_all_cases_has_what_they_cost() -> None:
 
 
 def test_a_pass_rate_that_surely_fell_says_where_and_from_what() -> None:
-    text = trends([{"a": night} for night in ("ppp", "ppp", "fff", "fff")])
-    assert "a: fell at 003 (2026-01-01 00:00): 6/6 before, 0/6 since (p 0.00325)\n" in text
+    text = trends([{"a": night} for night in (*["ppp"] * 9, "fff", "fff")])
+    assert "a: regressed at 010 (2026-01-01 00:00): 27/27 before, 0/6 since (p" in text
 
 
 @pytest.mark.parametrize("width", [60, 120])

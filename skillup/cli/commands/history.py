@@ -108,7 +108,7 @@ def trends(
     Exit code: 0 shown, 2 usage or no index, 3 the index cannot be read.
     """
     from skillup.history import index as runs
-    from skillup.history.runs import SeriesFilter, histories
+    from skillup.history.trends import SeriesFilter, histories
     from skillup.reports.past_runs import as_json as json_of
     from skillup.reports.past_runs import history_data, print_trends
     from skillup.reports.terminal.layout import make_console

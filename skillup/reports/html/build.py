@@ -21,15 +21,13 @@ from skillup.history.comparison import Comparison
 from skillup.history.gates import compared
 from skillup.history.index import all_runs, index_url
 from skillup.history.runs import (
-    CaseHistory,
     CaseKey,
     CaseTally,
     RunOutcomes,
-    SeriesFilter,
-    histories,
     read_run,
     workspace_of,
 )
+from skillup.history.trends import CaseHistory, SeriesFilter, histories
 from skillup.reports.html import page_data
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
 from skillup.reports.html.page_data import PageRow, SideRow
@@ -131,7 +129,6 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.P
     since: dict[str, Any] | None = None
     if case.fell is not None:
         since = {**head(case.fell.first), "runs": case.fell.runs}
-        since |= {"before": case.fell.fall.before, "since": case.fell.fall.since}
     elif case.failing is not None:
         since = {**head(case.failing.first), "runs": case.failing.runs}
     marks = [

@@ -1,0 +1,181 @@
+"""How suites and cases fared over runs, and when those that fail began to."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping, Sequence
+
+from skillup.frozen import frozen
+from skillup.history.regressions import Night, Statement, assess
+from skillup.history.runs import (
+    ABSENT,
+    WITH_SKILL,
+    CaseKey,
+    CaseTally,
+    RunOutcomes,
+    State,
+    by_case,
+    together,
+)
+from skillup.stats import Interval, interval_over_cases, wilson
+
+_ASSESSED = 60
+"""Of the newest runs of a suite: in these a regression is looked for."""
+
+
+@frozen
+class SeriesFilter:
+    """Which suites, cases and engines, by globs (an empty tuple: all), and which variant."""
+
+    suites: tuple[str, ...] = ()
+    cases: tuple[str, ...] = ()
+    engines: tuple[str, ...] = ()
+    variant: str | None = None
+
+    def takes(self, key: CaseKey) -> bool:
+        return self.variant in (None, key.variant) and all(
+            not globs or any(fnmatch.fnmatchcase(name, glob) for glob in globs)
+            for name, globs in zip(key, (self.suites, self.cases, self.engines), strict=False)
+        )
+
+
+@frozen
+class FailingSince:
+    """A case that failed, at least at times, in the last run that gave it a verdict."""
+
+    first: RunOutcomes  # The run where it began: the first without a pass since it last passed
+    last_pass: RunOutcomes | None  # The last run where it passed; None: there is none in the index
+    runs: int  # With a verdict, from the first on
+    word: str  # `failing` or `not always passing`, as in the last of them
+
+
+@frozen
+class RateFall:
+    """That a case regressed, and has not recovered."""
+
+    first: RunOutcomes  # The run with which its pass rate fell
+    runs: int  # With a verdict, from the first on
+    said: Statement
+
+
+@frozen
+class CaseHistory:
+    key: CaseKey
+    tallies: tuple[CaseTally, ...]  # One for each run of its suite that is shown
+    failing: FailingSince | None
+    """Found in all runs of the index, not only in those shown; None also without the skill."""
+    fell: RateFall | None
+    """Found in as many as :data:`_ASSESSED` of them."""
+
+    @property
+    def total(self) -> CaseTally:
+        return together(self.tallies)
+
+    @property
+    def interval(self) -> Interval | None:
+        """Wilson's, at 95 %, of the pass rate over the runs shown; None without a verdict."""
+        total = self.total
+        return wilson(total.passed, total.judged) if total.judged else None
+
+
+@frozen
+class SuiteHistory:
+    """A suite over its newest runs, the oldest first."""
+
+    suite: str
+    runs: tuple[RunOutcomes, ...]
+    cases: tuple[CaseHistory, ...]
+
+    @property
+    def counted(self) -> Sequence[CaseHistory]:
+        """Without the skill, cases count only if there are no others."""
+        return [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
+
+    @property
+    def total(self) -> CaseTally:
+        return together(own for case in self.counted for own in case.tallies)
+
+    @property
+    def interval(self) -> Interval | None:
+        """Of the pass rate, at 95 %; None without a verdict. A case on several engines is one."""
+        cases: dict[str, list[CaseTally]] = {}
+        for case in self.counted:
+            cases.setdefault(case.key.case_id, []).extend(case.tallies)
+        totals = [together(tallies) for tallies in cases.values()]
+        return interval_over_cases([(own.passed, own.judged) for own in totals if own.judged])
+
+    def states(self) -> list[State]:
+        """The suite in each run: failing where a case failed, an error where one was not run."""
+        found: list[State] = []
+        order: tuple[State, ...] = ("fail", "error", "not_started", "pass", "skip")
+        for place in range(len(self.runs)):
+            states = {case.tallies[place].state for case in self.counted}
+            if "mixed" in states or states >= {"fail", "pass"}:
+                found.append("mixed")
+            else:
+                found.append(next((state for state in order if state in states), "absent"))
+        return found
+
+
+def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> list[SuiteHistory]:
+    """The suites over their newest `last` of `runs` (the oldest first), with the cases of those."""
+    of_suite: dict[str, dict[str, RunOutcomes]] = {}
+    of_case: dict[CaseKey, dict[str, CaseTally]] = {}
+    for run in runs:
+        for key, tally in by_case(run.trials).items():
+            if chosen.takes(key):
+                of_suite.setdefault(key.suite, {})[run.run_id] = run
+                of_case.setdefault(key, {})[run.run_id] = tally
+    found = []
+    for suite, by_id in sorted(of_suite.items()):
+        shown = tuple(by_id.values())[-last:]
+        own = {key: by_run for key, by_run in of_case.items() if key.suite == suite}
+        red = _red(list(by_id.values())[-max(last, _ASSESSED) :], own)
+        cases = []
+        for key, by_run in own.items():
+            tallies = tuple(by_run.get(run.run_id, ABSENT) for run in shown)
+            if any(tally is not ABSENT for tally in tallies):
+                every = [(by_id[run_id], tally) for run_id, tally in by_run.items()]
+                # That a baseline fails is nobody's regression.
+                failing = failing_since(every) if key.variant == WITH_SKILL else None
+                cases.append(CaseHistory(key, tallies, failing, red.get(key)))
+        found.append(SuiteHistory(suite, shown, tuple(cases)))
+    return found
+
+
+def failing_since(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> FailingSince | None:
+    """None if it always passed in its last run. Without a verdict a run is no failure, and no end
+    of one.
+    """
+    last_pass: RunOutcomes | None = None
+    failed: list[tuple[RunOutcomes, CaseTally]] = []
+    for run, tally in runs:
+        if tally.state == "pass":
+            last_pass, failed = run, []
+        elif tally.judged:
+            failed.append((run, tally))
+    if not failed:
+        return None
+    word = "not always passing" if failed[-1][1].passed else "failing"
+    return FailingSince(failed[0][0], last_pass, len(failed), word)
+
+
+def _red(
+    runs: Sequence[RunOutcomes], cases: Mapping[CaseKey, Mapping[str, CaseTally]]
+) -> dict[CaseKey, RateFall]:
+    """The cases that are red after the last of `runs`, by run id in `cases`."""
+    nights = []
+    for run in runs:
+        tallies = {
+            key: by_run[run.run_id]
+            for key, by_run in cases.items()
+            if key.variant == WITH_SKILL and run.run_id in by_run
+        }
+        nights.append(Night(run.run_id, run.started_at, tallies, run.until_decided))
+    places = {run.run_id: place for place, run in enumerate(runs)}
+    found = {}
+    for key, said in assess(nights).red.items():
+        since = runs[places[said.since or said.run_id] :]
+        judged = sum(cases[key].get(run.run_id, ABSENT).judged > 0 for run in since)
+        found[key] = RateFall(since[0], judged, said)
+    return found
