@@ -259,7 +259,8 @@ def test_what_ci_gets(project: Project) -> None:
     gates, case, error, hook = outcome.stderr.splitlines()
     assert gates.startswith("::error::skillup: min_passes: no case passed; max_new_failures: 1 reg")
     assert case.startswith("::error file=cases/a.yaml,line=1::a: 12/12 → 0/12; p ")
-    assert error.startswith("::error file=cases/b.yaml,line=1::b: 12/12 → error; auth")
+    assert error.startswith("::error file=cases/b.yaml,line=1::b: 12/12 → error; with more errors")
+    assert "; auth: " in error
     assert hook == "--webhook: 127.0.0.1: ConnectionRefusedError"
     assert json.loads((project.root / "badge.json").read_text())["color"] == "red"
     summary = (project.root / ".skillup/runs" / after["run_id"] / "summary.md").read_text()
