@@ -10,7 +10,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -276,7 +276,7 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     if not name:
         raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
     if is_url(name):
-        return read_run(download(name))
+        return replace(read_run(download(name)), path=name)
     folders = runs_in(runs_folder)
     if name == LAST and folders:
         return read_run(runs_folder / folders[-1])

@@ -323,7 +323,9 @@ def label_run(
     found = find_run(run, url, folder)
     if is_run(Path(found.path)):
         with RunDirectory.open(Path(found.path), writable=True) as directory:
-            directory.write_run_info({**directory.run_info(), "label": text})
+            info = directory.run_info()
+            if info.get("run_id") == found.run_id:
+                directory.write_run_info({**info, "label": text})
     add_run(url, replace(found, about=replace(found.about, label=text)))
     return ExitCode.PASSED
 
