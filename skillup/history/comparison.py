@@ -77,6 +77,7 @@ class Comparison:
         self.assessment = assess(history, accepted, confidence) if nights else Assessment()
         self.cases = list(self._cases())
         self.counted = [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
+        self.counted_keys = {case.key for case in self.counted}
         self.judged_in_both = [case for case in self.counted if case.a.judged and case.b.judged]
         self.time_increase = typical_increase(self.judged_in_both, "time")
         self.cost_increase = typical_increase(self.judged_in_both, "cost")

@@ -104,7 +104,7 @@ def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[Gate
         if (cases := [case for case in ran if case.key.suite == suite])
         for result in _of_suite(suite, comparison, cases, own)
     ]
-    judged = [case for case in ran if case.b.judged and case in comparison.counted]
+    judged = [case for case in ran if case.b.judged and case.key in comparison.counted_keys]
     if judged and not any(case.b.passed for case in judged):
         results.insert(0, GateResult("", "min_passes", 1, 0, False, "no case passed"))
     return results
@@ -113,7 +113,7 @@ def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[Gate
 def _of_suite(
     suite: str, comparison: Comparison, cases: Sequence[CaseChange], gates: Gates
 ) -> Iterator[GateResult]:
-    counted = [case for case in cases if case in comparison.counted]
+    counted = [case for case in cases if case.key in comparison.counted_keys]
     found: list[_Found] = []
     if comparison.nights:
         red = [case for case in counted if case.change == "regressed"]

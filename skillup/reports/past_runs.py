@@ -203,11 +203,11 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
     for one in comparison.of_suites:
         print_line(console, f"\n{statement_words(one)}", style="bold red")
     if gates:
-        several = len({gate.suite for gate in gates}) > 1
+        several = len({gate.suite for gate in gates if gate.suite}) > 1
         console.print()
         rows: list[list[Part]] = []
         for gate in gates:
-            limit = f"{gate.gate} {gate.limit:g}" + (f" ({gate.suite})" if several else "")
+            limit = f"{gate.gate} {gate.limit:g}" + (f" ({gate.suite})" if several and gate.suite else "")
             verdict = ("passed", "green") if gate.passed else ("FAILED", "bold red")
             rows.append(["gate", limit, verdict, gate.finding])
         print_table(console, rows, indent=2)
