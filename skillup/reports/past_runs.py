@@ -88,7 +88,8 @@ def news(comparison: Comparison) -> Iterator[str]:
             yield f"{count(len(ids), 'case')} {verb} ({listed_ids(ids, _MAX_NAMED)}){more}"
 
     red = [case for case in comparison.counted if case.change == "regressed"]
-    stay = [case for case in red if (one := case.said("fewer_passes")) and one.since]
+    said = comparison.assessment.red
+    stay = [case for case in red if said[case.key].run_id != comparison.b.run_id]
     yield from named((case for case in red if case not in stay), "regressed")
     yield from named(stay, "stayed red")
     for one in comparison.of_suites:
@@ -140,7 +141,7 @@ def how_sure(one: Statement, *, beside_counts: bool = False) -> str:
     """``regressed: 58/60 → 1/3 (p 0.0004)``; beside the counts of a case, what they do not say."""
     words = f"p {p_value(one.p)}"
     if one.since:
-        words = f"red since {one.since}, {words}"
+        words = f"since {one.since}, {words}"
     before, after = (_measured(one, side) for side in (one.before, one.after))
     nights = f" in {one.nights} nights" if one.nights > 1 else ""
     more = f", {one.increase:+.0%}" if one.kind in ("slower", "dearer") and one.increase else ""
@@ -207,7 +208,9 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
         console.print()
         rows: list[list[Part]] = []
         for gate in gates:
-            limit = f"{gate.gate} {gate.limit:g}" + (f" ({gate.suite})" if several and gate.suite else "")
+            limit = f"{gate.gate} {gate.limit:g}" + (
+                f" ({gate.suite})" if several and gate.suite else ""
+            )
             verdict = ("passed", "green") if gate.passed else ("FAILED", "bold red")
             rows.append(["gate", limit, verdict, gate.finding])
         print_table(console, rows, indent=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
@@ -109,6 +110,7 @@ def test_a_night_in_which_something_broke_is_red_until_it_is_mended_or_accepted(
     first = Night(nights, MORE)
     assert first.failed == [], first.output
     assert "36 of 36 passed" in first.summary
+    good = json.loads((nights.root / "night/result.json").read_text())["run_id"]
     assert {"junit.xml", "summary.md", "result.json"} <= {
         path.name for path in (nights.root / "night").iterdir()
     }
@@ -122,6 +124,16 @@ def test_a_night_in_which_something_broke_is_red_until_it_is_mended_or_accepted(
     assert "1 case regressed (other); " in worse.output
     assert "::error file=cases/other.yaml,line=1::other: 15/15 → 0/3; p " in worse.output
     assert worse.summary.startswith("# ❌ skillup: 1 of 4 gates failed\n\n**What changed**\n")
+    still = Night(nights)
+    assert still.failed == [COMPARE], "red stays red"
+    assert "1 case stayed red (other); " in still.output
+    accepted = Night(nights, inputs={"accept": "other"})
+    assert accepted.failed == [], accepted.output
+    assert Night(nights).failed == []
+    nights.write({"cases/third.yaml": FAILS})
+    pinned = Night(nights, inputs={"pin": good})
+    assert pinned.failed == [COMPARE], "another one"
+    assert f"A  pinned: {good}\n" in pinned.output
 
 
 @pytest.mark.slow
@@ -195,6 +207,7 @@ def test_the_script_for_cron_tells_what_came_of_the_night_and_of_no_other(nights
     worse = _night_by_cron(nights)
     assert worse.returncode == 1, worse.stdout
     assert "other" in worse.stdout
+    assert _night_by_cron(nights).returncode == 1, "red stays red"
     nights.write({"cases/other.yaml": BREAKS})
     assert _night_by_cron(nights).returncode == 1
     nights.write({"cases/other.yaml": INVALID})

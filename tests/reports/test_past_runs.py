@@ -110,8 +110,8 @@ PASSES = Measured(58 / 60, 60, 58), Measured(1 / 3, 3, 1)
         ),
         (
             a_statement("fewer_passes", *PASSES, since="monday", nights=2),
-            "regressed: 58/60 → 1/3 in 2 nights (red since monday, p 0.0004)",
-            "1/3 in 2 nights, red since monday, p 0.0004",
+            "regressed: 58/60 → 1/3 in 2 nights (since monday, p 0.0004)",
+            "1/3 in 2 nights, since monday, p 0.0004",
         ),
         (
             a_statement("slower", Measured(2000, 60), Measured(6000, 3)),
