@@ -11,6 +11,7 @@ import pytest
 from skillup.history.index import all_runs
 from skillup.history.reference import reference_for
 from skillup.history.runs import read_run
+from skillup.reports.html.build import history_data
 from skillup.store import RunDirectory
 from skillup.store.places import take_lock
 from tests.support.project import Project
@@ -131,3 +132,26 @@ def test_old_runs_are_removed_but_not_pinned_ones_nor_what_is_in_progress_or_no_
     runs = all_runs(str(project.root / ".skillup/index.sqlite"))
     assert {run.run_id for run in runs} == {ids[1], ids[2], ids[4]}
     assert lock
+
+
+def test_what_is_said_of_a_run_is_of_the_runs_of_its_branch(project: Project) -> None:
+    for arguments in (("init", "-q", "-b", "main"), ("commit", "-q", "--allow-empty", "-m", "one")):
+        own = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        project.shell("git", *own, *arguments).check_returncode()
+    on_main = [a_run(project) for _ in range(2)]
+    project.shell("git", "checkout", "-q", "-b", "next").check_returncode()
+    on_next = [a_run(project) for _ in range(2)]
+
+    def shown(*options: str) -> list[str]:
+        (suite,) = project.run("trends", "--json", *options).data["suites"]
+        return [run["run_id"] for run in suite["runs"]]
+
+    assert (shown(), shown("--branch", "main")) == (on_next, on_main)
+    listed = project.run("runs", "list", "--branch", "next", "--json").data["runs"]
+    assert [run["run_id"] for run in listed] == on_next[::-1]
+    for run_id, runs in ((on_main[1], on_main), (on_next[1], on_next)):
+        for case in history_data(project.root / ".skillup/runs" / run_id, None) or ():
+            assert [mark["run_id"] for mark in case["marks"]] == runs
+    assert project.run("compare").stdout.count("the last 3 nights on next and main") == 1
+    project.shell("git", "checkout", "-q", "-b", "new").check_returncode()
+    assert shown() == [*on_main, *on_next]

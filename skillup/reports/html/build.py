@@ -106,7 +106,7 @@ def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory
     try:
         outcomes = read_run(run)
         keys = {trial.key for trial in outcomes.trials}
-        indexed = all_runs(url)
+        indexed = all_runs(url, outcomes.about.repository, outcomes.about.branch)
     except (IndexTroubleError, RunDirectoryError):
         return None
     here = (outcomes.started_at, outcomes.run_id)
