@@ -20,7 +20,7 @@ from urllib.parse import parse_qs, quote, unquote
 
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
-from skillup.reports.html.build import history_data, page_html, sides_of
+from skillup.reports.html.build import compared_lines, history_data, page_html, sides_of
 from skillup.reports.html.detail import WIDE
 from skillup.reports.html.run_data import PAGE_VERSION, RunData, file_stamp
 from skillup.store import RunDirectory
@@ -154,7 +154,8 @@ class Served:
                 other = self._run(against).fresh()
                 sides = sides_of(other, data, shift=len(data.rows), index=self._index)
             history = None if data.running else history_data(data.path, self._index)
-            return data.index("view", history, sides)
+            lines = [] if data.running or sides else compared_lines(data.path, self._index)
+            return data.index("view", history, sides, lines)
 
     def detail(self, run_id: str, n: int, against: str | None = None) -> Json:
         """One trial; those of `against` come after the run's own. As :meth:`index`."""

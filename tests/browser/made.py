@@ -97,6 +97,6 @@ def made(
                 "running": False, "stopped": None, "path": "", "engines": [], "suites": ["large"]},
         "summary": {"cost_usd": 1.0, "usage": {}, "duration_ms": 1000, "judging": None},
         "analysis": None, "rows": rows, "not_run": [], "not_needed": [], "history": None,
-        "sides": None, "warnings": [], **more,
+        "sides": None, "compared": [], "warnings": [], **more,
     }  # fmt: skip
     return Page(index, details)

@@ -90,6 +90,12 @@ def test_what_changed_is_listed_and_a_pair_stands_in_two_columns_aligned_by_turn
         assert page.locator(".side-A .lit").count() == 0, "evidence is shown on its own side"
 
 
+def test_what_changed_since_the_nights_before_stands_first(show: Opener) -> None:
+    lines = ["The model of claude changed from a to b", "1 case regressed (one)"]
+    with show(made(2, compared=lines)) as seen:
+        assert seen.texts(".sides li") == [f"{line}." for line in lines]
+
+
 @pytest.fixture
 def trials() -> Page:
     """One case with four trials of three turns; the second failed, by its answer."""

@@ -146,6 +146,15 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.P
     return cast("page_data.PageCaseHistory", found)
 
 
+def compared_lines(run: Path, index: str | None) -> list[str]:
+    """What changed since the nights before this run, and then what became of its cases."""
+    with suppress(IndexTroubleError, RunDirectoryError):
+        found, _ = compared(read_run(run), _index_url_of(run, index))
+        if found.nights:
+            return [*changed_lines(found), in_a_sentence(found).removesuffix(".")]
+    return []
+
+
 # Two runs side by side: what became of each case, and which conversations to put together.
 
 _STATUS: dict[str, page_data.Status] = {
@@ -262,7 +271,8 @@ def html_report(
         sides = sides_of(earlier, data, shift=shift, index=index)
         of_a = (row["a"] for row in sides["rows"])
         shown += [side["n"] for side in of_a if side is not None and side["n"] is not None]
-    whole = data.index("report", history_data(path, index), sides)
+    lines = compared_lines(path, index) if against is None else []
+    whole = data.index("report", history_data(path, index), sides, lines)
     pictures = _PICTURES
 
     def pack(n: int, limits: PageLimits) -> bytes:

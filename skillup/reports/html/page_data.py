@@ -164,6 +164,7 @@ class PageIndex(TypedDict):
     warnings: list[str]
     history: list[PageCaseHistory] | None
     sides: Sides | None
+    compared: list[str]
     open: NotRequired[str]
 
 

@@ -181,6 +181,7 @@ class RunData:
         mode: Literal["report", "view"],
         history: list[PageCaseHistory] | None = None,
         sides: dict[str, Any] | None = None,
+        compared: Sequence[str] = (),
     ) -> dict[str, Any]:
         analysis = None if self.running else self.result.get("analysis")
         warnings = self.result.get("warnings")
@@ -208,6 +209,7 @@ class RunData:
             "warnings": [str(text) for text in warnings] if isinstance(warnings, list) else [],
             "history": history,
             "sides": cast("Sides | None", sides),
+            "compared": list(compared),
         }
         return dict(page)
 

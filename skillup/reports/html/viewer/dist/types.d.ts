@@ -144,6 +144,7 @@ export interface Index {
   warnings: Array<string>;
   history: Array<CaseHistory> | null;
   sides: Sides | null;
+  compared: Array<string>;
   open?: string;
 }
 

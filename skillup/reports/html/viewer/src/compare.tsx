@@ -51,6 +51,14 @@ const Lines = ({ lines }: { lines: string[] }) => (
   </ul>
 );
 
+/* What changed since the nights before, and what is sure of them. */
+export const NightsView = ({ lines }: { lines: string[] }) => (
+  <section class="sides" aria-labelledby="nights-title">
+    <h2 id="nights-title">What changed since the nights before</h2>
+    <Lines lines={lines} />
+  </section>
+);
+
 /* The part of the first page that compares. */
 export function SidesView({ sides }: { sides: Sides }) {
   const numbered = sides.rows.map((row, at) => ({ row, at }));

@@ -4,7 +4,7 @@ import type { CaseReliability, Difference, Engine, EngineInfo, Index } from "../
 import type { Rate, Row, Uplift } from "../dist/types";
 import { Decision } from "./table/cells";
 import { firstFailures, trend } from "./charts";
-import { AgainstChoice, SidesView } from "./compare";
+import { AgainstChoice, NightsView, SidesView } from "./compare";
 import { Aside, Button, Fold, Panel, Sign, Table, type Cell } from "./dom";
 import { asSentence, cost, count, duration, interval, known, mean } from "./text/format";
 import { percent, plural, points, score, signed, tokenText, tokens } from "./text/format";
@@ -106,6 +106,7 @@ export function FirstPage({ index }: { index: Index }) {
       {panel(added)}
       <AgainstChoice />
       {index.sides ? <SidesView sides={index.sides} /> : null}
+      {index.compared.length ? <NightsView lines={index.compared} /> : null}
       <CaseTable index={index} />
       {panel(took)}
       {parts.length ? <div class="summary-parts">{parts.map(panel)}</div> : null}
