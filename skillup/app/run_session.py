@@ -88,14 +88,15 @@ class RunSession:
         environment = dict(os.environ)
         self.secrets = secrets_of_plan(plan, request.base, environment)
         warn_of_spared(self.secrets, warn)
+        _warn_of_few_trials(request, plan, environment, warn)
         self._cluster = cluster_for(request, plan, environment)
         if resume is not None:
             self.directory = reopened(plan, self.secrets, resume, retry_errors=retry_errors)
             self._taken_before = milliseconds_of_starts(self.directory.events())
             info = self.directory.run_info()
-            self.run_id, self._noted = info["run_id"], "used" in info  # by an earlier start
+            run_id, self._noted = info["run_id"], "used" in info  # by an earlier start
         else:
-            self.run_id = run_id = run_id or new_run_id()
+            run_id = run_id or new_run_id()
             self._noted = "used" in (about or {})  # a cluster's worker leaves it
             place = path or default_run_path(workspace_root(Path(request.directory)), run_id)
             self.directory = RunDirectory.create(
@@ -108,7 +109,12 @@ class RunSession:
                 self.retried = trials_to_retry(plan, self.directory)
                 take_back(self.retried, self.directory)
             self.options = self._options(
-                request.parallel or parallel, environment, warn, keep=keep, own_process=own_process
+                run_id,
+                request.parallel or parallel,
+                environment,
+                warn,
+                keep=keep,
+                own_process=own_process,
             )
         except BaseException:
             self.directory.close()
@@ -116,6 +122,7 @@ class RunSession:
 
     def _options(
         self,
+        run_id: str,
         parallel: int,
         environment: Mapping[str, str],
         warn: Callable[[str], None],
@@ -148,7 +155,7 @@ class RunSession:
             if played:
                 simulators = simulators_of(self._judge.models, base, environment, secrets)
         return RunOptions(
-            run_id=self.run_id,
+            run_id=run_id,
             environment=environment,
             secrets=secrets,
             parallel=parallel,
@@ -321,6 +328,25 @@ def _early_stopping(
             if side_of(*best, threshold) != side:
                 warn(f"with {most} trials no case can be surely {side} {threshold:g}")
     return deciding
+
+
+def _warn_of_few_trials(
+    request: RunRequest, plan: Plan, environment: Mapping[str, str], warn: Callable[[str], None]
+) -> None:
+    """Where a regression would go unseen; not to somebody who runs each case once by hand."""
+    trials = max((job.trial for job in plan.jobs), default=1)
+    in_ci = environment.get("CI", "").lower() not in ("", "0", "false")
+    if request.until_decided or (trials == 1 and not in_ci):
+        return
+    from skillup.history.regressions import detects_a_half
+
+    cases = sum(job.trial == 1 and job.variant == "with_skill" for job in plan.jobs)
+    if cases and not detects_a_half(trials, min(cases, 1000)):
+        times = "once" if trials == 1 else f"{trials} times"
+        warn(
+            f"with each case run {times} (--trials), two nights in which one passes half as often "
+            "as before cannot be told from chance"
+        )
 
 
 def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 from typing import NamedTuple
 
 from skillup.history.counts import Worse
@@ -73,10 +73,11 @@ class _Series:
                 continue
             p = 0.0
             if not few:
-                error = max(stdev(middles), _LEAST_DEVIATION)
-                error *= math.sqrt(1 / len(before) + 1 / window)
-                mean = fmean(own.middle for own in after)
-                p = t_upper(max(0.0, mean - fmean(middles)) / error, len(before) - 1)
+                mean, degrees = fmean(middles), len(middles) - 1
+                deviation = math.sqrt(sum((one - mean) ** 2 for one in middles) / degrees)
+                error = max(deviation, _LEAST_DEVIATION) * math.sqrt(1 / len(before) + 1 / window)
+                more = fmean(own.middle for own in after) - mean
+                p = t_upper(max(0.0, more) / error, degrees)
             trials_before = [value for own in before for value in own.values]
             trials_after = [value for own in after for value in own.values]
             if ranks and p * tests * len(_WINDOWS) <= alpha:

@@ -25,8 +25,8 @@ from skillup.history.index import (
 )
 from skillup.history.runs import CaseKey, RunOutcomes
 
-NIGHTS = 30
-"""The newest so many are read: more than a case's reference is of."""
+NIGHTS = 60
+"""The newest so many are read: more than a case's reference is of, so that red stays red."""
 _LOOKED_AT = 300
 """Runs of a branch that are read to find them, where most are of a few cases."""
 _DEFAULT_BRANCHES = ("main", "master")
