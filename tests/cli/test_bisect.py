@@ -190,6 +190,7 @@ def test_commits_without_a_verdict_are_stepped_over(project: Project) -> None:
 
 def test_where_nothing_changed_it_says_so(project: Project) -> None:
     ids = history(project, ["good morning"] * 3)
+    project.write({"cases/greets.yaml": CASE.replace("probability: 0.1", "turn: 2")})
     outcome = project.run("bisect", "greets", "--good", ids[0], "--bad", ids[2])
     assert outcome.exit_code == 1
     assert outcome.stdout.startswith("no difference between good and bad (")
