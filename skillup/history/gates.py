@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -47,7 +46,8 @@ def given_gates(rules: Sequence[str]) -> dict[str, Any]:
             raise UsageError(f"--gate {rule}: not NAME=VALUE", hint=f"the names are: {names}")
         own = values.setdefault("per_case", {}) if name in _OF_CASES else values
         try:
-            own[name.rpartition(".")[2]] = json.loads(text)
+            value = None if text == "null" else float(text) if set(text) & set(".eE") else int(text)
+            own[name.rpartition(".")[2]] = value
             Gates.model_validate(values)
         except ValueError as error:
             what = error.errors()[0]["msg"] if isinstance(error, ValidationError) else "no number"

@@ -313,10 +313,6 @@ def print_trends(
         for case in cases:
             if since := _since(case):
                 print_line(console, f"{names.row(case.key)}: {since}")
-        for run, changed in zip(suite.runs, _changed(suite.runs), strict=True):
-            if changed:
-                lines = "; ".join(change_lines(changed))
-                print_line(console, f"changed at {_run(run)}: {lines}", style="dim")
         rest = len(suite.cases) - len(cases)
         if rest:
             more = f"… and {rest} more that always passed; --all shows them"
@@ -324,6 +320,11 @@ def print_trends(
         console.print()
         seen.update(tally.state for case in cases for tally in case.tallies)
         seen.update(suite.states() if len(suite.cases) > 1 else ())
+    every = {run.run_id: run for suite in suites for run in suite.runs}
+    runs = sorted(every.values(), key=lambda run: (run.started_at, run.run_id))
+    for run, changed in zip(runs, _changed(runs), strict=True):
+        if changed:
+            print_line(console, f"changed at {_run(run)}: {'; '.join(change_lines(changed))}")
     legend = [f"{mark} {text}" for state, (mark, _, text) in _MARKS.items() if state in seen]
     print_line(console, "   ".join(legend), style="dim")
 

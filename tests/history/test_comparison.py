@@ -179,7 +179,7 @@ def test_without_the_skill_a_case_is_listed_and_is_no_regression() -> None:
 def test_gates_are_those_that_the_run_recorded_and_the_command_line_outranks_them() -> None:
     own = {"max_errors": 3, "per_case": {"max_errors": 2}}
     run = a_run("b", {"x": "p"}, gates=own)
-    gates = gates_by_suite(run, given_gates(["per_case.max_time_increase=0.5", "max_not_run=null"]))
+    gates = gates_by_suite(run, given_gates(["per_case.max_time_increase=.5", "max_not_run=null"]))
     assert gates["demo"].model_dump(exclude_defaults=True) == {
         "max_errors": 3,
         "max_not_run": None,

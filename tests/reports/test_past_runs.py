@@ -247,6 +247,17 @@ def test_a_pass_rate_that_surely_fell_says_where_and_from_what() -> None:
     assert "a: regressed at 010 (2026-01-01 00:00): 27/27 before, 0/6 since (p" in text
 
 
+def test_what_changed_between_runs_is_said_once_for_all_suites() -> None:
+    cases: Cases = {"x": "p", a_key("x", suite="other"): "p"}
+    a, b = (
+        replace(a_run(model, cases), about=About(models={"claude": model})) for model in ("1", "2")
+    )
+    stream = StringIO()
+    print_trends(histories([a, b], SeriesFilter(), 9), Console(file=stream, width=200))
+    line = "changed at 2 (2026-01-01 00:00): The model of claude changed from 1 to 2\n"
+    assert stream.getvalue().count(line) == 1
+
+
 @pytest.mark.parametrize("width", [60, 120])
 def test_numbers_are_whole_and_nothing_is_wider_than_the_terminal(width: int) -> None:
     text = trends([{"a": "p", "deletes-all-logs-after-asking": "pf"}] * 25, width)
