@@ -176,10 +176,8 @@ def with_judge_models(suite: LoadedSuite, model: str | None, fallback: str | Non
         return suite
     from skillup.judges.models import with_judge_model
 
-    made: dict[int, Case] = {}  # Once for all items of a form
-    for case in (loaded.like for loaded in suite.cases):
-        if id(case) not in made:
-            made[id(case)] = with_judge_model(case, model, fallback, suite.suite)
+    likes = {id(loaded.like): loaded.like for loaded in suite.cases}.items()
+    made = {like: with_judge_model(case, model, fallback, suite.suite) for like, case in likes}
     cases = (replace(loaded, like=made[id(loaded.like)]) for loaded in suite.cases)
     return replace(suite, cases=tuple(cases))
 

@@ -94,9 +94,9 @@ class RunSession:
             self.directory = reopened(plan, self.secrets, resume, retry_errors=retry_errors)
             self._taken_before = milliseconds_of_starts(self.directory.events())
             info = self.directory.run_info()
-            run_id, self._noted = info["run_id"], "used" in info  # by an earlier start
+            self.run_id, self._noted = info["run_id"], "used" in info  # by an earlier start
         else:
-            run_id = run_id or new_run_id()
+            self.run_id = run_id = run_id or new_run_id()
             self._noted = "used" in (about or {})  # a cluster's worker leaves it
             place = path or default_run_path(workspace_root(Path(request.directory)), run_id)
             self.directory = RunDirectory.create(
@@ -109,12 +109,7 @@ class RunSession:
                 self.retried = trials_to_retry(plan, self.directory)
                 take_back(self.retried, self.directory)
             self.options = self._options(
-                run_id,
-                request.parallel or parallel,
-                environment,
-                warn,
-                keep=keep,
-                own_process=own_process,
+                request.parallel or parallel, environment, warn, keep=keep, own_process=own_process
             )
         except BaseException:
             self.directory.close()
@@ -122,7 +117,6 @@ class RunSession:
 
     def _options(
         self,
-        run_id: str,
         parallel: int,
         environment: Mapping[str, str],
         warn: Callable[[str], None],
@@ -155,7 +149,7 @@ class RunSession:
             if played:
                 simulators = simulators_of(self._judge.models, base, environment, secrets)
         return RunOptions(
-            run_id=run_id,
+            run_id=self.run_id,
             environment=environment,
             secrets=secrets,
             parallel=parallel,

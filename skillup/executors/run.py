@@ -195,7 +195,8 @@ class Run:
         Raises UsageError if an earlier start of the run found something else.
         """
         forms = {id(job.loaded.like): job.loaded.like for job in self.plan.jobs}
-        naming = {id(one) for one in forms.values() if reference_paths(one, self._variables(one))}
+        own = self.options.variables
+        naming = {id(one) for one in forms.values() if reference_paths(one, {**one.vars, **own})}
         if not naming:
             return
         info, blobs = self.directory.run_info(), self.directory.blobs
@@ -206,7 +207,7 @@ class Run:
             if id(job.loaded.like) not in naming or job.id in self.lines or job.id in finished:
                 continue
             case, name = job.loaded.case, case_of(job.id)
-            variables = self._variables(case)
+            variables = {**case.vars, **own}
             kept = keep_references(case, job.suite.root, blobs, variables)
             for path in reference_paths(case, variables):
                 sha = kept[path].sha256 if path in kept else None
@@ -226,9 +227,6 @@ class Run:
                 )
         if self.references:
             self.directory.write_run_info({**info, "references": self.references})
-
-    def _variables(self, case: Case) -> dict[str, str]:
-        return {**case.vars, **self.options.variables}
 
     async def _judge_rest(self, jobs: Sequence[Job]) -> None:
         """Those that an earlier start ran whole and could not judge."""

@@ -331,9 +331,7 @@ def id_problems(cases: Sequence[LoadedCase], all_read: bool) -> Iterator[Problem
             families.setdefault(loaded.family, loaded)
             owners.setdefault(case_id, loaded.family)
         other = taken.setdefault(case_id if folded == case_id else folded, loaded)
-        if other is loaded:
-            continue
-        if other.document.data is loaded.document.data and other.item_id is None:
+        if other is loaded or (other.document.data is loaded.document.data and not other.item_id):
             continue  # branches of the same name are reported by the case itself
         where = f"{other.path.name}:{other.located.locate(('id',))[0]}"
         message = f"`{case_id}` is the id of `{other.id}` ({where}) already"

@@ -191,10 +191,6 @@ class Database:
         size = sum(len(value) for value in parameters if isinstance(value, bytes))
         self._writing().put(lambda connection: connection.execute(sql, parameters), size, None)
 
-    def raise_failure(self) -> None:
-        """Raises what a write failed of."""
-        self._writing().raise_failure()
-
     async def committed(self) -> None:
         """Waits until all that was put so far is on the disk."""
         import asyncio  # those who only read do without

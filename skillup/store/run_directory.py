@@ -44,7 +44,6 @@ from skillup.store.stored_run import StoredRun, StoredTrial
 if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
 
-_EVENT = "INSERT INTO events (json) VALUES (?)"
 _ASIDE = "UPDATE attempts SET checkpoint = NULL, state = 'unused' WHERE job = ? AND state = 'begun'"
 
 
@@ -176,19 +175,13 @@ class RunDirectory(StoredRun):
 
     def journal(self, event: str, **fields: Any) -> None:
         """Adds ``{"time": now, "event": event, **fields}``."""
-        self.database.execute(_EVENT, *self._now(event, **fields))
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        self.journal_again({"time": now, "event": event, **fields})
 
     def journal_again(self, event: Mapping[str, Any]) -> None:
         """Adds an event of another run's, as it is."""
-        self.database.execute(_EVENT, *self._line(event))
-
-    def _line(self, event: Mapping[str, Any]) -> tuple[str]:
-        return (masked_json(event, self._mask)[0].decode(),)
-
-    def _now(self, event: str, **fields: Any) -> tuple[str]:
-        """For :data:`_EVENT`."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return self._line({"time": now, "event": event, **fields})
+        line = masked_json(event, self._mask)[0].decode()
+        self.database.execute("INSERT INTO events (json) VALUES (?)", line)
 
     # Trials, from their beginning to their record.
 
@@ -202,7 +195,6 @@ class RunDirectory(StoredRun):
         self._last_attempt += 1
         again = self.was_begun(job_id)
         attempt = self._attempts[job_id] = self._last_attempt
-        event = self._now("trial_started", job=job_id)
 
         def begin(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
@@ -211,10 +203,10 @@ class RunDirectory(StoredRun):
             connection.execute(
                 "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')", (attempt, job_id)
             )
-            connection.execute(_EVENT, event)
 
         self._checkpoints.discard(job_id)
         self.database.put(begin)
+        self.journal("trial_started", job=job_id)
         return self._place(attempt, scratch, new=True)
 
     def reopen_trial(self, job_id: str) -> TrialPlace | None:
@@ -296,18 +288,18 @@ class RunDirectory(StoredRun):
         record: they are never changed.
         """
         self._set_result_aside()
+        stored = self._write_record(job_id, record, "finished", made)
         error = record.first_error()
-        event = self._now("trial_finished", job=job_id, error=error.kind if error else None)
-        stored = self._write_record(job_id, record, "finished", made, event)
-        self.database.raise_failure()
+        self.journal("trial_finished", job=job_id, error=error.kind if error else None)
         return stored
 
     def write_attempt(self, job_id: str, record: Record, made: StoredForm | None = None) -> None:
         """Keeps the record of an attempt that is retried."""
+        self._write_record(job_id, record, "retried", made)
         error = record.first_error()
-        about = {"attempt": record.attempt, "error": error.kind if error else None}
-        event = self._now("trial_retried", job=job_id, **about)
-        self._write_record(job_id, record, "retried", made, event)
+        self.journal(
+            "trial_retried", job=job_id, attempt=record.attempt, error=error.kind if error else None
+        )
 
     def write_unused(self, job_id: str, record: Record) -> None:
         """Keeps what was recorded of a trial that begins anew, with its streams."""
@@ -317,12 +309,7 @@ class RunDirectory(StoredRun):
         self._write_record(job_id, record, "unused")
 
     def _write_record(
-        self,
-        job_id: str,
-        record: Record,
-        state: str,
-        made: StoredForm | None = None,
-        event: tuple[str] | None = None,
+        self, job_id: str, record: Record, state: str, made: StoredForm | None = None
     ) -> Record:
         """Into the attempt that is under way; a trial that was not begun gets one."""
         data, files, masked = made or self.stored_form(job_id, record)
@@ -344,8 +331,6 @@ class RunDirectory(StoredRun):
                 " initial_files = excluded.initial_files, checkpoint = NULL"
             )
             connection.execute(sql, (attempt, job_id, state, pack(data), files))
-            if event is not None:
-                connection.execute(_EVENT, event)
 
         self.database.put(write, len(data))
         return masked or record
@@ -371,13 +356,8 @@ class RunDirectory(StoredRun):
             "UPDATE attempts SET grade = ?, graded = graded + 1"
             " WHERE job = ? AND state = 'finished'"
         )
-        event = self._now("trial_graded", job=job_id)
-
-        def write(connection: sqlite3.Connection) -> None:
-            connection.execute(sql, (pack(data), job_id))
-            connection.execute(_EVENT, event)
-
-        self.database.put(write, len(data))
+        self.database.put(lambda file: file.execute(sql, (pack(data), job_id)), len(data))
+        self.journal("trial_graded", job=job_id)
         return Grade.model_validate_json(data) if masked else grade
 
     # Trials of other runs: shards, and what workers of a cluster ran.

@@ -51,7 +51,7 @@ class Scratch:
                 note.write_text(f"{home}\n{self._link.absolute()}\n", encoding="utf-8")
             self._home = home
         path = home / _short_name(job_id)
-        free = self._free.get(_engine_of(job_id))
+        free = self._free.get(job_id.split("/")[-3:][0])
         while free:
             with suppress(OSError):
                 os.rename(free.pop(), path)  # noqa: PTH104 - done for every trial
@@ -93,7 +93,7 @@ class Scratch:
             os.rename(path, free)  # noqa: PTH104 - done for every trial
         except OSError:
             return partial(self.remove, job_id)
-        self._free.setdefault(_engine_of(job_id), []).append(free)
+        self._free.setdefault(job_id.split("/")[-3:][0], []).append(free)
         return None
 
     def close(self) -> None:
@@ -166,7 +166,8 @@ def remove_tree(path: Path) -> bool:
         if path.is_symlink() or not path.is_dir():
             path.unlink()
             return True
-        _remove_below(os.fspath(path), None)
+        _empty(os.fspath(path), None, None)
+        path.rmdir()
         return True
     waiting = [path]
     while waiting:
@@ -193,28 +194,6 @@ def remove_tree(path: Path) -> bool:
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def _remove_below(name: str, parent: int | None) -> None:
-    """Like ``shutil.rmtree``, never through a link that came in between; half its system calls.
-
-    Raises OSError and RecursionError.
-    """
-    directory = os.open(name, _DIRECTORY, dir_fd=parent)
-    try:
-        with os.scandir(directory) as scan:
-            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in scan]
-        for entry, is_directory in entries:
-            if is_directory:
-                try:
-                    os.rmdir(entry, dir_fd=directory)  # many are empty
-                except OSError:
-                    _remove_below(entry, directory)
-            else:
-                os.unlink(entry, dir_fd=directory)
-    finally:
-        os.close(directory)
-    os.rmdir(name, dir_fd=parent)
-
-
 # What stays of a place that another trial gets: directories as each trial makes them.
 _KEPT: Mapping[str, Any] = {
     "home": {"tmp": {}, "home": {".claude": {}, ".codex": {}}},
@@ -226,10 +205,13 @@ _UMASK = os.umask(0o077)
 os.umask(_UMASK)
 
 
-def _empty(name: str, parent: int | None, kept: Mapping[str, Any] | None, left: list[int]) -> None:
+def _empty(
+    name: str, parent: int | None, kept: Mapping[str, Any] | None, left: list[int] | None = None
+) -> None:
     """Removes all that is in a directory but what is `kept`; None: it is not kept itself.
 
-    Raises OSError if what stays is not as it was made, or if there is more than `left`.
+    Never through a link that came in between. Raises OSError, also if what stays is not as it was
+    made, or if there is more than `left`; and RecursionError.
     """
     directory = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
@@ -242,9 +224,10 @@ def _empty(name: str, parent: int | None, kept: Mapping[str, Any] | None, left: 
             entries = list(scan)
         for entry in entries:
             own = kept.get(entry.name) if kept else None
-            left[0] -= 1 + (entry.stat(follow_symlinks=False).st_size >> 12 if own is None else 0)
-            if left[0] < 0:
-                raise OSError(name)
+            if left is not None and own is None:
+                left[0] -= 1 + (entry.stat(follow_symlinks=False).st_size >> 12)
+                if left[0] < 0:
+                    raise OSError(name)
             if own is None and not entry.is_dir(follow_symlinks=False):
                 os.unlink(entry.name, dir_fd=directory)
                 continue
@@ -253,10 +236,6 @@ def _empty(name: str, parent: int | None, kept: Mapping[str, Any] | None, left: 
                 os.rmdir(entry.name, dir_fd=directory)
     finally:
         os.close(directory)
-
-
-def _engine_of(job_id: str) -> str:
-    return job_id.rsplit("/", 3)[-3:][0]
 
 
 def _is_private(directory: Path) -> bool:

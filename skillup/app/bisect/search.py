@@ -19,7 +19,7 @@ from math import exp, log, log2, pi, sin
 from skillup.frozen import frozen
 
 LEAST_FALL = 0.15
-_NO_CHANGE = 0.1  # A priori: who bisects has seen the case fail
+_NO_CHANGE = 0.5  # A priori: with less, a flaky case is often said to be broken by an only commit
 _RATES = [sin(pi * (point + 0.5) / 48) ** 2 for point in range(24)]  # Of equal Jeffreys weight
 _LOGS = [(log(rate), log(1 - rate)) for rate in _RATES]
 _LOWER = [sum(other <= rate - LEAST_FALL for other in _RATES) for rate in _RATES]
