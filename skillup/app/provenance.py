@@ -55,9 +55,9 @@ async def checkout(
 
     async def git(*arguments: str) -> str:
         env = {**environment, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-        done = await run_quiet(
-            ["git", *arguments], cwd=place, env=env, timeout_seconds=_GIT_SECONDS
-        )
+        # A daemon that it begins would be ended with it.
+        command = ["git", "-c", "core.fsmonitor=false", *arguments]
+        done = await run_quiet(command, cwd=place, env=env, timeout_seconds=_GIT_SECONDS)
         return done.stdout.strip() if done.exit_code == 0 else ""
 
     root = await git("rev-parse", "--show-toplevel")

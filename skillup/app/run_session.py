@@ -208,7 +208,10 @@ class RunSession:
         if not self._noted:
             suites = {job.suite.path: job.suite for job in self.plan.jobs}
             base, environment = self.request.base, self.options.environment
-            used = await provenance(suites.values(), base, environment)
+            try:
+                used = await provenance(suites.values(), base, environment)
+            except Exception:  # noqa: BLE001 - nothing of it is worth a run
+                used = {}
             self.directory.write_used(used)
             self._noted = True
 
