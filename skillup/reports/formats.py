@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillup.errors import IndexTroubleError, UsageError
+from skillup.errors import SkillupError, UsageError
 from skillup.store.files import write_atomic
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _compared(run: Path, result: RunResult, index: str | None) -> Compared | Non
     from skillup.history.index import index_url
     from skillup.history.runs import read_run, workspace_of
 
-    with suppress(IndexTroubleError):
+    with suppress(SkillupError):  # the run is over, whatever its reference is
         url = index_url(index, os.environ, workspace_of(run), write=False)
         found = compared(read_run(run, result), url)
         return found if found[0].nights else None

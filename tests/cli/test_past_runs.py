@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from skillup.history.index import all_runs
+from skillup.history.index import all_runs, forget_run
 from tests.support.pages import page_of
 from tests.support.project import Outcome, Project
 from tests.support.stored import change
@@ -282,6 +282,18 @@ def test_what_ci_gets(project: Project) -> None:
     assert "\n# skillup: 0 of 24 passed, 12 failed, 12 errors\n" in summary
     quiet = compare(project, "--baseline", after["run_id"], "--webhook", "", env=github)
     assert quiet.exit_code == 2, "with itself"
+
+
+def test_a_pinned_run_that_is_gone_is_trouble_of_compare_and_not_of_the_run(
+    project: Project,
+) -> None:
+    pinned = night(project, a="hi there")["run_id"]
+    assert project.run("baseline", "set", pinned).exit_code == 0
+    forget_run(str(project.root / ".skillup/index.sqlite"), pinned)
+    project.write({"eval.yaml": NIGHTLY.format(gates="{}")})
+    assert project.run("run", ".", "--report", "markdown,html").exit_code == 0
+    outcome = compare(project)
+    assert (outcome.exit_code, f"pinned run {pinned} is not in" in outcome.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(("killed", "by_id"), [(True, False), (False, True)])

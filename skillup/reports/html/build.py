@@ -16,7 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from skillup.errors import IndexTroubleError, RunDirectoryError
+from skillup.errors import IndexTroubleError, RunDirectoryError, SkillupError
 from skillup.history.comparison import Comparison
 from skillup.history.gates import compared
 from skillup.history.index import all_runs, index_url
@@ -148,7 +148,7 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.P
 
 def compared_lines(run: Path, index: str | None) -> list[str]:
     """What changed since the nights before this run, and then what became of its cases."""
-    with suppress(IndexTroubleError, RunDirectoryError):
+    with suppress(SkillupError):
         found, _ = compared(read_run(run), _index_url_of(run, index))
         if found.nights:
             return [*changed_lines(found), in_a_sentence(found).removesuffix(".")]
@@ -205,7 +205,7 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
 
 
 def _comparison(earlier: RunOutcomes, later: RunOutcomes, url: str) -> Comparison:
-    with suppress(IndexTroubleError):  # two directories can be compared without an index
+    with suppress(SkillupError):  # two directories can be compared without an index
         found, _ = compared(later, url)
         if found.nights and found.nights[-1].run_id == earlier.run_id:
             return found
