@@ -55,7 +55,8 @@ class Scheduler:
         """By trial that has begun and not ended, its unit."""
         for unit in units:
             own = {job.id for job in unit}
-            needed = {name for job in unit for name in job.depends_on} & self._open - own
+            needed = {name for job in unit for name in job.depends_on} - own
+            needed &= self._open
             self._missing[unit[0].id] = needed or _NONE
             for name in needed:
                 self._dependents.setdefault(name, []).append(unit)
