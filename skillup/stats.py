@@ -75,17 +75,21 @@ def _sums(cases: Iterable[PassCounts]) -> tuple[list[float], int]:
 
 def stratified_lower(cases: Sequence[PassCounts]) -> float:
     """One-sided p over all cases: the chance of no more passes in B than seen. Exact where it is
-    small; from about 0.02 on by the normal distribution.
+    small; from about 0.02 on, or with a variance above 60, by Edgeworth's approximation.
     """
-    excess, variance = 0.5, 0.0
+    excess, variance, third = 0.5, 0.0, 0.0
     for passed_a, trials_a, passed_b, trials_b in cases:
         n, passes = trials_a + trials_b, passed_a + passed_b
         excess += passed_b - trials_b * passes / n
-        variance += trials_b * trials_a * passes * (n - passes) / (n * n * max(1, n - 1))
+        own = trials_b * trials_a * passes * (n - passes) / (n * n * max(1, n - 1))
+        variance += own
+        third += own * (n - 2 * passes) * (n - 2 * trials_b) / (n * max(1, n - 2))
     if variance == 0:
         return 1.0
-    if excess > -2 * sqrt(variance):
-        return NormalDist().cdf(excess / sqrt(variance))
+    z, normal = excess / sqrt(variance), NormalDist()
+    if z > -2 or variance > 60:
+        skew = third / (variance * sqrt(variance))
+        return min(1.0, max(0.0, normal.cdf(z) - normal.pdf(z) * skew * (z * z - 1) / 6))
     chances, seen = _sums(cases)
     return min(1.0, sum(chances[: seen + 1]))
 
@@ -134,11 +138,10 @@ _UNKNOWN = 2.0
 @lru_cache(maxsize=1 << 12)
 def _binomials(trials: int) -> list[tuple[list[float], list[float]]]:
     """For each failure rate, the chance of each number of passes as it is and after a fall."""
+    ways = [math.comb(trials, x) for x in range(trials + 1)]
 
     def binomial(rate: float) -> list[float]:
-        return [
-            math.comb(trials, x) * rate**x * (1 - rate) ** (trials - x) for x in range(trials + 1)
-        ]
+        return [n * rate**x * (1 - rate) ** (trials - x) for x, n in enumerate(ways)]
 
     return [
         (
@@ -179,7 +182,8 @@ class PassRates:
                     steady[x] += share * own[x]
                     fallen[x] += share * lower[x]
         ratios = [
-            math.log(b / a) if a and b else -math.inf for a, b in zip(steady, fallen, strict=True)
+            math.log(b / max(a, 1e-300)) if b else -math.inf
+            for a, b in zip(steady, fallen, strict=True)
         ]
         return ratios, list(accumulate(steady))
 

@@ -23,6 +23,8 @@ _ROSE = 4
 """By how many standard deviations a case has to be better for its reference to begin anew."""
 _SUSPECT = -2.5
 """The same below which it is asked whether a case fell."""
+_MOST = 200
+"""Trials that the newest nights count for, at most."""
 _ROUNDING = 1 + 1e-9
 
 
@@ -95,7 +97,7 @@ class _Case:
         """
         if self._tests is None:
             self._tests = {
-                window: PassCounts(*before, *self.newest(window))
+                window: PassCounts(*before, *_at_most(_MOST, self.newest(window)))
                 for window in _WEIGHTS
                 if len(self.nights) >= window and (before := self.reference(window))[1]
             }
@@ -119,6 +121,11 @@ class _Case:
         """Of how many of the newest nights the rate is surely higher; 0: of none."""
         found = zip(self.tests, self.deviations(), strict=False)
         return next((window for window, higher in found if higher > _ROSE), 0)
+
+
+def _at_most(most: int, trials: Trials) -> Trials:
+    good, total = trials
+    return trials if total <= most else (round(good * most / total), most)
 
 
 def _fits(newest: Trials, before: Trials, fallen: Trials) -> bool:

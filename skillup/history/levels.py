@@ -24,16 +24,26 @@ _ENOUGH = 5
 _LEAST_DEVIATION = 0.05
 _REFERENCE = 20
 _WINDOWS = (1, 2, 4)
+_MOST = 20
+"""Trials of a night that are ranked: with more, some at equal distances."""
 _FEWEST_CASES = 3
 """Of a suite, so that a case's own level can be told from that of all."""
 
 
 class Level(NamedTuple):
-    """Of a night: the median of its trials' logarithms, and these."""
+    """Of a night: the median of its trials' logarithms, and at most so many of these."""
 
     night: int
     middle: float
     values: tuple[float, ...]
+    trials: int
+
+
+def _level(night: int, values: Sequence[float], common: float) -> Level:
+    some, n = sorted(values), len(values)
+    if n > _MOST:
+        some = [some[(2 * place + 1) * n // (2 * _MOST)] for place in range(_MOST)]
+    return Level(night, median(values) - common, tuple(one - common for one in some), n)
 
 
 class _Series:
@@ -78,16 +88,17 @@ class _Series:
                 error = max(deviation, _LEAST_DEVIATION) * math.sqrt(1 / len(before) + 1 / window)
                 more = fmean(own.middle for own in after) - mean
                 p = t_upper(max(0.0, more) / error, degrees)
-            trials_before = [value for own in before for value in own.values]
-            trials_after = [value for own in after for value in own.values]
             if ranks and p * tests * len(_WINDOWS) <= alpha:
-                p = max(p, rank_sum_upper(trials_before, trials_after))
+                values = (
+                    [value for own in side for value in own.values] for side in (before, after)
+                )
+                p = max(p, rank_sum_upper(*values))
             p *= tests * len(_WINDOWS)
             if p <= alpha:
                 self.worse = Worse(
                     p,
-                    (math.exp(median(middles)), len(trials_before), 0),
-                    (math.exp(middle), len(trials_after), 0),
+                    (math.exp(median(middles)), sum(own.trials for own in before), 0),
+                    (math.exp(middle), sum(own.trials for own in after), 0),
                     after[0].night,
                     after[-1].night,
                 )
@@ -142,15 +153,13 @@ class Levels:
                 yield key, own
 
     def _take(self, suite: str, logs: Mapping[CaseKey, Sequence[float]]) -> None:
-        medians = {key: median(own) for key, own in logs.items()}
         known = {key: own for key in logs if (own := self.cases.get(key)) and own.steady}
-        ratios = [medians[key] - own.middle() for key, own in known.items()]
-        common = median(ratios) if ratios else 0.0
-        self.suites.setdefault(suite, _Series()).add(Level(self.nights, common, tuple(ratios)))
+        ratios = [median(logs[key]) - own.middle() for key, own in known.items()]
+        common, trials = median(ratios) if ratios else 0.0, sum(map(len, logs.values()))
+        level = Level(self.nights, common, tuple(ratios), trials)
+        self.suites.setdefault(suite, _Series()).add(level)
         for key, values in logs.items():
-            level = tuple(one - common for one in values)
-            series = self.cases.setdefault(key, _Series())
-            series.add(Level(self.nights, medians[key] - common, level))
+            self.cases.setdefault(key, _Series()).add(_level(self.nights, values, common))
 
     def _test_suite(self, suite: str, suites: int) -> None:
         """With few nights: in most cases trials took far more than ever before, by a sign test."""
@@ -161,6 +170,7 @@ class Levels:
             n, more = len(newest.values), sum(one >= _LEAST_OF_FEW for one in newest.values)
             p = suites * sum(math.comb(n, k) for k in range(more, n + 1)) / 2**n
             if n and p <= alpha:
-                after, night = (math.exp(newest.middle), n, 0), newest.night
-                series.worse = Worse(p, (1.0, n, 0), after, night, night)
                 series.since = [series.steady.pop()]
+                before = (1.0, sum(own.trials for own in series.steady), 0)
+                after, night = (math.exp(newest.middle), newest.trials, 0), newest.night
+                series.worse = Worse(p, before, after, night, night)
