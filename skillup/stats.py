@@ -89,7 +89,8 @@ def stratified_lower(cases: Sequence[PassCounts]) -> float:
     z, normal = excess / sqrt(variance), NormalDist()
     if z > -2 or variance > 60:
         skew = third / (variance * sqrt(variance))
-        return min(1.0, max(0.0, normal.cdf(z) - normal.pdf(z) * skew * (z * z - 1) / 6))
+        p = normal.cdf(z) - normal.pdf(z) * skew * (z * z - 1) / 6
+        return min(1.0, max(p, normal.cdf(z) / 10, 1e-300))  # Far out it may be less than nothing
     chances, seen = _sums(cases)
     return min(1.0, sum(chances[: seen + 1]))
 

@@ -277,8 +277,10 @@ class GoodTrials:
         others = [case for case in cases if not case.fell]
         if suite in self.suites:
             if window := self._suite_recovered(others):
-                first = self.taken + 1 - window
-                del self.suites[suite]
+                fell = self.suites.pop(suite)
+                # What passes so soon is how nights differ here, which is to be learnt.
+                soon = self.taken - fell.since <= max(_WEIGHTS)
+                first = fell.since if soon else self.taken + 1 - window
                 for case in others:
                     newer = [night for night in case.nights[case.steady :] if night[0] >= first]
                     case.restart(case.nights[: case.steady] + newer)
