@@ -215,11 +215,13 @@ def add_run(url: str, run: RunOutcomes) -> None:
     """One that is there is replaced: it may have been resumed. Raises IndexTroubleError."""
     about, data = run.about, json.dumps(asdict(replace(run, trials=())), ensure_ascii=False)
     # One by one: of 10,000 trials as dictionaries at once a run would need 10 MB more.
+    before, after = data.split('"trials": []', 1)
     trials = ",".join(json.dumps(asdict(trial), ensure_ascii=False) for trial in run.trials)
-    data = data.replace('"trials": []', f'"trials": [{trials}]', 1)
+    data = f'{before}"trials": [{trials}]{after}'
+    del trials
     row = (run.run_id, run.started_at, run.path, about.repository, about.branch, about.label, data)
     # Half a character, as of a file's name, is no text to a database.
-    texts = [text.encode("utf-8", "replace").decode() for text in row]
+    texts = [t if t.isascii() else t.encode("utf-8", "replace").decode() for t in row]
     with open_index(url, write=True) as execute:
         execute(f"DELETE FROM {_TABLE} WHERE run_id = ?", run.run_id)  # noqa: S608
         execute(f"INSERT INTO {_TABLE} VALUES (?, ?, ?, ?, ?, ?, ?)", *texts)  # noqa: S608
