@@ -218,7 +218,6 @@ def add_run(url: str, run: RunOutcomes) -> None:
     before, after = data.split('"trials": []', 1)
     trials = ",".join(json.dumps(asdict(trial), ensure_ascii=False) for trial in run.trials)
     data = f'{before}"trials": [{trials}]{after}'
-    del trials
     row = (run.run_id, run.started_at, run.path, about.repository, about.branch, about.label, data)
     # Half a character, as of a file's name, is no text to a database.
     texts = [t if t.isascii() else t.encode("utf-8", "replace").decode() for t in row]

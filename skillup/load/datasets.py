@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from array import array
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,8 @@ class Items:
     """The valid items of a dataset, compressed; the case of each is made when it is asked for."""
 
     def __init__(self, template: Document) -> None:
-        self._template, self._lines, self._digests = template, array("L"), bytearray()
+        self._template, self._digests = template, bytearray()
+        self.lines: MutableSequence[int] = array("L")
         self._start = hashlib.sha256(repr(template.data).encode(errors="surrogatepass"))
         self._blocks, self._open = list[bytes](), list[str]()
         self._read: tuple[int, list[str]] = -1, []  # The block that was asked for last
@@ -59,15 +60,12 @@ class Items:
         digest = self._start.copy()
         digest.update(repr(item.content()).encode(errors="surrogatepass"))
         self._digests += digest.digest()[:8]
-        self._lines.append(item.line)
+        self.lines.append(item.line)
         self._open.append(text)
         if len(self._open) == _IN_BLOCK:
             self._blocks.append(zlib.compress("\n".join(self._open).encode(), 1))
             self._open.clear()
-        return len(self._lines) - 1
-
-    def line_of(self, index: int) -> int:
-        return self._lines[index]
+        return len(self.lines) - 1
 
     def digest_of(self, index: int) -> str:
         """Of the template and of what the item adds to it."""
@@ -97,7 +95,7 @@ class Items:
         elif block != known:
             texts = zlib.decompress(self._blocks[block]).decode().split("\n")
             self._read = block, texts
-        return read_item(json.loads(texts[place]), self._lines[index], default_id)
+        return read_item(json.loads(texts[place]), self.lines[index], default_id)
 
 
 def dataset_cases(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, MutableSequence, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,9 +19,10 @@ from skillup.schema.suite import Suite
 class ItemSource(Protocol):
     """The items of a dataset, by their index."""
 
+    lines: MutableSequence[int]
+
     def case_of(self, loaded: LoadedCase) -> Case: ...
     def digest_of(self, index: int) -> str: ...
-    def line_of(self, index: int) -> int: ...
     def text_of(self, index: int) -> str: ...
 
 
@@ -57,7 +58,7 @@ class LoadedCase:
     @property
     def located(self) -> Document:
         """The document, at the item's own line."""
-        line = self.items.line_of(self.index) if self.items is not None else self.document.line
+        line = self.items.lines[self.index] if self.items is not None else self.document.line
         return self.document if line == self.document.line else replace(self.document, line=line)
 
     @property

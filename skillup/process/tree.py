@@ -126,8 +126,7 @@ def nothing_escaped() -> bool:
     Orphans come to us, so it would be one of our children.
     """
     children = own_children() if _adopting == os.getpid() else None
-    running = {tree.main.pid for tree in running_trees if tree.main}
-    return children is not None and children <= running
+    return children is not None and children <= {t.main.pid for t in running_trees if t.main}
 
 
 def now_as_started() -> float:
