@@ -26,9 +26,11 @@ from skillup.history.index import (
 from skillup.history.runs import CaseKey, RunOutcomes
 
 NIGHTS = 60
-"""The newest so many are read: more than a case's reference is of, so that red stays red."""
-_LOOKED_AT = 300
-"""Runs of a branch that are read to find them, where most are of a few cases."""
+"""The newest so many are read: more than a case's reference is of."""
+_EARLIER = 12
+"""Before them every twelfth run is, so that a case that got worse then stays red."""
+_OLDEST = 360
+"""How many runs of a branch are gone back for that, and where most are of a few cases."""
 _DEFAULT_BRANCHES = ("main", "master")
 PIN = ""  # The subject of a mark that is a pin
 LABEL = "label:"  # Begins the scope of what is marked for a label; no branch is called so
@@ -110,14 +112,16 @@ def _nights(
     """The newest first: those on the first branch that has any and, if that is its own, on the next
     one that has any before them.
     """
-    found = looked_at = 0
+    found = passed_by = 0
     own = b.about.branch
     for branch in branches:
         begun = found
         for row in reversed(before):
-            if row.branch != branch or found == NIGHTS or looked_at == _LOOKED_AT:
+            if row.branch != branch or passed_by == _OLDEST:
                 continue
-            looked_at += 1
+            passed_by += 1
+            if found >= NIGHTS and passed_by % _EARLIER:
+                continue
             run = outcomes_of(execute, row.run_id)
             if is_comparable(run, b) and (b.about.dirty or not run.about.dirty):
                 found += 1

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from skillup.errors import UsageError
-from skillup.history.index import add_run
+from skillup.history.comparison import Comparison
+from skillup.history.index import add_run, find_run
 from skillup.history.reference import LABEL, Reference, accept, pin, reference_for
 from skillup.history.runs import About, RunOutcomes
 from tests.support.outcomes import a_key, a_run
@@ -136,3 +138,23 @@ def test_of_a_pinned_run_what_was_accepted_later_is_as_it_was_then(index: str) -
     assert found is not None
     statuses = {trial.key.case_id: trial.status for trial in found.newest.trials}
     assert statuses == {"one": "FAIL", "two": "PASS"}
+
+
+def test_a_case_that_got_worse_more_nights_ago_than_are_read_one_by_one_stays_red(
+    index: str,
+) -> None:
+    day = datetime(2025, 1, 1, tzinfo=UTC)
+    for number in range(150):
+        marks = "ppp" if number < 30 else "fff"
+        night = a_run(f"n{number:03}", {"one": marks, "two": "ppp"})
+        began = (day + timedelta(days=number)).isoformat()
+        add_run(index, replace(night, started_at=began, about=About(branch="main")))
+    newest = find_run("n149", index, Path("/nowhere"))
+    found = reference(newest, index)
+    assert found is not None
+    assert len(found.nights) < 80
+    comparison = Comparison(found.nights, newest)
+    [(key, said)] = comparison.assessment.red.items()
+    assert key.case_id == "one"
+    assert said.since is not None
+    assert said.since <= "n048"
