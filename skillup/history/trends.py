@@ -41,21 +41,13 @@ class SeriesFilter:
 
 @frozen
 class FailingSince:
-    """A case that failed, at least at times, in the last run that gave it a verdict."""
+    """A case that regressed, or failed at least at times in the last run that gave it a verdict."""
 
-    first: RunOutcomes  # The run where it began: the first without a pass since it last passed
+    first: RunOutcomes  # The run with which it regressed; else the first since it last passed
     last_pass: RunOutcomes | None  # The last run where it passed; None: there is none in the index
     runs: int  # With a verdict, from the first on
     word: str  # `failing` or `not always passing`, as in the last of them
-
-
-@frozen
-class RateFall:
-    """That a case regressed, and has not recovered."""
-
-    first: RunOutcomes  # The run with which its pass rate fell
-    runs: int  # With a verdict, from the first on
-    said: Statement
+    statement: Statement | None  # If it regressed, and has not recovered
 
 
 @frozen
@@ -63,9 +55,9 @@ class CaseHistory:
     key: CaseKey
     tallies: tuple[CaseTally, ...]  # One for each run of its suite that is shown
     failing: FailingSince | None
-    """Found in all runs of the index, not only in those shown; None also without the skill."""
-    fell: RateFall | None
-    """Found in as many as :data:`_ASSESSED` of them."""
+    """Found in all runs of the index (that it regressed: in as many as :data:`_ASSESSED`), not only
+    in those shown; None also without the skill: that a baseline fails is nobody's regression.
+    """
 
     @property
     def total(self) -> CaseTally:
@@ -135,34 +127,32 @@ def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> l
         for key, by_run in own.items():
             tallies = tuple(by_run.get(run.run_id, ABSENT) for run in shown)
             if any(tally is not ABSENT for tally in tallies):
-                every = [(by_id[run_id], tally) for run_id, tally in by_run.items()]
-                # That a baseline fails is nobody's regression.
-                failing = failing_since(every) if key.variant == WITH_SKILL else None
-                cases.append(CaseHistory(key, tallies, failing, red.get(key)))
+                judged = [(by_id[i], tally) for i, tally in by_run.items() if tally.judged]
+                failing = _failing(judged, red.get(key)) if key.variant == WITH_SKILL else None
+                cases.append(CaseHistory(key, tallies, failing))
         found.append(SuiteHistory(suite, shown, tuple(cases)))
     return found
 
 
-def failing_since(runs: Iterable[tuple[RunOutcomes, CaseTally]]) -> FailingSince | None:
-    """None if it always passed in its last run. Without a verdict a run is no failure, and no end
-    of one.
-    """
-    last_pass: RunOutcomes | None = None
-    failed: list[tuple[RunOutcomes, CaseTally]] = []
-    for run, tally in runs:
-        if tally.state == "pass":
-            last_pass, failed = run, []
-        elif tally.judged:
-            failed.append((run, tally))
-    if not failed:
+def _failing(
+    judged: Sequence[tuple[RunOutcomes, CaseTally]], said: Statement | None
+) -> FailingSince | None:
+    """Of the runs with a verdict; None if it always passed in the last one, and is not red."""
+    passes = [place for place, (_, tally) in enumerate(judged) if tally.state == "pass"]
+    first = passes[-1] + 1 if passes else 0
+    if said is not None:
+        ids = [run.run_id for run, _ in judged]
+        first = ids.index(said.since or said.run_id)
+    elif first == len(judged):
         return None
-    word = "not always passing" if failed[-1][1].passed else "failing"
-    return FailingSince(failed[0][0], last_pass, len(failed), word)
+    word = "not always passing" if judged[-1][1].passed else "failing"
+    last_pass = judged[passes[-1]][0] if passes else None
+    return FailingSince(judged[first][0], last_pass, len(judged) - first, word, said)
 
 
 def _red(
     runs: Sequence[RunOutcomes], cases: Mapping[CaseKey, Mapping[str, CaseTally]]
-) -> dict[CaseKey, RateFall]:
+) -> dict[CaseKey, Statement]:
     """The cases that are red after the last of `runs`, by run id in `cases`."""
     nights = []
     for run in runs:
@@ -172,10 +162,4 @@ def _red(
             if key.variant == WITH_SKILL and run.run_id in by_run
         }
         nights.append(Night(run.run_id, run.started_at, tallies, run.until_decided))
-    places = {run.run_id: place for place, run in enumerate(runs)}
-    found = {}
-    for key, said in assess(nights).red.items():
-        since = runs[places[said.since or said.run_id] :]
-        judged = sum(cases[key].get(run.run_id, ABSENT).judged > 0 for run in since)
-        found[key] = RateFall(since[0], judged, said)
-    return found
+    return assess(nights).red

@@ -162,18 +162,19 @@ def _measured(one: Statement, side: Measured) -> str:
 
 # `skillup compare`, for people.
 
-SECTIONS: tuple[tuple[CaseState, str, str], ...] = (
-    ("regressed", "regressed", "red"),
-    ("recovered", "recovered", "green"),
-    ("fewer_passes", _FEWER, "yellow"),
-    ("not_run", "not run in one of them: no verdict to compare", "magenta"),
-    ("more_passes", "more passes", "default"),
-    ("skipped", "skipped in one of them", "yellow"),
-    ("only_in_a", "only in A", "default"),
-    ("only_in_b", "only in B", "default"),
-)
-"""What a case may have become, in the order in which it is told; a title, a style."""
-TITLES = {state: title.partition(" in one")[0] for state, title, _ in SECTIONS} | {"same": ""}
+TITLES: dict[CaseState, str] = {
+    "regressed": "regressed",
+    "recovered": "recovered",
+    "fewer_passes": "fewer passes",
+    "not_run": "not run",
+    "more_passes": "more passes",
+    "skipped": "skipped",
+    "only_in_a": "only in A",
+    "only_in_b": "only in B",
+    "same": "",
+}
+"""What a case may have become, in the order in which it is told."""
+_STYLES = {"regressed": "bold red", "recovered": "green", "fewer_passes": "yellow"}
 _MOST_ROWS = 40
 """Of the others: a run that was stopped would bury what changed below all that it did not run. And
 of a suite's cases over runs: of more, those that passed every time are only counted."""
@@ -196,11 +197,7 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
     ended = "" if run.finished else ", not finished"
     trials = count(len(run.trials), "trial")
     print_line(console, f"B  {run.run_id}  {_minute(run)}  {trials}{ended}  {suites}")
-    for state, title, style in SECTIONS if comparison.nights else ():
-        _print_section(comparison, title, f"bold {style}", comparison.of(state), console)
-    slower = [c for c in comparison.cases if any(s.kind != "fewer_passes" for s in c.statements)]
-    slower = [case for case in slower if case.change in ("same", "more_passes")]
-    _print_section(comparison, "slower, dearer or more errors", "bold red", slower, console)
+    _print_changes(comparison, console)
     for one in comparison.of_suites:
         print_line(console, f"\n{statement_words(one)}", style="bold red")
     if gates:
@@ -217,16 +214,17 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
 
 
 def worst_first(comparison: Comparison) -> list[CaseChange]:
-    """The cases of which something is said, in the order of SECTIONS."""
+    """The cases of which something is said, in the order of TITLES; of a first night none."""
     order = [*TITLES]
 
-    def place(case: CaseChange) -> tuple[int, bool, float]:
+    def place(case: CaseChange) -> tuple[int, bool, bool, float]:
         p = min((one.p for one in case.statements), default=1.0)
         sure = any(one.significant for one in case.statements)
-        return (0 if sure else order.index(case.change), not sure, p)
+        judged = case.a.judged or case.b.judged
+        return (0 if sure else order.index(case.change), not sure, not judged, p)
 
     told = [case for case in comparison.cases if case.change != "same" or case.statements]
-    return sorted(told, key=place)
+    return sorted(told, key=place) if comparison.nights else []
 
 
 def reference_words(comparison: Comparison) -> str:
@@ -236,23 +234,24 @@ def reference_words(comparison: Comparison) -> str:
     return f"{comparison.why}: {ids}" if comparison.why else ids
 
 
-def _print_section(
-    comparison: Comparison, title: str, style: str, cases: Sequence[CaseChange], console: Console
-) -> None:
-    if not cases:
-        return
-    console.print()
-    print_line(console, f"{title} ({len(cases)})", style=style)
+def _print_changes(comparison: Comparison, console: Console) -> None:
+    cases = worst_first(comparison)
     names = CaseNames([case.key for case in comparison.cases])
-    most = len(cases) if cases[0].change == "regressed" else _MOST_ROWS
+    most = max(_MOST_ROWS, sum(any(s.significant for s in case.statements) for case in cases))
     rows: list[list[Part]] = [
-        [names.row(case.key), case_counts(case), case_notes(case)]
-        for case in sorted(cases, key=lambda case: not (case.a.judged or case.b.judged))[:most]
+        [
+            names.row(case.key),
+            (TITLES[case.change], _STYLES.get(case.change, "")),
+            case_counts(case),
+            case_notes(case),
+        ]
+        for case in cases[:most]
     ]
-    print_table(console, rows, indent=2)
-    if len(rows) < len(cases):
-        more = f"  … and {len(cases) - len(rows)} more; --json has all"
-        print_line(console, more, style="dim")
+    if rows:
+        console.print()
+        print_table(console, rows, indent=2)
+    if len(cases) > most:
+        print_line(console, f"  … and {len(cases) - most} more; --json has all", style="dim")
 
 
 def case_counts(case: CaseChange) -> str:
@@ -362,13 +361,12 @@ def _print_cases(
 def _since(case: CaseHistory) -> str:
     """``failing since RUN (time); last passed in RUN (time)``, or where the pass rate fell."""
     failing = case.failing
-    if case.fell is not None:
-        said = case.fell.said
-        before, since = (f"{one.count}/{one.trials}" for one in (said.before, said.after))
-        where = f"regressed at {_run(case.fell.first)}"
-        return f"{where}: {before} before, {since} since (p {p_value(said.p)})"
     if failing is None:
         return ""
+    if said := failing.statement:
+        before, since = (f"{one.count}/{one.trials}" for one in (said.before, said.after))
+        where = f"regressed at {_run(failing.first)}"
+        return f"{where}: {before} before, {since} since (p {p_value(said.p)})"
     runs = f", {failing.runs} runs" if failing.runs > 1 else ""
     passed = failing.last_pass
     last = f"last passed in {_run(passed)}" if passed else "never passed before"
@@ -416,22 +414,12 @@ def history_data(suites: Sequence[SuiteHistory]) -> HistoryData:
         return {**_fields(total, *tally), "pass_rate": total.rate, "interval": between}
 
     def of_case(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
-        fell = case.fell
+        rows = zip(suite.runs, case.tallies, strict=True)
         return {
             **case.key._asdict(),
             **numbers(case.total, case.interval),
             "failing_since": case.failing,
-            "fell_at": fell
-            and {
-                **_fields(fell, "first", "runs"),
-                "before": fell.said.before,
-                "since": fell.said.after,
-                "p": fell.said.p,
-            },
-            "runs": [
-                {"run_id": run.run_id, **_fields(own, *tally)}
-                for run, own in zip(suite.runs, case.tallies, strict=True)
-            ],
+            "runs": [{"run_id": run.run_id, **_fields(own, *tally)} for run, own in rows],
         }
 
     found = [

@@ -118,19 +118,10 @@ class ComparisonData(Model):
 class SinceData(Model):
     """Where a case began to fail."""
 
-    first: RunHead = Field(description="The first run without a pass since it last passed.")
+    first: RunHead = Field(description="With which it regressed; else since it last passed.")
     last_pass: RunHead | None = optional("The last run in which it passed.")
     runs: int = Field(description="With a verdict, from the first on.")
-
-
-class FallData(Model):
-    """Where the pass rate of a case fell."""
-
-    first: RunHead = Field(description="The run since which it is lower.")
-    runs: int = Field(description="With a verdict, from the first on.")
-    before: MeasuredData = Field(description="In the reference.")
-    since: MeasuredData = Field(description="From the first on.")
-    p: float = Field(description="That any case would fall so far by chance.")
+    statement: StatementData | None = optional("If it regressed, and has not recovered.")
 
 
 class RunTally(TallyData):
@@ -149,8 +140,7 @@ class RateData(TallyData):
 class CaseHistoryData(RateData, CaseRef):
     """A case over runs."""
 
-    failing_since: SinceData | None = optional("If it failed in its last run.")
-    fell_at: FallData | None = optional("If its pass rate fell, by more than chance.")
+    failing_since: SinceData | None = optional("If it failed in its last run, or regressed.")
     runs: list[RunTally] = Field(description="The oldest first.")
 
 

@@ -207,8 +207,9 @@ def test_a_case_of_several_trials_fails_since_it_last_passed_each_time(
 def test_a_case_regressed_where_that_is_more_than_chance(
     nights: list[str], first: str | None
 ) -> None:
-    fell = history_of(*nights).fell
-    assert (fell.first.run_id if fell else None) == first
+    failing = history_of(*nights).failing
+    fell = failing is not None and failing.statement is not None
+    assert (failing.first.run_id if failing and fell else None) == first
 
 
 def test_that_a_baseline_fails_is_no_news() -> None:

@@ -50,14 +50,13 @@ def compare(
     cannot be read.
     """
     from skillup.history.gates import compared, given_gates
-    from skillup.history.index import LAST, find_run, index_url
+    from skillup.history.index import LAST, find_run
     from skillup.redaction.secrets import Secrets
     from skillup.reports import past_runs
     from skillup.reports.markdown import comparison_markdown
     from skillup.reports.notify import badge_data, error_lines, post, webhook_payload
     from skillup.reports.terminal.layout import make_console
     from skillup.store.files import no_mask, to_json, write_atomic
-    from skillup.store.places import runs_folder
 
     names = runs or [LAST]
     if len(names) > 2 or (len(names) == 2 and baseline is not None):
@@ -65,9 +64,7 @@ def compare(
     if report not in (None, "markdown"):
         raise UsageError(f"--report {report}: no such form", hint="markdown")
     given = given_gates(gate or ())
-    root = workspace_root(Path())
-    url = index_url(index, os.environ, root, write=False)
-    folder = runs_folder(root)
+    url, folder = _places(index)
     b = find_run(names[-1], url, folder)
     a = names[0] if len(names) == 2 else baseline
     comparison, results = compared(b, url, folder, baseline=a, branch=branch, given=given)
@@ -78,7 +75,7 @@ def compare(
     else:
         past_runs.print_comparison(comparison, results, make_console(sys.stdout))
     if os.environ.get("GITHUB_ACTIONS") == "true":
-        checkout = Path(os.environ.get("GITHUB_WORKSPACE") or root)
+        checkout = Path(os.environ.get("GITHUB_WORKSPACE") or "")
         sys.stderr.writelines(f"{line}\n" for line in error_lines(comparison, results, checkout))
     if badge is not None:
         write_atomic(badge, to_json(badge_data(comparison, results), no_mask, indent=2))
@@ -112,16 +109,14 @@ def trends(
     from skillup.reports.past_runs import as_json as json_of
     from skillup.reports.past_runs import history_data, print_trends
     from skillup.reports.terminal.layout import make_console
-    from skillup.store.places import runs_folder
 
     if variant not in (None, "with_skill", "without_skill"):
         raise UsageError(f"--variant {variant}: no such variant", hint="with_skill, without_skill")
-    root = workspace_root(Path())
-    url = runs.index_url(index, os.environ, root, write=rebuild)
+    url, folder = _places(index, write=rebuild)
     if not url:
         raise UsageError("--index none: there is nothing to show", hint="name an index")
     if rebuild:
-        done = list(runs.rebuild(url, runs_folder(root)))
+        done = list(runs.rebuild(url, folder))
         for path, error in done:
             if error is not None:
                 sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
@@ -152,13 +147,13 @@ def _here() -> dict[str, Any]:
     return anyio.run(checkout, Path(), os.environ)
 
 
-def _places(index: str | None) -> tuple[str, Path]:
+def _places(index: str | None, *, write: bool = False) -> tuple[str, Path]:
     """The index, and the folder of runs."""
     from skillup.history.index import index_url
     from skillup.store.places import runs_folder
 
     root = workspace_root(Path())
-    return index_url(index, os.environ, root, write=False), runs_folder(root)
+    return index_url(index, os.environ, root, write=write), runs_folder(root)
 
 
 def _say(text: str) -> None:
@@ -216,22 +211,17 @@ def clear_baseline(
 
 
 @baseline.command("show")
-def show_baseline(index: str | None = o.INDEX, as_json: bool = o.JSON) -> int:
+def show_baseline(index: str | None = o.INDEX) -> int:
     """Show the pinned runs of this repository, and from which run on cases were accepted."""
     from skillup.history.index import marks, open_index
 
     with open_index(_places(index)[0], write=False) as execute:
         marked = marks(execute, _here()["repository"])
-    rows = [
-        {"for": scope, "run_id": run_id, "case": json.loads(subject) if subject else None}
-        for (scope, subject), run_id in marked.items()
-    ]
-    if as_json:
-        sys.stdout.write(json.dumps({"baselines": rows}, indent=2) + "\n")
-    for row in () if as_json else rows:
-        what = f"accepted: {'/'.join(filter(None, row['case']))}" if row["case"] else "pinned"
-        sys.stdout.write(plain(f"{row['for'] or '(no branch)'}  {row['run_id']}  {what}\n"))
-    if not rows:
+    for (scope, subject), run_id in marked.items():
+        case = "/".join(filter(None, json.loads(subject))) if subject else ""
+        what = f"accepted: {case}" if case else "pinned"
+        sys.stdout.write(plain(f"{scope or '(no branch)'}  {run_id}  {what}\n"))
+    if not marked:
         _say("nothing is pinned or accepted: runs are compared with the nights before them")
     return ExitCode.PASSED
 
@@ -280,31 +270,21 @@ def list_runs(
     label: str | None = option(None, "Only those with this label.", metavar="TEXT"),
     last: int = option(20, "The newest so many.", min=1),
     index: str | None = o.INDEX,
-    as_json: bool = o.JSON,
 ) -> int:
     """List the runs of this repository that the index has, the newest first."""
     from skillup.history.index import indexed_runs, open_index, outcomes_of
     from skillup.history.runs import CaseTally
 
-    shown = []
     with open_index(_places(index)[0], write=False) as execute:
         found = indexed_runs(execute, _here()["repository"])
         found = [r for r in found if branch in (None, r.branch) and label in (None, r.label)]
         for row in found[-last:][::-1]:
             run = outcomes_of(execute, row.run_id)
-            total = CaseTally(run.trials)
-            numbers = {"passed": total.passed, "judged": total.judged, "not_run": total.not_run}
-            about = {"commit": run.about.commit, "dirty": run.about.dirty}
-            shown.append({**row._asdict(), **about, **numbers})
-    if as_json:
-        sys.stdout.write(json.dumps({"runs": shown}, indent=2) + "\n")
-        return ExitCode.PASSED
-    for one in shown:
-        commit = f"{one['commit'][:8]}{'+' if one['dirty'] else ''}"
-        passed, missing = f"{one['passed']}/{one['judged']}", one["not_run"]
-        words = (one["branch"], commit, one["label"], f"{missing} not run" if missing else "")
-        where = "  ".join(filter(None, words))
-        sys.stdout.write(plain(f"{one['run_id']}  {passed:>9}  {where}").rstrip() + "\n")
+            total, commit = CaseTally(run.trials), run.about.commit[:8] + "+" * run.about.dirty
+            missing = f"{total.not_run} not run" if total.not_run else ""
+            words = (f"{f'{total.passed}/{total.judged}':>9}", row.branch, commit, row.label)
+            line = "  ".join(filter(None, (row.run_id, *words, missing)))
+            sys.stdout.write(plain(line) + "\n")
     return ExitCode.PASSED
 
 

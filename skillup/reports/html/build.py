@@ -127,9 +127,7 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.P
         return {"run_id": run.run_id, "started_at": run.started_at}
 
     since: dict[str, Any] | None = None
-    if case.fell is not None:
-        since = {**head(case.fell.first), "runs": case.fell.runs}
-    elif case.failing is not None:
+    if case.failing is not None:
         since = {**head(case.failing.first), "runs": case.failing.runs}
     marks = [
         {
