@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
@@ -16,7 +16,7 @@ from skillup.app.provenance import checkout
 from skillup.errors import IndexTroubleError
 from skillup.frozen import frozen
 from skillup.history.index import all_runs, index_url
-from skillup.history.runs import VERDICTS, CaseKey, CaseTally, RunOutcomes, by_case
+from skillup.history.runs import VERDICTS, CaseKey, RunOutcomes, by_case
 from skillup.load.discover import workspace_root
 from skillup.plan import Job
 from skillup.reports.text import count, money, seconds
@@ -60,16 +60,18 @@ class Expected:
     low: float
     high: float
 
-    def shown(self, show: Callable[[float], str]) -> str:
-        apart = f", between {show(self.low)} and {show(self.high)}" if self.low < self.high else ""
-        return f"{show(self.mean)}{apart}"
+
+def _shown(expected: Expected | None, show: Callable[[float], str]) -> str:
+    if expected is None:
+        return "not known"
+    mean, low, high = map(show, (expected.mean, expected.low, expected.high))
+    return f"{mean}, between {low} and {high}" if low != high else mean
 
 
 @frozen
 class Forecast:
     trials: int
-    new_cases: int
-    """Without a past verdict; each is taken as the mean of those on the same engine."""
+    new_cases: int  # Without a past verdict: in neither cost nor time
     runs: int  # How many past ones it is from
     cost_usd: Expected | None  # Of the agents; None: not known
     duration_ms: Expected | None
@@ -79,11 +81,13 @@ class Forecast:
 
     def as_text(self) -> str:
         cost, time = self.cost_usd, self.duration_ms
-        shown_cost = cost.shown(money) if cost else "not known"
-        shown_time = time.shown(lambda ms: seconds(round(ms))) if time else "not known"
-        new = f"; {count(self.new_cases, 'case')} without a past verdict" if self.new_cases else ""
-        past = f"from {count(self.runs, 'past run')}{new}; nothing was started"
-        return f"{count(self.trials, 'trial')}\ncost  {shown_cost}\ntime  {shown_time}\n{past}\n"
+        new = count(self.new_cases, "case")
+        new = f"; without {new} that no past run judged" if self.new_cases else ""
+        return (
+            f"{count(self.trials, 'trial')}\ncost  {_shown(cost, money)}\n"
+            f"time  {_shown(time, lambda ms: seconds(round(ms)))}\n"
+            f"from {count(self.runs, 'past run')}{new}; nothing was started\n"
+        )
 
 
 def forecast(jobs: Sequence[Job], past: Sequence[RunOutcomes], parallel: int) -> Forecast:
@@ -94,42 +98,34 @@ def forecast(jobs: Sequence[Job], past: Sequence[RunOutcomes], parallel: int) ->
         own = {k: tally for k, tally in by_case(run.trials).items() if k in trials and tally.judged}
         nights += [own] if own else []
     nights = nights[-_NIGHTS:]
-    time = _expected(trials, nights, lambda tally: tally.duration_ms, parallel)
+    costs = [{key: own.cost_usd for key, own in night.items()} for night in nights]
+    times = [{key: own.duration_ms for key, own in night.items()} for night in nights]
     return Forecast(
         trials=len(jobs),
-        new_cases=sum(not any(key in night for night in nights) for key in trials),
+        new_cases=len(trials.keys() - {key for night in nights for key in night}),
         runs=len(nights),
-        cost_usd=_expected(trials, nights, lambda tally: tally.cost_usd),
-        duration_ms=time,
+        cost_usd=_expected(trials, costs, 1),
+        duration_ms=_expected(trials, times, parallel),
     )
 
 
 def _expected(
-    trials: Counter[CaseKey],
-    nights: Sequence[dict[CaseKey, CaseTally]],
-    of: Callable[[CaseTally], float | None],
-    parallel: int = 1,
+    trials: Counter[CaseKey], nights: Sequence[Mapping[CaseKey, float | None]], parallel: int
 ) -> Expected | None:
-    """None: no case of some engine has a past value, so that nothing is known of its others."""
-    seen: dict[CaseKey, list[float]] = {}
-    rows = [
-        {key: v for key, own in night.items() if (v := of(own)) is not None} for night in nights
-    ]
+    """Over the cases that some night has; None: there are none, or of one no value is known."""
+    seen: dict[CaseKey, list[float]] = {key: [] for night in nights for key in night}
+    rows = [{key: v for key, v in night.items() if v is not None} for night in nights]
     for row in rows:
         for key, value in row.items():
-            seen.setdefault(key, []).append(value)
+            seen[key].append(value)
+    if not seen or not all(seen.values()):
+        return None
     means = {key: fmean(values) for key, values in seen.items()}
-    for key in trials:
-        alike = [fmean(values) for other, values in seen.items() if other[2:] == key[2:]]
-        if not alike:
-            return None
-        means.setdefault(key, fmean(alike))
-    total = sum(many * means[key] for key, many in trials.items())
-    total = max(total / parallel, max(means[key] for key in trials) if parallel > 1 else 0.0)
+    total = sum(trials[key] * mean for key, mean in means.items()) / parallel
+    total = max(total, max(means.values()) if parallel > 1 else 0.0)
     ratios = []
     for row in filter(None, rows):
         usual = sum(trials[key] * means[key] for key in row)
-        ratios.append(
-            sum(trials[key] * value for key, value in row.items()) / usual if usual else 1
-        )
+        own = sum(trials[key] * value for key, value in row.items())
+        ratios.append(own / usual if usual else 1)
     return Expected(total, total * min(ratios), total * max(ratios))

@@ -114,8 +114,6 @@ def _skills(suites: Iterable[LoadedSuite]) -> dict[str, Any]:
             except (PreparationError, OSError):  # which its trials will say
                 continue
             own = {"digest": digest, "files": files if len(files) <= _MOST_FILES else {}}
-            name = (
-                skill.name if found.get(skill.name, own) == own else f"{suite.name}: {skill.name}"
-            )
-            found[name] = own
+            if found.setdefault(skill.name, own) != own:
+                found[f"{suite.name}: {skill.name}"] = own
     return found

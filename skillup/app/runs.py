@@ -278,13 +278,13 @@ def prune_runs(
     known = {os.path.realpath(row.path) for row in indexed}
     found = {row.run_id: row for row in indexed if row.repository == repository}
     old = {run_id: Path(row.path) for run_id, row in found.items() if row.started_at < before}
-    kept = dict.fromkeys(marked & old.keys(), "it is pinned, or cases were accepted from it")
     for name in runs_in(folder):
         if os.path.realpath(folder / name) not in known:
             with suppress(RunDirectoryError), RunDirectory.open(folder / name) as run:
                 info = run.run_info()
                 if "" < str(info.get("started_at") or "") < before:
                     old[str(info.get("run_id"))] = folder / name
+    kept = dict.fromkeys(marked & old.keys(), "it is pinned, or cases were accepted from it")
     gone: dict[str, Path] = {}
     freed = 0
     for run_id, path in old.items():

@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Literal
 
-from skillup.frozen import frozen
 from skillup.history.runs import About
-
-Kind = Literal["model", "cli", "skill", "case", "profile", "skillup", "host", "commit"]
-
-
-@frozen
-class Change:
-    """Of digests it is enough that they differ; a skill that one run did not have is empty."""
-
-    kind: Kind
-    name: str  # Of the profile, the skill, or the case as ``SUITE/CASE``; else empty
-    before: str
-    after: str
-    files: tuple[str, ...] = ()  # Of a skill: those that were added, edited or removed
+from skillup.schema.past_runs import Change, ChangeKind
 
 
 def changes(a: About, b: About) -> list[Change]:
-    """From `a` to `b`, what explains most first; what one of them does not know is no change."""
+    """From `a` to `b`, what explains most first; what one of them does not know is no change.
+
+    Of digests it is enough that they differ; a skill that one run did not have is empty.
+    """
     return list(_changes(a, b))
 
 
@@ -37,7 +26,7 @@ def _changes(a: About, b: About) -> Iterator[Change]:
                 old, new = a.skill_files.get(name, {}), b.skill_files.get(name, {})
                 known = (old.keys() | new.keys()) if old and new else set()
                 files = sorted(path for path in known if old.get(path) != new.get(path))
-                yield Change("skill", name, before, after, tuple(files))
+                yield Change(kind="skill", name=name, before=before, after=after, files=files)
     yield from _differing("case", a.cases, b.cases)
     yield from _differing("profile", a.profiles, b.profiles)
     yield from _differing("skillup", {"": a.skillup_version}, {"": b.skillup_version})
@@ -45,11 +34,11 @@ def _changes(a: About, b: About) -> Iterator[Change]:
     yield from _differing("commit", {"": _commit(a)}, {"": _commit(b)})
 
 
-def _differing(kind: Kind, a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Change]:
+def _differing(kind: ChangeKind, a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Change]:
     for name, after in b.items():
         before = a.get(name)
         if before and after and before != after:
-            yield Change(kind, name, before, after)
+            yield Change(kind=kind, name=name, before=before, after=after)
 
 
 def _commit(about: About) -> str:

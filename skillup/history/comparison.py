@@ -9,7 +9,7 @@ from statistics import median
 from typing import Literal
 
 from skillup.frozen import frozen
-from skillup.history.changes import Change, changes
+from skillup.history.changes import changes
 from skillup.history.regressions import CONFIDENCE, Assessment, Kind, Night, Statement, assess
 from skillup.history.runs import (
     ABSENT,
@@ -22,6 +22,7 @@ from skillup.history.runs import (
     by_case,
     together,
 )
+from skillup.schema.past_runs import Change
 
 CaseState = Literal[
     "regressed",

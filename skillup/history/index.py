@@ -295,19 +295,16 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
             begin = {run for run in ids if run.startswith(name)}
             chosen = named[0] if named else _only(name, here | begin, ids)
             if chosen not in here:
-                return _as_it_is_now(outcomes_of(execute, chosen))
+                indexed_run = outcomes_of(execute, chosen)
+                path = Path(indexed_run.path)
+                found = read_run(path) if is_run(path) else indexed_run
+                # Its directory may hold another run by now.
+                return found if found.run_id == chosen else indexed_run
     except IndexTroubleError:
         if not here:
             raise
         chosen = _only(name, here, [])
     return read_run(runs_folder / chosen)
-
-
-def _as_it_is_now(indexed: RunOutcomes) -> RunOutcomes:
-    """As its directory says; as it was indexed, if that is not there, or now holds another run."""
-    path = Path(indexed.path)
-    found = read_run(path) if is_run(path) else indexed
-    return found if found.run_id == indexed.run_id else indexed
 
 
 def _only(name: str, found: set[str], newest: Sequence[str]) -> str:

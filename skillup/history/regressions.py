@@ -226,8 +226,3 @@ def detects_a_half(trials: int, cases: int) -> bool:
         night = dict.fromkeys(keys, (trials, trials)) | {keys[0]: (passed, trials)}
         passes.take(night, last=False)
     return passes.cases[keys[0]].fell is not None
-
-
-def assess_pair(a: Night, b: Night, confidence: float = CONFIDENCE) -> Assessment:
-    """What got worse from `a` to `b`, without any other night."""
-    return assess([a, b], confidence=confidence)

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup import stats
-from skillup.history.changes import Change, changes
+from skillup.history.changes import changes
 from skillup.history.comparison import CaseChange, CaseState, Comparison
 from skillup.history.gates import GateResult
 from skillup.history.regressions import Measured, Statement
@@ -20,7 +20,7 @@ from skillup.history.trends import CaseHistory, SuiteHistory
 from skillup.reports.tables import NONE, CaseNames, Cell, interval, known, percent
 from skillup.reports.terminal.layout import Part, print_line, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
-from skillup.schema.past_runs import ComparisonData, HistoryData, TallyData
+from skillup.schema.past_runs import Change, ComparisonData, HistoryData, TallyData
 
 _MAX_NAMED = 5
 

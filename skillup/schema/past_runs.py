@@ -1,11 +1,16 @@
 """What `skillup compare --json` and `skillup trends --json` print. What is not known is null."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from skillup.schema.base import Model, optional
 
 COMPARISON_VERSION = "skillup.comparison/2"
 HISTORY_VERSION = "skillup.history/2"
+
+
+ChangeKind = Literal["model", "cli", "skill", "case", "profile", "skillup", "host", "commit"]
 
 
 class RunHead(Model):
@@ -62,14 +67,14 @@ class StatementData(Model):
     since: str | None = optional("The run in which a case that stays red became red.")
 
 
-class ChangeData(Model):
+class Change(Model):
     """Something else was used than in the newest night of the reference."""
 
-    kind: str = Field(description="model, cli, skill, case, profile, skillup, host, commit, …")
+    kind: ChangeKind = Field(description="What.")
     name: str = Field(description="Of which profile, skill or case.")
     before: str = Field(description="In the reference.")
     after: str = Field(description="In the run.")
-    files: list[str] = Field(description="Of a skill: the files that differ.")
+    files: list[str] = Field([], description="Of a skill: the files that differ.")
 
 
 class CaseData(CaseRef):
@@ -100,7 +105,7 @@ class ComparisonData(Model):
     """What `skillup compare --json` prints."""
 
     schema_version: str = Field(COMPARISON_VERSION, description="The version of this format.")
-    changed: list[ChangeData] = Field(description="What was used; a model first.")
+    changed: list[Change] = Field(description="What was used; a model first.")
     summary: str = Field(description="In a sentence or two.")
     why: str = Field(description="Why the reference is what it is.")
     reference: list[RunHead] = Field(description="Its nights, the oldest first; or none.")
@@ -148,7 +153,7 @@ class SuiteRun(RunHead):
     """A suite in one run."""
 
     state: str = Field(description="pass, fail, mixed, error, …")
-    changed: list[ChangeData] = Field(description="Since the run before it here.")
+    changed: list[Change] = Field(description="Since the run before it here.")
 
 
 class SuiteHistoryData(RateData):

@@ -62,16 +62,12 @@ class Scratch:
 
     def existing(self, job_id: str) -> Path | None:
         """The job's directory as an earlier process left it; None if there is none."""
-        home = self._existing_home()
-        if home is None:
-            return None
-        path = home / _short_name(job_id)
-        return path if path.is_dir() and not path.is_symlink() else None
+        path = self._place(job_id)
+        return path if path and path.is_dir() and not path.is_symlink() else None
 
     def remove(self, job_id: str) -> bool:
         """Removes the job's directory and all that is in it; False if something could not be."""
-        home = self._existing_home()
-        path = home / _short_name(job_id) if home is not None else None
+        path = self._place(job_id)
         return path is None or not os.path.lexists(path) or remove_tree(path)
 
     def set_aside(self, job_id: str) -> Callable[[], object] | None:
@@ -80,16 +76,15 @@ class Scratch:
 
         Returns what is left to do, and may take long.
         """
-        home = self._existing_home()
-        if home is None:
+        path = self._place(job_id)
+        if path is None:
             return None
-        path = f"{home}/{_short_name(job_id)}"
         try:
             if not nothing_escaped():
                 return partial(self.remove, job_id)
-            _empty(path, None, _KEPT, [_SMALL])
+            _empty(os.fspath(path), None, _KEPT, [_SMALL])
             self._made += 1
-            free = f"{home}/{self._made}{_FREE}"
+            free = f"{path.parent}/{self._made}{_FREE}"
             os.rename(path, free)  # noqa: PTH104 - done for every trial
         except OSError:
             return partial(self.remove, job_id)
@@ -111,6 +106,10 @@ class Scratch:
                 home.rmdir()
                 self._link.unlink()
                 (user_directory("scratch") / home.name).unlink()
+
+    def _place(self, job_id: str) -> Path | None:
+        home = self._existing_home()
+        return None if home is None else home / _short_name(job_id)
 
     def _existing_home(self) -> Path | None:
         """What the link points to, if it is a directory that only we can have made."""

@@ -160,6 +160,7 @@ def test_it_finds_the_commit_that_broke_a_flaky_case_and_touches_nothing_else(
     first = project.run(*search, "--trials-budget", "3")
     assert first.exit_code == 1, first.stderr
     assert "best answer so far" in first.stdout
+    assert project.run(*search, "--trials-budget", "2").stdout == first.stdout
     assert len(state_of(project)["trials"]) == 3
     outcome = project.run(*search)
 

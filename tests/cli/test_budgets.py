@@ -196,9 +196,11 @@ def test_a_dry_run_tells_cost_and_time_from_past_runs_and_starts_nothing(suite: 
     planned = ("run", ".", "-e", "priced", "--trials", "3", "-j", "3", "--dry-run")
     found = suite.run(*planned, "--json").data
     assert (found["trials"], found["new_cases"], found["runs"]) == (9, 1, 2)
-    assert found["cost_usd"] == pytest.approx({"mean": 1.08, "low": 1.08, "high": 1.08})
+    assert found["cost_usd"] == pytest.approx({"mean": 0.72, "low": 0.72, "high": 0.72})
     time = found["duration_ms"]
     assert 0 < time["low"] <= time["mean"] <= time["high"]
-    assert "cost  $1.08\n" in suite.run(*planned).stdout
+    _, cost, _, past = suite.run(*planned).stdout.splitlines()
+    assert cost == "cost  $0.72"
+    assert past == "from 2 past runs; without 1 case that no past run judged; nothing was started"
     assert len(list((suite.root / ".skillup/runs").iterdir())) == 2
     assert suite.run("run", "--resume", "last", "--dry-run").exit_code == 2

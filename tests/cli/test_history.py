@@ -67,6 +67,9 @@ def test_what_got_worse_is_accepted_or_the_cases_that_are_named(project: Project
     assert reference(project, a_run(project, say="no"))[2] == {"a": bad, "b": bad}
     assert f"{bad}  accepted: demo/b/" in project.run("baseline", "show").stdout
     assert project.run("baseline", "accept", "zzz").exit_code == 2
+    elsewhere = a_run(project, "--index", "none", say="no")
+    assert project.run("baseline", "accept", "b").exit_code == 0
+    assert reference(project, a_run(project, say="no"))[2] == {"a": bad, "b": elsewhere}
 
 
 def test_runs_are_listed_and_labelled(project: Project) -> None:

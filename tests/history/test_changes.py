@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.history.changes import Change, changes
+from skillup.history.changes import changes
 from skillup.history.runs import About
 
 BEFORE = About(
@@ -35,17 +35,19 @@ AFTER = About(
 
 
 def test_all_that_differs_is_named_what_explains_most_first() -> None:
-    assert changes(BEFORE, AFTER) == [
-        Change("model", "claude", "sonnet-1", "sonnet-2"),
-        Change("cli", "claude", "2.0.1", "2.0.2"),
-        Change("skill", "gone", "g", ""),
-        Change("skill", "greeter", "s1", "s2", ("SKILL.md", "new.md", "old.md")),
-        Change("case", "demo/x", "1", "2"),
-        Change("profile", "claude", "p1", "p2"),
-        Change("skillup", "", "1", "2"),
-        Change("host", "", "one", "two"),
-        Change("commit", "", "0123456789ab", "0123456789ab with uncommitted changes"),
+    found = changes(BEFORE, AFTER)
+    assert [(one.kind, one.name, one.before, one.after) for one in found] == [
+        ("model", "claude", "sonnet-1", "sonnet-2"),
+        ("cli", "claude", "2.0.1", "2.0.2"),
+        ("skill", "gone", "g", ""),
+        ("skill", "greeter", "s1", "s2"),
+        ("case", "demo/x", "1", "2"),
+        ("profile", "claude", "p1", "p2"),
+        ("skillup", "", "1", "2"),
+        ("host", "", "one", "two"),
+        ("commit", "", "0123456789ab", "0123456789ab with uncommitted changes"),
     ]
+    assert [one.files for one in found if one.files] == [["SKILL.md", "new.md", "old.md"]]
 
 
 def test_what_is_the_same_or_not_known_is_no_change() -> None:

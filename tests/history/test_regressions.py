@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from skillup.history.regressions import Assessment, Night, assess, assess_pair
+from skillup.history.regressions import Assessment, Night, assess
 from skillup.history.runs import RunOutcomes
 from tests.benchmarks.simulate_nights import planted, quiet, quiet_times
 from tests.support.outcomes import a_key, a_run
@@ -75,7 +75,7 @@ def test_a_case_that_got_better_is_compared_with_what_it_is_now() -> None:
 
 
 def test_with_one_trial_and_one_earlier_night_nothing_is_sure() -> None:
-    (one,) = assess_pair(a_night("1", {"a": "p"}), a_night("2", {"a": "f"})).statements
+    (one,) = assess([a_night("1", {"a": "p"}), a_night("2", {"a": "f"})]).statements
     assert (one.kind, one.significant) == ("fewer_passes", False)
     assert one.p > 0.2
 
@@ -83,23 +83,23 @@ def test_with_one_trial_and_one_earlier_night_nothing_is_sure() -> None:
 def test_two_runs_of_many_trials_are_compared_without_any_history() -> None:
     cases = {"a": "p" * 10, "b": "pppppfpppp", "c": "pfpfpfpfpf"}
     a, b = a_night("1", cases), a_night("2", {**cases, "a": "pfffffffff"})
-    assert said(assess_pair(a, b)) == [("fewer_passes", "a")]
-    assert not assess_pair(a, a).statements
+    assert said(assess([a, b])) == [("fewer_passes", "a")]
+    assert not assess([a, a]).statements
 
 
 def test_very_many_trials_and_cases_are_no_trouble() -> None:
     before, after = {"a": "p" * 2000, "b": "pf" * 1000}, {"a": "f" * 2000, "b": "pf" * 1000}
-    assert said(assess_pair(a_night("1", before), a_night("2", after))) == [("fewer_passes", "a")]
+    assert said(assess([a_night("1", before), a_night("2", after)])) == [("fewer_passes", "a")]
     before = {str(n): "ppppf" for n in range(800)}
     after = {str(n): "pppff" for n in range(800)}
-    assert said(assess_pair(a_night("1", before), a_night("2", after))) == [("fewer_passes", "")]
+    assert said(assess([a_night("1", before), a_night("2", after)])) == [("fewer_passes", "")]
     assert not assess([a_night("1", {})]).statements
 
 
 def test_many_cases_that_each_fall_a_little_are_told_together() -> None:
     before = {str(n): "p" for n in range(30)}
     after = {str(n): "f" if n % 3 == 0 else "p" for n in range(30)}
-    (one,) = assess_pair(a_night("1", before), a_night("2", after)).regressed
+    (one,) = assess([a_night("1", before), a_night("2", after)]).regressed
     assert (one.key, one.before.count, one.after.count, one.after.trials) == (None, 30, 20, 30)
 
 

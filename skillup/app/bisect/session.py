@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +85,7 @@ class Bisection:
                 _say(f"{len(self.trials):>3}  {trial['status']:<5}  {trial['at'][:_SHORT]}  {told}")
             # The two ends come first: if one cannot be tested, nothing else is of use.
             ends = [at for at in (self._ids[-1], self._ids[0]) if not any(tallies[at])]
-            if (known.is_sure(error) and not ends) or len(self.trials) == most_trials:
+            if (known.is_sure(error) and not ends) or len(self.trials) >= (most_trials or inf):
                 return known
             self._add(ends[0] if ends else list(tallies)[next_position(known)])
             self._check_errors()
@@ -168,8 +169,8 @@ class Bisection:
         if known.best and chance > 0.5:
             text = self._candidates.describe(list(tallies)[known.best])
             sys.stdout.write("\n" + plain(self._mask(text)))
-        failed = [t["run"] for t in self.trials if t["status"] == "FAIL"]
-        _say(f"look: skillup show {shown_path(self.folder / failed[-1])}" if failed else "")
+        for failed in [t["run"] for t in self.trials if t["status"] == "FAIL"][-1:]:
+            _say(f"look: skillup show {shown_path(self.folder / failed)}")
 
 
 def _say(text: str) -> None:

@@ -236,7 +236,7 @@ def accept_cases(
 ) -> int:
     """Take what cases do now as what they are to do; what was before does not count any more."""
     from skillup.history.gates import compared
-    from skillup.history.index import find_run
+    from skillup.history.index import add_run, find_run
     from skillup.history.reference import accept
 
     url, folder = _places(index)
@@ -251,6 +251,7 @@ def accept_cases(
     if not keys:
         what = f"no case of {found.run_id} " + ("matches" if cases else "got worse")
         raise UsageError(what, hint="name cases: skillup baseline accept CASE")
+    add_run(url, found)  # it may have been run without an index
     accept(url, found, keys)
     names = listed_ids(sorted({key.case_id for key in keys}), _SHOWN)
     _say(f"accepted as in {found.run_id}: {names}")
