@@ -13,13 +13,15 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     PlainValidator,
     Strict,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticUndefined
+from pydantic_core.core_schema import no_info_plain_validator_function
 
 if TYPE_CHECKING:
     import regex
@@ -32,6 +34,8 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, defer_build=True)
     spelled: ClassVar[dict[str, Any] | None] = None
     """The JSON Schema of what may stand in the place of a mapping; None: nothing."""
+    on_demand: ClassVar[bool] = True
+    """Its validator is built when a value is met, not with those of the models it is part of."""
 
     def __deepcopy__(self, memo: object = None) -> Self:  # of defaults, wherever one is taken
         return self
@@ -43,6 +47,30 @@ class Model(BaseModel):
             if field.default in ([], {}):
                 field.json_schema_extra = {"default": field.default}
                 field.default_factory, field.default = type(field.default), PydanticUndefined
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Within another model only a call: most of what files may have is never met."""
+        if handler.field_name is None or not cls.on_demand:
+            return handler(source)
+        described = {"pydantic_js_annotation_functions": [cls._definition]}
+        return no_info_plain_validator_function(cls._validate, metadata=described)
+
+    @classmethod
+    def _validate(cls, value: Any) -> Any:
+        return cls.__pydantic_validator__.validate_python(value)
+
+    @classmethod
+    def _definition(cls, _: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        """Its JSON Schema stands among the definitions, once."""
+        made: GenerateJsonSchema = handler.generate_json_schema  # type: ignore[attr-defined]
+        whole: Any = cls.__pydantic_core_schema__
+        whole = {**whole.get("definitions", [whole])[0]}  # As Check names itself
+        name, reference = made.get_cache_defs_ref_schema(whole.pop("ref"))
+        if name not in made.definitions:
+            made.definitions[name] = {}  # It may be met within itself
+            made.definitions[name] = made.generate_inner(whole)
+        return reference
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -65,6 +93,12 @@ class Model(BaseModel):
                 own.clear()
                 own["anyOf"] = [full, cls.spelled]
         return reference
+
+
+class Stored(Model):
+    """Read and written for each trial: quickest in one piece."""
+
+    on_demand: ClassVar = False
 
 
 class Short(Model):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from skillup.frozen import frozen
-from skillup.schema.base import Model, optional
+from skillup.schema.base import Model, Stored, optional
 
 GRADE_VERSION = "skillup.grade/2"
 
@@ -22,7 +22,7 @@ EvidencePart = Literal["response", "call", "result", "file"]
 SimulationEnd = Literal["completed", "impossible", "limit"]
 
 
-class EvidenceSpan(Model):
+class EvidenceSpan(Stored):
     """A piece of the record that a check's result rests on.
 
     `start` and `end` count characters (Unicode code points) of the text as it is recorded, before
@@ -45,7 +45,7 @@ class EvidenceSpan(Model):
     end: int = Field(0, description="The first character after it.")
 
 
-class CheckResult(Model):
+class CheckResult(Stored):
     """What one check looked for, where, and what it found."""
 
     name: str = Field(description="The check, in one line.")
@@ -71,7 +71,7 @@ class CheckResult(Model):
     children: "list[CheckResult]" = Field([], description="Of a compound check.")
 
 
-class Judging(Model):
+class Judging(Stored):
     """What asking judges took. It is not part of what the agent took."""
 
     calls: int = Field(0, description="Requests to judges, answered from the cache or not.")
@@ -81,7 +81,7 @@ class Judging(Model):
     cost_usd: float | None = optional("None: not known.")
 
 
-class Simulated(Model):
+class Simulated(Stored):
     """The simulated user's share in a trial. It is no part of what the agent or judges took."""
 
     messages: int = Field(0, description="Messages that it wrote.")
@@ -92,7 +92,7 @@ class Simulated(Model):
     cost_usd: float | None = optional("None: not known.")
 
 
-class FollowUpGrade(Model):
+class FollowUpGrade(Stored):
     """A follow-up as users see it: sent because a check beside it had failed."""
 
     label: str = Field(description="`first follow-up`, `second follow-up`, …, within its turn.")
@@ -107,7 +107,7 @@ class FollowUpGrade(Model):
     duration_ms: int = Field(0, description="From the message to the end of the answer.")
 
 
-class TurnGrade(Model):
+class TurnGrade(Stored):
     """A turn as users see it in `result.json`."""
 
     turn_number: int = Field(description="From 1.")
@@ -145,7 +145,7 @@ def deciding(
     return [*(check for check in own if check.required), *healed]
 
 
-class Grade(Model):
+class Grade(Stored):
     """One trial's verdict: an element of `result.json`'s `cases`."""
 
     schema_version: str = Field(GRADE_VERSION, description="The version of this format.")

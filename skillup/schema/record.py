@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from skillup.schema.base import ErrorKind as ErrorKind
-from skillup.schema.base import Model, optional
+from skillup.schema.base import Stored, optional
 from skillup.schema.checks import ToolKind
 from skillup.schema.grade import CheckResult, Judging, SimulationEnd
 
@@ -34,7 +34,7 @@ Variant = Literal["with_skill", "without_skill"]
 ExecutionMode = Literal["multi_turn", "single_shot"]
 
 
-class TurnError(Model):
+class TurnError(Stored):
     """Why a turn (or a whole trial) could not be run: never a verdict on the agent."""
 
     kind: ErrorKind = Field(description="One of a closed list; see docs/errors.md.")
@@ -43,7 +43,7 @@ class TurnError(Model):
     retry_after_seconds: float | None = optional("The wait that the provider asks for.")
 
 
-class Usage(Model):
+class Usage(Stored):
     """Tokens of one turn, in one meaning for every engine."""
 
     input_tokens: int | None = optional("All input, cached tokens included.")
@@ -59,7 +59,7 @@ class Usage(Model):
         return sum(known) if known else None
 
 
-class ToolCall(Model):
+class ToolCall(Stored):
     """A call of a tool, as the engine announced it."""
 
     id: str = Field(description="The engine's id of the call, unique within the turn.")
@@ -68,7 +68,7 @@ class ToolCall(Model):
     arguments: dict[str, Any] = Field({}, description="As the agent gave them.")
 
 
-class ToolResult(Model):
+class ToolResult(Stored):
     """What a tool gave back."""
 
     call_id: str = Field(description="The call that it answers.")
@@ -76,7 +76,7 @@ class ToolResult(Model):
     content: str = Field(description="What the agent was shown.")
 
 
-class TranscriptItem(Model):
+class TranscriptItem(Stored):
     """One thing that was said or done within a turn, in order."""
 
     type: ItemType = Field(description="What it is.")
@@ -86,7 +86,7 @@ class TranscriptItem(Model):
     agent: str | None = optional("The sub-agent that did it; None: the agent.")
 
 
-class FileState(Model):
+class FileState(Stored):
     """A file of the workspace at one moment."""
 
     sha256: str | None = Field(description="Of its bytes; None for a symbolic link.")
@@ -97,7 +97,7 @@ class FileState(Model):
     kept: bool = Field(True, description="False: too large, its bytes were not stored.")
 
 
-class WorkspaceChanges(Model):
+class WorkspaceChanges(Stored):
     """What a turn did to the workspace."""
 
     added: list[str] = Field([], description="Paths, sorted.")
@@ -106,7 +106,7 @@ class WorkspaceChanges(Model):
     diff: str = Field("", description="Unified diff of text files, shortened if long.")
 
 
-class SessionFingerprint(Model):
+class SessionFingerprint(Stored):
     """What the session's file has after a turn, so that the next one can be compared with it."""
 
     session_id: str = Field(description="The engine's id of the session.")
@@ -116,7 +116,7 @@ class SessionFingerprint(Model):
     seeded: bool = Field(False, description="It was made of a history.")
 
 
-class ProcessInfo(Model):
+class ProcessInfo(Stored):
     """How the agent's process went."""
 
     argv: list[str] = Field([], description="Secrets masked.")
@@ -126,7 +126,7 @@ class ProcessInfo(Model):
     leftover_processes: int = Field(0, description="Outlived the agent, and were ended.")
 
 
-class SimulatorInfo(Model):
+class SimulatorInfo(Stored):
     """How the simulated user came to a message; its tokens are not the agent's."""
 
     usage: Usage | None = optional("Tokens of writing this message.")
@@ -135,7 +135,7 @@ class SimulatorInfo(Model):
     cached: bool = Field(False, description="It was known from earlier: it took nothing.")
 
 
-class SimulatedEnd(Model):
+class SimulatedEnd(Stored):
     """How a conversation with a simulated user came to its end."""
 
     stop: SimulationEnd = Field(description="Why it ended.")
@@ -143,7 +143,7 @@ class SimulatedEnd(Model):
     info: SimulatorInfo | None = optional("What finding that out took.")
 
 
-class HistoryItem(Model):
+class HistoryItem(Stored):
     """A message put into the session before turn 1; calls may have a kind and no `name`."""
 
     role: Literal["user", "assistant", "tool"] = Field(description="Who said it.")
@@ -152,7 +152,7 @@ class HistoryItem(Model):
     tool_result: ToolResult | None = optional("Of a tool.")
 
 
-class TurnRecord(Model):
+class TurnRecord(Stored):
     """One user message and everything the agent did until it answered."""
 
     turn_number: int = Field(description="From 1.")
@@ -208,7 +208,7 @@ class TurnRecord(Model):
         return [item.tool_result for item in self.transcript if item.tool_result is not None]
 
 
-class EngineInfo(Model):
+class EngineInfo(Stored):
     """Which engine ran the conversation, and how."""
 
     profile: str = Field(description="The profile's name.")
@@ -220,7 +220,7 @@ class EngineInfo(Model):
     isolation: str = Field("clean", description="clean or shared.")
 
 
-class SkillInfo(Model):
+class SkillInfo(Stored):
     """A skill that was installed for the trial."""
 
     name: str = Field(description="As its SKILL.md says.")
@@ -228,7 +228,7 @@ class SkillInfo(Model):
     role: Literal["under_test", "distractor"] = Field("under_test", description="Its part.")
 
 
-class Record(Model):
+class Record(Stored):
     """One execution of one case with one profile, in one variant."""
 
     schema_version: str = Field(RECORD_VERSION, description="The version of this format.")
@@ -341,7 +341,7 @@ def _with_files(
 CHECKPOINT_VERSION = "skillup.checkpoint/2"
 
 
-class Checkpoint(Model):
+class Checkpoint(Stored):
     """A trial after a turn that others follow; its workspace and home are in its scratch."""
 
     schema_version: str = Field(CHECKPOINT_VERSION, description="The version of this format.")
