@@ -337,10 +337,7 @@ KINDS: dict[str, CheckKind] = {
     "files_not_exist": CheckKind(files_not_exist, "record", listed, forbids=True),
     "file_contains": CheckKind(file_contains, "record", _show_files),
     "golden_file": CheckKind(
-        golden_file,
-        "answers",
-        lambda s: f"{s.file or 'the answer'} = {s.path}",
-        empty_answer=True,
+        golden_file, "answers", lambda s: f"{s.file or 'the answer'} = {s.path}", empty_answer=True
     ),
     "exit_code": CheckKind(_exit_code, "record"),
     "max_cost_usd": CheckKind(_at_most(of="cost"), "record", "${:g}".format),

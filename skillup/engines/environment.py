@@ -156,10 +156,7 @@ def login_secrets(login: Path | None) -> dict[str, str]:
 
 @asynccontextmanager
 async def renewed_once(
-    trial: TrialContext,
-    home: EngineHome | None,
-    env: Mapping[str, str],
-    turn_seconds: float,
+    trial: TrialContext, home: EngineHome | None, env: Mapping[str, str], turn_seconds: float
 ) -> AsyncIterator[Callable[[Secrets], None]]:
     """A turn whose CLI is logged in by a file, if there is one; it renews it before it expires.
 

@@ -15,6 +15,7 @@ from skillup.reports.past_runs import (
     case_counts,
     case_notes,
     changed_lines,
+    gate_name,
     in_a_sentence,
     reference_words,
     worst_first,
@@ -126,8 +127,7 @@ def _compared(comparison: Comparison, gates: Sequence[GateResult]) -> Iterator[s
     if failed:
         yield from ("", row(("gate", "limit", "found")), "|---|---:|---|")
         for gate in failed:
-            name = f"{gate.gate} ({gate.suite})" if gate.suite else gate.gate
-            yield row((escape(name), f"{gate.limit:g}", escape(gate.finding)))
+            yield row((escape(gate_name(gate)), f"{gate.limit:g}", escape(gate.finding)))
     cases = worst_first(comparison)
     names = CaseNames([case.key for case in comparison.cases])
     head = [row(("case", "", "A → B", "")), "|---|---|---|---|"]

@@ -17,9 +17,9 @@ from urllib.parse import urlsplit
 from skillup.errors import SkillupError
 from skillup.history.comparison import Comparison
 from skillup.history.gates import GateResult
-from skillup.history.runs import RunOutcomes
+from skillup.history.runs import RunOutcomes, together
 from skillup.load.suites import load_paths
-from skillup.reports.past_runs import case_counts, case_notes, comparison_data, headline
+from skillup.reports.past_runs import case_counts, case_notes, comparison_data, gate_name, headline
 from skillup.reports.text import one_line, plain
 from skillup.store import RunDirectory
 from skillup.store.places import is_run
@@ -74,7 +74,7 @@ def webhook_payload(
     failed = [gate for gate in gates if not gate.passed]
     icon = ":red_circle:" if failed else ":large_green_circle:"
     lines = [f"{icon} *skillup {comparison.b.run_id}*", *headline(comparison)]
-    lines += [f"gate {gate.gate} ({gate.suite}): {gate.finding}" for gate in failed]
+    lines += [f"gate {gate_name(gate)}: {gate.finding}" for gate in failed]
     # https://docs.slack.dev/messaging/formatting-message-text/#escaping
     text = "\n".join(plain(line) for line in lines)
     for character, escaped in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
@@ -84,12 +84,10 @@ def webhook_payload(
 
 def badge_data(comparison: Comparison, gates: Sequence[GateResult]) -> dict[str, Any]:
     """For https://shields.io/badges/endpoint-badge."""
-    judged = [tally for case in comparison.counted if (tally := case.b).judged]
-    passed, trials = sum(own.passed for own in judged), sum(own.judged for own in judged)
-    message, red = f"{passed}/{trials} passed", len(comparison.of("regressed"))
-    color = "brightgreen" if passed == trials else "green"
+    total, red = together(case.b for case in comparison.counted), comparison.of("regressed")
+    color = "green" if total.failed else "brightgreen"
     color = color if all(gate.passed for gate in gates) else "red"
-    message = f"{red} regressed, {message}" if red else message
+    message = f"{len(red)} regressed, " * bool(red) + f"{total.passed}/{total.judged} passed"
     suites = sorted({case.key.suite for case in comparison.counted})
     label = one_line(suites[0], 40) if len(suites) == 1 else "skills"
     return {"schemaVersion": 1, "label": label, "message": message, "color": color}

@@ -117,16 +117,13 @@ def _cost(comparison: Comparison) -> str:
 
 
 def _missing(comparison: Comparison) -> Iterator[str]:
-    statuses = [trial.status for trial in comparison.b.trials]
+    total = CaseTally(comparison.b.trials)
     lost = {
-        "met an error": statuses.count("ERROR"),
-        "not run": statuses.count("NOT_RUN"),
-        "skipped": statuses.count("SKIP"),
+        "met an error": total.errors,
+        f"{were(total.not_started)} not run": total.not_started,
+        f"{were(total.skipped)} skipped": total.skipped,
     }
-    for what, number in lost.items():
-        if number:
-            be = "" if what == "met an error" else f"{were(number)} "
-            yield f"{count(number, 'trial')} {be}{what}"
+    yield from (f"{count(number, 'trial')} {what}" for what, number in lost.items() if number)
     if not any(lost.values()):
         yield "all of it was run"
 
@@ -198,19 +195,17 @@ def print_comparison(comparison: Comparison, gates: Sequence[GateResult], consol
     trials = count(len(run.trials), "trial")
     print_line(console, f"B  {run.run_id}  {_minute(run)}  {trials}{ended}  {suites}")
     _print_changes(comparison, console)
-    for one in comparison.of_suites:
-        print_line(console, f"\n{statement_words(one)}", style="bold red")
     if gates:
-        several = len({gate.suite for gate in gates if gate.suite}) > 1
         console.print()
         rows: list[list[Part]] = []
         for gate in gates:
-            limit = f"{gate.gate} {gate.limit:g}" + (
-                f" ({gate.suite})" if several and gate.suite else ""
-            )
             verdict = ("passed", "green") if gate.passed else ("FAILED", "bold red")
-            rows.append(["gate", limit, verdict, gate.finding])
+            rows.append(["gate", f"{gate_name(gate)} {gate.limit:g}", verdict, gate.finding])
         print_table(console, rows, indent=2)
+
+
+def gate_name(gate: GateResult) -> str:
+    return f"{gate.gate} ({gate.suite})" if gate.suite else gate.gate
 
 
 def worst_first(comparison: Comparison) -> list[CaseChange]:

@@ -22,14 +22,7 @@ from skillup.schema.record import (
     TurnError,
     Usage,
 )
-from skillup.store.files import (
-    Mask,
-    disk_errors,
-    masked_json,
-    open_regular,
-    read_regular,
-    to_json,
-)
+from skillup.store.files import Mask, disk_errors, masked_json, open_regular, read_regular, to_json
 from skillup.store.places import RESULT_FILE
 
 if TYPE_CHECKING:

@@ -64,9 +64,7 @@ class LiveSession:
         self._backup = None
         started, started_at = time.monotonic(), utc_now()
         found = await call_engine(
-            lambda: self._deliver(request),
-            "the turn could not be run",
-            self.context.workspace,
+            lambda: self._deliver(request), "the turn could not be run", self.context.workspace
         )
         outcome = EngineTurn(self.session, error=found) if isinstance(found, TurnError) else found
         duration = round((time.monotonic() - started) * 1000)

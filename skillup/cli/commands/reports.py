@@ -135,9 +135,7 @@ To = StrEnum("To", ["anthropic", "files"])
 def export(
     run: str = o.RUN,
     format_: To = option(
-        To.anthropic,
-        "`files`: a folder a trial; `anthropic`: for skill-creator.",
-        "--format",
+        To.anthropic, "`files`: a folder a trial; `anthropic`: for skill-creator.", "--format"
     ),
     out: Path | None = option(None, "A new folder. Default: RUN/FORMAT.", parser=o.parse_local),
 ) -> int:

@@ -20,13 +20,7 @@ from skillup.errors import IndexTroubleError, RunDirectoryError, SkillupError
 from skillup.history.comparison import Comparison
 from skillup.history.gates import compared
 from skillup.history.index import all_runs, index_url
-from skillup.history.runs import (
-    CaseKey,
-    CaseTally,
-    RunOutcomes,
-    read_run,
-    workspace_of,
-)
+from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, workspace_of
 from skillup.history.trends import CaseHistory, SeriesFilter, histories
 from skillup.reports.html import page_data
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
@@ -47,11 +41,7 @@ _BUNDLE = ("viewer.css", "viewer.js")
 
 
 def page_html(
-    index: Mapping[str, Any],
-    details: Mapping[int, bytes],
-    *,
-    title: str,
-    mask: Mask = no_mask,
+    index: Mapping[str, Any], details: Mapping[int, bytes], *, title: str, mask: Mask = no_mask
 ) -> bytes:
     """The page with its data in it; `details`: by the trial's `n`, what :func:`packed` made."""
     text = to_json(index, mask, indent=None).decode().rstrip()
