@@ -138,12 +138,7 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
     not_run = (planned_key(job, suites) for job in missing)
     outcomes = [
         TrialOutcome(
-            key=key_of(line),
-            trial=line.trial,
-            status=line.status,
-            score=line.score,
-            cost_usd=line.cost_usd,
-            duration_ms=line.duration_ms,
+            *(key_of(line), line.trial, line.status, line.score, line.cost_usd, line.duration_ms),
             reason=" ".join(line.reason.split())[:_LONGEST_REASON],
         )
         for line in lines

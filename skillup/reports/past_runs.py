@@ -209,7 +209,7 @@ def gate_name(gate: GateResult) -> str:
 
 
 def worst_first(comparison: Comparison) -> list[CaseChange]:
-    """The cases of which something is said, in the order of TITLES; of a first night none."""
+    """The cases of which something is said, as TITLES has them; in a first night what failed."""
     order = [*TITLES]
 
     def place(case: CaseChange) -> tuple[int, bool, bool, float]:
@@ -219,7 +219,9 @@ def worst_first(comparison: Comparison) -> list[CaseChange]:
         return (0 if sure else order.index(case.change), not sure, not judged, p)
 
     told = [case for case in comparison.cases if case.change != "same" or case.statements]
-    return sorted(told, key=place) if comparison.nights else []
+    if not comparison.nights:
+        told = [case for case in told if case.b.state != "pass"]
+    return sorted(told, key=place)
 
 
 def reference_words(comparison: Comparison) -> str:

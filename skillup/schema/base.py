@@ -96,7 +96,7 @@ class Model(BaseModel):
 
 
 class Stored(Model):
-    """Read and written for each trial: quickest in one piece."""
+    """Read and written for each trial, or made from attributes: validated in one piece."""
 
     on_demand: ClassVar = False
 

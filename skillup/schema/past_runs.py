@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from skillup.schema.base import Model, optional
+from skillup.schema.base import Stored, optional
 
 COMPARISON_VERSION = "skillup.comparison/2"
 HISTORY_VERSION = "skillup.history/2"
@@ -13,14 +13,14 @@ HISTORY_VERSION = "skillup.history/2"
 ChangeKind = Literal["model", "cli", "skill", "case", "profile", "skillup", "host", "commit"]
 
 
-class RunHead(Model):
+class RunHead(Stored):
     """A run, by name."""
 
     run_id: str = Field(description="Its id.")
     started_at: str = Field(description="UTC, ISO 8601.")
 
 
-class TallyData(Model):
+class TallyData(Stored):
     """A case's trials, counted; means are over those with a verdict."""
 
     state: str = Field(description="pass, fail, mixed; or why there is no verdict.")
@@ -35,7 +35,7 @@ class TallyData(Model):
     reason: str = Field(description="Why the first that did not pass did not.")
 
 
-class CaseRef(Model):
+class CaseRef(Stored):
     """A case, as trials of it are told apart from others."""
 
     suite: str = Field(description="The suite's name.")
@@ -44,7 +44,7 @@ class CaseRef(Model):
     variant: str = Field(description="With the skill, or without.")
 
 
-class MeasuredData(Model):
+class MeasuredData(Stored):
     """One side of a statement."""
 
     value: float = Field(description="A share of trials; or a trial's median, in ms or USD.")
@@ -52,7 +52,7 @@ class MeasuredData(Model):
     count: int = Field(description="That passed, or had an error.")
 
 
-class StatementData(Model):
+class StatementData(Stored):
     """That a case, or all cases of a suite together, got worse."""
 
     kind: str = Field(description="fewer_passes, slower, dearer, more_errors.")
@@ -67,7 +67,7 @@ class StatementData(Model):
     since: str | None = optional("The run in which a case that stays red became red.")
 
 
-class Change(Model):
+class Change(Stored):
     """Something else was used than in the newest night of the reference."""
 
     kind: ChangeKind = Field(description="What.")
@@ -89,7 +89,7 @@ class CaseData(CaseRef):
     b: TallyData = Field(description="In the run.")
 
 
-class GateData(Model):
+class GateData(Stored):
     """A gate, and what was found."""
 
     suite: str = Field(description="The suite's name; empty: all suites.")
@@ -101,7 +101,7 @@ class GateData(Model):
     cases: list[CaseRef] = Field(description="Those for which it failed.")
 
 
-class ComparisonData(Model):
+class ComparisonData(Stored):
     """What `skillup compare --json` prints."""
 
     schema_version: str = Field(COMPARISON_VERSION, description="The version of this format.")
@@ -120,7 +120,7 @@ class ComparisonData(Model):
     gates_passed: bool = Field(description="Whether all are met.")
 
 
-class SinceData(Model):
+class SinceData(Stored):
     """Where a case began to fail."""
 
     first: RunHead = Field(description="With which it regressed; else since it last passed.")
@@ -164,7 +164,7 @@ class SuiteHistoryData(RateData):
     cases: list[CaseHistoryData] = Field(description="Its cases.")
 
 
-class HistoryData(Model):
+class HistoryData(Stored):
     """What `skillup trends --json` prints."""
 
     schema_version: str = Field(HISTORY_VERSION, description="The version of this format.")

@@ -77,6 +77,7 @@ def test_the_sentence_says_no_more_than_is_sure(a: Cases, b: Cases, text: str) -
 
 def test_a_first_night_and_what_it_cost() -> None:
     first = Comparison([], a_run("b", {"x": "ppf"}, cost=0.5))
+    assert "\n  x  only in B  – → 2/3  because of f\n" in printed(first)
     assert in_a_sentence(first) == (
         "Nothing to compare with yet; 2 of 3 trials passed; the agent cost $1.50; "
         "all of it was run."
