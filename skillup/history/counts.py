@@ -6,8 +6,9 @@ Pure statistics (`docs/statistics.md`). A good trial is one that passed, or one 
 from __future__ import annotations
 
 import math
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from skillup.history.runs import CaseKey
@@ -52,8 +53,10 @@ def _side(trials: Iterable[Trials]) -> Side:
 class _Case:
     """A case's nights: those of its reference, then those since it or its suite got worse."""
 
-    def __init__(self, key: CaseKey) -> None:
+    def __init__(self, key: CaseKey, *, fixed: bool) -> None:
+        """`fixed`: its first night is its reference, and no later one."""
         self.key = key
+        self.most = 1 if fixed else sys.maxsize  # Nights, from the first, that can be its reference
         self.fell: Worse | None = None
         self._tests: dict[int, PassCounts] | None = None
         self.restart([])
@@ -74,8 +77,9 @@ class _Case:
 
     def steady_nights(self, before: int) -> range:
         """Which nights are the reference, of those before one: also those without a verdict."""
-        nights = [night for night, *_ in self.nights[: self.steady] if night < before]
-        end = before if len(self.nights) == self.steady else self.nights[self.steady][0]
+        steady = min(self.steady, self.most)
+        nights = [night for night, *_ in self.nights[:steady] if night < before]
+        end = before if len(self.nights) == steady else self.nights[steady][0]
         return range(nights[-REFERENCE:][0], end) if nights else range(0)
 
     def between(self, first: int, end: int) -> Trials:
@@ -84,7 +88,7 @@ class _Case:
 
     def reference(self, window: int) -> Trials:
         """Of the nights that the newest `window` are compared with."""
-        end = max(0, min(self.steady, len(self.nights) - window))
+        end = max(0, min(self.steady, self.most, len(self.nights) - window))
         return self.between(max(0, end - REFERENCE), end)
 
     def newest(self, window: int) -> Trials:
@@ -119,7 +123,7 @@ class _Case:
 
     def rose(self) -> int:
         """Of how many of the newest nights the rate is surely higher; 0: of none."""
-        found = zip(self.tests, self.deviations(), strict=False)
+        found = zip(self.tests, self.deviations() if self.most > 1 else (), strict=False)
         return next((window for window, higher in found if higher > _ROSE), 0)
 
 
@@ -147,9 +151,13 @@ def _deviations(counts: PassCounts) -> float:
 class GoodTrials:
     """All cases, as of the newest night that was taken."""
 
-    def __init__(self, alphas: tuple[float, float], times: int) -> None:
-        """`alphas`: the error rates of all single cases, and of all suites; a p counts `times`."""
-        self.alphas, self.times = alphas, times
+    def __init__(
+        self, alphas: tuple[float, float], times: int, fixed: Collection[CaseKey] = ()
+    ) -> None:
+        """`alphas`: the error rates of all single cases, and of all suites; a p counts `times`.
+        `fixed`: cases whose first night is their reference.
+        """
+        self.alphas, self.times, self.fixed = alphas, times, fixed
         self.taken = 0  # Nights
         self.cases: dict[CaseKey, _Case] = {}
         self.suites: dict[str, Worse] = {}  # That got worse
@@ -187,7 +195,7 @@ class GoodTrials:
     def accept(self, keys: Iterable[CaseKey]) -> None:
         """Their references begin with the next night."""
         for key in keys:
-            self.cases[key] = _Case(key)
+            self.cases[key] = _Case(key, fixed=key in self.fixed)
             if key.suite in self.suites:
                 self.apart.add(key)
 

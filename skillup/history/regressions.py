@@ -5,7 +5,7 @@ Pure statistics (`docs/statistics.md`): a night is any run that was read, and no
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
@@ -118,13 +118,15 @@ class Assessment:
 class _Replay:
     """All nights up to the newest that was taken."""
 
-    def __init__(self, nights: Sequence[Night], confidence: float) -> None:
+    def __init__(
+        self, nights: Sequence[Night], confidence: float, fixed: Collection[CaseKey]
+    ) -> None:
         self.nights = nights
         times = _THREEFOLD if any(night.until_decided for night in nights) else 1
         level = 1 - confidence
         alphas = {kind: (level * one, level * all_) for kind, (one, all_) in _SHARES.items()}
-        self.passes = GoodTrials(alphas["fewer_passes"], times)
-        self.errors = GoodTrials(alphas["more_errors"], times)
+        self.passes = GoodTrials(alphas["fewer_passes"], times, fixed)
+        self.errors = GoodTrials(alphas["more_errors"], times, fixed)
         self.times = Levels(alphas["slower"], _LEAST_MS)
         self.costs = Levels(alphas["dearer"], 0)
 
@@ -185,12 +187,14 @@ def assess(
     nights: Sequence[Night],
     accepted: Mapping[CaseKey, str] | None = None,
     confidence: float = CONFIDENCE,
+    fixed: Collection[CaseKey] = (),
 ) -> Assessment:
     """What got worse in the last of `nights` (the oldest first); at least one.
 
-    `accepted`: by case, the run with which its reference begins anew.
+    `accepted`: by case, the run with which its reference begins anew. `fixed`: cases whose pass
+    rate and errors are compared with the night alone with which their reference begins.
     """
-    replay, tonight = _Replay(nights, confidence), nights[-1].tallies
+    replay, tonight = _Replay(nights, confidence, fixed), nights[-1].tallies
     for night in nights:
         anew = [key for key, run_id in (accepted or {}).items() if run_id == night.run_id]
         replay.take(night, anew)

@@ -50,6 +50,22 @@ def test_a_case_that_broke_is_told_with_what_it_is_compared_with() -> None:
     assert list(found.red) == [a_key("a")]
 
 
+def test_a_fixed_reference_is_one_night_and_later_ones_are_tested_together() -> None:
+    good, bad = {"a": "ppp", "b": "ppp", "c": "ppp"}, {"a": "fff", "b": "ppp", "c": "ppp"}
+    flaky = [good, {**good, "a": "ppf"}] * 10
+
+    def fixed(*cases: Mapping[str, str], accepted: str = "0") -> Assessment:
+        nights = [a_night(str(n), night) for n, night in enumerate(cases)]
+        return assess(nights, {a_key("a"): accepted}, fixed=[a_key(case) for case in "abc"])
+
+    found = fixed(good, *flaky, bad, bad)
+    assert (found.red[a_key("a")].before.trials, found.reference(a_key("a")).judged) == (3, 3)
+    assert found.red[a_key("a")].since == "21"
+    assert fixed(good, *flaky, *[bad] * 30, good).recovered == {a_key("a"): "21"}
+    assert not fixed(good, *flaky, bad, bad, accepted="21").statements
+    assert not fixed(good, *flaky, good, *flaky, good).statements
+
+
 def test_red_stays_red_until_it_recovers_or_somebody_accepts_it() -> None:
     later = [BROKEN] * 25
     found = assessed(*STEADY, *later)
