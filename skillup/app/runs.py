@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,8 +17,10 @@ from skillup.analysis import with_analysis
 from skillup.app.interruption import milliseconds_of_starts
 from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.history.index import forget_run, indexed_runs, marks, open_index
+from skillup.history.reference import NIGHTS
 from skillup.load.discover import workspace_root
 from skillup.plan import is_named
+from skillup.reports.formats import FORMATS
 from skillup.reports.html.run_files import RawFiles, progress_of
 from skillup.reports.result import build_result
 from skillup.reports.terminal.conversation import ShownTrial
@@ -26,7 +29,8 @@ from skillup.schema.grade import BASELINE, RunResult
 from skillup.schema.line import line_of
 from skillup.store import RunDirectory, StoredTrial, new_run_id
 from skillup.store.documents import DamagedRecordError
-from skillup.store.files import disk_errors
+from skillup.store.export import ANSWERS_FOLDER
+from skillup.store.files import TEMPORARY_ENDING, disk_errors
 from skillup.store.places import (
     LOCK_FILE,
     RESULT_FILE,
@@ -42,6 +46,16 @@ from skillup.store.stored_run import StoredGrades
 LAST = "last"
 _SHOWN = 5
 _SAME = ("schema_version", "skillup_version", "case_digests", "profiles")
+_FILES = re.compile(
+    rf"lock|run\.sqlite(-wal|-shm|-journal)?|\.run\.sqlite\.new|result\.json(\.earlier-\d+)?|"
+    rf"\..*{re.escape(TEMPORARY_ENDING)}|{'|'.join(map(re.escape, FORMATS.values()))}"
+)
+_FOLDERS = {
+    "files": ("run.json",),
+    "anthropic": ("benchmark.json", "*/benchmark.json"),
+    ANSWERS_FOLDER: ("*.json",),
+}
+"""What skillup writes into a run's directory; of folders, by what they hold."""
 _OWN_EVENTS = frozenset({"run_created", "run_reopened", "result_written"})
 """Of each run; of these the merged one has its own."""
 
@@ -266,9 +280,10 @@ def prune_runs(
     url: str, folder: Path, repository: str, keep_seconds: float, *, dry_run: bool
 ) -> tuple[dict[str, Path], dict[str, str], int]:
     """Remove the runs of `repository` that began longer ago: those in the index, and those in
-    `folder` that are in none. By id what is gone, why others stay, and the bytes of files.
+    `folder` that are in none. By id what is gone, why others or parts stay, and the bytes of files.
 
-    Raises IndexTroubleError: without the index nothing says which are pinned.
+    The index keeps the newest nights of each branch. Raises IndexTroubleError: without the index
+    nothing says which are pinned.
     """
     began = datetime.now(UTC) - timedelta(seconds=keep_seconds)
     before = began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -277,6 +292,10 @@ def prune_runs(
         marked = set(marks(execute, repository).values())
     known = {os.path.realpath(row.path) for row in indexed}
     found = {row.run_id: row for row in indexed if row.repository == repository}
+    nights: dict[str, list[str]] = {}
+    for row in found.values():
+        nights.setdefault(row.branch, []).append(row.run_id)
+    compared = {run_id for ids in nights.values() for run_id in ids[-NIGHTS:]}
     old = {run_id: Path(row.path) for run_id, row in found.items() if row.started_at < before}
     for name in runs_in(folder):
         if os.path.realpath(folder / name) not in known:
@@ -291,35 +310,57 @@ def prune_runs(
         if run_id in kept:
             continue
         try:
-            freed += _removed(path, run_id, dry_run=dry_run)
+            done = _removed(path, run_id, dry_run=dry_run)
         except SkillupError as error:
             kept[run_id] = error.message
             continue
-        if run_id in found and not dry_run:
+        if done is None and run_id in compared:
+            continue
+        freed += done[0] if done else 0
+        if done and done[1]:
+            kept[run_id] = f"in {shown_path(path)} what is not skillup's: {listed_ids(done[1])}"
+        if run_id in found.keys() - compared and not dry_run:
             forget_run(url, run_id)
         gone[run_id] = path
     return gone, kept, freed
 
 
-def _removed(path: Path, run_id: str, *, dry_run: bool) -> int:
-    """The bytes of a run directory that is removed; 0 if this run is not there any more.
+def _removed(path: Path, run_id: str, *, dry_run: bool) -> tuple[int, list[str]] | None:
+    """The bytes of what skillup wrote into a run's directory, which is removed, and the names of
+    what else is there, for which the directory stays; None if this run is not there any more.
 
     Raises RunDirectoryError if it is being written, or cannot be removed.
     """
     if not is_run(path):
-        return 0
+        return None
     with disk_errors("remove", path):
         lock = take_lock(path / LOCK_FILE)
         try:
             with RunDirectory.open(path) as run:
                 if run.run_info().get("run_id") != run_id:
-                    return 0
-            files = [file for file in path.rglob("*") if not file.is_dir() or file.is_symlink()]
-            if sum(file.name == RUN_FILE for file in files) > 1:
-                raise RunDirectoryError(f"{path} holds other runs, too")
-            size = sum(file.lstat().st_size for file in files)
-            if not dry_run:
-                shutil.rmtree(path)
+                    return None
+            size, others = 0, []
+            # Its own file is the last: what is left of a killed removal is a run still.
+            for entry in sorted(path.iterdir(), key=lambda entry: entry.name.startswith(RUN_FILE)):
+                if not _is_own(entry):
+                    others.append(entry.name)
+                    continue
+                folder = entry.is_dir() and not entry.is_symlink()
+                files = [f for f in entry.rglob("*") if not f.is_dir()] if folder else [entry]
+                size += sum(file.lstat().st_size for file in files)
+                if not dry_run:
+                    shutil.rmtree(entry) if folder else entry.unlink()
+            if not others and not dry_run:
+                path.rmdir()
         finally:
             os.close(lock)
-    return size
+    return size, sorted(others)
+
+
+def _is_own(entry: Path) -> bool:
+    """Whether skillup wrote this into a run's directory."""
+    if entry.is_symlink():
+        return entry.name == "scratch"
+    if entry.is_dir():
+        return any(True for mark in _FOLDERS.get(entry.name, ()) for _ in entry.glob(mark))
+    return _FILES.fullmatch(entry.name) is not None

@@ -35,7 +35,7 @@ _HINTS = {
     errno.ENFILE: "the machine has too many open files: run fewer trials at once (-j)",
     errno.ENAMETOOLONG: "the path is too long for this file system: choose a shorter --out",
 }
-_TEMPORARY_ENDING = ".skillup-tmp"
+TEMPORARY_ENDING = ".skillup-tmp"
 
 
 @contextmanager
@@ -58,7 +58,7 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
     Raises RunDirectoryError if writing fails; ``path`` is then as it was. Several may write it.
     """
     # In the same directory, because a rename across file systems is a copy.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{_TEMPORARY_ENDING}")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{TEMPORARY_ENDING}")
     with disk_errors("write", path):
         try:
             with temporary.open("xb") as file:

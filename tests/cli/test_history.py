@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from skillup.history.index import all_runs
+from skillup.history.index import add_run, all_runs
 from skillup.history.reference import reference_for
 from skillup.history.runs import read_run
 from skillup.reports.html.build import history_data
@@ -118,6 +119,14 @@ def test_old_runs_are_removed_but_not_pinned_ones_nor_what_is_in_progress_or_no_
     assert "2 runs would be removed" in told.stderr
     assert told.stdout.split() == [str(old), str(unindexed)]
     assert old.exists()
+    for arguments in (("--format", "files"), ()):
+        assert project.run("export", str(old), *arguments).exit_code == 0
+    every = ("--report", "junit,markdown,benchmark,html")
+    assert project.run("report", str(old), *every).exit_code == 0
+    mine = [unindexed / "notes/why.txt", unindexed / "files/mine.txt", unindexed / "run.txt"]
+    for file in mine:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("mine")
     done = project.run("runs", "prune", "--keep", "30d")
     assert f"kept {ids[1]}: it is pinned" in done.stderr
     assert f"kept {ids[2]}: " in done.stderr
@@ -126,9 +135,19 @@ def test_old_runs_are_removed_but_not_pinned_ones_nor_what_is_in_progress_or_no_
     assert last.startswith("2 runs removed, ")
     assert float(last.split()[3]) > 0
     left = {path for path in (old, pinned, busy, unindexed, young, notes) if path.exists()}
-    assert left == {pinned, busy, young, notes}
-    runs = all_runs(str(project.root / ".skillup/index.sqlite"))
-    assert {run.run_id for run in runs} == {ids[1], ids[2], ids[4]}
+    assert left == {pinned, busy, unindexed, young, notes}
+    assert {path for path in unindexed.rglob("*") if path.is_file()} == set(mine)
+    assert "what is not skillup's: files, notes, run.txt\n" in done.stderr
+    # What later runs are compared with stays in the index, of the newest nights.
+    index_file = str(project.root / ".skillup/index.sqlite")
+    assert {run.run_id for run in all_runs(index_file)} == {*ids} - {ids[3]}
+    again = project.run("runs", "prune", "--keep", "30d")
+    assert again.stderr.splitlines()[-1].startswith("0 runs removed")
+    for number in range(60):
+        row = replace(read_run(young), run_id=f"z{number}", path="/nowhere")
+        add_run(index_file, row)
+    assert project.run("runs", "prune", "--keep", "30d").exit_code == 0
+    assert ids[0] not in {run.run_id for run in all_runs(index_file)}
     assert lock
 
 

@@ -319,9 +319,10 @@ def prune(
     dry_run: bool = option(False, "Only tell what would go.", "--dry-run"),
     index: str | None = o.INDEX,
 ) -> int:
-    """Remove old runs of this repository: their directories here, and what the index has of them.
+    """Remove old runs of this repository: their files here, and what the index has of them.
 
-    Pinned runs, those that something was accepted from and runs in progress stay.
+    Pinned runs, those that something was accepted from, runs in progress and files that are not
+    skillup's stay; the index keeps the newest 60 runs of each branch.
     """
     from skillup.app.runs import prune_runs
 
