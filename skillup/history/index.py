@@ -28,7 +28,7 @@ LAST = "last"
 PREVIOUS = "previous"
 _SHOWN = 5
 _TIMEOUT_SECONDS = 30  # For another run that is writing, and for a server to answer
-_TABLE, _MARKS = "skillup_runs_6", "skillup_marks_6"
+_TABLE, _MARKS = "skillup_runs_7", "skillup_marks_6"
 """With the version of what is in them: other versions of skillup have their own beside them."""
 _REBUILD = "runs are indexed as they end; `skillup trends --rebuild` indexes older ones"
 _URL = re.compile(
@@ -214,9 +214,9 @@ def all_runs(
 def add_run(url: str, run: RunOutcomes) -> None:
     """One that is there is replaced: it may have been resumed. Raises IndexTroubleError."""
     about, data = run.about, json.dumps(asdict(replace(run, trials=())), ensure_ascii=False)
-    # One by one: of 10,000 trials as dictionaries at once a run would need 10 MB more.
+    # One by one: all 10,000 trials of a run at once would take some MB.
     before, after = data.split('"trials": []', 1)
-    trials = ",".join(json.dumps(asdict(trial), ensure_ascii=False) for trial in run.trials)
+    trials = ",".join(json.dumps(trial, ensure_ascii=False) for trial in run.trials)
     data = f'{before}"trials": [{trials}]{after}'
     row = (run.run_id, run.started_at, run.path, about.repository, about.branch, about.label, data)
     # Half a character, as of a file's name, is no text to a database.

@@ -47,8 +47,7 @@ def key_of(trial: TrialLine) -> CaseKey:
     return CaseKey(trial.suite, trial.case_id, trial.engine, trial.variant)
 
 
-@frozen
-class TrialOutcome:
+class TrialOutcome(NamedTuple):
     key: CaseKey
     trial: int
     status: Status
@@ -136,13 +135,15 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
         about = about_of(info, directory)
     suites, request = info.get("suites") or {}, info.get("request") or {}
     not_run = (planned_key(job, suites) for job in missing)
-    outcomes = [
+    keys: dict[CaseKey, CaseKey] = {}  # One for all trials of a case
+    outcomes = (
         TrialOutcome(
-            *(key_of(line), line.trial, line.status, line.score, line.cost_usd, line.duration_ms),
+            keys.setdefault(key := key_of(line), key),
+            *(line.trial, line.status, line.score, line.cost_usd, line.duration_ms),
             reason=" ".join(line.reason.split())[:_LONGEST_REASON],
         )
         for line in lines
-    ]
+    )
     return RunOutcomes(
         run_id=str(info.get("run_id") or path.name),
         started_at=str(info.get("started_at") or ""),

@@ -111,7 +111,7 @@ def test_old_runs_are_removed_but_not_pinned_ones_nor_what_is_in_progress_or_no_
     (notes / "keep.txt").write_text("mine")
     project.run("trends", "--rebuild")
     with sqlite3.connect(project.root / ".skillup/index.sqlite") as index:
-        index.execute("DELETE FROM skillup_runs_6 WHERE run_id = ?", (ids[3],))
+        index.execute("DELETE FROM skillup_runs_7 WHERE run_id = ?", (ids[3],))
     project.run("baseline", "set", ids[1])
     lock = take_lock(busy / "lock")
     told = project.run("runs", "prune", "--keep", "30d", "--dry-run")

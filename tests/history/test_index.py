@@ -59,7 +59,7 @@ def test_a_run_that_is_there_is_replaced(index: str) -> None:
 def test_what_fails_in_the_middle_leaves_nothing_behind(index: str) -> None:
     add_run(index, a_run("run", {"one": "p"}))
     with suppress(ZeroDivisionError), open_index(index, write=True) as execute:
-        execute("DELETE FROM skillup_runs_6")
+        execute("DELETE FROM skillup_runs_7")
         raise ZeroDivisionError
     assert len(all_runs(index)) == 1
 
@@ -67,7 +67,7 @@ def test_what_fails_in_the_middle_leaves_nothing_behind(index: str) -> None:
 def test_a_run_that_cannot_be_read_is_no_defect_of_skillups(index: str) -> None:
     add_run(index, a_run("run", {"one": "p"}))
     with open_index(index, write=True) as execute:
-        execute("UPDATE skillup_runs_6 SET outcomes = '{}'")
+        execute("UPDATE skillup_runs_7 SET outcomes = '{}'")
     with pytest.raises(IndexTroubleError, match="validation error"):
         all_runs(index)
 

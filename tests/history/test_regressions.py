@@ -139,7 +139,7 @@ def timed(run: RunOutcomes, random: Random, factor: Callable[[str], float]) -> R
     trials = []
     for trial in run.trials:
         took = factor(trial.key.case_id) * random.lognormvariate(0, 0.2)
-        trials.append(replace(trial, duration_ms=round(30_000 * took), cost_usd=0.1))
+        trials.append(trial._replace(duration_ms=round(30_000 * took), cost_usd=0.1))
     return replace(run, trials=tuple(trials))
 
 
