@@ -272,10 +272,11 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
 # Runs by name, and the baseline of one.
 
 
-def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
+def find_run(name: str, url: str, runs_folder: Path, repository: str | None = None) -> RunOutcomes:
     """The run that `name` means: a run directory, else by its id or label what `runs_folder` or the
-    index has (which may be older, so a directory that is there is read). Raises UsageError if
-    `name` means none or several, RunDirectoryError if it cannot be read, and IndexTroubleError.
+    index has (which may be older, so a directory that is there is read); `last` and labels are
+    those of `repository` (None: of all). Raises UsageError if `name` means none or several,
+    RunDirectoryError if it cannot be read, and IndexTroubleError.
     """
     if not name:
         raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
@@ -290,7 +291,8 @@ def find_run(name: str, url: str, runs_folder: Path) -> RunOutcomes:
     try:
         with open_index(url, write=False) as execute:
             indexed = indexed_runs(execute)[::-1]
-            named = [run.run_id for run in indexed if name in (run.label, LAST)]
+            own = [run for run in indexed if repository in (None, run.repository)]
+            named = [run.run_id for run in own if name in (run.label, LAST)]
             ids = [run.run_id for run in indexed]
             begin = {run for run in ids if run.startswith(name)}
             chosen = named[0] if named else _only(name, here | begin, ids)

@@ -69,7 +69,7 @@ def reference_for(
     that branch alone. Raises UsageError, RunDirectoryError and IndexTroubleError.
     """
     if baseline not in (None, PREVIOUS):
-        named = find_run(str(baseline), url, runs_folder)
+        named = find_run(str(baseline), url, runs_folder, b.about.repository)
         if _order(named) == _order(b):
             what = f"{named.run_id} is the run that is to be compared with it"
             raise UsageError(what, hint="name another one, or none")

@@ -90,7 +90,7 @@ def test_runs_and_cases_can_be_chosen(project: Project) -> None:
     assert project.run("trends", "--variant", "with_luck").exit_code == 2
     unknown = project.run("trends", "nothing")
     assert unknown.exit_code == 2
-    assert "suites in the index: demo" in unknown.stderr
+    assert "suites there: demo" in unknown.stderr
 
 
 def test_an_index_that_was_lost_is_made_anew_from_the_runs(project: Project) -> None:

@@ -22,7 +22,7 @@ from skillup.history.index import (
     rebuild,
 )
 from skillup.history.reference import is_comparable
-from skillup.history.runs import CaseKey, RunOutcomes
+from skillup.history.runs import About, CaseKey, RunOutcomes
 from skillup.store import RunDirectory
 from tests.support.outcomes import a_key, a_run
 
@@ -252,6 +252,15 @@ def test_a_run_that_another_was_written_over_is_as_it_was_indexed(tmp_path: Path
     url, night = str(tmp_path / "index.sqlite"), a_folder(tmp_path, "night")
     add_run(url, a_run("before", {"one": "p"}, path=str(night)))
     assert find_run("before", url, tmp_path / "runs").trials
+
+
+def test_in_a_shared_index_labels_and_the_last_run_are_those_of_the_repository(url: str) -> None:
+    for run_id, repository in (("ours", "r"), ("theirs", "other")):
+        about = About(repository=repository, label="nightly")
+        add_run(url, replace(a_run(f"2028-{run_id}", {"one": "p"}), about=about))
+    for name in ("nightly", "last", "2028-ours"):
+        assert find_run(name, url, Path("/nowhere"), "r").run_id == "2028-ours"
+    assert find_run("2028-theirs", url, Path("/nowhere"), "r").run_id == "2028-theirs"
 
 
 def test_rebuilding_indexes_the_folder_and_says_what_it_could_not_read(

@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -18,6 +18,9 @@ from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
 from skillup.reports.text import count, listed_ids, plain
+
+if TYPE_CHECKING:
+    from skillup.history.runs import RunOutcomes
 
 _SHOWN = 20
 
@@ -50,7 +53,7 @@ def compare(
     cannot be read.
     """
     from skillup.history.gates import compared, given_gates
-    from skillup.history.index import LAST, find_run
+    from skillup.history.index import LAST
     from skillup.redaction.secrets import Secrets
     from skillup.reports import past_runs
     from skillup.reports.markdown import comparison_markdown
@@ -64,8 +67,7 @@ def compare(
     if report not in (None, "markdown"):
         raise UsageError(f"--report {report}: no such form", hint="markdown")
     given = given_gates(gate or ())
-    url, folder = _places(index)
-    b = find_run(names[-1], url, folder)
+    b, url, folder = _find(names[-1], index)
     a = names[0] if len(names) == 2 else baseline
     comparison, results = compared(b, url, folder, baseline=a, branch=branch, given=given)
     if as_json:
@@ -129,8 +131,9 @@ def trends(
     found = histories(every, chosen, last)
     if not found:
         names = sorted({trial.key.suite for run in every for trial in run.trials})
-        hint = f"suites in the index: {listed_ids(names, _SHOWN) or 'none yet'}"
-        raise UsageError("no indexed run matches", hint=hint)
+        hint = f"suites there: {listed_ids(names, _SHOWN) or 'none yet'}"
+        on = f" on the branch {branch}" if branch is not None else ""
+        raise UsageError(f"no indexed run{on} matches", hint=hint)
     if as_json:
         sys.stdout.write(json_of(history_data(found)))
     else:
@@ -154,6 +157,14 @@ def _places(index: str | None, *, write: bool = False) -> tuple[str, Path]:
 
     root = workspace_root(Path())
     return index_url(index, os.environ, root, write=write), runs_folder(root)
+
+
+def _find(name: str, index: str | None) -> tuple[RunOutcomes, str, Path]:
+    """The run that is named, the index, and the folder of runs."""
+    from skillup.history.index import find_run
+
+    url, folder = _places(index)
+    return find_run(name, url, folder, _here()["repository"]), url, folder
 
 
 def _say(text: str) -> None:
@@ -186,11 +197,10 @@ def set_baseline(
     index: str | None = o.INDEX,
 ) -> int:
     """Pin a run that is known to be good: from now on runs are compared with it."""
-    from skillup.history.index import add_run, find_run
+    from skillup.history.index import add_run
     from skillup.history.reference import pin
 
-    url, folder = _places(index)
-    found = find_run(run, url, folder)
+    found, url, _ = _find(run, index)
     scope = _scope(branch, label, found.about.branch)
     add_run(url, found)  # it may have been run without an index
     pin(url, found.about.repository, scope, found.run_id)
@@ -236,11 +246,10 @@ def accept_cases(
 ) -> int:
     """Take what cases do now as what they are to do; what was before does not count any more."""
     from skillup.history.gates import compared
-    from skillup.history.index import add_run, find_run
+    from skillup.history.index import add_run
     from skillup.history.reference import accept
 
-    url, folder = _places(index)
-    found = find_run(run, url, folder)
+    found, url, folder = _find(run, index)
     comparison, _ = compared(found, url, folder)
     keys = [case.key for case in comparison.counted if case.b.judged]
     if cases:
@@ -296,12 +305,11 @@ def label_run(
     index: str | None = o.INDEX,
 ) -> int:
     """Give a run a name."""
-    from skillup.history.index import add_run, find_run
+    from skillup.history.index import add_run
     from skillup.store import RunDirectory
     from skillup.store.places import is_run
 
-    url, folder = _places(index)
-    found = find_run(run, url, folder)
+    found, url, _ = _find(run, index)
     if is_run(Path(found.path)):
         with RunDirectory.open(Path(found.path), writable=True) as directory:
             info = directory.run_info()
