@@ -100,7 +100,7 @@ def open_index(url: str, *, write: bool) -> Iterator[Execute]:
                 raise IndexTroubleError(f"no run is in the index {name} yet", hint=_REBUILD)
             yield execute
             execute("COMMIT")
-    except (database.error, ValidationError) as error:
+    except database.error as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise IndexTroubleError(
             f"the index {database.name}: {reason}", hint=database.hint
@@ -197,7 +197,13 @@ def indexed_runs(execute: Execute, repository: str | None = None) -> list[Indexe
 def outcomes_of(execute: Execute, run_id: str) -> RunOutcomes:
     """Of a run that is in the index."""
     [[text]] = execute(f"SELECT outcomes FROM {_TABLE} WHERE run_id = ?", run_id)  # noqa: S608
-    return _reader().validate_json(text)
+    try:
+        return _reader().validate_json(text)
+    except ValidationError:
+        raise IndexTroubleError(
+            f"what the index has of the run {run_id} is damaged",
+            hint="`skillup trends --rebuild` enters it again, if its directory is still there",
+        ) from None
 
 
 def all_runs(
@@ -274,9 +280,9 @@ def rebuild(url: str, runs_folder: Path) -> Iterator[tuple[Path, RunDirectoryErr
 
 def find_run(name: str, url: str, runs_folder: Path, repository: str | None = None) -> RunOutcomes:
     """The run that `name` means: a run directory, else by its id or label what `runs_folder` or the
-    index has (which may be older, so a directory that is there is read); `last` and labels are
-    those of `repository` (None: of all). Raises UsageError if `name` means none or several,
-    RunDirectoryError if it cannot be read, and IndexTroubleError.
+    index has (which may be older, so a directory that is there is read). With a separator it is a
+    path only; `last` and labels are those of `repository` (None: of all). Raises UsageError if
+    `name` means none or several, RunDirectoryError if it cannot be read, and IndexTroubleError.
     """
     if not name:
         raise UsageError("the name of a run is empty", hint="give its directory or id, or `last`")
@@ -285,7 +291,8 @@ def find_run(name: str, url: str, runs_folder: Path, repository: str | None = No
     folders = runs_in(runs_folder)
     if name == LAST and folders:
         return read_run(runs_folder / folders[-1])
-    if name != LAST and os.path.exists(name):  # noqa: PTH110 - Path.exists raises for a long name
+    # os.path: Path.exists raises for a long name.
+    if os.sep in name or (name != LAST and os.path.exists(name)):  # noqa: PTH110
         return read_run(Path(name))
     here = {folder for folder in folders if folder.startswith(name)}
     try:

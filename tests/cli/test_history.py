@@ -172,3 +172,19 @@ def test_what_is_said_of_a_run_is_of_the_runs_of_its_branch(project: Project) ->
     assert project.run("compare").stdout.count("the last 3 nights on next and main") == 1
     project.shell("git", "checkout", "-q", "-b", "new").check_returncode()
     assert shown() == [*on_main, *on_next]
+
+
+def test_in_a_shared_index_last_and_labels_mean_runs_of_this_repository(
+    project: Project, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    url = str(tmp_path_factory.mktemp("shared") / "index.sqlite")
+    env = {"SKILLUP_INDEX": url}
+    other = Project(tmp_path_factory.mktemp("other"), indexed=True)
+    for place in (project, other):
+        place.write({"eval.yaml": "name: demo\n", "a.yaml": CASE.format(say="hi")})
+    run_id = other.run_json(".", "--label", "good", "--out", "night", env=env)["run_id"]
+    for name in ("last", "good"):
+        assert project.run("baseline", "set", name, env=env).exit_code == 2
+        assert other.run("baseline", "set", name, env=env).exit_code == 0
+    assert project.run("baseline", "accept", "a", env=env).exit_code == 2
+    assert project.run("baseline", "set", run_id, env=env).exit_code == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -59,12 +58,15 @@ class Night:
         inputs: dict[str, str] | None = None,
         env: dict[str, str] | None = None,
     ) -> None:
+        # Those of earlier nights are still there, as on a machine that is not new every night.
+        number = len(list(project.root.glob("night-*"))) + 1
+        self.path = project.root / f"night-{number}-1"
         self.failed: list[str] = []
         self.output = ""
         summary = project.root / "step-summary.md"
         summary.write_text("")
-        _remove(project.root / "night")
-        given = {"GITHUB_STEP_SUMMARY": str(summary), **GITHUB, **(env or {})}
+        given = {"GITHUB_STEP_SUMMARY": str(summary), "NIGHT": f"./{self.path.name}"}
+        given |= {**GITHUB, **(env or {})}
         for name, step in RUN.items():
             needs_input = "inputs." in step.get("if", "")
             always = "cancelled()" in step.get("if", "")
@@ -87,12 +89,6 @@ def _night_by_cron(project: Project) -> subprocess.CompletedProcess[str]:
     return project.shell("sh", str(project.root / "night.sh"), cwd="/")
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    path.unlink(missing_ok=True)
-
-
 @pytest.fixture
 def nights(project: Project) -> Project:
     """A workspace with a suite, and no gate but those that every suite has."""
@@ -110,9 +106,9 @@ def test_a_night_in_which_something_broke_is_red_until_it_is_mended_or_accepted(
     first = Night(nights, MORE)
     assert first.failed == [], first.output
     assert "36 of 36 passed" in first.summary
-    good = json.loads((nights.root / "night/result.json").read_text())["run_id"]
+    good = json.loads((first.path / "result.json").read_text())["run_id"]
     assert {"junit.xml", "summary.md", "result.json"} <= {
-        path.name for path in (nights.root / "night").iterdir()
+        path.name for path in first.path.iterdir()
     }
     quiet = Night(nights)
     assert quiet.failed == [], quiet.output
@@ -154,8 +150,10 @@ def test_a_night_that_was_not_whole_is_red(nights: Project) -> None:
     nights.write({"cases/other.yaml": INVALID})
     invalid = Night(nights)
     assert invalid.failed == [CHECK, COMPARE], invalid.output
+    # It did not begin, and the nights before it are there by directory, label and id.
     none = Night(nights, ("validate", "list"), ("skillup run", "skillup nothing"))
-    assert COMPARE in none.failed, "it did not begin"
+    assert COMPARE in none.failed
+    assert f"{none.path.name} does not exist" in none.output
 
 
 @pytest.mark.slow
@@ -182,7 +180,7 @@ def test_a_pull_request_is_compared_with_the_nights_of_its_target(nights: Projec
         done = nights.shell("git", *who, *arguments)
         assert done.returncode == 0, done.stderr
 
-    nights.write({".gitignore": ".skillup/\nnight/\nstep-summary.md\n"})
+    nights.write({".gitignore": ".skillup/\nnight-*/\nstep-summary.md\n"})
     git("init", "-q", "-b", "main")
     git("add", ".")
     git("commit", "-qm", "one")
@@ -223,7 +221,7 @@ def test_what_runs_is_installed_and_the_key_is_the_profile_s() -> None:
     assert 'name = "skillup-eval"' in project
     assert "models = [" in project
     profile = (ROOT / "engines" / "claude_code.yaml").read_text("utf-8")
-    assert set(workflow["jobs"]["night"]["env"]) <= {"ANTHROPIC_API_KEY"}
+    assert set(workflow["jobs"]["night"]["env"]) <= {"ANTHROPIC_API_KEY", "NIGHT"}
     assert "ANTHROPIC_API_KEY" in profile
     assert set(workflow["on"]) == {"schedule", "workflow_dispatch", "pull_request"}
 

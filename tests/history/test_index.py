@@ -68,7 +68,7 @@ def test_a_run_that_cannot_be_read_is_no_defect_of_skillups(index: str) -> None:
     add_run(index, a_run("run", {"one": "p"}))
     with open_index(index, write=True) as execute:
         execute("UPDATE skillup_runs_7 SET outcomes = '{}'")
-    with pytest.raises(IndexTroubleError, match="validation error"):
+    with pytest.raises(IndexTroubleError, match="of the run run is damaged"):
         all_runs(index)
 
 
@@ -243,9 +243,20 @@ def test_the_last_run_is_the_newest_of_the_folder_and_without_any_that_of_the_in
 ) -> None:
     runs = tmp_path / ".skillup" / "runs"
     assert find_run("last", url, runs).run_id == "2027-01"
+    with pytest.raises(UsageError, match="there is no run last"):
+        find_run("last", url, runs, "another repository")
     a_folder(runs, "killed", "2020-01-02T00:00:00.000Z")
     a_folder(runs, "again", "2020-01-04T00:00:00.000Z")
     assert find_run("last", url, runs).run_id == "again"
+
+
+def test_a_name_with_a_separator_is_a_path_only(tmp_path: Path) -> None:
+    url = str(tmp_path / "index.sqlite")
+    for run_id, label in (("a", "night"), ("b", "./night")):
+        add_run(url, replace(a_run(run_id, {"one": "p"}), about=About(label=label)))
+    assert find_run("night", url, tmp_path).run_id == "a"
+    with pytest.raises(RunDirectoryError, match="does not exist"):
+        find_run("./night", url, tmp_path)
 
 
 def test_a_run_that_another_was_written_over_is_as_it_was_indexed(tmp_path: Path) -> None:
