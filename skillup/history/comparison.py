@@ -76,14 +76,14 @@ class Comparison:
         self.changed: list[Change] = changes(nights[-1].about, b.about) if nights else []
         history = [_without_quarantined(run, b.quarantined) for run in (*nights, b)]
         self.assessment = assess(history, accepted, confidence) if nights else Assessment()
-        self.cases = list(self._cases())
+        self.cases = list(self._cases(accepted or {}))
         self.counted = [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
         self.counted_keys = {case.key for case in self.counted}
         self.judged_in_both = [case for case in self.counted if case.a.judged and case.b.judged]
         self.time_increase = typical_increase(self.judged_in_both, "time")
         self.cost_increase = typical_increase(self.judged_in_both, "cost")
 
-    def _cases(self) -> Iterable[CaseChange]:
+    def _cases(self, accepted: Mapping[CaseKey, str]) -> Iterable[CaseChange]:
         """Those of B in its order, then those that only the newest night of the reference has."""
         before = [by_case(run.trials) for run in self.nights]
         after, newest = by_case(self.b.trials), before[-1] if before else {}
@@ -92,7 +92,9 @@ class Comparison:
             said.setdefault(one.key, []).append(one)
         for key in dict.fromkeys([*after, *newest]):
             a, b = self.assessment.reference(key), after.get(key, ABSENT)
-            if a is ABSENT:
+            if a is ABSENT and accepted.get(key) == self.b.run_id:
+                a = b  # What it does in this run is what it is to do
+            elif a is ABSENT:
                 a = together(night[key] for night in before if key in night)
             change = self._state(key, a, b)
             yield CaseChange(

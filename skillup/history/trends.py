@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from skillup.frozen import frozen
 from skillup.history.regressions import Night, Statement, assess
@@ -122,7 +123,8 @@ def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> l
     for suite, by_id in sorted(of_suite.items()):
         shown = tuple(by_id.values())[-last:]
         own = {key: by_run for key, by_run in of_case.items() if key.suite == suite}
-        red = _red(list(by_id.values())[-max(last, _ASSESSED) :], own)
+        assessed = list(by_id.values())[-max(last, _ASSESSED) :]
+        red = assess([Night.of(_only(run, own.keys())) for run in assessed]).red
         cases = []
         for key, by_run in own.items():
             tallies = tuple(by_run.get(run.run_id, ABSENT) for run in shown)
@@ -150,16 +152,5 @@ def _failing(
     return FailingSince(judged[first][0], last_pass, len(judged) - first, word, said)
 
 
-def _red(
-    runs: Sequence[RunOutcomes], cases: Mapping[CaseKey, Mapping[str, CaseTally]]
-) -> dict[CaseKey, Statement]:
-    """The cases that are red after the last of `runs`, by run id in `cases`."""
-    nights = []
-    for run in runs:
-        tallies = {
-            key: by_run[run.run_id]
-            for key, by_run in cases.items()
-            if key.variant == WITH_SKILL and run.run_id in by_run
-        }
-        nights.append(Night(run.run_id, run.started_at, tallies, run.until_decided))
-    return assess(nights).red
+def _only(run: RunOutcomes, keys: Collection[CaseKey]) -> RunOutcomes:
+    return replace(run, trials=tuple(trial for trial in run.trials if trial.key in keys))

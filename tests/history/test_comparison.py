@@ -67,6 +67,12 @@ def test_a_night_with_an_error_and_a_run_of_a_few_cases_hide_nothing() -> None:
     ]
 
 
+def test_a_case_that_was_accepted_as_in_this_run_did_not_change() -> None:
+    before, tonight = nights({"x": STEADY, "y": STEADY}), a_run("b", {"x": "fff", "y": "fff"})
+    found = Comparison(before, tonight, accepted={a_key("x"): "b"})
+    assert [case.change for case in found.cases] == ["same", "regressed"]
+
+
 def test_what_a_model_changed_comes_with_the_comparison() -> None:
     a, b = (
         replace(a_run(name, {"x": "p"}), about=About(models={"claude": model}))
