@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,9 +26,17 @@ from skillup.store import RunDirectory
 from skillup.store.places import is_run
 
 _WAITS = (1.0, 4.0)  # Seconds between the attempts
-_TIMEOUT_SECONDS = 10
+_TIMEOUT_SECONDS = 10  # Of one read or write
+_DEADLINE_SECONDS = 30.0  # Of all: a server may send a byte now and then
 _LONGEST_TEXT = 3000  # Slack cuts what is longer than 4,000 characters
 _MOST_ANNOTATIONS = 10  # GitHub shows no more of a step
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirected POST would become a GET, of a login page for example."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
 
 
 def post(
@@ -35,6 +44,7 @@ def post(
     payload: Mapping[str, Any],
     mask: Callable[[str], str],
     wait: Callable[[float], object] = time.sleep,
+    deadline_seconds: float = _DEADLINE_SECONDS,
 ) -> str | None:
     """Post `payload` as JSON, masked, with retries; what went wrong, or None. Never raises.
 
@@ -46,12 +56,22 @@ def post(
         parts = urlsplit(url)
     if parts is None or parts.scheme not in ("http", "https"):
         return "--webhook: no http:// or https:// URL"
+    problems: list[str | None] = [f"no answer in {deadline_seconds:g} s"]
+    attempts = Thread(target=lambda: problems.append(_posted(url, body, wait)), daemon=True)
+    attempts.start()
+    attempts.join(deadline_seconds)
+    problem = problems[-1]
+    return plain(f"--webhook: {parts.hostname}: {problem}") if problem else None
+
+
+def _posted(url: str, body: bytes, wait: Callable[[float], object]) -> str | None:
+    opener = urllib.request.build_opener(_NoRedirect)
     for pause in (*_WAITS, None):
         try:
             request = urllib.request.Request(  # noqa: S310 - the scheme was looked at
                 url, body, {"Content-Type": "application/json; charset=utf-8"}
             )
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS):  # noqa: S310
+            with opener.open(request, timeout=_TIMEOUT_SECONDS):
                 return None
         except urllib.error.HTTPError as error:
             problem = f"status {error.code}"
@@ -61,7 +81,7 @@ def post(
             problem = type(getattr(error, "reason", error)).__name__
         if pause is not None:
             wait(pause)
-    return plain(f"--webhook: {parts.hostname}: {problem}")
+    return problem
 
 
 def webhook_payload(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -30,6 +32,8 @@ def a_server(*statuses: int) -> Iterator[tuple[str, list[str]]]:
         def do_POST(self) -> None:
             bodies.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
             self.send_response(statuses[len(bodies) - 1])
+            if statuses[len(bodies) - 1] == 302:
+                self.send_header("Location", "/login")
             self.end_headers()
 
         def log_message(self, *_: object) -> None:
@@ -51,6 +55,7 @@ def a_server(*statuses: int) -> Iterator[tuple[str, list[str]]]:
         ((500, 429, 204), None),
         ((503, 503, 503), "--webhook: 127.0.0.1: status 503"),
         ((404,), "--webhook: 127.0.0.1: status 404"),
+        ((302,), "--webhook: 127.0.0.1: status 302"),
     ],
 )
 def test_a_webhook_is_retried_and_its_trouble_is_a_line_without_its_url(
@@ -70,6 +75,23 @@ def test_a_webhook_is_retried_and_its_trouble_is_a_line_without_its_url(
 )
 def test_a_url_that_is_none_is_a_line(url: str) -> None:
     assert (post(url, {}, no_mask, lambda _: None) or "").startswith("--webhook: ")
+
+
+def test_a_server_that_answers_a_byte_now_and_then_is_not_waited_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            with server.accept()[0] as connection, suppress(OSError):
+                while True:
+                    connection.sendall(b"X")
+                    time.sleep(0.1)
+
+        Thread(target=drip, daemon=True).start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/"
+        begun = time.monotonic()
+        problem = post(url, {}, no_mask, deadline_seconds=0.5)
+        assert problem == "--webhook: 127.0.0.1: no answer in 0.5 s"
+        assert time.monotonic() - begun < 5
 
 
 def test_what_is_told() -> None:
