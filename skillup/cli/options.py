@@ -29,6 +29,13 @@ def parse_seconds(given: str) -> float:
     return value
 
 
+def parse_age(given: str) -> float:
+    """As :func:`parse_seconds`, but with its unit: who means days shall not give seconds."""
+    if given.strip()[-1:].isdigit():
+        raise UsageError(f"{given}: no length of time", hint=f"give its unit: {given}d is days")
+    return parse_seconds(given)
+
+
 def parse_out(given: str) -> str:
     """The path or URL after `--out`; an empty one would mean the directory in which we are."""
     if not given.strip():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
 from math import inf
 from statistics import median
@@ -10,6 +10,7 @@ from typing import Literal
 
 from skillup.frozen import frozen
 from skillup.history.changes import changes
+from skillup.history.reference import Reference
 from skillup.history.regressions import CONFIDENCE, Assessment, Kind, Night, Statement, assess
 from skillup.history.runs import (
     ABSENT,
@@ -62,21 +63,20 @@ class Comparison:
 
     def __init__(
         self,
-        nights: Sequence[RunOutcomes],
+        reference: Reference,
         b: RunOutcomes,
         confidence: float = CONFIDENCE,
-        *,
-        why: str = "",
-        accepted: Mapping[CaseKey, str] | None = None,
     ) -> None:
-        """`nights`: the reference, the oldest first, and `why` it is that; none in a first night.
-        `accepted`: by case, the run with which its reference begins anew.
-        """
-        self.nights, self.b, self.confidence, self.why = tuple(nights), b, confidence, why
-        self.changed: list[Change] = changes(nights[-1].about, b.about) if nights else []
-        history = [_without_quarantined(run, b.quarantined) for run in (*nights, b)]
-        self.assessment = assess(history, accepted, confidence) if nights else Assessment()
-        self.cases = list(self._cases(accepted or {}))
+        self.reference, self.nights, self.b = reference, reference.nights, b
+        self.confidence, pinned, accepted = confidence, reference.pinned, reference.accepted
+        base = pinned or (self.nights[-1] if self.nights else b)
+        self.changed: list[Change] = changes(base.about, b.about)
+        history = [_without_quarantined(run, b.quarantined) for run in (*self.nights, b)]
+        fixed = [key for key, run in accepted.items() if pinned and run == pinned.run_id]
+        self.assessment = Assessment()
+        if self.nights:
+            self.assessment = assess(history, accepted, confidence, fixed)
+        self.cases = list(self._cases(accepted))
         self.counted = [case for case in self.cases if case.key.variant == WITH_SKILL] or self.cases
         self.counted_keys = {case.key for case in self.counted}
         self.judged_in_both = [case for case in self.counted if case.a.judged and case.b.judged]

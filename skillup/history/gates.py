@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
@@ -81,21 +82,17 @@ def compared(
     """
     reference = reference_for(b, url, runs_folder, baseline=baseline, branch=branch)
     gates = gates_by_suite(b, given or {})
-    comparison = Comparison(
-        reference.nights if reference is not None else (),
-        b,
-        # Of several suites, the strictest one's.
-        max((own.confidence for own in gates.values()), default=CONFIDENCE),
-        why=reference.why if reference is not None else "",
-        accepted=reference.accepted if reference is not None else None,
-    )
+    # Of several suites, the strictest one's.
+    confidence = max((own.confidence for own in gates.values()), default=CONFIDENCE)
+    comparison = Comparison(reference, b, confidence)
     return comparison, check_gates(comparison, gates)
 
 
 def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[GateResult]:
     """Those of each suite that B ran; cases in quarantine count for none.
 
-    Without a reference, those alone that need none. That no case passed fails every night.
+    Without a reference, those alone that need none. Whatever the gates, a night fails in which no
+    case passed (of a suite without a past: none of its cases), or most cases of a suite are gone.
     """
     ran = [case for case in comparison.cases if case.b.state != "absent" and not case.quarantined]
     results = [
@@ -104,10 +101,29 @@ def check_gates(comparison: Comparison, gates: Mapping[str, Gates]) -> list[Gate
         if (cases := [case for case in ran if case.key.suite == suite])
         for result in _of_suite(suite, comparison, cases, own)
     ]
-    judged = [case for case in ran if case.b.judged and case.key in comparison.counted_keys]
-    if judged and not any(case.b.passed for case in judged):
-        results.insert(0, GateResult("", "min_passes", 1, 0, False, "no case passed"))
-    return results
+    own = [case for case in ran if case.key in comparison.counted_keys]
+    new = {case.key.suite for case in own} - {case.key.suite for case in own if case.a.trials}
+    for suite in ("", *sorted(new)):
+        some = [case for case in own if suite in ("", case.key.suite)]
+        if some and not any(case.b.passed for case in some):
+            results.insert(0, GateResult(suite, "min_passes", 1, 0, False, "no case passed"))
+            break
+    return [*_cases_gone(comparison), *results]
+
+
+def _cases_gone(comparison: Comparison) -> Iterator[GateResult]:
+    """Suites on an engine of which most cases of the last night, asked for the same, are gone."""
+    last = comparison.nights[-1] if comparison.nights else None
+    if last is None or not last.selection_key or last.selection_key != comparison.b.selection_key:
+        return
+    planned = Counter((suite, engine) for suite, _, engine in last.cases)
+    kept = Counter((suite, engine) for suite, _, engine in last.cases & comparison.b.cases)
+    for (suite, engine), cases in planned.items():
+        if 2 * kept[suite, engine] < cases:
+            gone = cases - kept[suite, engine]
+            words = f"{gone} of the last night's {cases} cases on {engine} are gone"
+            least = (cases + 1) // 2
+            yield GateResult(suite, "min_cases", least, kept[suite, engine], False, words)
 
 
 def _of_suite(
@@ -118,16 +134,29 @@ def _of_suite(
     if comparison.nights:
         red = [case for case in counted if case.change == "regressed"]
         found.append(_Found("max_new_failures", len(red), f"{len(red)} regressed", red))
-        falls = [one for one in comparison.of_suites if one.suite == suite]
-        fall = max((one.before.value - one.after.value for one in falls), default=0.0)
-        words = f"all cases together pass {fall:.1%} less" if fall else "no significant fall"
+        fall = max(
+            (
+                one.before.value - one.after.value
+                for one in comparison.of_suites
+                if one.suite == suite and one.kind == "fewer_passes"
+            ),
+            default=0.0,
+        )
+        words = f"{100 * fall:.1f} points over all cases" if fall else "no significant fall"
         found.append(_Found("max_fall", fall, words))
         found += [_increase(what, counted) for what in ("time", "cost")]
         found += [_worst(what, counted) for what in ("time", "cost")]
-    for name, words in (("errors", "trials with an ERROR"), ("not_started", "trials not run")):
-        lost = [case for case in cases if getattr(case.b, name)]
-        number = sum(getattr(case.b, name) for case in lost)
-        gate = "max_errors" if name == "errors" else "max_not_run"
+    errors = {case: case.b.errors for case in cases}
+    # That a case is skipped which had verdicts before says no more of it than if it was not run.
+    missing = {
+        case: case.b.not_started + (case.b.skipped if case.a.judged and not case.b.judged else 0)
+        for case in cases
+    }
+    for gate, own, words in (
+        ("max_errors", errors, "trials with an ERROR"),
+        ("max_not_run", missing, "trials not run"),
+    ):
+        number, lost = sum(own.values()), [case for case, many in own.items() if many]
         found.append(_Found(gate, number, f"{number} {words}", lost))
     rates = [case.b.rate for case in counted if case.b.rate is not None]
     rate = fmean(rates) if rates else None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from pathlib import Path
 
 from skillup.errors import UsageError
@@ -23,7 +23,7 @@ from skillup.history.index import (
     outcomes_of,
     set_marks,
 )
-from skillup.history.runs import CaseKey, RunOutcomes
+from skillup.history.runs import CaseKey, RunOutcomes, by_case
 
 NIGHTS = 60
 """The newest so many are read: more than a case's reference is of."""
@@ -34,22 +34,21 @@ _OLDEST = 360
 _DEFAULT_BRANCHES = ("main", "master")
 PIN = ""  # The subject of a mark that is a pin
 LABEL = "label:"  # Begins the scope of what is marked for a label; no branch is called so
+Since = tuple[str, str]
+"""When a run began, and its id: by it runs are ordered."""
 
 
 @frozen
 class Reference:
-    """With what a run is compared."""
+    """With what a run is compared; with nothing, in a first night."""
 
-    nights: tuple[RunOutcomes, ...]
-    """The oldest first; of a named or pinned run it alone."""
+    nights: tuple[RunOutcomes, ...]  # The oldest first
     why: str
-    """``the last 12 nights on main``, ``pinned for main``, ``named``."""
+    """``the last 12 nights on main``, ``pinned for main``, ``named``; or why there is no night."""
     accepted: Mapping[CaseKey, str] = field(default_factory=dict)
     """By case the run with which its reference begins anew: of the nights, or the run itself."""
-
-    @property
-    def newest(self) -> RunOutcomes:
-        return self.nights[-1]
+    pinned: RunOutcomes | None = None
+    """What it has a verdict on is compared with it alone, unless it was accepted later."""
 
 
 def reference_for(
@@ -59,14 +58,14 @@ def reference_for(
     *,
     baseline: str | None = None,
     branch: str | None = None,
-) -> Reference | None:
-    """What to compare `b` with; None: it is a first night.
+) -> Reference:
+    """What to compare `b` with.
 
-    The run `baseline`, if it is given (`previous`: the last of the nights); else the one pinned
-    for the label or branch of `b`; else the newest nights before it, of the same selection, on its
-    branch, and on the target or default branch before that had any. Of a pull request they are the
-    target's. Those with uncommitted changes only count if `b` has some, too. `branch`: those of
-    that branch alone. Raises UsageError, RunDirectoryError and IndexTroubleError.
+    The run `baseline`, if it is given (`previous`: the last of the nights); else the newest nights
+    before it, of the same selection, on its branch, and on the target or default branch before that
+    had any. Of a pull request they are the target's. Those with uncommitted changes only count if
+    `b` has some, too. If a run is pinned for the label or branch of `b`, then that and the nights.
+    `branch`: those of that branch alone. Raises UsageError, RunDirectoryError, IndexTroubleError.
     """
     if baseline not in (None, PREVIOUS):
         named = find_run(str(baseline), url, runs_folder, b.about.repository)
@@ -78,30 +77,65 @@ def reference_for(
     with open_index(url, write=False) as execute:
         rows = indexed_runs(execute, b.about.repository)
         marked = marks(execute, b.about.repository)
-        accepted = _accepted(marked, branches, {row.run_id: row for row in rows})
-        scopes = [LABEL + b.about.label, *branches] if b.about.label else branches
-        pinned = next((s for s in scopes if marked.get((s, PIN), b.run_id) != b.run_id), None)
-        if pinned is not None and baseline is None:
-            return _pinned(execute, pinned, marked[pinned, PIN], rows, accepted)
         before = [row for row in rows if (row.started_at, row.run_id) < _order(b)]
         nights = list(_nights(execute, b, before, branches))[::-1]
-    if not nights:
-        return None
-    if baseline == PREVIOUS:
+        scopes = [LABEL + b.about.label, *branches] if b.about.label else branches
+        scope = next((s for s in scopes if marked.get((s, PIN), b.run_id) != b.run_id), None)
+        pinned = None
+        if scope is not None and baseline is None:
+            pinned = _pinned(execute, marked[scope, PIN], rows)
+    if baseline == PREVIOUS and nights:
         return Reference((nights[-1],), "the run before")
-    begins = {}
-    for key, since in accepted.items():
-        first = (run.run_id for run in (*nights, b) if _order(run) >= since[:2])
-        begins[key] = next(first, b.run_id)
+    if pinned is not None:
+        later = [run for run in nights if _order(run) > _order(pinned)]
+        earlier = [run for run in nights if _order(run) < _order(pinned)]
+        # A pinned run may be newer than `b`, which is always the last.
+        nights = [*earlier, pinned, *later]
+    since = dict.fromkeys(_judged(pinned), _order(pinned)) if pinned is not None else {}
+    for key, accepted in accepted_since(marked, branches, rows).items():
+        if since.get(key, ("", "")) < accepted <= _order(b):
+            since[key] = accepted
+    if pinned is not None:
+        why = f"pinned for {scope}" if scope else "pinned"
+    else:
+        why = _in_words(nights) if nights else _why_none(len(before), branches)
+    return Reference(tuple(nights), why, begins([*nights, b], since), pinned)
+
+
+def begins(runs: Sequence[RunOutcomes], since: Mapping[CaseKey, Since]) -> dict[CaseKey, str]:
+    """By case, the first of `runs`, the oldest first, that began no earlier; none, if all did."""
+    return {
+        key: run.run_id
+        for key, first in since.items()
+        if (run := next((run for run in runs if _order(run) >= first), None))
+    }
+
+
+def _judged(run: RunOutcomes) -> list[CaseKey]:
+    return [key for key, own in by_case(run.trials).items() if own.judged]
+
+
+def _in_words(nights: Sequence[RunOutcomes]) -> str:
     many = "the last night" if len(nights) == 1 else f"the last {len(nights)} nights"
     on = " and ".join(filter(None, dict.fromkeys(run.about.branch for run in nights[::-1])))
-    return Reference(tuple(nights), f"{many} on {on}" if on else many, begins)
+    return f"{many} on {on}" if on else many
+
+
+def _why_none(runs: int, branches: Sequence[str]) -> str:
+    """Why none of the repository's earlier `runs` is a night; nothing, if there is none."""
+    on = " and ".join(filter(None, branches)) or "no branch"
+    return (
+        f"of {runs} earlier runs of this repository none was on {on}, without uncommitted changes, "
+        "and with at least half of these cases on the same engine"
+        if runs
+        else ""
+    )
 
 
 def _branches(b: RunOutcomes) -> list[str]:
     """Whose nights are its past, the own ones first."""
     about = b.about
-    if not about.target_branch and about.branch in ("", *_DEFAULT_BRANCHES):
+    if not about.target_branch and about.branch in _DEFAULT_BRANCHES:
         return [about.branch]
     return list(dict.fromkeys([about.target_branch or about.branch, *_DEFAULT_BRANCHES]))
 
@@ -134,11 +168,18 @@ def _nights(
 
 
 def is_comparable(earlier: RunOutcomes, run: RunOutcomes) -> bool:
-    """Asked for the same as `run`, it ran one of its suites on the same engine; or planned all."""
+    """Whether it was asked for the same, and ran one of its suites on the same engine; or ran at
+    least half of its cases there.
+
+    A part of a run is a night for the same part alone, and one whose numbers of trials depended on
+    their outcomes for others like it.
+    """
+    if earlier.shard != run.shard or (earlier.until_decided and not run.until_decided):
+        return False
     if run.selection_key and earlier.selection_key == run.selection_key:
         own, others = ({(suite, engine) for suite, _, engine in r.cases} for r in (run, earlier))
         return bool(own & others)
-    return bool(run.cases) and run.cases <= earlier.cases
+    return bool(run.cases) and 2 * len(run.cases & earlier.cases) >= len(run.cases)
 
 
 def _order(run: RunOutcomes) -> tuple[str, str]:
@@ -149,8 +190,14 @@ def _order(run: RunOutcomes) -> tuple[str, str]:
 
 
 def pin(url: str, repository: str, scope: str, run_id: str | None) -> None:
-    """For a branch, or :data:`LABEL` with a label; None: no run any more."""
-    set_marks(url, repository, {(scope, PIN): run_id})
+    """For a branch, or :data:`LABEL` with a label; None: no run any more. What was accepted on the
+    branch before a run is pinned is forgotten: that run says now what its cases are to do.
+    """
+    given: dict[tuple[str, str], str | None] = {}
+    if run_id is not None:
+        with open_index(url, write=False) as execute:
+            given = {mark: None for mark in marks(execute, repository) if mark[0] == scope}
+    set_marks(url, repository, {**given, (scope, PIN): run_id})
 
 
 def accept(url: str, run: RunOutcomes, keys: Sequence[CaseKey]) -> None:
@@ -159,38 +206,21 @@ def accept(url: str, run: RunOutcomes, keys: Sequence[CaseKey]) -> None:
     set_marks(url, run.about.repository, given)
 
 
-Since = tuple[str, str]
-"""When a run began, and its id: by it runs are ordered."""
-
-
-def _accepted(
-    marked: Mapping[tuple[str, str], str], branches: Sequence[str], rows: Mapping[str, IndexedRun]
+def accepted_since(
+    marked: Mapping[tuple[str, str], str], branches: Sequence[str], rows: Sequence[IndexedRun]
 ) -> dict[CaseKey, Since]:
     """By case, the newest run from which on it was accepted on one of `branches`."""
+    orders = {row.run_id: (row.started_at, row.run_id) for row in rows}
     found: dict[CaseKey, Since] = {}
     for (scope, subject), run_id in marked.items():
-        if subject != PIN and scope in branches and run_id in rows:
+        if subject != PIN and scope in branches and run_id in orders:
             key = CaseKey(*json.loads(subject))
-            found[key] = max(found.get(key, ("", "")), (rows[run_id].started_at, run_id))
+            found[key] = max(found.get(key, ("", "")), orders[run_id])
     return found
 
 
-def _pinned(
-    execute: Execute,
-    scope: str,
-    run_id: str,
-    rows: Sequence[IndexedRun],
-    accepted: Mapping[CaseKey, Since],
-) -> Reference:
-    """The pinned run, with the trials of cases that were accepted later as they were then."""
+def _pinned(execute: Execute, run_id: str, rows: Sequence[IndexedRun]) -> RunOutcomes:
     if not any(row.run_id == run_id for row in rows):
         hint = "pin another with `skillup baseline set`, or none with `skillup baseline clear`"
         raise UsageError(f"the pinned run {run_id} is not in the index any more", hint=hint)
-    run = outcomes_of(execute, run_id)
-    later = {key: since[1] for key, since in accepted.items() if since > _order(run)}
-    others = [outcomes_of(execute, other) for other in dict.fromkeys(later.values())]
-    trials = [trial for trial in run.trials if trial.key not in later]
-    for other in others:
-        trials += [trial for trial in other.trials if later.get(trial.key) == other.run_id]
-    why = f"pinned for {scope}" if scope else "pinned"
-    return Reference((replace(run, trials=tuple(trials)),), why)
+    return outcomes_of(execute, run_id)

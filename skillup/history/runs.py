@@ -93,6 +93,7 @@ class RunOutcomes:
     until_decided: bool = False
     """The number of trials of a case depended on their outcomes (`--until-decided`)."""
     selection_key: str = ""  # Equal for runs that were asked for the same cases and engines
+    shard: str = ""  # ``1/3``: a part of a run, which is merged with the others
     about: About = About()
     quarantined: tuple[str, ...] = ()
     """``SUITE/CASE`` of those with the tag `quarantine`: they run, and no gate is about them."""
@@ -156,6 +157,7 @@ def read_run(path: Path, result: RunResult | None = None) -> RunOutcomes:
         gates={name: about.get("gates") or {} for name, about in suites.items()},
         until_decided=bool(request.get("until_decided")),
         selection_key=selection_key(info),
+        shard=str(request.get("shard") or ""),
         about=about,
         quarantined=tuple(
             f"{suite}/{case_id}"

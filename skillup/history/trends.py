@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from skillup.frozen import frozen
+from skillup.history.reference import Since, begins
 from skillup.history.regressions import Night, Statement, assess
 from skillup.history.runs import (
     ABSENT,
@@ -110,29 +111,37 @@ class SuiteHistory:
         return found
 
 
-def histories(runs: Iterable[RunOutcomes], chosen: SeriesFilter, last: int) -> list[SuiteHistory]:
-    """The suites over their newest `last` of `runs` (the oldest first), with the cases of those."""
+def histories(
+    runs: Iterable[RunOutcomes],
+    chosen: SeriesFilter,
+    last: int,
+    accepted: Mapping[CaseKey, Since] | None = None,
+) -> list[SuiteHistory]:
+    """The suites over their newest `last` of `runs` (the oldest first), with the cases of those.
+    `accepted`: by case, the run with which its reference begins anew.
+    """
     of_suite: dict[str, dict[str, RunOutcomes]] = {}
     of_case: dict[CaseKey, dict[str, CaseTally]] = {}
     for run in runs:
         for key, tally in by_case(run.trials).items():
-            if chosen.takes(key):
-                of_suite.setdefault(key.suite, {})[run.run_id] = run
-                of_case.setdefault(key, {})[run.run_id] = tally
+            of_suite.setdefault(key.suite, {})[run.run_id] = run
+            of_case.setdefault(key, {})[run.run_id] = tally
     found = []
     for suite, by_id in sorted(of_suite.items()):
         shown = tuple(by_id.values())[-last:]
         own = {key: by_run for key, by_run in of_case.items() if key.suite == suite}
         assessed = list(by_id.values())[-max(last, _ASSESSED) :]
-        red = assess([Night.of(_only(run, own.keys())) for run in assessed]).red
+        nights = [Night.of(_only(run, own.keys())) for run in assessed]
+        red = assess(nights, begins(assessed, accepted or {})).red
         cases = []
         for key, by_run in own.items():
             tallies = tuple(by_run.get(run.run_id, ABSENT) for run in shown)
-            if any(tally is not ABSENT for tally in tallies):
+            if chosen.takes(key) and any(tally is not ABSENT for tally in tallies):
                 judged = [(by_id[i], tally) for i, tally in by_run.items() if tally.judged]
                 failing = _failing(judged, red.get(key)) if key.variant == WITH_SKILL else None
                 cases.append(CaseHistory(key, tallies, failing))
-        found.append(SuiteHistory(suite, shown, tuple(cases)))
+        if cases:
+            found.append(SuiteHistory(suite, shown, tuple(cases)))
     return found
 
 

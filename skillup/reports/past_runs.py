@@ -71,7 +71,8 @@ def news(comparison: Comparison) -> Iterator[str]:
     if not comparison.nights:
         all_of_it = together(case.b for case in comparison.counted)
         passed = f"{all_of_it.passed} of {all_of_it.judged} trials passed"
-        yield f"nothing to compare with yet; {passed}"
+        why = f": {comparison.reference.why}" if comparison.reference.why else ""
+        yield f"nothing to compare with yet{why}; {passed}"
         return
     both = comparison.judged_in_both
     if not both:
@@ -218,7 +219,9 @@ def worst_first(comparison: Comparison) -> list[CaseChange]:
         judged = case.a.judged or case.b.judged
         return (0 if sure else order.index(case.change), not sure, not judged, p)
 
-    told = [case for case in comparison.cases if case.change != "same" or case.statements]
+    # That an unsteady case passed more often this time is no news.
+    quiet = ("same", "more_passes")
+    told = [case for case in comparison.cases if case.change not in quiet or case.statements]
     if not comparison.nights:
         told = [case for case in told if case.b.state != "pass"]
     return sorted(told, key=place)
@@ -228,7 +231,8 @@ def reference_words(comparison: Comparison) -> str:
     """``the last 12 nights on main: 20261101… to 20261120…``."""
     first, last = comparison.nights[0], comparison.nights[-1]
     ids = last.run_id if first is last else f"{first.run_id} to {last.run_id}"
-    return f"{comparison.why}: {ids}" if comparison.why else ids
+    why = comparison.reference.why
+    return f"{why}: {ids}" if why else ids
 
 
 def _print_changes(comparison: Comparison, console: Console) -> None:
@@ -384,8 +388,9 @@ def _changed(runs: Sequence[RunOutcomes]) -> list[list[Change]]:
 
 def comparison_data(comparison: Comparison, gates: Sequence[GateResult]) -> ComparisonData:
     found = {
-        **_fields(comparison, "changed", "why", "confidence", "time_increase", "cost_increase"),
+        **_fields(comparison, "changed", "confidence", "time_increase", "cost_increase"),
         "summary": " ".join(headline(comparison)),
+        "why": comparison.reference.why,
         "reference": comparison.nights,
         "run": comparison.b,
         "finished": comparison.b.finished,

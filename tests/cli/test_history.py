@@ -33,7 +33,6 @@ def a_run(project: Project, *options: str, say: str = "hi") -> str:
 def reference(project: Project, run_id: str) -> tuple[str, list[str], dict[str, str]]:
     folder = project.root / ".skillup/runs"
     found = reference_for(read_run(folder / run_id), str(folder.parent / "index.sqlite"), folder)
-    assert found is not None
     accepted = {key.case_id: since for key, since in found.accepted.items()}
     return found.why, [night.run_id for night in found.nights], accepted
 
@@ -45,8 +44,10 @@ def test_a_run_is_pinned_for_a_branch_or_a_label_and_shown_and_cleared(project: 
     done = project.run("baseline", "set", ids[0])
     assert (done.exit_code, done.stderr) == (0, f"pinned: {ids[0]}\n")
     assert project.run("baseline", "set", ids[1], "--label", "beta").exit_code == 0
-    assert reference(project, ids[2]) == ("pinned", ids[:1], {})
-    assert reference(project, ids[3]) == ("pinned for label:beta", ids[1:2], {})
+    assert reference(project, ids[2]) == ("pinned", ids[:2], dict.fromkeys("ab", ids[0]))
+    assert reference(project, ids[3]) == (
+        *("pinned for label:beta", ids[:3], dict.fromkeys("ab", ids[1])),
+    )
     shown = project.run("baseline", "show").stdout
     assert shown == f"(no branch)  {ids[0]}  pinned\nlabel:beta  {ids[1]}  pinned\n"
     assert project.run("baseline", "clear").exit_code == 0
@@ -114,6 +115,7 @@ def test_old_runs_are_removed_but_not_pinned_ones_nor_what_is_in_progress_or_no_
         index.execute("DELETE FROM skillup_runs_7 WHERE run_id = ?", (ids[3],))
     project.run("baseline", "set", ids[1])
     lock = take_lock(busy / "lock")
+    assert "30d is days" in project.run("runs", "prune", "--keep", "30").stderr
     told = project.run("runs", "prune", "--keep", "30d", "--dry-run")
     assert told.exit_code == 0, told.stderr
     assert "2 runs would be removed" in told.stderr

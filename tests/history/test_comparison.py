@@ -10,8 +10,9 @@ import pytest
 from skillup.errors import UsageError
 from skillup.history.comparison import Comparison
 from skillup.history.gates import check_gates, gates_by_suite, given_gates
+from skillup.history.reference import Reference
 from skillup.history.runs import About, RunOutcomes
-from tests.support.outcomes import Cases, a_key, a_run
+from tests.support.outcomes import Cases, a_key, a_run, compared_with
 
 STEADY = "p" * 10
 
@@ -21,7 +22,7 @@ def nights(*cases: Cases, **more: Any) -> list[RunOutcomes]:
 
 
 def compared(before: list[Cases], tonight: Cases, **more: Any) -> Comparison:
-    return Comparison(nights(*before), a_run("tonight", tonight, **more))
+    return compared_with(nights(*before), a_run("tonight", tonight, **more))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_a_night_with_an_error_and_a_run_of_a_few_cases_hide_nothing() -> None:
 
 def test_a_case_that_was_accepted_as_in_this_run_did_not_change() -> None:
     before, tonight = nights({"x": STEADY, "y": STEADY}), a_run("b", {"x": "fff", "y": "fff"})
-    found = Comparison(before, tonight, accepted={a_key("x"): "b"})
+    found = Comparison(Reference(tuple(before), "", {a_key("x"): "b"}), tonight)
     assert [case.change for case in found.cases] == ["same", "regressed"]
 
 
@@ -78,7 +79,7 @@ def test_what_a_model_changed_comes_with_the_comparison() -> None:
         replace(a_run(name, {"x": "p"}), about=About(models={"claude": model}))
         for name, model in (("a", "sonnet-1"), ("b", "sonnet-2"))
     )
-    (change,) = Comparison([a], b).changed
+    (change,) = compared_with([a], b).changed
     assert (change.kind, change.before, change.after) == ("model", "sonnet-1", "sonnet-2")
 
 
@@ -90,11 +91,12 @@ def failed(before: list[Cases], tonight: Cases, **given: Any) -> dict[str, str]:
     more = {name: given.pop(name) for name in ("cost", "quarantined") if name in given}
     b = a_run("tonight", tonight, cost=more.get("cost"))
     b = replace(b, quarantined=more.get("quarantined", ()))
-    found = Comparison(nights(*before, cost=0.1), b)
+    found = compared_with(nights(*before, cost=0.1), b)
     results = check_gates(found, gates_by_suite(b, given))
     return {result.gate: result.finding for result in results if not result.passed}
 
 
+EASY = {"max_not_run": None, "max_errors": None, "max_new_failures": None}
 QUIET: Cases = {"x": STEADY, "y": STEADY}
 MANY: Cases = {f"case-{number}": "p" * 5 for number in range(12)}
 
@@ -116,7 +118,10 @@ MANY: Cases = {f"case-{number}": "p" * 5 for number in range(12)}
             {"per_case.max_errors": "1 trials with an ERROR in a case"},
         ),
         ([QUIET], {"x": "pppn", "y": "nnnn"}, {}, {"max_not_run": "5 trials not run"}),
-        ([QUIET], {"x": "ssss", "y": "pppp"}, {}, {}),
+        ([QUIET], {"x": "ssss", "y": "pppp"}, {}, {"max_not_run": "4 trials not run"}),
+        ([{**QUIET, "x": "s"}], {"x": "ssss", "y": "pppp"}, {}, {}),
+        ([QUIET], {"x": "s", "y": "e"}, EASY, {"min_passes": "no case passed"}),
+        ([QUIET], {**QUIET, a_key("z", suite="new"): "f"}, EASY, {"min_passes": "no case passed"}),
         ([], {"x": "fff", "y": "p"}, {}, {}),
         ([], {"x": "fff", "y": "f"}, {}, {"min_passes": "no case passed"}),
         ([], {"x": "ef", "y": "p"}, {}, {"max_errors": "1 trials with an ERROR"}),
@@ -164,7 +169,7 @@ def test_quarantine_runs_and_reports_and_fails_no_gate() -> None:
     assert set(failed(before, tonight)) == {"max_errors", "max_new_failures"}
     assert failed(before, tonight, quarantined=("demo/x",)) == {}
     b = replace(a_run("b", {"x": "ffff", "y": "pppp"}), quarantined=("demo/x",))
-    found = Comparison(nights(*before), b)
+    found = compared_with(nights(*before), b)
     assert [(case.change, case.quarantined) for case in found.cases] == [
         ("fewer_passes", True),
         ("same", False),
@@ -206,3 +211,23 @@ def test_a_rule_that_is_none_is_refused(rule: str) -> None:
 def test_a_confidence_that_nothing_can_have_is_refused_with_what_can_be(confidence: str) -> None:
     with pytest.raises(UsageError, match=r"confidence=.*equal to 0(\.999999999)?$"):
         given_gates([f"confidence={confidence}"])
+
+
+def test_a_night_without_most_of_the_last_nights_cases_is_red() -> None:
+    kept: Cases = dict(list(MANY.items())[:5])
+    for asked, gone in (("same", True), ("other", False)):
+        before = replace(a_run("a", MANY), selection_key="same")
+        b = replace(a_run("b", kept), selection_key=asked)
+        results = check_gates(compared_with([before], b), gates_by_suite(b, {}))
+        failed = [(result.gate, result.finding) for result in results if not result.passed]
+        words = "7 of the last night's 12 cases on scripted are gone"
+        assert failed == ([("min_cases", words)] if gone else [])
+
+
+def test_a_slower_suite_is_no_fall() -> None:
+    slow = a_run("b", MANY)
+    slow = replace(slow, trials=tuple(own._replace(duration_ms=9000) for own in slow.trials))
+    found = compared_with(nights(*[MANY] * 12), slow)
+    assert [one.kind for one in found.of_suites] == ["slower"]
+    (fall,) = (r for r in check_gates(found, gates_by_suite(slow, {})) if r.gate == "max_fall")
+    assert (fall.found, fall.finding) == (0.0, "no significant fall")

@@ -173,12 +173,12 @@ def planned(run_id: str, cases: Sequence[str | CaseKey], selection: str = "") ->
         pytest.param(
             planned("3", "b", CHOSEN), [planned("2", "abc", NIGHT)], "2", id="more than was wanted"
         ),
-        pytest.param(planned("2", "abcd"), [planned("1", "abc")], "", id="none planned all"),
+        pytest.param(planned("2", "abcdefg"), [planned("1", "abc")], "", id="less than half"),
         pytest.param(
-            planned("3", ["a", OTHER_ENGINE]),
-            [planned("1", ["a", OTHER_ENGINE]), planned("2", ["a"])],
+            planned("3", ["a", "b", OTHER_ENGINE]),
+            [planned("1", ["a", "b", OTHER_ENGINE]), planned("2", ["a"])],
             "1",
-            id="one engine of two is less",
+            id="another engine is another case",
         ),
         pytest.param(
             planned("3", ["a", BARE]),

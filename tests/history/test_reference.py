@@ -38,13 +38,12 @@ def a_night(
     return replace(run, about=about, selection_key=",".join(cases))
 
 
-def reference(b: RunOutcomes, url: str, **given: str) -> Reference | None:
+def reference(b: RunOutcomes, url: str, **given: str) -> Reference:
     return reference_for(b, url, Path("/nowhere"), **given)
 
 
 def chosen(b: RunOutcomes, url: str, **given: str) -> list[str]:
-    found = reference(b, url, **given)
-    return [run.run_id for run in found.nights] if found is not None else []
+    return [run.run_id for run in reference(b, url, **given).nights]
 
 
 def test_three_branches_and_two_repositories_share_an_index(index: str) -> None:
@@ -67,48 +66,66 @@ def test_three_branches_and_two_repositories_share_an_index(index: str) -> None:
     assert chosen(a_night(20, repository="github.com/third"), index) == []
     assert chosen(a_night(20), index, baseline="previous") == on_main[-1:]
     found = reference(a_night(20, "fix"), index)
-    assert found is not None
     assert found.why == "the last 6 nights on fix and main"
 
 
 def test_only_nights_of_the_same_selection_without_uncommitted_changes_count(index: str) -> None:
     add_run(index, a_night(1))
-    add_run(index, a_night(2, cases=["one"]))
+    add_run(index, a_night(2, cases=["one", "six"]))
     add_run(index, a_night(3, dirty=True))
+    add_run(index, replace(a_night(4), run_id="part", shard="1/2"))
+    add_run(index, replace(a_night(4), run_id="decided", until_decided=True))
     add_run(index, a_night(5))
-    assert chosen(a_night(4), index) == ["r-main-01"]
-    assert chosen(a_night(4, dirty=True), index) == ["r-main-01", "r-main-03"]
+    assert chosen(a_night(4), index) == ["r-main-01", "r-main-02"]
+    assert chosen(a_night(4, dirty=True), index) == ["r-main-01", "r-main-02", "r-main-03"]
     assert chosen(a_night(4, cases=["two"]), index) == ["r-main-01"]
-    assert chosen(a_night(4, cases=["two", "three"]), index) == []
+    # At least half of its cases have to be there.
+    assert chosen(a_night(4, cases=["two", "three"]), index) == ["r-main-01"]
+    assert chosen(a_night(4, cases=["two", "three", "four"]), index) == []
+    none = reference(a_night(4, cases=["two", "three", "four"]), index)
+    assert none.why.startswith("of 5 earlier runs of this repository none was on main")
+    assert chosen(replace(a_night(6), shard="1/2"), index) == ["part"]
+    assert chosen(replace(a_night(6), until_decided=True), index) == [
+        *("r-main-01", "r-main-02", "decided", "r-main-05")
+    ]
     assert chosen(a_night(1), index) == []
     assert chosen(a_night(4), index, baseline="r-main-05") == ["r-main-05"]
     with pytest.raises(UsageError, match="is the run that is to be compared"):
         reference(a_night(5), index, baseline="r-main-05")
 
 
-def test_a_pinned_run_outranks_the_nights_and_one_of_a_label_that_of_a_branch(index: str) -> None:
+def pinned(b: RunOutcomes, url: str) -> str | None:
+    found = reference(b, url).pinned
+    return found.run_id if found is not None else None
+
+
+def test_a_pinned_run_stands_beside_the_nights_and_one_of_a_label_outranks_that_of_a_branch(
+    index: str,
+) -> None:
     runs = [a_night(n, label="beta" if n == 3 else "") for n in (1, 2, 3, 4)]
     for run in runs:
         add_run(index, run)
     pin(index, REPOSITORY, "main", "r-main-02")
     pin(index, REPOSITORY, f"{LABEL}beta", "r-main-03")
+    ids = [run.run_id for run in runs]
     found = reference(a_night(9), index)
-    assert found is not None
-    assert (found.why, found.newest.run_id) == ("pinned for main", "r-main-02")
-    assert chosen(a_night(9, "fix", target="main"), index) == ["r-main-02"]
-    assert chosen(a_night(9, label="beta"), index) == ["r-main-03"]
-    assert chosen(a_night(9, label="gamma"), index) == ["r-main-02"]
-    assert chosen(a_night(9, repository="other"), index) == []
-    assert chosen(a_night(9), index, baseline="previous") == ["r-main-04"]
-    # The pinned run itself has the nights before it.
-    assert chosen(runs[1], index) == ["r-main-01"]
+    assert (found.why, pinned(a_night(9), index)) == ("pinned for main", ids[1])
+    assert chosen(a_night(9), index) == ids
+    assert {*found.accepted.values()} == {ids[1]}
+    assert pinned(a_night(9, "fix", target="main"), index) == ids[1]
+    assert pinned(a_night(9, label="beta"), index) == ids[2]
+    assert pinned(a_night(9, label="gamma"), index) == ids[1]
+    assert pinned(a_night(9, repository="other"), index) is None
+    assert chosen(a_night(9), index, baseline="previous") == ids[-1:]
+    # The pinned run itself has the nights before it; those before it are told of a newer one.
+    assert (chosen(runs[1], index), pinned(runs[1], index)) == (ids[:1], None)
+    assert chosen(runs[0], index) == ids[1:2]
     pin(index, REPOSITORY, "main", None)
-    assert chosen(a_night(9), index) == [run.run_id for run in runs]
+    assert pinned(a_night(9), index) is None
 
 
 def accepted(b: RunOutcomes, url: str) -> dict[str, str]:
     found = reference(b, url)
-    assert found is not None
     return {key.case_id: run_id for key, run_id in found.accepted.items()}
 
 
@@ -121,23 +138,38 @@ def test_what_was_accepted_begins_anew_with_a_night(index: str) -> None:
     add_run(index, by_day)
     accept(index, a_night(1), [one, two])
     accept(index, by_day, [one])
-    # By day only that case was run: its reference begins with the night after it.
-    assert accepted(a_night(9), index) == {"one": "r-main-03", "two": "r-main-01"}
-    assert accepted(a_night(9, "fix"), index) == {"one": "r-main-03", "two": "r-main-01"}
+    assert accepted(a_night(9), index) == {"one": "r-by-day", "two": "r-main-01"}
+    assert accepted(a_night(9, "fix"), index) == {"one": "r-by-day", "two": "r-main-01"}
+    # What was accepted later says nothing of an earlier night.
+    assert accepted(a_night(2), index) == {"two": "r-main-01"}
     accept(index, a_night(4), [two])
     assert accepted(a_night(9), index)["two"] == "r-main-04"
     assert accepted(a_night(4), index)["two"] == "r-main-04"
 
 
-def test_of_a_pinned_run_what_was_accepted_later_is_as_it_was_then(index: str) -> None:
-    for number, marks in ((1, "p"), (2, "f"), (3, "f")):
-        add_run(index, a_night(number, marks=marks))
-    pin(index, REPOSITORY, "main", "r-main-01")
+def red(b: RunOutcomes, url: str) -> list[str]:
+    return [key.case_id for key in Comparison(reference(b, url), b).assessment.red]
+
+
+def test_a_pinned_run_is_the_reference_until_a_case_is_accepted(index: str) -> None:
+    good, broken = "ppp", "fff"
+    add_run(index, a_night(1, marks=broken))
+    add_run(index, a_night(2, marks=broken, cases=["one", "two", "three"]))
+    add_run(index, a_night(3, marks=good))
     accept(index, a_night(2), [a_key("one")])
-    found = reference(a_night(9), index)
-    assert found is not None
-    statuses = {trial.key.case_id: trial.status for trial in found.newest.trials}
-    assert statuses == {"one": "FAIL", "two": "PASS"}
+    # What the pinned run says comes after what was accepted before it was pinned.
+    pin(index, REPOSITORY, "main", "r-main-03")
+    for number in (4, 5, 6):
+        add_run(index, a_night(number, marks=broken))
+    tonight = a_night(7, marks=broken)
+    assert red(tonight, index) == ["one", "two"]
+    accept(index, a_night(5), [a_key("one")])
+    assert red(tonight, index) == ["two"]
+    # Of a case that it has no verdict on, the nights are the reference.
+    other = a_night(8, marks=broken, cases=["one", "two", "three"])
+    found = reference(other, index)
+    assert "three" not in {key.case_id for key in found.accepted}
+    assert "r-main-02" in [run.run_id for run in found.nights]
 
 
 def test_a_case_that_got_worse_more_nights_ago_than_are_read_one_by_one_stays_red(
@@ -151,9 +183,8 @@ def test_a_case_that_got_worse_more_nights_ago_than_are_read_one_by_one_stays_re
         add_run(index, replace(night, started_at=began, about=About(branch="main")))
     newest = find_run("n149", index, Path("/nowhere"))
     found = reference(newest, index)
-    assert found is not None
     assert len(found.nights) < 80
-    comparison = Comparison(found.nights, newest)
+    comparison = Comparison(found, newest)
     [(key, said)] = comparison.assessment.red.items()
     assert key.case_id == "one"
     assert said.since is not None

@@ -13,12 +13,11 @@ from threading import Thread
 
 import pytest
 
-from skillup.history.comparison import Comparison
 from skillup.history.gates import check_gates, gates_by_suite
 from skillup.redaction.secrets import Secrets
 from skillup.reports.notify import badge_data, error_lines, post, webhook_payload
 from skillup.store.files import no_mask
-from tests.support.outcomes import Cases, a_run
+from tests.support.outcomes import Cases, a_run, compared_with
 
 BEFORE: Cases = {"asks": "p" * 20, "greets": "p" * 20}
 
@@ -96,7 +95,7 @@ def test_a_server_that_answers_a_byte_now_and_then_is_not_waited_for() -> None:
 
 def test_what_is_told() -> None:
     b = a_run("night", {"asks": "ffff", "greets": "pppp", "<!channel> & co": "e"})
-    comparison = Comparison([a_run("before", BEFORE)], b)
+    comparison = compared_with([a_run("before", BEFORE)], b)
     gates = check_gates(comparison, gates_by_suite(b, {}))
 
     data = webhook_payload(comparison, gates, "json")
@@ -125,7 +124,9 @@ def test_what_is_told() -> None:
 
 
 def test_a_quiet_night_is_green() -> None:
-    comparison = Comparison([a_run("a", BEFORE)], b := a_run("b", {"asks": "pp", "greets": "pp"}))
+    comparison = compared_with(
+        [a_run("a", BEFORE)], b := a_run("b", {"asks": "pp", "greets": "pp"})
+    )
     gates = check_gates(comparison, gates_by_suite(b, {}))
     assert badge_data(comparison, gates)["color"] == "brightgreen"
     assert webhook_payload(comparison, gates, "slack")["text"].startswith(":large_green_circle:")

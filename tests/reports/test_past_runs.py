@@ -28,13 +28,13 @@ from skillup.reports.past_runs import (
     print_trends,
 )
 from skillup.schema import json_schema
-from tests.support.outcomes import Cases, a_key, a_run
+from tests.support.outcomes import Cases, a_key, a_run, compared_with
 
 STEADY = "p" * 20
 
 
 def compared(a: Cases, b: Cases, cost: float | None = None) -> Comparison:
-    return Comparison([a_run("a", a, cost=cost)], a_run("b", b, cost=cost and 1.25 * cost))
+    return compared_with([a_run("a", a, cost=cost)], a_run("b", b, cost=cost and 1.25 * cost))
 
 
 def printed(comparison: Comparison) -> str:
@@ -76,7 +76,7 @@ def test_the_sentence_says_no_more_than_is_sure(a: Cases, b: Cases, text: str) -
 
 
 def test_a_first_night_and_what_it_cost() -> None:
-    first = Comparison([], a_run("b", {"x": "ppf"}, cost=0.5))
+    first = compared_with([], a_run("b", {"x": "ppf"}, cost=0.5))
     assert "\n  x  only in B  – → 2/3  because of f\n" in printed(first)
     assert in_a_sentence(first) == (
         "Nothing to compare with yet; 2 of 3 trials passed; the agent cost $1.50; "
@@ -144,7 +144,7 @@ def used(model: str, skill: str) -> About:
 def test_what_changed_stands_above_all_and_the_model_first() -> None:
     a = replace(a_run("a", {"x": STEADY}), about=used("sonnet-1", "1"))
     b = replace(a_run("b", {"x": "fffff"}), about=used("sonnet-2", "2"))
-    found = Comparison([a], b, why="the last night on main")
+    found = compared_with([a], b, "the last night on main")
     lines = [
         "The model of claude changed from sonnet-1 to sonnet-2",
         "skill logs changed (SKILL.md)",
@@ -166,7 +166,7 @@ def test_what_changed_stands_above_all_and_the_model_first() -> None:
 def test_json_is_by_its_published_schema() -> None:
     a = replace(a_run("a", {"x": STEADY, "y": "p"}), about=used("sonnet-1", "1"))
     b = replace(a_run("b", {"x": "fffff", "z": "e"}), about=used("sonnet-2", "2"))
-    found = Comparison([a], b)
+    found = compared_with([a], b)
     data = json.loads(as_json(comparison_data(found, check_gates(found, gates_by_suite(b, {})))))
     jsonschema.validate(data, json_schema("comparison"))
     assert data["schema_version"] == "skillup.comparison/2"

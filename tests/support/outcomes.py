@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from skillup.history.comparison import Comparison
+from skillup.history.reference import Reference
 from skillup.history.runs import CaseKey, RunOutcomes, Status, TrialOutcome
 
 STATUSES: dict[str, Status] = {"p": "PASS", "f": "FAIL", "e": "ERROR", "s": "SKIP", "n": "NOT_RUN"}
@@ -59,3 +61,7 @@ def a_run(
         trials=tuple(trials),
         gates={suite: dict(gates or {}) for suite in {trial.key.suite for trial in trials}},
     )
+
+
+def compared_with(nights: Sequence[RunOutcomes], b: RunOutcomes, why: str = "") -> Comparison:
+    return Comparison(Reference(tuple(nights), why), b)

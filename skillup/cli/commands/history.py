@@ -107,6 +107,7 @@ def trends(
     Exit code: 0 shown, 2 usage or no index, 3 the index cannot be read.
     """
     from skillup.history import index as runs
+    from skillup.history.reference import accepted_since
     from skillup.history.trends import SeriesFilter, histories
     from skillup.reports.past_runs import as_json as json_of
     from skillup.reports.past_runs import history_data, print_trends
@@ -128,7 +129,11 @@ def trends(
     if not every and branch is None:
         every = runs.all_runs(url, here["repository"])
     chosen = SeriesFilter(tuple(suites or ()), tuple(case or ()), tuple(engine or ()), variant)
-    found = histories(every, chosen, last)
+    with runs.open_index(url, write=False) as execute:
+        marked = runs.marks(execute, here["repository"])
+        rows = runs.indexed_runs(execute, here["repository"])
+    accepted = accepted_since(marked, [branch or here["branch"]], rows)
+    found = histories(every, chosen, last, accepted)
     if not found:
         names = sorted({trial.key.suite for run in every for trial in run.trials})
         hint = f"suites there: {listed_ids(names, _SHOWN) or 'none yet'}"
@@ -255,8 +260,10 @@ def accept_cases(
     if cases:
         keys = [k for k in keys if any(fnmatch.fnmatchcase(k.case_id, glob) for glob in cases)]
     else:
-        worse = {w.key or w.suite for w in comparison.assessment.regressed}
-        keys = [key for key in keys if key in worse or key.suite in worse]
+        worse = {one.key for one in comparison.assessment.regressed}
+        fallen = {one.suite for one in comparison.of_suites if one.kind == "fewer_passes"}
+        fewer = {case.key for case in comparison.of("fewer_passes") if case.key.suite in fallen}
+        keys = [key for key in keys if key in worse | fewer]
     if not keys:
         what = f"no case of {found.run_id} " + ("matches" if cases else "got worse")
         raise UsageError(what, hint="name cases: skillup baseline accept CASE")
@@ -321,9 +328,7 @@ def label_run(
 
 @runs.command("prune")
 def prune(
-    keep: float = option(
-        ..., "Of this age and younger: 30d.", metavar="AGE", parser=o.parse_seconds
-    ),
+    keep: float = option(..., "Of this age and younger: 30d.", metavar="AGE", parser=o.parse_age),
     dry_run: bool = option(False, "Only tell what would go.", "--dry-run"),
     index: str | None = o.INDEX,
 ) -> int:

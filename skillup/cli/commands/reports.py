@@ -105,10 +105,10 @@ def report(
         if against == PREVIOUS:
             url = index_url(index, os.environ, workspace_root(Path()), write=False)
             found = reference_for(read_run(directory.path), url, Path(), baseline=PREVIOUS)
-            if found is None:
+            if not found.nights:
                 hint = "name a run, or index older ones with `skillup trends --rebuild`"
                 raise UsageError("--against previous: it is a first night", hint=hint)
-            beside = run_path(found.newest.path)
+            beside = run_path(found.nights[-1].path)
         else:
             beside = run_path(against)
         if beside.resolve() == directory.path.resolve():

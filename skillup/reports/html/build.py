@@ -20,6 +20,7 @@ from skillup.errors import IndexTroubleError, RunDirectoryError, SkillupError
 from skillup.history.comparison import Comparison
 from skillup.history.gates import compared
 from skillup.history.index import all_runs, index_url
+from skillup.history.reference import Reference
 from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, workspace_of
 from skillup.history.trends import CaseHistory, SeriesFilter, histories
 from skillup.reports.html import page_data
@@ -197,7 +198,7 @@ def _comparison(earlier: RunOutcomes, later: RunOutcomes, url: str) -> Compariso
         found, _ = compared(later, url)
         if found.nights and found.nights[-1].run_id == earlier.run_id:
             return found
-    return Comparison([earlier], later)
+    return Comparison(Reference((earlier,), ""), later)
 
 
 def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:
