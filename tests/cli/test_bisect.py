@@ -178,6 +178,10 @@ def test_it_finds_the_commit_that_broke_a_flaky_case_and_touches_nothing_else(
     assert "FAIL" in project.run("show", look).stdout
     again = project.run(*search)
     assert (again.stdout, len(state_of(project)["trials"])) == (outcome.stdout, len(trials))
+    # Of all files beside the cases the trials may depend, but not on the skill as it is here.
+    for file, kept in (("skills/greeter/SKILL.md", len(trials)), ("cases/fixtures/a.txt", 0)):
+        project.write({file: "other"})
+        assert f"; {kept} trials in " in project.run(*search, "--trials-budget", "1").stderr
 
 
 def test_commits_without_a_verdict_are_stepped_over(project: Project) -> None:

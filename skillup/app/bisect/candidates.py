@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -14,14 +15,19 @@ from pathlib import Path
 import anyio
 
 from skillup.adapters import ADAPTERS
+from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError, UsageError
 from skillup.plan import Job
 from skillup.process.run import run_quiet
 from skillup.reports.text import one_line
 from skillup.schema.judge import SkillRef
 from skillup.schema.record import TurnError
+from skillup.store.files import read_regular
+from skillup.store.places import is_run
 from skillup.trial.setup import skills_for
 
+_EVALS = "evals"
+_NO_PART = {".git", ".skillup", ".venv", "node_modules", "__pycache__"}
 _SECONDS = 900.0  # For each command: a CLI has hundreds of MB
 _NPM = ("--loglevel=error", "--fetch-retries=1", "--fetch-timeout=60000", "--no-audit", "--no-fund")
 
@@ -39,6 +45,29 @@ def _output(argv: Sequence[str], cwd: Path, refused: SkillupError, **more: str) 
     raise refused
 
 
+def facts_of_files(job: Job, but: Sequence[Path]) -> str:
+    """A digest of the files of the suite's directory, and of skills elsewhere; of those in `but`
+    only their `evals` count.
+    """
+    skills = skills_for(job.suite, "with_skill")
+    places = {job.suite.root.resolve()}
+    if not isinstance(skills, TurnError):
+        places |= {skill.source_dir for skill in skills} - {*but}
+    digest = hashlib.sha256()
+    for root in sorted(places):
+        for folder, names, files in os.walk(root):
+            place = Path(folder)
+            names[:] = sorted(n for n in names if n not in _NO_PART and not is_run(place / n))
+            within = [place.relative_to(skill) for skill in but if place.is_relative_to(skill)]
+            if any(path.parts[:1] != (_EVALS,) for path in within):
+                continue
+            for path in (place / name for name in sorted(files)):
+                digest.update(f"{path.relative_to(root)}\0".encode(errors="surrogatepass"))
+                with suppress(OSError):
+                    digest.update(hashlib.sha256(read_regular(path)).digest())
+    return digest.hexdigest()
+
+
 class SkillCommits:
     """Those that changed the case's skills, along first parents: each contains the one before."""
 
@@ -51,11 +80,14 @@ class SkillCommits:
             raise UsageError(getattr(found, "message", "the suite has no skill to search"))
         self._job, self._scratch, self._root = job, scratch, found[0].source_dir
         self._root = Path(self._git("rev-parse", "--show-toplevel").rstrip("\n")).resolve()
-        inside = (s.source_dir for s in found if s.source_dir.is_relative_to(self._root))
+        inside = [s.source_dir for s in found if s.source_dir.is_relative_to(self._root)]
+        engine = get_engine(job.profile.engine)
+        version = anyio.run(engine.check, job.profile, os.environ).version
+        self.facts = [version, facts_of_files(job, inside)]
         names = [path.relative_to(self._root).as_posix() for path in inside]
         self._paths = [f":(top,literal){name if name != '.' else ''}" for name in names]
         # What is never installed: the cases beside a skill.
-        self._paths += [f":(top,exclude,literal){Path(name, 'evals').as_posix()}" for name in names]
+        self._paths += [f":(top,exclude,literal){Path(name, _EVALS).as_posix()}" for name in names]
         ids = [self._commit(good), self._commit(bad)]
         what = f"--good {good} is no ancestor of --bad {bad}"
         self._git("merge-base", "--is-ancestor", *ids, what=what)
@@ -128,6 +160,7 @@ class CliVersions:
         if len(self.ids) < 2:
             raise UsageError(f"--bad {bad} is not later than --good {good}")
         self.titles = {good: "(good)"}
+        self.facts = [facts_of_files(job, ())]
 
     def _npm(self, verb: str, *arguments: str) -> str:
         refused = SkillupError(f"npm {verb} {self._package} failed; is its registry reachable?")

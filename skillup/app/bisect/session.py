@@ -63,6 +63,7 @@ class Bisection:
         self._run, self._job, self._candidates, self._ids = run, job, candidates, candidates.ids
         models = job.suite.suite, job.loaded.case, job.profile
         facts = [[model.model_dump(mode="json") for model in models], run.variables, self._ids]
+        facts.append(candidates.facts)
         text = json.dumps(facts, sort_keys=True).encode(errors="surrogatepass")
         self.folder = home / hashlib.sha256(text).hexdigest()[:_SHORT]
         self.folder.mkdir(parents=True, exist_ok=True)
