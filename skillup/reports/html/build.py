@@ -31,6 +31,7 @@ from skillup.reports.html.run_files import shown_bytes
 from skillup.reports.past_runs import (
     TITLES,
     changed_lines,
+    gate_name,
     how_sure,
     in_a_sentence,
     reference_words,
@@ -136,11 +137,14 @@ def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.P
 
 
 def compared_lines(run: Path, index: str | None) -> list[str]:
-    """What changed since the nights before this run, and then what became of its cases."""
+    """The gates that failed, what changed since the nights before this run, and then what became
+    of its cases.
+    """
     with suppress(SkillupError):
-        found, _ = compared(read_run(run), _index_url_of(run, index))
+        found, gates = compared(read_run(run), _index_url_of(run, index))
         if found.nights:
-            return [*changed_lines(found), in_a_sentence(found).removesuffix(".")]
+            failed = [f"❌ {gate_name(gate)}: {gate.finding}" for gate in gates if not gate.passed]
+            return [*failed, *changed_lines(found), in_a_sentence(found).removesuffix(".")]
     return []
 
 
