@@ -202,7 +202,8 @@ def outcomes_of(execute: Execute, run_id: str) -> RunOutcomes:
     except ValidationError:
         raise IndexTroubleError(
             f"what the index has of the run {run_id} is damaged",
-            hint="`skillup trends --rebuild` enters it again, if its directory is still there",
+            hint="`skillup trends --rebuild` enters it again; if the run is gone, move the index "
+            "away before that",
         ) from None
 
 
