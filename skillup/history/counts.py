@@ -18,6 +18,10 @@ REFERENCE = 40
 """Nights that a case's reference is of, at most: the newest steady ones."""
 _WEIGHTS = {1: 0.5, 2: 0.25, 4: 0.25}
 """By how many of the newest nights are tested together: its share of the error rate."""
+_SHORT = 4
+"""Nights, at most, of a reference that many later nights together are tested against, too."""
+_LATE = 1 / 11
+"""What that takes of the error rate of single cases."""
 _RECOVERED = math.log(100)
 """The log likelihood ratio of the earlier rate against the lower one that ends a regression."""
 _ROSE = 4
@@ -100,16 +104,25 @@ class _Case:
         there is no reference.
         """
         if self._tests is None:
-            self._tests = {
-                window: PassCounts(*before, *_at_most(_MOST, self.newest(window)))
-                for window in _WEIGHTS
-                if len(self.nights) >= window and (before := self.reference(window))[1]
-            }
+            self._tests = self._tested(_WEIGHTS)
         return self._tests
+
+    def late(self) -> dict[int, PassCounts]:
+        """The longest window, a power of two, if at most :data:`_SHORT` nights are before it."""
+        window = 1 << (len(self.nights) - 1).bit_length() >> 1
+        return self._tested([window] if len(self.nights) - window <= _SHORT else [])
+
+    def _tested(self, windows: Iterable[int]) -> dict[int, PassCounts]:
+        return {
+            window: PassCounts(*before, *_at_most(_MOST, self.newest(window)))
+            for window in windows
+            if len(self.nights) >= window and (before := self.reference(window))[1]
+        }
 
     def deviations(self) -> Iterable[float]:
         """Of the newest nights' good trials, by window; of none where nothing ever failed."""
-        return map(_deviations, self.tests.values() if self.good[-1] < self.total[-1] else ())
+        failed = self.good[-1] < self.total[-1]
+        return map(_deviations, [*self.tests.values(), *self.late().values()] if failed else ())
 
     def recovered(self) -> int:
         """Of how many of the newest nights the rate fits the reference far better than that of
@@ -228,11 +241,15 @@ class GoodTrials:
         if not suspects:
             return
         tests = {suite: self._test(cases) for suite, cases in by_suite.items()}
+        short = sum(bool(case.late()) for cases in by_suite.values() for case in cases) or 1
         for case in suspects:
-            ratio, window, least = tests[case.key.suite].evidence(case)
-            if least > self.alphas[0] and not last:
+            test = tests[case.key.suite]
+            ratio, window, least = test.evidence(case)
+            late = test.late(case)
+            if min(least, late[0] * short / _LATE) > self.alphas[0] and not last:
                 continue
             p = -math.expm1(sum(test.log_none_beyond(ratio) for test in tests.values()))
+            p, window = min((p / (1 - _LATE), window), (late[0] * short / _LATE, late[1]))
             worse = self._worse(p, [case], window)
             if p <= self.alphas[0] * _ROUNDING:
                 case.fell = worse
@@ -262,7 +279,8 @@ class GoodTrials:
         squares, degrees = 0.0, 0
         nights: dict[int, list[float]] = {}
         for case in cases:
-            end = max(0, min(case.steady, len(case.nights) - max(_WEIGHTS)))  # Not what is tested
+            tested = max(*_WEIGHTS, *case.late())
+            end = max(0, min(case.steady, len(case.nights) - tested))
             steady = case.nights[max(0, end - REFERENCE) : end]
             good, total = case.between(end - len(steady), end)
             if 0 < good < total and len(steady) > 1:
@@ -365,6 +383,13 @@ class _Test:
             ratios, chances = self._next((good_a, trials_a, trials))
             found.append((ratios[good], window, chances[good]))
         return max(found)
+
+    def late(self, case: _Case) -> tuple[float, int]:
+        """The chance of so few passes since its short reference, by itself, and the window."""
+        for window, (good_a, trials_a, good, trials) in case.late().items():
+            chance = PassRates({}).next_trials(good_a, trials_a, trials)[1][good]
+            return self.times * deflated(chance, self.spread), window
+        return 1.0, 0
 
     def log_none_beyond(self, ratio: float) -> float:
         """The log of the chance that, if nothing changed, no case would reach `ratio`."""

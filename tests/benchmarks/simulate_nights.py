@@ -40,7 +40,7 @@ def a_night(random: Random, rates: Sequence[float], trials: int) -> dict[CaseKey
 
 def after(random: Random, rates: Sequence[float], trials: int, history: int) -> GoodTrials:
     level = 1 - CONFIDENCE
-    counts = GoodTrials((0.5 * level, 0.2 * level), 1)
+    counts = GoodTrials((0.55 * level, 0.15 * level), 1)
     for _ in range(history):
         counts.take(a_night(random, rates, trials), last=False)
     return counts

@@ -66,6 +66,13 @@ def test_a_fixed_reference_is_one_night_and_later_ones_are_tested_together() -> 
     assert not fixed(good, *flaky, good, *flaky, good).statements
 
 
+def test_a_case_that_was_accepted_and_then_never_passes_again_becomes_red() -> None:
+    mild, worse = {"a": "ppf", "b": "ppp", "c": "ppf"}, {"a": "fff", "b": "ppp", "c": "ppf"}
+    found = assessed(*STEADY, mild, *[worse] * 16, accepted="20").red[a_key("a")]
+    assert (found.since, found.before.count, found.after.trials) == ("21", 2, 48)
+    assert not assessed(*STEADY, mild, *[mild] * 30, accepted="20").red
+
+
 def test_red_stays_red_until_it_recovers_or_somebody_accepts_it() -> None:
     later = [BROKEN] * 25
     found = assessed(*STEADY, *later)
