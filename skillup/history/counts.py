@@ -9,6 +9,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple
 
 from skillup.history.runs import CaseKey
@@ -100,34 +101,23 @@ class _Case:
 
     @property
     def tests(self) -> dict[int, PassCounts]:
-        """By window, the reference and the newest nights; without those windows before which
-        there is no reference.
-        """
+        """By window before which there is a reference: that, and the newest nights."""
         if self._tests is None:
-            self._tests = self._tested(_WEIGHTS)
+            most = 1 << (len(self.nights) - 1).bit_length() >> 1
+            late = [most] if len(self.nights) - most <= _SHORT else []
+            self._tests = {
+                window: PassCounts(*before, *_at_most(_MOST, self.newest(window)))
+                for window in (*_WEIGHTS, *late)
+                if len(self.nights) >= window and (before := self.reference(window))[1]
+            }
         return self._tests
-
-    def late(self) -> dict[int, PassCounts]:
-        """The longest window, a power of two, if at most :data:`_SHORT` nights are before it."""
-        window = 1 << (len(self.nights) - 1).bit_length() >> 1
-        return self._tested([window] if len(self.nights) - window <= _SHORT else [])
-
-    def _tested(self, windows: Iterable[int]) -> dict[int, PassCounts]:
-        return {
-            window: PassCounts(*before, *_at_most(_MOST, self.newest(window)))
-            for window in windows
-            if len(self.nights) >= window and (before := self.reference(window))[1]
-        }
 
     def deviations(self) -> Iterable[float]:
         """Of the newest nights' good trials, by window; of none where nothing ever failed."""
-        failed = self.good[-1] < self.total[-1]
-        return map(_deviations, [*self.tests.values(), *self.late().values()] if failed else ())
+        return map(_deviations, self.tests.values() if self.good[-1] < self.total[-1] else ())
 
     def recovered(self) -> int:
-        """Of how many of the newest nights the rate fits the reference far better than that of
-        the nights since it fell; 0: of none.
-        """
+        """How many of the newest nights fit the reference far better than those since it fell."""
         for window in range(1, len(self.nights) - self.steady):
             fallen = self.between(self.steady, len(self.nights) - window)
             if _fits(self.newest(window), self.reference(0), fallen):
@@ -167,9 +157,7 @@ class GoodTrials:
     def __init__(
         self, alphas: tuple[float, float], times: int, fixed: Collection[CaseKey] = ()
     ) -> None:
-        """`alphas`: the error rates of all single cases, and of all suites; a p counts `times`.
-        `fixed`: cases whose first night is their reference.
-        """
+        """`alphas`: the error rates of all single cases, and of all suites; a p counts `times`."""
         self.alphas, self.times, self.fixed = alphas, times, fixed
         self.taken = 0  # Nights
         self.cases: dict[CaseKey, _Case] = {}
@@ -179,9 +167,7 @@ class GoodTrials:
         self.unsure: dict[CaseKey, Worse] = {}  # With fewer good trials, which may be chance
 
     def take(self, counts: Mapping[CaseKey, Trials], *, last: bool) -> None:
-        """One more night: by case, its good trials and all its trials. `last`: what is not sure
-        is asked for, too.
-        """
+        """One more night, by case. `last`: what is not sure is asked for, too."""
         self.recovered = {}
         for key, (good, total) in counts.items():
             if key not in self.cases:
@@ -227,39 +213,32 @@ class GoodTrials:
         )
 
     def _single(self, by_suite: Mapping[str, list[_Case]], *, last: bool) -> None:
-        """Which single cases got worse: whose newest nights a fall explains best; and p, the
-        chance that a fall explains those of any case so well, in a night in which nothing changed.
-        """
+        """Which single cases got worse: p is the chance that a fall explains any case so well."""
         self.unsure = {}
         limit = 0.0 if last else _SUSPECT
-        suspects = [
-            case
-            for cases in by_suite.values()
-            for case in cases
-            if any(lower < limit for lower in case.deviations())
-        ]
+        every = [case for cases in by_suite.values() for case in cases]
+        suspects = [case for case in every if any(lower < limit for lower in case.deviations())]
         if not suspects:
             return
-        tests = {suite: self._test(cases) for suite, cases in by_suite.items()}
-        short = sum(bool(case.late()) for cases in by_suite.values() for case in cases) or 1
+        tests = {
+            suite: _Test(cases, self._spread(cases)[0], self.times)
+            for suite, cases in by_suite.items()
+        }
+        late = sum(len(case.tests) > len(_WEIGHTS) for case in every)
         for case in suspects:
             test = tests[case.key.suite]
             ratio, window, least = test.evidence(case)
-            late = test.late(case)
-            if min(least, late[0] * short / _LATE) > self.alphas[0] and not last:
+            alone, longest = test.by_itself(case)
+            if min(least, alone) > self.alphas[0] and not last:
                 continue
             p = -math.expm1(sum(test.log_none_beyond(ratio) for test in tests.values()))
-            p, window = min((p / (1 - _LATE), window), (late[0] * short / _LATE, late[1]))
+            p, window = min((p / (1 - _LATE), window), (alone * (late or 1) / _LATE, longest))
             worse = self._worse(p, [case], window)
             if p <= self.alphas[0] * _ROUNDING:
                 case.fell = worse
                 case.steady = min(case.steady, len(case.nights) - window)
             elif _deviations(case.tests[1]) < 0:
                 self.unsure[case.key] = worse
-
-    def _test(self, cases: Sequence[_Case]) -> _Test:
-        rates = PassRates(Counter(case.reference(1) for case in cases))
-        return _Test(rates, self._spread(cases)[0], self.times, cases)
 
     def _end_regressions(self, keys: Iterable[CaseKey]) -> None:
         for key in keys:
@@ -279,8 +258,7 @@ class GoodTrials:
         squares, degrees = 0.0, 0
         nights: dict[int, list[float]] = {}
         for case in cases:
-            tested = max(*_WEIGHTS, *case.late())
-            end = max(0, min(case.steady, len(case.nights) - tested))
+            end = max(0, min(case.steady, len(case.nights) - max(*_WEIGHTS, *case.tests)))
             steady = case.nights[max(0, end - REFERENCE) : end]
             good, total = case.between(end - len(steady), end)
             if 0 < good < total and len(steady) > 1:
@@ -357,8 +335,9 @@ def _clearly(squares: float, degrees: int) -> float:
 class _Test:
     """That one of a suite's cases fell."""
 
-    def __init__(self, rates: PassRates, spread: float, times: int, cases: Sequence[_Case]) -> None:
-        self.spread, self.times, self.rates = spread, times, rates
+    def __init__(self, cases: Sequence[_Case], spread: float, times: int) -> None:
+        self.spread, self.times = spread, times
+        self.rates = PassRates(Counter(case.reference(1) for case in cases))
         self.known: dict[tuple[int, int, int], tuple[list[float], list[float]]] = {}
         self.same = Counter(
             tuple((own.passed_a, own.trials_a, own.trials_b) for own in case.tests.values())
@@ -375,21 +354,19 @@ class _Test:
         return self.known[counts]
 
     def evidence(self, case: _Case) -> tuple[float, int, float]:
-        """The largest log likelihood ratio of a fall, over how many of the newest nights, and the
-        chance of it if nothing changed.
-        """
-        found = []
-        for window, (good_a, trials_a, good, trials) in case.tests.items():
-            ratios, chances = self._next((good_a, trials_a, trials))
-            found.append((ratios[good], window, chances[good]))
-        return max(found)
+        """The largest log likelihood ratio of a fall, its window, its chance if nothing changed."""
+        tests = [(w, own.passed_b, self._next((*own[:2], own[3]))) for w, own in case.tests.items()]
+        return max(
+            (ratios[good], window, chances[good]) for window, good, (ratios, chances) in tests
+        )
 
-    def late(self, case: _Case) -> tuple[float, int]:
-        """The chance of so few passes since its short reference, by itself, and the window."""
-        for window, (good_a, trials_a, good, trials) in case.late().items():
-            chance = PassRates({}).next_trials(good_a, trials_a, trials)[1][good]
-            return self.times * deflated(chance, self.spread), window
-        return 1.0, 0
+    def by_itself(self, case: _Case) -> tuple[float, int]:
+        """The chance of so few since a short reference, whatever others' rates; the window."""
+        window, (good_a, trials_a, good, trials) = max(case.tests.items())
+        if len(case.tests) <= len(_WEIGHTS):
+            return math.inf, window
+        chance = PassRates({}).next_trials(good_a, trials_a, trials)[1][good]
+        return self.times * deflated(chance, self.spread), window
 
     def log_none_beyond(self, ratio: float) -> float:
         """The log of the chance that, if nothing changed, no case would reach `ratio`."""
@@ -397,10 +374,7 @@ class _Test:
         for windows, n in self.same.items():
             chance = 0.0
             for ratios, chances in map(self._next, windows):
-                place = 0
-                while place < len(ratios) and ratios[place] >= ratio - 1e-9:
-                    place += 1
-                if place:
-                    chance += chances[place - 1]
+                beyond = list(takewhile(lambda own: own >= ratio - 1e-9, ratios))
+                chance += chances[len(beyond) - 1] if beyond else 0.0
             log += n * math.log1p(-min(chance, 1 - 1e-12))
         return log

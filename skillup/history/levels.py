@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 from typing import NamedTuple
 
 from skillup.history.counts import Worse
@@ -37,6 +37,16 @@ class Level(NamedTuple):
     middle: float
     values: tuple[float, ...]
     trials: int
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.values or [self.middle])
+
+
+def _higher(before: Sequence[float], after: Sequence[float]) -> float:
+    """p, by Student's t."""
+    error = max(stdev(before), _LEAST_DEVIATION) * math.sqrt(1 / len(before) + 1 / len(after))
+    return t_upper(max(0.0, fmean(after) - fmean(before)) / error, len(before) - 1)
 
 
 def _level(night: int, values: Sequence[float], common: float) -> Level:
@@ -82,26 +92,17 @@ class _Series:
             if middle <= max(middles) or middle < median(middles) + least or (few and not ranks):
                 continue
             p = 0.0
-            if not few:
-                mean, degrees = fmean(middles), len(middles) - 1
-                deviation = math.sqrt(sum((one - mean) ** 2 for one in middles) / degrees)
-                error = max(deviation, _LEAST_DEVIATION) * math.sqrt(1 / len(before) + 1 / window)
-                more = fmean(own.middle for own in after) - mean
-                p = t_upper(max(0.0, more) / error, degrees)
+            if not few:  # Medians of tied values are all or nothing: so are means tested
+                p = _higher(middles, [own.middle for own in after])
+                p = max(p, _higher([own.mean for own in before], [own.mean for own in after]))
             if ranks and p * tests * len(_WINDOWS) <= alpha:
-                values = (
-                    [value for own in side for value in own.values] for side in (before, after)
-                )
+                values = ([v for own in side for v in own.values] for side in (before, after))
                 p = max(p, rank_sum_upper(*values))
             p *= tests * len(_WINDOWS)
             if p <= alpha:
-                self.worse = Worse(
-                    p,
-                    (math.exp(median(middles)), sum(own.trials for own in before), 0),
-                    (math.exp(middle), sum(own.trials for own in after), 0),
-                    after[0].night,
-                    after[-1].night,
-                )
+                old = math.exp(median(middles)), sum(own.trials for own in before), 0
+                new = math.exp(middle), sum(own.trials for own in after), 0
+                self.worse = Worse(p, old, new, after[0].night, after[-1].night)
                 del self.steady[-window:]
                 self.since = list(after)
 
@@ -110,9 +111,7 @@ class Levels:
     """One quantity of all cases, as of the newest night that was taken."""
 
     def __init__(self, alphas: tuple[float, float], least: float) -> None:
-        """`alphas`: the error rates of all single cases, and of all suites; an increase by less
-        than `least` is none.
-        """
+        """`alphas`: of all single cases, and of all suites; an increase below `least` is none."""
         self.alphas, self.least = alphas, least
         self.nights = 0
         self.cases: dict[CaseKey, _Series] = {}

@@ -27,10 +27,10 @@ Kind = Literal["fewer_passes", "slower", "dearer", "more_errors"]
 CONFIDENCE = 0.99
 """In a night in which nothing changed, the chance that no statement is significant."""
 _SHARES: Mapping[Kind, tuple[float, float]] = {
-    "fewer_passes": (0.55, 0.15),
+    "fewer_passes": (0.55, 0.2),
     "more_errors": (0.055, 0.045),
-    "slower": (0.05, 0.05),
-    "dearer": (0.05, 0.05),
+    "slower": (0.045, 0.03),
+    "dearer": (0.045, 0.03),
 }
 """By kind, what single cases and suites may take of the error rate."""
 _THREEFOLD = 3

@@ -40,7 +40,7 @@ def a_night(random: Random, rates: Sequence[float], trials: int) -> dict[CaseKey
 
 def after(random: Random, rates: Sequence[float], trials: int, history: int) -> GoodTrials:
     level = 1 - CONFIDENCE
-    counts = GoodTrials((0.55 * level, 0.15 * level), 1)
+    counts = GoodTrials((0.55 * level, 0.2 * level), 1)
     for _ in range(history):
         counts.take(a_night(random, rates, trials), last=False)
     return counts
@@ -97,7 +97,7 @@ def quiet_times(cases: int, trials: int, history: int, nights: int, seed: int) -
         return found
 
     for _ in range(nights // SCORED):
-        levels = Levels((0.0005, 0.0005), 0)
+        levels = Levels((0.00045, 0.0003), 0)
         for night in range(history + SCORED):
             levels.take(times())
             alarms += night >= history and any(own.said == night for _, own in levels.worse())
