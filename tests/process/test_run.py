@@ -191,7 +191,7 @@ def test_ctrl_c_ends_the_tree_also_when_pressed_twice(children: Children) -> Non
         async with anyio.create_task_group() as tasks:
 
             async def press() -> None:
-                await anyio.to_thread.run_sync(children.wait_for_pids, 2)
+                await anyio.to_thread.run_sync(children.wait_for_pids, 1, "lingering")
                 (main,) = children.pids("main")
                 for _ in range(2):
                     with suppress(ProcessLookupError):

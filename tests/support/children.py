@@ -108,13 +108,13 @@ class Children:
         files = self.pid_directory.glob("*.pid")
         return sorted(int(file.stem) for file in files if name in file.read_text("utf-8"))
 
-    def wait_for_pids(self, count: int) -> list[int]:
-        """Blocks until that many have noted themselves."""
+    def wait_for_pids(self, count: int, name: str = "") -> list[int]:
+        """Blocks until that many (of one name, if it is given) have noted themselves."""
         deadline = time.monotonic() + GUARD_SECONDS
-        while len(self.pids()) < count:
-            assert time.monotonic() < deadline, f"only {len(self.pids())} of {count} children"
+        while len(self.pids(name)) < count:
+            assert time.monotonic() < deadline, f"only {len(self.pids(name))} of {count} children"
             time.sleep(0.01)
-        return self.pids()
+        return self.pids(name)
 
     def alive(self) -> list[psutil.Process]:
         """Every process that inherited this directory in its environment or noted its pid."""
