@@ -252,7 +252,8 @@ Before you write, decide whether the conversation is over for this user:
 - `stop: completed`: the user has what they wanted. That the assistant says so is not enough: see
   whether it holds.
 - `stop: impossible`: they cannot get it any more: it was refused for good, or nothing gets on.
-Then write no message, and give the `reason` in one sentence. Otherwise write the `message`."""
+Then give the `reason` in one sentence, and write no message, unless the user still has something
+to say: that is sent and answered, and then it is over. Otherwise write the `message`."""
 
 _HOW_AGENTS_ANSWER = """\
 Use no tools, and touch no files: you only talk. Answer with one JSON object and nothing else, of
@@ -316,16 +317,17 @@ class TranscriptLine(AnswerForm):
 
 
 class UserReply(AnswerForm):
-    """The user's next message, or the end of the conversation: with a `stop`, nothing is sent."""
+    """The user's next message, the end of the conversation, or their last words before it."""
 
     reason: str = Field("", description="In one sentence: why it is over. Empty with a message.")
     stop: Literal["completed", "impossible"] | None = Field(
         None,
         description="completed: the user has got what they wanted; impossible: they cannot get it. "
-        "Null if the user says something.",
+        "Null if the conversation goes on.",
     )
     message: str | None = Field(
-        None, description="What the user says next, word for word. Null with `stop`."
+        None,
+        description="What the user says next, word for word. With `stop`: null, or last words.",
     )
 
     @model_validator(mode="after")
@@ -341,5 +343,6 @@ def form_of(part: SimulatorPart) -> type[UserReply | TranscriptLine]:
 
 def as_message(move: UserReply | TranscriptLine) -> SimulatorMessage:
     if isinstance(move, UserReply) and move.stop is not None:
-        return SimulatorMessage(stop=move.stop, reason=" ".join(move.reason.split()))
+        text = move.message if (move.message or "").strip() else None
+        return SimulatorMessage(text, move.stop, " ".join(move.reason.split()))
     return SimulatorMessage(text=move.message)

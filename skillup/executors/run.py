@@ -6,7 +6,7 @@ import tempfile
 import traceback
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
@@ -27,6 +27,7 @@ from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine, line_of
 from skillup.schema.record import Checkpoint, Record, TurnError
+from skillup.schema.suite import with_persona
 from skillup.store import RunDirectory, TrialPlace
 from skillup.store.scratch import user_directory
 from skillup.trial.artifacts import keep_references, reference_paths
@@ -331,6 +332,9 @@ class Run:
         seed = zlib.crc32((f"{job.id}\n{options.seed}" if options.seed else job.id).encode())
         simulator = None
         if simulators is not None:
+            played = with_persona(job.loaded.case, job.trial, options.seed)
+            if played is not job.loaded.case:
+                job = replace(job, loaded=replace(job.loaded, like=played, items=None))
             from skillup.simulator import USER, SimulatorPlace
 
             own = SimulatorPlace(

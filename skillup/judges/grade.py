@@ -453,8 +453,10 @@ def _simulated(record: Record) -> Simulated | None:
     # What is shared with a fork's parent is counted there.
     parts = [turn.simulator for turn in turns if turn.counted_by is None]
     infos = [i for i in [*parts, end.info if end is not None else None] if i is not None]
+    led = (record.case.get("input") or {}).get("conversation") or {}
     return Simulated(
         messages=sum(turn.started_at is not None for turn in turns),
+        persona=(led.get("persona") or {}).get("name"),
         stop=end.stop if end is not None else None,
         reason=end.reason if end is not None else "",
         models=list(dict.fromkeys(info.model for info in infos if info.model is not None)),

@@ -82,6 +82,8 @@ class Items:
             data = _case_of(self._item(loaded.index, loaded.id), self._template.data)
             part = Case.model_validate({name: data[name] for name in OF_ITEM if name in data})
             own = {name: getattr(part, name) for name in part.model_fields_set}
+            if (led := loaded.like.input.conversation) is not None:  # with the suite's defaults
+                own["input"] = part.input.model_copy(update={"conversation": led})
             case = self._made[loaded.index] = loaded.like.model_copy(update=own)
             if len(self._made) > _READ_AGAIN:
                 del self._made[next(iter(self._made))]

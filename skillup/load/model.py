@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
 from skillup.load.yaml_reader import Document, Loc
-from skillup.schema.case import Case, Turn
+from skillup.schema.case import Case, SimulationSettings, Turn
 from skillup.schema.checks import Check, CheckSet
 from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.suite import Suite
@@ -172,6 +172,11 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
                 mine = theirs + [item for item in mine if item not in theirs]
             merged |= {name: mine} if mine is not None else {}
         updates["expect"] = defaults.expect.model_copy(update=merged)
+    led, user = case.input.conversation, suite.user_simulator
+    if led is not None and user is not None:
+        open_ = [n for n in SimulationSettings.model_fields if n not in led.model_fields_set]
+        led = led.model_copy(update={name: getattr(user, name) for name in open_})
+        updates["input"] = case.input.model_copy(update={"conversation": led})
     if case.retry_policy is None:
         updates["retry_policy"] = suite.cases.retry_policy
     if case.judge_model is None:

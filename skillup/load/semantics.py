@@ -106,9 +106,12 @@ def _texts(
     # A user's part is read anew for each message: a later one may use what was captured by then.
     if case.user_simulator is not None:
         yield ("user_simulator", "scenario"), case.user_simulator.scenario, last
-    for name, value in given.conversation.persona if given.conversation is not None else ():
-        for text in value if isinstance(value, list) else [value]:
-            yield ("input", "conversation", "persona", name), text, last
+    led = given.conversation
+    for at, part in enumerate([led.persona, *led.personas] if led is not None else ()):
+        place: Loc = ("persona",) if not at else ("personas", at - 1)
+        for name, value in part:
+            for text in value if isinstance(value, list) else [value] * isinstance(value, str):
+                yield ("input", "conversation", *place, name), text, last
     for number, turn in enumerate(given.turns or ()):
         if not turn.literal:
             place = (*TURNS, number)

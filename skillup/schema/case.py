@@ -197,13 +197,30 @@ Knowledge = Annotated[Texts, BeforeValidator(_facts, json_schema_input_type=Text
 class Persona(Model):
     """The simulated user's part; `<<name>>` is filled in."""
 
+    name: NonEmptyText | None = optional("In a record: which of `personas` it was.")
     role: NonEmptyText | None = optional("Who the user is.")
     objective: NonEmptyText = Field(description="What the user wants to reach; must be there.")
     knowledge: Knowledge = Field([], description="What the user knows.")
     behavior: Texts = Field([], description="How the user behaves, a list.")
 
 
-class Conversation(Model):
+class PersonaVariant(Model):
+    """One of several users with the same objective; its keys replace those of `persona`."""
+
+    name: NonEmptyText = Field(description="A short name, for the record; must be there.")
+    role: NonEmptyText | None = optional("Who the user is.")
+    knowledge: Knowledge = Field([], description="What the user knows.")
+    behavior: Texts = Field([], description="How the user behaves, a list.")
+    weight: PositiveInt = Field(1, description="How often it plays in each round of all of them.")
+
+
+class SimulationSettings(Model):
+    """What a suite says of the users of all its led conversations, and a case of its own."""
+
+    personas: list[PersonaVariant] = Field([], description="Users that take turns over the trials.")
+
+
+class Conversation(SimulationSettings):
     """A conversation led by a simulated user."""
 
     mode: Literal["chatter_agent"] | None = optional("May be `chatter_agent`; it has no effect.")

@@ -85,6 +85,7 @@ class Simulated(Stored):
     """The simulated user's share in a trial. It is no part of what the agent or judges took."""
 
     messages: int = Field(0, description="Messages that it wrote.")
+    persona: str | None = optional("Which of the case's `personas` it was.")
     stop: SimulationEnd | None = optional("How it ended the conversation.")
     reason: str = Field("", description="What it said of the end.")
     models: list[str] = Field([], description="Who played it, each once.")

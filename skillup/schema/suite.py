@@ -1,5 +1,6 @@
 """A suite: `eval.yaml`, its skills, its defaults and its gates."""
 
+import random
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, AliasChoices, Field, model_validator
@@ -21,7 +22,7 @@ from skillup.schema.base import (
     Texts,
     optional,
 )
-from skillup.schema.case import Case, CaseDefaults, RetryPolicy, Turn
+from skillup.schema.case import Case, CaseDefaults, RetryPolicy, SimulationSettings, Turn
 from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
 from skillup.schema.profile import ScriptOrReplies, VariableOfKey
 
@@ -143,7 +144,7 @@ class Report(Model):
     )
 
 
-class UserSimulator(Model):
+class UserSimulator(SimulationSettings):
     """Who plays the user: a model, or an engine."""
 
     model: Text | None = optional("`anthropic:…`, `openai:…`, `scripted:FILE`.")
@@ -231,6 +232,19 @@ def needs_simulator(case: Case) -> bool:
         return turn.respond is not None or any(map(responds, later))
 
     return lead_of(case) is not None or any(map(responds, case.input.all_turns()))
+
+
+def with_persona(case: Case, trial: int, seed: int) -> Case:
+    """`case` as one trial plays it: its `personas` take turns, in an order drawn by `seed`."""
+    led = case.input.conversation
+    if led is None or not led.personas:
+        return case
+    order = [persona for persona in led.personas for _ in range(persona.weight)]
+    random.Random(f"{seed}/{case.id}").shuffle(order)  # noqa: S311
+    drawn = order[(trial - 1) % len(order)]
+    given = {name: getattr(drawn, name) for name in drawn.model_fields_set - {"weight"}}
+    led = led.model_copy(update={"persona": led.persona.model_copy(update=given)})
+    return case.model_copy(update={"input": case.input.model_copy(update={"conversation": led})})
 
 
 def playing_model(given: UserSimulator | None, case: Case) -> JudgeModel | None:

@@ -140,9 +140,10 @@ class LiveConversation:
 
         How the user ended it is in `simulated_end`; an error of theirs is a turn's.
         """
+        of = lead.max_turns
         for turn in opening:
             if self.stop is None:
-                await self.run_next(turn, of=lead.max_turns)
+                await self.run_next(turn, of=of)
         while self.stop is None:
             left = lead.max_turns - len(self.turns)
             if left <= 0 and not lead.must_end:
@@ -152,9 +153,11 @@ class LiveConversation:
             number = len(self.turns) + 1
             written = await self._write(messages_left=max(left, 0), may_stop=bool(self.turns))
             if written.error is None and written.stop is not None:
-                self.simulated_end = SimulatedEnd(
-                    stop=written.stop, reason=written.reason, info=written.info
-                )
+                end = SimulatedEnd(stop=written.stop, reason=written.reason, info=written.info)
+                if written.text is not None and left > 0:  # last words, which are answered
+                    end = end.model_copy(update={"info": None})
+                    await self.run_next(Turn(content=written.text), of=of, message=written)
+                self.simulated_end = end if self.stop is None else None
                 return
             if written.error is None and left <= 0:
                 why = f"the simulated user wanted to go on beyond {lead.max_turns} turns"
@@ -163,7 +166,7 @@ class LiveConversation:
             if written.error is not None or written.text is None:
                 self.turns.append(unwritten(number, written))
                 return
-            await self.run_next(Turn(content=written.text), of=lead.max_turns, message=written)
+            await self.run_next(Turn(content=written.text), of=of, message=written)
 
     async def run_next(
         self, turn: Turn, *, of: int, message: SimulatorMessage | None = None

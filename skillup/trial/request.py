@@ -52,7 +52,7 @@ class SimulatorPart:
 
 @frozen
 class SimulatorMessage:
-    """What came of it: a message, a stop or an error; exactly one of the three."""
+    """What came of it: an error, or a message, a stop, or both: the user's last words."""
 
     text: str | None = None
     stop: Literal["completed", "impossible"] | None = None

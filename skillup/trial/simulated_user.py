@@ -80,11 +80,9 @@ async def next_message(
         text = f"turn {number}: {message.error.message}"
         error = message.error.model_copy(update={"message": text})
         return SimulatorMessage(info=message.info, error=error)
-    if message.stop is not None and may_stop:
-        return message
-    if message.stop is not None:
+    if message.stop is not None and not may_stop:
         why = f"wanted to end the conversation as {message.stop}, where it was to write a message"
-    elif not (message.text or "").strip():
+    elif message.stop is None and not (message.text or "").strip():
         why = "wrote an empty message"
     else:
         return replace(message, notes=tuple(_departures(message.text or "", part)))

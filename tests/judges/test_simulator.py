@@ -135,11 +135,14 @@ def test_a_reply_is_a_message_or_a_stop(given: dict[str, str]) -> None:
         UserReply.model_validate(given)
 
 
-def test_a_stop_ends_the_conversation_and_a_message_beside_it_is_not_sent() -> None:
+@pytest.mark.parametrize(("written", "text"), [("Thanks!", "Thanks!"), (" ", None)])
+def test_a_stop_ends_the_conversation_maybe_after_last_words(
+    written: str, text: str | None
+) -> None:
     """J15: it was an ERROR."""
-    given = '{"message": "Thanks!", "stop": "completed", "reason": "It was\\nrefused."}'
+    given = {"message": written, "stop": "completed", "reason": "It was\nrefused."}
     message = as_message(read_answer(given, UserReply))
-    assert (message.text, message.stop, message.reason) == (None, "completed", "It was refused.")
+    assert (message.text, message.stop, message.reason) == (text, "completed", "It was refused.")
 
 
 # An agent that plays.

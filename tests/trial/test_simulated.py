@@ -109,6 +109,63 @@ def test_checks_decide_though_the_user_gave_up_and_the_reason_says_so(project: P
     assert result["reason"].endswith("the simulated user gave up: No.")
 
 
+@pytest.mark.parametrize(("most", "turns"), [(4, 3), (2, 2)])
+def test_last_words_with_a_stop_are_answered_within_the_most_turns(
+    project: Project, most: int, turns: int
+) -> None:
+    user = USER.replace("reason: It is renewed.", "reason: It is renewed., message: Thanks Dana!")
+    result = run_case(project, LED.replace("max_turns: 4", f"max_turns: {most}"), user)
+    assert (result["status"], len(result["turns"])) == ("PASS", turns)
+    stop = "completed" if turns == 3 else "limit"
+    simulator = result["simulator"]
+    assert (simulator["stop"], simulator["messages"]) == (stop, turns)
+    assert [turn["content"] for turn in result["turns"]][2:] == ["Thanks Dana!"] * (turns - 2)
+
+
+PERSONAS = """
+    personas:
+      - {name: hurried, behavior: [writes in capitals], weight: 2}
+      - {name: child, role: a <<who>>, knowledge: {name: Kim}}
+    """
+
+
+@pytest.mark.parametrize("place", ["case", "suite"])
+def test_personas_take_turns_over_the_trials_the_same_for_the_same_seed(
+    project: Project, place: str
+) -> None:
+    """Each trial's record says who played; what a persona leaves open is that of `persona`."""
+    suite, case = SUITE, "vars: {who: child}\n" + LED.replace("\n    ", "\n")
+    if place == "suite":
+        suite = "name: x\nuser_simulator:\n  model: scripted:lab/user.yaml" + PERSONAS.rstrip()
+        suite = suite.replace("\n    ", "\n  ") + "\n"
+    else:
+        inner = PERSONAS.rstrip()
+        case = case.replace("  conversation:", "  conversation:" + inner)
+    user = USER.replace("rules:", "rules:\n      - {when: {system: 'name: Kim'}, error: a child}")
+    project.write({"eval.yaml": suite, "cases/a.yaml": case, "lab/user.yaml": user})
+
+    def played(*options: str) -> list[str]:
+        names = []
+        for result in project.run_json(".", "--trials", "6", *options)["cases"]:
+            record = project.record(f"a/scripted/with_skill/{result['trial']}")
+            persona = record["case"]["input"]["conversation"]["persona"]
+            assert persona["objective"] == "renew the card"
+            if persona["name"] == "hurried":
+                facts, behavior = persona["knowledge"], persona["behavior"]
+                assert (facts, behavior) == (["name: Dana"], ["writes in capitals"])
+                assert result["status"] == "PASS"
+            else:
+                assert (persona["knowledge"], persona["role"]) == (["name: Kim"], "a <<who>>")
+                assert "a child" in result["error"]["message"]
+            names.append(persona["name"])
+        return names
+
+    first = played()
+    assert sorted(first[:3]) == sorted(first[3:]) == ["child", "hurried", "hurried"]
+    assert played() == first
+    assert any(played("--seed", str(seed)) != first for seed in (1, 2, 3, 4))
+
+
 def test_a_user_that_fails_in_the_middle_is_an_error_and_not_the_agents_fault(
     project: Project,
 ) -> None:

@@ -196,6 +196,9 @@ class TrialPrinter(ConversationStream):
         system = (record.case.get("input") or {}).get("system")
         if isinstance(system, str):
             self._text("system prompt", system, "bold")
+        persona = grade.simulator.persona if grade is not None and grade.simulator else None
+        if persona is not None:
+            self._line(f"  the simulated user is {persona}", "dim")
         for item in record.history:
             who = {"user": "user", "assistant": "agent", "tool": "a tool gave"}[item.role]
             text = item.tool_result.content if item.tool_result is not None else item.content
@@ -211,6 +214,8 @@ class TrialPrinter(ConversationStream):
         if record.simulated_end is not None:
             end = record.simulated_end
             self._text(f"the simulated user ended it: {end.stop}", end.reason or "-", "dim")
+        for warning in grade.warnings if grade is not None else ():
+            self._text("warning", warning, "yellow")
         self._error("", record.error, self._trial.raw(1, 0))
         self._error("", grade.error if grade is not None else None, ())
         for note in record.notes:

@@ -302,6 +302,7 @@ export interface Sides {
 
 export interface Simulated {
   messages: number;
+  persona: string | null;
   stop: "completed" | "impossible" | "limit" | null;
   reason: string;
   models: Array<string>;
