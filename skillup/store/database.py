@@ -451,6 +451,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
             check_same_thread=False,
         )
         try:
+            connection.execute("PRAGMA cache_size = -256")  # KiB; what is read again is little
             connection.execute("SELECT count(*) FROM sqlite_master")
         except BaseException:
             connection.close()
