@@ -43,7 +43,7 @@ from skillup.schema.grade import Stop
 from skillup.schema.line import TrialLine
 from skillup.schema.profile import Profile
 from skillup.schema.record import utc_now
-from skillup.schema.suite import needs_simulator
+from skillup.schema.suite import fidelity_of, needs_simulator
 from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.places import shared_answers_path
 from skillup.store.scratch import end_what_was_left
@@ -410,6 +410,8 @@ def index_finished_run(
 
 def needs_judge(case: Case) -> bool:
     """Whether anything in `case` is judged by a model, an agent or a script."""
+    if fidelity_of(case) != "off":
+        return True
     checks = [*(check for _, check, _ in all_checks(case)), *case.checks()]
     checks += [check for turn in case.input.all_turns() for check in turn.checks()]
     return bool(case.all_judges()) or any(k in JUDGED for check in checks for k, _ in check.given())

@@ -332,7 +332,8 @@ class Run:
         seed = zlib.crc32((f"{job.id}\n{options.seed}" if options.seed else job.id).encode())
         simulator = None
         if simulators is not None:
-            played = with_persona(job.loaded.case, job.trial, options.seed)
+            lot = f"{job.suite.name}/{job.loaded.id}/{options.seed}"  # of no engine, no variant
+            played = with_persona(job.loaded.case, job.trial, lot)
             if played is not job.loaded.case:
                 job = replace(job, loaded=replace(job.loaded, like=played, items=None))
             from skillup.simulator import USER, SimulatorPlace

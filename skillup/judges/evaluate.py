@@ -11,11 +11,13 @@ import anyio.to_thread
 
 from skillup.checks.context import Ask, CheckContext
 from skillup.checks.registry import describe, expected
-from skillup.schema.case import Case
-from skillup.schema.checks import Check
+from skillup.schema import templates
+from skillup.schema.case import Case, Persona
+from skillup.schema.checks import Check, Criterion, Rubric
 from skillup.schema.grade import CheckResult, CheckRole, Judging
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.record import TurnError, Usage, joined
+from skillup.schema.record import Record, TurnError, Usage, joined
+from skillup.schema.suite import fidelity_of
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -183,3 +185,42 @@ class TurnJudge:
 
     async def evaluate(self, work: Callable[[Ask], T]) -> T:
         return await evaluate(lambda pending: work(pending.ask), self.judge, self._usage)
+
+
+# Whether a simulated user kept to its part: asked of the judge's model, and no part of the verdict.
+
+_KEPT = """\
+In this conversation somebody played the user by the part below, which the agent did not know. In \
+place of the agent, judge the messages of the user: did each keep to the part?
+
+{part}
+
+A message departs from the part where it
+- states something about the user or their affairs, as a fact or a choice that matters, which the \
+part does not hold and nobody said before;
+- contradicts the part, wants something else, or gives up what the user wants without a reason;
+- is none of this user's: it does the agent's work, grades it, speaks of playing or of a test, or \
+is written in a way that the part rules out.
+To say less than the user knows, small talk, wording and slips of the pen are no departure."""
+
+
+def fidelity_check(record: Record, case: Case) -> Check | None:
+    """Asks of each message of a led conversation; None: of none, or `case` does not want it."""
+    played = (turn for turn in record.turns if turn.source == "simulator" and turn.started_at)
+    written = [f"turn {turn.turn_number}" for turn in played]
+    given = ((record.case.get("input") or {}).get("conversation") or {}).get("persona")
+    unfinished = record.first_error() is not None or record.skipped is not None
+    if fidelity_of(case) == "off" or not written or not given or unfinished:
+        return None
+    persona, variables = Persona.model_validate(given), record.variables_after(None)
+    told = [
+        f"- Role: {persona.role or 'not said'}",
+        f"Objective: {persona.objective}",
+        "Knowledge:",
+    ]
+    told += [*persona.knowledge, "Behavior:", *persona.behavior]
+    part = "".join(piece for piece, _ in templates.pieces("\n- ".join(told), variables))
+    outcome = "The user's message of {} keeps to the part."
+    asked = [Criterion(id=name, outcome=outcome.format(name)) for name in written]
+    rubric = Rubric(criteria=asked, prompt=_KEPT.format(part=part))
+    return Check(name="the simulated user kept to its part", literal=True, rubric=rubric)

@@ -18,13 +18,19 @@ from skillup.checks.evaluate import (
     weighted_mean,
 )
 from skillup.frozen import frozen
-from skillup.judges.evaluate import Judge, PendingJudgements, UsageTracker, blank_result
+from skillup.judges.evaluate import (
+    Judge,
+    PendingJudgements,
+    UsageTracker,
+    blank_result,
+    fidelity_check,
+)
 from skillup.judges.evaluate import evaluate as evaluate_judged
 from skillup.schema.case import Case, PostCondition, Turn
 from skillup.schema.grade import CaseStatus, CheckResult, Grade, Simulated, TurnGrade
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import Record, TurnError, TurnRecord, joined, total_cost, total_usage
-from skillup.schema.suite import lead_of
+from skillup.schema.suite import fidelity_of, lead_of
 
 
 async def grade(
@@ -80,7 +86,12 @@ def grade_record(
     ]
     conversation = _conversation_checks(case, context, pending)
     judged = Judged(case, record, turns[: len(context.record.turns)], missing, conversation)
+    departed = fidelity_check(record, case) if ask is not None else None
+    fidelity = evaluate(departed, context) if departed else None
+    departures = _departures(fidelity)
     error = _error_of(record, turns, conversation)
+    if error is None and departures and fidelity_of(case) == "error":
+        error = TurnError(kind="judge", message=departures[0])
     verdict = decide(judged, error)
     # What other trials' records count is not counted again.
     own = [step for turn in record.turns if turn.counted_by is None for step in turn.executed()]
@@ -101,8 +112,8 @@ def grade_record(
         cost_usd=total_cost(step.cost_usd for step in own),
         duration_ms=record.duration_ms,
         error=error.model_dump() if error else None,
-        simulator=_simulated(record),
-        warnings=[_WARNINGS[mode] for mode in modes if mode in _WARNINGS],
+        simulator=_simulated(record, fidelity),
+        warnings=[*(_WARNINGS[mode] for mode in modes if mode in _WARNINGS), *departures],
     )
 
 
@@ -444,7 +455,17 @@ def _error_of(
     return None
 
 
-def _simulated(record: Record) -> Simulated | None:
+def _departures(fidelity: CheckResult | None) -> list[str]:
+    """What a reader should know of how the simulated user kept to its part."""
+    if fidelity is None:
+        return []
+    if fidelity.error is not None:
+        return [f"whether the simulated user kept to its part is not known: {fidelity.error}"]
+    left = [one for one in fidelity.children if one.assertable and not one.passed]
+    return [f"the simulated user left its part in {one.name}: {one.found}" for one in left]
+
+
+def _simulated(record: Record, fidelity: CheckResult | None) -> Simulated | None:
     """The simulated user's share in the trial; None if nobody played the user."""
     turns = [turn for turn in record.turns if turn.source == "simulator"]
     end = record.simulated_end
@@ -459,6 +480,7 @@ def _simulated(record: Record) -> Simulated | None:
         persona=(led.get("persona") or {}).get("name"),
         stop=end.stop if end is not None else None,
         reason=end.reason if end is not None else "",
+        fidelity=fidelity,
         models=list(dict.fromkeys(info.model for info in infos if info.model is not None)),
         usage=total_usage(info.usage for info in infos),
         cost_usd=total_cost(info.cost_usd for info in infos),

@@ -197,10 +197,12 @@ def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:
         message = "the simulated user leads, and `max_turns` is missing"
         fix = "set `max_turns` (or `constraints.max_turns`): the most messages of the user's"
         yield problem(("user_simulator",), message, fix)
-    own = case.assertions or case.expect or case.expected_output or case.all_judges()
+    own = case.expect or case.all_judges() or case.checks()
     if not own and not any(turn.checks() or turn.post_condition for turn in case.input.turns or ()):
         where = "in this case" if path.branch_of is None else f"on the path `{case.id}`"
         fix = "add `assertions`; as it is, it fails for want of evidence"
+        if case.input.conversation is not None:
+            fix += "; or name a judge (`judge: {model: …}`): whether the objective was reached"
         yield problem((), f"nothing is checked {where}", fix, "warning")
     for place, message in unsupported_in_case(case):
         yield problem(place, message, severity="warning")

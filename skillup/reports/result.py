@@ -200,13 +200,21 @@ class RunView:
         retried = self.retried()
         if retried is not None:
             yield retried, "yellow"
-        for warning in dict.fromkeys(text for line in self.lines for text in line.warnings):
-            yield warning, "yellow"
+        warnings = ((text, line) for line in self.lines for text in line.warnings)
+        warned = grouped(warnings, lambda one: one[0])
+        for (text, line), *more in warned[:MAX_NAMED]:
+            alone = "" if more or len(self.lines) == 1 else f"{self._name(line)}: "
+            yield f"{alone}{text}", "yellow"
+        if len(warned) > MAX_NAMED:
+            yield f"… and {count(len(warned) - MAX_NAMED, 'more warning')}", "yellow"
+
+    def _name(self, line: TrialLine) -> str:
+        return self.labels.label(*_case(line)[1:], line.trial)
 
     def retried(self) -> str | None:
         """``1 trial was retried: asks (attempt 2)``; None: there is none."""
         again = [
-            f"{self.labels.label(*_case(line)[1:], line.trial)} (attempt {line.attempt})"
+            f"{self._name(line)} (attempt {line.attempt})"
             for line in self.lines
             if line.attempt > 1
         ]

@@ -29,7 +29,7 @@ from skillup.schema.base import (
     optional,
     text_list,
 )
-from skillup.schema.checks import Check, CheckSet, ToolKind
+from skillup.schema.checks import Check, CheckSet, Criterion, Rubric, ToolKind
 from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.profile import ScriptOrReplies
 
@@ -211,13 +211,15 @@ class PersonaVariant(Model):
     role: NonEmptyText | None = optional("Who the user is.")
     knowledge: Knowledge = Field([], description="What the user knows.")
     behavior: Texts = Field([], description="How the user behaves, a list.")
-    weight: PositiveInt = Field(1, description="How often it plays in each round of all of them.")
 
 
 class SimulationSettings(Model):
     """What a suite says of the users of all its led conversations, and a case of its own."""
 
     personas: list[PersonaVariant] = Field([], description="Users that take turns over the trials.")
+    fidelity: Literal["off", "flag", "error"] | None = optional(
+        "Whether a judge looks for messages that leave the part, and what then."
+    )
 
 
 class Conversation(SimulationSettings):
@@ -387,10 +389,20 @@ class Case(CaseDefaults):
         return self
 
     def checks(self) -> list[Check]:
-        """The conversation's assertions; `expected_output` is one more, after them."""
-        if self.expected_output is None:
-            return self.assertions
-        return [*self.assertions, Check(expected_output=self.expected_output)]
+        """The conversation's assertions, then `expected_output`.
+
+        Of a led conversation that nothing else decides: whether its objective was reached.
+        """
+        own = self.assertions
+        if self.expected_output is not None:
+            return [*own, Check(expected_output=self.expected_output)]
+        led = self.input.conversation
+        if led is None or self.judge_model is None or own or self.expect or self.all_judges():
+            return own
+        goal = f"The user's objective was reached by the end: {led.persona.objective}"
+        return [
+            Check(name="objective was reached", rubric=Rubric(criteria=[Criterion(outcome=goal)]))
+        ]
 
     def all_judges(self) -> list[JudgeConfig]:
         """The judges, in order; none if the case relies on its checks alone."""

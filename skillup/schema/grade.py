@@ -88,6 +88,7 @@ class Simulated(Stored):
     persona: str | None = optional("Which of the case's `personas` it was.")
     stop: SimulationEnd | None = optional("How it ended the conversation.")
     reason: str = Field("", description="What it said of the end.")
+    fidelity: CheckResult | None = optional("Whether a judge found that it kept to its part.")
     models: list[str] = Field([], description="Who played it, each once.")
     usage: dict[str, Any] | None = optional("Tokens; None: not known.")
     cost_usd: float | None = optional("None: not known.")

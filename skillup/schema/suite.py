@@ -234,17 +234,26 @@ def needs_simulator(case: Case) -> bool:
     return lead_of(case) is not None or any(map(responds, case.input.all_turns()))
 
 
-def with_persona(case: Case, trial: int, seed: int) -> Case:
+def with_persona(case: Case, trial: int, seed: str) -> Case:
     """`case` as one trial plays it: its `personas` take turns, in an order drawn by `seed`."""
     led = case.input.conversation
     if led is None or not led.personas:
         return case
-    order = [persona for persona in led.personas for _ in range(persona.weight)]
-    random.Random(f"{seed}/{case.id}").shuffle(order)  # noqa: S311
+    order = [*led.personas]
+    random.Random(seed).shuffle(order)  # noqa: S311
     drawn = order[(trial - 1) % len(order)]
-    given = {name: getattr(drawn, name) for name in drawn.model_fields_set - {"weight"}}
+    given = {name: getattr(drawn, name) for name in drawn.model_fields_set}
     led = led.model_copy(update={"persona": led.persona.model_copy(update=given)})
     return case.model_copy(update={"input": case.input.model_copy(update={"conversation": led})})
+
+
+def fidelity_of(case: Case) -> Literal["off", "flag", "error"]:
+    """Whether a judge looks at what the user of `case` said; a written-down one only if asked."""
+    led, model = case.input.conversation, case.judge_model
+    if led is None:
+        return "off"
+    scripted = model is None or model.model.startswith("scripted:")
+    return led.fidelity or ("off" if scripted else "flag")
 
 
 def playing_model(given: UserSimulator | None, case: Case) -> JudgeModel | None:

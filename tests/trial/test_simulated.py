@@ -124,7 +124,8 @@ def test_last_words_with_a_stop_are_answered_within_the_most_turns(
 
 PERSONAS = """
     personas:
-      - {name: hurried, behavior: [writes in capitals], weight: 2}
+      - {name: hurried, behavior: [writes in capitals]}
+      - {name: calm}
       - {name: child, role: a <<who>>, knowledge: {name: Kim}}
     """
 
@@ -150,20 +151,96 @@ def test_personas_take_turns_over_the_trials_the_same_for_the_same_seed(
             record = project.record(f"a/scripted/with_skill/{result['trial']}")
             persona = record["case"]["input"]["conversation"]["persona"]
             assert persona["objective"] == "renew the card"
-            if persona["name"] == "hurried":
-                facts, behavior = persona["knowledge"], persona["behavior"]
-                assert (facts, behavior) == (["name: Dana"], ["writes in capitals"])
+            if persona["name"] != "child":
+                behavior = "writes in capitals" if persona["name"] == "hurried" else "brief"
+                assert (persona["knowledge"], persona["behavior"]) == (["name: Dana"], [behavior])
                 assert result["status"] == "PASS"
             else:
                 assert (persona["knowledge"], persona["role"]) == (["name: Kim"], "a <<who>>")
                 assert "a child" in result["error"]["message"]
-            names.append(persona["name"])
+            names.append(result["simulator"]["persona"])
+            assert names[-1] == persona["name"]
         return names
 
     first = played()
-    assert sorted(first[:3]) == sorted(first[3:]) == ["child", "hurried", "hurried"]
+    assert sorted(first[:3]) == sorted(first[3:]) == ["calm", "child", "hurried"]
     assert played() == first
     assert any(played("--seed", str(seed)) != first for seed in (1, 2, 3, 4))
+
+
+JUDGE = """
+    rules:
+      - when: 'judge the messages of the user[^=]+Knowledge:\\n- name: Dana\\n'
+        answer:
+          verdicts:
+            - {id: c1, verdict: pass, reason: It asks for what they want.}
+            - {id: c2, verdict: fail, reason: Nobody is called Kim., quote: Dana Kim}
+    """
+UNKNOWN = "rules: [{when: no such question, answer: {score: 1}}]\n"
+
+
+@pytest.mark.parametrize(
+    ("fidelity", "judge", "status", "said"),
+    [
+        (None, JUDGE, "PASS", None),
+        ("off", JUDGE, "PASS", None),
+        ("flag", JUDGE, "PASS", "left its part in turn 2: Nobody is called Kim."),
+        ("flag", UNKNOWN, "PASS", "is not known: no rule of judge.yaml applies"),
+        ("error", JUDGE, "ERROR", "left its part in turn 2: Nobody is called Kim."),
+        ("error", UNKNOWN, "ERROR", "is not known: no rule of judge.yaml applies"),
+    ],
+)
+def test_a_judge_flags_messages_that_leave_the_part_and_leaves_the_verdict(
+    project: Project, fidelity: str | None, judge: str, status: str, said: str | None
+) -> None:
+    """A written-down judge is only asked where the suite says so; judging again does the same."""
+    suite = "name: x\njudge: {model: 'scripted:lab/judge.yaml'}\n"
+    suite += "user_simulator: {model: 'scripted:lab/user.yaml'"
+    suite += f", fidelity: {fidelity}}}\n" if fidelity else "}\n"
+    project.write({"lab/judge.yaml": judge})
+    result = run_case(project, LED, USER.replace("message: Dana}", "message: Dana Kim}"), suite)
+    assert (result["status"], len(result["assertions"])) == (status, 2), "it is no check"
+    asked = said is not None
+    assert len(result["warnings"]) == asked
+    assert (said or "") in "".join(result["warnings"])
+    found = result["simulator"]["fidelity"]
+    assert (found is not None, (result["judging"] or {}).get("calls", 0)) == (asked, int(asked))
+    if status == "ERROR":
+        assert result["error"]["kind"] == "judge"
+        assert (said or "") in result["error"]["message"]
+    shown = project.run("show", "last", "a").stdout
+    assert ("warning" in shown) == asked
+    again = project.run("judge", "last", "--json")
+    changed = json.loads(again.stdout)["cases"][0]["grade"]
+    assert {k: changed[k] for k in ("status", "warnings", "simulator")} == {
+        k: result[k] for k in ("status", "warnings", "simulator")
+    }
+
+
+@pytest.mark.parametrize(
+    ("checks", "suite", "option", "status"),
+    [
+        ("", SUITE + "judge: {model: 'scripted:lab/judge.yaml'}\n", (), "PASS"),
+        ("", SUITE, ("--judge-model", "scripted:lab/judge.yaml"), "PASS"),
+        ("", SUITE, (), "FAIL"),
+        ("assertions: [{contains: of Dana}]", SUITE, ("--judge-model", "scripted:no.yaml"), "PASS"),
+    ],
+)
+def test_a_led_conversation_without_checks_is_judged_by_its_objective(
+    project: Project, checks: str, suite: str, option: tuple[str, ...], status: str
+) -> None:
+    """With a model to judge; where the author wrote checks, nobody else is asked."""
+    judge = "criteria: [{when: 'objective was reached.*: renew the card', found: is renewed}]\n"
+    case = LED.replace("\n    ", "\n")
+    case = "\n".join(line for line in case.split("\n") if "assertions" not in line)
+    project.write({"eval.yaml": suite, "cases/a.yaml": case + checks + "\n", "lab/user.yaml": USER})
+    project.write({"lab/judge.yaml": judge})
+    (result,) = project.run_json(".", *option)["cases"]
+    assert (result["status"], result["error"]) == (status, None)
+    names = [check["name"] for check in result["assertions"]]
+    assert ("objective was reached" in names) == (status == "PASS" and not checks)
+    advised = "name a judge" in project.run("validate").stderr
+    assert advised == (not checks and "judge" not in suite)
 
 
 def test_a_user_that_fails_in_the_middle_is_an_error_and_not_the_agents_fault(

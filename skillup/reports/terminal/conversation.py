@@ -196,9 +196,9 @@ class TrialPrinter(ConversationStream):
         system = (record.case.get("input") or {}).get("system")
         if isinstance(system, str):
             self._text("system prompt", system, "bold")
-        persona = grade.simulator.persona if grade is not None and grade.simulator else None
-        if persona is not None:
-            self._line(f"  the simulated user is {persona}", "dim")
+        user = grade.simulator if grade is not None else None
+        if user is not None and user.persona is not None:
+            self._line(f"  the simulated user is {user.persona}", "dim")
         for item in record.history:
             who = {"user": "user", "assistant": "agent", "tool": "a tool gave"}[item.role]
             text = item.tool_result.content if item.tool_result is not None else item.content

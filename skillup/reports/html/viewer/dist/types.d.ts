@@ -61,6 +61,30 @@ export interface CheckData {
   agreement: number | null;
 }
 
+export interface CheckResult {
+  name: string;
+  kind: string;
+  passed: boolean;
+  score: number;
+  weight: number;
+  required: boolean;
+  assertable: boolean;
+  evaluated: boolean;
+  scope: string;
+  role: "assertion" | "post_condition" | "expect" | "success" | "failure" | "judge";
+  expected: string;
+  found: string;
+  excerpt: string;
+  spans: Array<EvidenceSpan>;
+  skill: string | null;
+  error: string | null;
+  error_kind: "template" | null;
+  notes: Array<string>;
+  votes: Array<number> | null;
+  agreement: number | null;
+  children: Array<CheckResult>;
+}
+
 export interface Counts {
   total: number;
   passed: number;
@@ -122,6 +146,17 @@ export interface EngineInfo {
   model: string | null;
   permission: string;
   isolation: string;
+}
+
+export interface EvidenceSpan {
+  turn: number;
+  follow_up: number | null;
+  part: "response" | "call" | "result" | "file";
+  item: number | null;
+  argument: string | null;
+  path: string | null;
+  start: number;
+  end: number;
 }
 
 export interface FailingSince {
@@ -305,6 +340,7 @@ export interface Simulated {
   persona: string | null;
   stop: "completed" | "impossible" | "limit" | null;
   reason: string;
+  fidelity: CheckResult | null;
   models: Array<string>;
   usage: Usage | null;
   cost_usd: number | null;
