@@ -80,7 +80,7 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
         return
     from skillup.app.run_session import simulators_of
     from skillup.judges.models import Models
-    from skillup.judges.router import first_read
+    from skillup.load.model import read_by_model
     from skillup.simulator import NOBODY
 
     secrets = Secrets.from_environment(os.environ)
@@ -90,7 +90,7 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     for case in cases:
         model = case.judge_model
         written = model is not None and model.model.startswith("scripted:")
-        if model is not None and (written or first_read(case) is not None):
+        if model is not None and (written or next(read_by_model(case), None) is not None):
             why = models.problem(model, suite.root)
             severity = "error" if written else "warning"
             found |= {("judge.model", why, severity): None} if why is not None else {}

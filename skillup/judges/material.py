@@ -1,7 +1,8 @@
 """What judges and simulated users are shown: the record as exchanges, each text after its speaker.
 
-Every line of ours around the texts carries a code that is computed from them and occurs in none:
-no text can forge the end of the material, another speaker, or instructions of ours.
+Every line of ours around the texts of an exchange carries a code that is computed from them and
+all before, and occurs in no text: nobody can forge the end of the material, another speaker, or
+instructions of ours. Longer conversations begin with the very same characters as shorter ones.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count, groupby
 from typing import Literal
 
 from skillup.checks.context import beginning
@@ -86,6 +88,7 @@ class Part:
     text: str
     span: EvidenceSpan | None = None  # Where in the record it is; None: nowhere
     recorded: str | None = None  # The text as it is recorded there; None: the span means the whole
+    exchange: str = "setting"  # The label of what it is part of
 
 
 @frozen
@@ -98,7 +101,8 @@ class Exchange:
     step: TurnRecord | None = None  # Of what was run; None: it came from the history
 
     def labelled(self) -> list[Part]:
-        return [replace(part, label=f"{self.label} · {part.label}") for part in self.parts]
+        own = self.label
+        return [replace(p, label=f"{own} · {p.label}", exchange=own) for p in self.parts]
 
 
 LONGEST: dict[PartKind, int] = {
@@ -119,13 +123,34 @@ _LONGEST_NAME = 80
 @frozen
 class Material:
     parts: tuple[Part, ...]
-    code: str
     notes: tuple[str, ...] = ()  # What of it was left out
 
-    def fenced(self, labels: set[str] | None = None) -> str:
-        """The parts with these labels (default: all of them), fenced."""
-        shown = [(p.label, p.text) for p in self.parts if labels is None or p.label in labels]
-        return fenced(shown, code=self.code)
+    def fenced(self, labels: set[str]) -> tuple[str, str]:
+        """The parts with these labels in one fence, and its code."""
+        code = code_for([text for part in self.parts for text in (part.label, part.text)])
+        return fenced([(p.label, p.text) for p in self.parts if p.label in labels], code=code), code
+
+    def exchanges(self) -> list[tuple[str, str, str]]:
+        """Label, code and fenced text of each exchange, the setting before them.
+
+        Whoever writes in one does not know its code, which their own words change; that of an
+        earlier one ends nothing, and if it is anywhere in the texts all codes are others.
+        """
+        grouped = [(name, list(parts)) for name, parts in groupby(self.parts, lambda p: p.exchange)]
+        texts = [[(part.label, part.text) for part in parts] for _, parts in grouped]
+        everything = "\0".join(text for one in texts for pair in one for text in pair).lower()
+        for salt in count():
+            digest, codes = str(salt).encode(), list[str]()
+            for one in texts:
+                digest += json.dumps(one).encode()
+                digest = hashlib.sha256(digest).hexdigest().encode()
+                codes.append(digest[:16].decode())
+            if not any(code in everything for code in codes):
+                break
+        return [
+            (name, code, fenced(one, name, code))
+            for (name, _), code, one in zip(grouped, codes, texts, strict=True)
+        ]
 
 
 def material(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Material:
@@ -156,11 +181,11 @@ def material(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Mat
         while _size(kept[len(kept) - last - 1 :]) <= room:
             last += 1
         dropped = len(kept) - first - last
-        note = Part("message", "left out", f"[… {dropped} texts are left out here …]")
+        text = f"[… {dropped} texts are left out here …]"
+        note = Part("message", "left out", text, exchange="left out")
         kept = [*kept[:first], note, *kept[len(kept) - last :]]
         notes.append(f"the judge did not see {dropped} texts in the middle of the conversation")
-    code = code_for([text for part in kept for text in (part.label, part.text)])
-    return Material(tuple(kept), code, tuple(notes))
+    return Material(tuple(kept), tuple(notes))
 
 
 def _size(parts: Sequence[Part]) -> int:

@@ -220,8 +220,10 @@ class Models:
     async def _ask(self, suite_root: Path, question: ModelQuestion) -> ModelAnswer:
         # What a model is asked is what the record will say: without secrets. So a replay, which
         # has nothing but the record, asks the same.
-        system, prompt = self.clean([question.system, question.prompt])
-        question = replace(question, system=system, prompt=prompt)
+        system, prompt, *shared = self.clean([question.system, question.prompt, *question.shared])
+        if not prompt.startswith("".join(shared)):
+            shared = []  # a secret lies across them
+        question = replace(question, system=system, prompt=prompt, shared=tuple(shared))
         model = question.model
         identity = {
             "model": model.model,

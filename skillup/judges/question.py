@@ -137,6 +137,7 @@ class ModelQuestion:
     criteria: tuple[str, ...] = ()  # Their texts: for written-down judges, like the next two
     latest: str = ""  # The agent's latest answer in the prompt
     judged: str = ""  # All answers that are judged
+    shared: tuple[str, ...] = ()  # What the prompt begins with, as others do: for their caches
 
     def read(self, answer: str | dict[str, Any]) -> BaseModel:
         return read_answer(answer, self.form, self.ids)

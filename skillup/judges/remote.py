@@ -10,6 +10,7 @@ refusal (rate limit, overload) is waited out here, with all who ask the same pro
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ _REFUSALS = frozenset({429, 503, 529})
 _NO_KEY = "none"  # Sent to servers that ask for no key: the client refuses to have none
 _ASKED_AGAIN = 2  # How often a model is told that its answer is of the wrong form, and asked again
 _AT_ONCE = 8  # Requests that may be under way
+_WORTH_CACHING = 8_000  # Characters: of less, no provider that has to be told keeps anything
 _TOOL = "answer"
 _SHOWN = 300
 
@@ -134,6 +136,8 @@ class RemoteModels:
     _closing: AsyncExitStack = field(default_factory=AsyncExitStack)
     _refused: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     """Settings that a model has refused, by its address and name."""
+    _in_turn: dict[tuple[object, ...], anyio.Lock] = field(default_factory=dict)
+    """Of questions about one conversation, by all that they begin with."""
 
     async def close(self) -> None:
         self._providers.clear()
@@ -155,11 +159,21 @@ class RemoteModels:
         self, question: ModelQuestion, endpoint: Endpoint, responses: list[msg.ModelResponse]
     ) -> Any:
         """Raises MalformedAnswerError if it stays malformed, and whatever clients do."""
-        prompt, system = msg.UserPromptPart(question.prompt), question.system
-        messages: list[msg.ModelMessage] = [msg.ModelRequest([prompt], instructions=system)]
-        wrong = ""
+        content: list[msg.UserContent] = [question.prompt]
+        begin, system, wrong = "".join(question.shared), question.system, ""
+        turn = anyio.Lock()
+        if endpoint.api == "anthropic" and len(begin) >= _WORTH_CACHING:
+            # It compares whole blocks, and finds only what an earlier request has written.
+            content = [*question.shared, msg.CachePoint(), question.prompt[len(begin) :]]
+            schema = json.dumps(schema_of(question.form, question.ids))
+            key = (endpoint.base_url, endpoint.key, endpoint.name, system, schema, content[0])
+            turn = self._in_turn.setdefault(key, anyio.Lock())
+        messages: list[msg.ModelMessage] = [
+            msg.ModelRequest([msg.UserPromptPart(content)], instructions=system)
+        ]
         for _ in range(1 + _ASKED_AGAIN):
-            response = await self._request(messages, question, endpoint)
+            async with turn:
+                response = await self._request(messages, question, endpoint)
             responses.append(response)
             try:
                 return _read(response, question)

@@ -19,11 +19,10 @@ from skillup.judges.models import Models
 from skillup.judges.reading import defect_message
 from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
 from skillup.judges.script import command_of, judge_by_script
-from skillup.load.model import all_checks
+from skillup.load.model import read_by_model
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.base import outside_suite
-from skillup.schema.case import Case, Turn
-from skillup.schema.checks import READ_BY_MODEL, CheckKeys
+from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
@@ -31,16 +30,6 @@ from skillup.schema.record import TurnError
 from skillup.schema.templates import UnresolvedNameError, fill
 from skillup.trial.artifacts import script_paths
 from skillup.workspace.disk import refuse_full_disk
-
-
-def first_read(case: Case) -> CheckKeys | None:
-    """The first check that a model reads, wherever it stands; expected outputs are such, too."""
-    checks: list[CheckKeys] = [check for _, check, _ in all_checks(case)]
-    owners: list[Case | Turn] = [case, *case.input.all_turns()]
-    for owner in owners:
-        checks += owner.checks()[len(owner.assertions) :]
-    read = (c for c in checks if any(key in READ_BY_MODEL for key, _ in c.given()))
-    return next(read, None)
 
 
 @frozen
@@ -62,11 +51,10 @@ class JudgeRouter:
     def problem(self, case: Case) -> TurnError | None:
         """Why `case` could not be judged, found before its first turn; nobody is asked."""
         root, profile = self.case_location(case) or (Path(), None)
-        read, model, why = first_read(case), case.judge_model, None
+        read, model, why = next(read_by_model(case), None), case.judge_model, None
         if read is not None and model is None:
-            key = next(key for key, _ in read.given())
-            why = f"`{key}` is read by a model, and none is named: write `judge: {{model: …}}` in "
-            why += "eval.yaml, or give --judge-model"
+            why = f"`{read[0][-1]}` is read by a model, and none is named: write "
+            why += "`judge: {model: …}` in eval.yaml, or give --judge-model"
         elif read is not None and model is not None:
             why = self.models.problem(model, root)
         if why is None and profile is not None:

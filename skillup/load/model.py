@@ -11,7 +11,7 @@ from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
 from skillup.load.yaml_reader import Document, Loc
 from skillup.schema.case import Case, SimulationSettings, Turn
-from skillup.schema.checks import Check, CheckSet
+from skillup.schema.checks import READ_BY_MODEL, Check, CheckKeys, CheckSet
 from skillup.schema.judge import JudgeConfig, JudgeModel
 from skillup.schema.suite import Suite
 
@@ -119,6 +119,17 @@ def all_checks(case: Case) -> Iterator[tuple[Loc, Check | CheckSet, int]]:
     for number, turn in enumerate(case.input.turns or ()):
         yield from _walk(turn.post_condition, (*TURNS, number, "post_condition"))
         yield from _walk(turn.assertions, (*TURNS, number, "assertions"))
+
+
+def read_by_model(case: Case) -> Iterator[tuple[Loc, CheckKeys]]:
+    """Every check that a model reads, and its place with its key; expected outputs are such."""
+    for loc, check, _ in all_checks(case):
+        yield from (((*loc, key), check) for key, _ in check.given() if key in READ_BY_MODEL)
+    owners: list[tuple[Loc, Case | Turn]] = [((), case)]
+    owners += [((*TURNS, n), turn) for n, turn in enumerate(case.input.turns or ())]
+    for loc, owner in owners:
+        for check in owner.checks()[len(owner.assertions) :]:
+            yield (*loc, check.key), check
 
 
 def judges_of(case: Case) -> Iterator[tuple[Loc, JudgeConfig]]:

@@ -16,12 +16,20 @@ from pydantic import ValidationError
 from skillup.errors import Problem
 from skillup.load import compat
 from skillup.load.discover import ALLOW, SKILL_FILE, is_trusted, leaves, project_of, skill_name
-from skillup.load.model import TURNS, LoadedCase, all_checks, judges_of, merge_defaults, paths_of
+from skillup.load.model import (
+    TURNS,
+    LoadedCase,
+    all_checks,
+    judges_of,
+    merge_defaults,
+    paths_of,
+    read_by_model,
+)
 from skillup.load.yaml_reader import Document, Loc, near_miss, problems_from
 from skillup.schema import templates
 from skillup.schema.base import outside_suite
 from skillup.schema.case import Case, Turn
-from skillup.schema.checks import READ_BY_MODEL, Check
+from skillup.schema.checks import Check
 from skillup.schema.judge import PROMPT_VARIABLES, SkillRef, unknown_variables
 from skillup.schema.suite import Suite, lead_of, needs_simulator, playing_model
 
@@ -64,16 +72,11 @@ def read_case(
 
 def _without_model(path: LoadedCase) -> Iterator[Problem]:
     """A warning at the first check that a model reads, where none is named."""
-    case, places = path.case, list[Loc]()
-    for loc, check, _ in all_checks(case):
-        places += [(*loc, key) for key, _ in check.given() if key in READ_BY_MODEL]
-    places += [("expected_output",)] * (case.expected_output is not None)
-    for number, turn in enumerate(case.input.turns or ()):
-        places += [(*TURNS, number, "expected_output")] * (turn.expected_output is not None)
-    if places and case.judge_model is None:
-        message = f"`{places[0][-1]}` is read by a model, and none is named"
+    loc = next((loc for loc, _ in read_by_model(path.case)), None)
+    if loc is not None and path.case.judge_model is None:
+        message = f"`{loc[-1]}` is read by a model, and none is named"
         fix = "write `judge: {model: …}` in eval.yaml; or name one with --judge-model"
-        yield path.document.problem(places[0], message, fix, "warning")
+        yield path.document.problem(loc, message, fix, "warning")
 
 
 def _branch_names(turns: Sequence[Turn], place: Loc, document: Document) -> Iterator[Problem]:

@@ -91,19 +91,20 @@ def judge(suite: str, script: str) -> Script:
     def answers(request: ModelRequest) -> Reply:
         form = WindowAnswer if "answers to be judged relevant" in request.latest else RubricAnswer
         model = JudgeModel(model="scripted:lab")
-        prompt = request.latest
+        prompt = "".join(request.user_texts)
         labelled = re.split(r"^-----\[ \w+ (.*) \]-----$", prompt, flags=re.MULTILINE)
         texts = zip(labelled[1::2], labelled[2::2], strict=True)
         said = [(a, t.split("\n=====[ ")[0].strip("\n")) for a, t in texts if " answer" in a]
         latest = said[-1][1]
         whole = "\n\n".join(text for label, text in said if label.startswith("turn "))
-        judged = whole if "Judge the conversation as a whole" in labelled[0] else latest
-        criteria = re.findall(r"^(c\d+): (.*(?:\n   .*)*)", labelled[0], re.MULTILINE)
+        asked = prompt.rpartition("# Codes\n")[2]
+        judged = whole if "Judge the conversation as a whole" in asked else latest
+        criteria = re.findall(r"^(c\d+): (.*(?:\n   .*)*)", asked, re.MULTILINE)
         ids, lines = tuple(c[0] for c in criteria), tuple(c[1] for c in criteria)
-        asked = ModelQuestion(
+        question = ModelQuestion(
             model, request.system, prompt, form, 0, ids, lines, latest=latest, judged=judged
         )
-        return Structured(answer_to(asked, file).model_dump())
+        return Structured(answer_to(question, file).model_dump())
 
     return answers
 

@@ -8,7 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from skillup.judges.llm import RubricAnswer
+from skillup.judges.agent import AgentVerdict, answer_schema
+from skillup.judges.llm import (
+    AspectGrade,
+    CriterionVerdict,
+    RubricAnswer,
+    SimilarityAnswer,
+    WindowAnswer,
+)
 from skillup.judges.question import AskModel, ModelAnswer, ModelQuestion
 from skillup.judges.remote import LONGEST_BODY
 from tests.support.asking import APIS, KEYS, MODELS, RIGHT, Verdict, asking, question
@@ -150,6 +157,17 @@ def test_the_provider_is_asked_to_enforce_the_form(api: str) -> None:
     if api != "anthropic":  # which takes no such limits: pydantic-ai says them in words
         verdicts = schema["properties"]["verdicts"]
         assert (verdicts["minItems"], verdicts["maxItems"]) == (2, 2)
+
+
+def test_a_reason_comes_before_what_it_is_for() -> None:
+    """J11: a model that has said its verdict finds a reason for it."""
+    forms = (CriterionVerdict, AspectGrade, SimilarityAnswer, WindowAnswer, AgentVerdict)
+    decides = {"verdict", "grade", "score", "relevant", "pass"}
+    for form in forms:
+        keys = list(form.model_json_schema()["properties"])
+        assert keys.index("reason") < keys.index((decides & {*keys}).pop()) == len(keys) - 1
+    sent = answer_schema(["a"])["$defs"]["AgentVerdict"]
+    assert list(sent["properties"])[-1] == sent["required"][-1] == "pass"
 
 
 @every_api

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skillup.schema.record import TurnRecord
-from tests.judges.reading.test_material import code_of
+from tests.judges.reading.test_material import codes_of
 from tests.support.records import Recorded, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
 
@@ -22,7 +22,7 @@ def seen(recorded: Recorded, turn: int | None, **case: Any) -> list[str]:
     """The texts of the material that the judge of `turn` is shown."""
     asker = ScriptedAsker(verdicts(c1="pass"))
     read(asker, checks("A"), recorded, turn=turn, **case)
-    return re.findall(r"(?:question|answer|again|follow) \d", asker.prompt.partition("BEGIN")[2])
+    return re.findall(r"(?:question|answer|again|follow) \d", asker.prompt.partition("# Codes")[0])
 
 
 ALL = ["question 1", "answer 1", "question 2", "answer 2", "question 3", "answer 3"]
@@ -70,7 +70,7 @@ def test_a_follow_ups_judge_sees_its_turn_up_to_it() -> None:
 
     read(asker, checks("A"), Of(FOLLOWED.record), turn=2, window_size=1)
     assert "Judge turn 2, follow-up 1, the last one" in asker.prompt
-    material = asker.prompt.partition("BEGIN")[2]
+    material = asker.prompt.partition("# Codes")[0]
     assert "answer 2" in material
     assert "again 1" in material
     assert "again 2" not in material
@@ -97,7 +97,7 @@ def asked(prompt: str, **case: Any) -> str:
 
 def test_variables_are_filled_in_as_delimited_material() -> None:
     prompt = asked("Q: {{ input }}\nA: {{output}}\nBy: {{criteria}}")
-    code = code_of(prompt)
+    code = codes_of(prompt)["in the task"]
     begin, end = f"=====[ {code} BEGIN MATERIAL ]=====", f"=====[ {code} END MATERIAL ]====="
     assert f"Q: \n{begin}\n-----[ {code} turn 2 · user ]-----\nDelete the logs.\n{end}" in prompt
     answer = f"-----[ {code} turn 2 · answer ]-----\nDone. {INJECTED}"
