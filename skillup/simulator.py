@@ -30,6 +30,7 @@ from skillup.schema.record import SimulatorInfo, TurnError, Usage, total_cost, t
 from skillup.schema.suite import UserSimulator, needs_simulator, playing_model
 from skillup.trial.request import THE_RUNS_END, SimulatedUser, SimulatorMessage, SimulatorPart
 
+_TEMPERATURE = 1.0  # Trials of one case are to differ, as people do
 USER = "user"
 """The folder of a trial's user, in its scratch and beside its raw streams; and their stem."""
 NOBODY = (
@@ -46,6 +47,7 @@ class SimulatorPlace:
     streams: RawStreams
     attempt: int = 1
     seed: int = 0
+    run_seed: int = 0  # As it was given: the same in all trials
 
 
 @frozen
@@ -89,7 +91,7 @@ class SimulatorFactory:
         except CannotAskError:
             return None  # `problem` says why
         if isinstance(who, JudgeModel):
-            return ModelUser(self.models.asker(root), who, job.trial - 1).speak
+            return ModelUser(self.models.asker(root), who, job.trial - 1, place.run_seed).speak
         if who is None or suite is None:
             return None
         seconds = suite.timeout_seconds or who.timeout_seconds
@@ -209,18 +211,23 @@ class ModelUser:
     asker: AskModel
     model: JudgeModel
     sample: int  # Tells trials of the same case apart, from 0: each has a user of its own
+    seed: int = 0
 
     async def speak(self, part: SimulatorPart) -> SimulatorMessage:
         latest = part.said[-1][1] if part.said else ""
         form, prompt = form_of(part), next_text(part)
         question = ModelQuestion(
-            self.model, part_text(part), prompt, form, self.sample, latest=latest
-        )
+            self.model, part_text(part), prompt, form, self.sample,
+            latest=latest, temperature=_TEMPERATURE, seed=self.seed,
+        )  # fmt: skip
         answer = await self.asker(question)
-        if answer.cached:
-            info = SimulatorInfo(model=answer.model, cached=True, cost_usd=0.0)
-        else:
-            info = SimulatorInfo(usage=answer.usage, cost_usd=answer.cost_usd, model=answer.model)
+        info = SimulatorInfo(
+            usage=None if answer.cached else answer.usage,
+            cost_usd=0.0 if answer.cached else answer.cost_usd,
+            model=answer.model,
+            cached=answer.cached,
+            sampling=dict(answer.sampling),
+        )
         if answer.error is not None:
             message = f"the simulated user: {answer.error}"
             return SimulatorMessage(info=info, error=TurnError(kind="judge", message=message))

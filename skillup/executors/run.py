@@ -339,7 +339,7 @@ class Run:
             from skillup.simulator import USER, SimulatorPlace
 
             own = SimulatorPlace(
-                place.scratch / USER, place.streams.below(USER), attempt.number, seed
+                place.scratch / USER, place.streams.below(USER), attempt.number, seed, options.seed
             )
             simulator = simulators.player(job, own)
 

@@ -87,7 +87,7 @@ def grade_record(
     conversation = _conversation_checks(case, context, pending)
     judged = Judged(case, record, turns[: len(context.record.turns)], missing, conversation)
     departed = fidelity_check(record, case) if ask is not None else None
-    fidelity = evaluate(departed, context) if departed else None
+    fidelity = evaluate(departed, context, role="simulator") if departed else None
     departures = _departures(fidelity)
     error = _error_of(record, turns, conversation)
     if error is None and departures and fidelity_of(case) == "error":

@@ -60,6 +60,7 @@ class StoredAnswer(Model):
     model: str | None = Field(None, description="As the provider names it.")
     usage: Usage | None = Field(None, description="Tokens it took.")
     cost_usd: float | None = Field(None, description="What it cost; None: not known.")
+    sampling: dict[str, float] = Field({}, description="Temperature and seed, as far as taken.")
 
 
 def key_of(asked: dict[str, Any]) -> str:
@@ -233,6 +234,8 @@ class Models:
             "answer": question.form.model_json_schema(),
             "sample": question.sample,
         }
+        sampled = {"temperature": question.temperature, "seed": question.seed}
+        identity |= {name: value for name, value in sampled.items() if value}
         scripted = family_of(model.model) == "scripted"
         if scripted:  # a written-down judge is another one in each suite
             identity["suite_root"] = str(suite_root)
@@ -258,6 +261,7 @@ class Models:
                 model=answer.model,
                 usage=answer.usage,
                 cost_usd=answer.cost_usd,
+                sampling=dict(answer.sampling),
             )
 
         # Written-down judges are edited while suites are written, and cost nothing; an address that
@@ -267,7 +271,8 @@ class Models:
             value, kept, cached = await self.answers.answer(asked, read, ask, share=share)
         except _NoAnswerError as failed:
             return failed.answer
-        return ModelAnswer(value, None, kept.usage, kept.cost_usd, kept.model, cached)
+        sampling = kept.sampling
+        return ModelAnswer(value, None, kept.usage, kept.cost_usd, kept.model, cached, sampling)
 
     async def _answer(self, question: ModelQuestion, suite_root: Path) -> ModelAnswer:
         model = question.model

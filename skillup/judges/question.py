@@ -138,6 +138,8 @@ class ModelQuestion:
     latest: str = ""  # The agent's latest answer in the prompt
     judged: str = ""  # All answers that are judged
     shared: tuple[str, ...] = ()  # What the prompt begins with, as others do: for their caches
+    temperature: float = 0.0  # Above 0 its samples differ
+    seed: int = 0  # The run's: with another one, they differ from those of other runs
 
     def read(self, answer: str | dict[str, Any]) -> BaseModel:
         return read_answer(answer, self.form, self.ids)
@@ -153,6 +155,7 @@ class ModelAnswer:
     cost_usd: float | None = None  # None: not known
     model: str | None = None  # As the provider names it, else as it was asked
     cached: bool = False  # Nothing was sent; usage and cost are those of that time
+    sampling: Mapping[str, float] = field(default_factory=dict)  # What the provider took of that
 
 
 AskModel = Callable[[ModelQuestion], Coroutine[Any, Any, ModelAnswer]]

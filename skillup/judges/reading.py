@@ -156,6 +156,8 @@ class Reading:
         return "".join(piece for piece, _ in templates.pieces(text, self._variables))
 
     def target(self) -> str:
+        if self._role == "simulator":
+            return "Judge the messages of the user. What the agent said and did is context."
         if not self.is_turn:
             return (
                 "Judge the conversation as a whole: what the agent said and did in all of its "

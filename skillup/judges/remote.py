@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 from pydantic_ai import exceptions as ai
@@ -45,6 +45,7 @@ RETRIES = 3
 LONGEST_BODY = 4 << 20  # Bytes of a server's answer, unpacked; more is no answer
 _LONGEST_PAUSE_SECONDS = 120.0  # For which a client waits at most between two tries
 _REFUSALS = frozenset({429, 503, 529})
+_MAY_REFUSE = ("temperature", "seed", "strict")
 _NO_KEY = "none"  # Sent to servers that ask for no key: the client refuses to have none
 _ASKED_AGAIN = 2  # How often a model is told that its answer is of the wrong form, and asked again
 _AT_ONCE = 8  # Requests that may be under way
@@ -146,19 +147,25 @@ class RemoteModels:
     async def ask(self, question: ModelQuestion, endpoint: Endpoint) -> ModelAnswer:
         name = question.model.model
         responses: list[msg.ModelResponse] = []
+        sampling: dict[str, float] = {}
         try:
-            value, error = await self._answer(question, endpoint, responses), None
+            value, error = await self._answer(question, endpoint, responses, sampling), None
         except Exception as trouble:  # noqa: BLE001  whatever a client raises is no verdict
             value, error = None, explain(trouble, name)
         usage = total_usage(_usage_of(response.usage) for response in responses)
         cost = total_cost(_price_of(response) for response in responses)
         named = next((one.model_name for one in reversed(responses) if one.model_name), name)
-        return ModelAnswer(value, error, Usage(**usage) if usage else None, cost, named)
+        took = Usage(**usage) if usage else None
+        return ModelAnswer(value, error, took, cost, named, sampling=sampling)
 
     async def _answer(
-        self, question: ModelQuestion, endpoint: Endpoint, responses: list[msg.ModelResponse]
+        self,
+        question: ModelQuestion,
+        endpoint: Endpoint,
+        responses: list[msg.ModelResponse],
+        sampling: dict[str, float],
     ) -> Any:
-        """Raises MalformedAnswerError if it stays malformed, and whatever clients do."""
+        """Adds to `responses`, `sampling`. Raises MalformedAnswerError if that stays, and more."""
         content: list[msg.UserContent] = [question.prompt]
         begin, system, wrong = "".join(question.shared), question.system, ""
         turn = anyio.Lock()
@@ -173,7 +180,7 @@ class RemoteModels:
         ]
         for _ in range(1 + _ASKED_AGAIN):
             async with turn:
-                response = await self._request(messages, question, endpoint)
+                response = await self._request(messages, question, endpoint, sampling)
             responses.append(response)
             try:
                 return _read(response, question)
@@ -190,7 +197,11 @@ class RemoteModels:
         raise MalformedAnswerError(f"asked {1 + _ASKED_AGAIN} times: {wrong}")
 
     async def _request(
-        self, messages: list[msg.ModelMessage], question: ModelQuestion, endpoint: Endpoint
+        self,
+        messages: list[msg.ModelMessage],
+        question: ModelQuestion,
+        endpoint: Endpoint,
+        sampling: dict[str, float],
     ) -> msg.ModelResponse:
         """The response, refusals waited out. Raises RefusedError, CannotAskError."""
         model = self._model(endpoint)
@@ -203,12 +214,15 @@ class RemoteModels:
         while True:
             if await throttle.ready() is None:
                 raise CannotAskError("the run has ended, and asks its provider nothing more")
-            settings = ModelSettings(timeout=seconds)
-            # An answer should be the same again; models that reason take no temperature.
+            sampling.clear()
+            # Models that reason take no temperature, and of these APIs one alone takes a seed.
             profile: Mapping[str, object] = dict(model.profile)
             without = ("anthropic_disallows_sampling_settings", "openai_supports_reasoning")
             if "temperature" not in refused and not any(profile.get(name) for name in without):
-                settings["temperature"] = 0.0
+                sampling["temperature"] = question.temperature
+                if question.temperature and endpoint.api == "chat" and "seed" not in refused:
+                    sampling["seed"] = question.seed * 1000 + question.sample
+            settings = cast("ModelSettings", {"timeout": seconds, **sampling})
             tool = ToolDefinition(
                 name=_TOOL,
                 parameters_json_schema=schema,
@@ -230,7 +244,7 @@ class RemoteModels:
                         )
             except ai.ModelRequestRejectedError as error:
                 words = _words(error)
-                setting = next((name for name in ("temperature", "strict") if name in words), None)
+                setting = next((name for name in _MAY_REFUSE if name in words), None)
                 if setting is None or setting in refused:
                     raise
                 refused.add(setting)

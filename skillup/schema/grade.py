@@ -14,8 +14,11 @@ BASELINE = "without_skill"
 """The variant that shows what the agent does by itself: its failures are none of the skill."""
 
 CaseStatus = Literal["PASS", "FAIL", "ERROR", "SKIP"]
-CheckRole = Literal["assertion", "post_condition", "expect", "success", "failure", "judge"]
-"""What a check is part of; `judge`: what a script or an agent said of the whole conversation."""
+CheckRole = Literal[
+    "assertion", "post_condition", "expect", "success", "failure", "judge", "simulator"
+]
+"""What a check is part of; `judge`: what a script or an agent said of the whole conversation;
+`simulator`: what the simulated user said, which decides nothing."""
 
 
 EvidencePart = Literal["response", "call", "result", "file"]

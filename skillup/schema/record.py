@@ -133,6 +133,7 @@ class SimulatorInfo(Stored):
     cost_usd: float | None = optional("None: not known.")
     model: str | None = optional("Who played the user.")
     cached: bool = Field(False, description="It was known from earlier: it took nothing.")
+    sampling: dict[str, float] = Field({}, description="Temperature and seed that a model took.")
 
 
 class SimulatedEnd(Stored):

@@ -12,7 +12,9 @@ from skillup.schema.case import Case
 from skillup.schema.suite import Suite
 from skillup.trial.request import TrialRequest
 from skillup.trial.setup import case_problem
+from tests.support.asking import KEYS, MODELS
 from tests.support.exported import exported
+from tests.support.model_server import ModelRequest, ModelServer, Reply, Structured
 from tests.support.project import Project
 
 SUITE = "name: x\nuser_simulator: {model: 'scripted:lab/user.yaml'}\n"
@@ -261,6 +263,64 @@ def test_what_the_user_writes_is_no_template_and_its_part_is_one(project: Projec
     case = LED.replace("[brief]", "['says <<name>>']").replace("\n    ", "\n")
     result = run_case(project, "vars: {name: Kim}\n" + case, user)
     assert result["turns"][1]["content"] == "Dana <<name>> {{name}}"
+
+
+@pytest.mark.parametrize("api", ["anthropic", "openai-chat"])
+def test_models_play_with_chance_and_a_model_looks_at_what_they_said(
+    project: Project, api: str
+) -> None:
+    """Fidelity by default, apart from other questions; chance is asked for, and in the record."""
+    case = LED.replace("brief]", "brief, secretive]").replace("\n    ", "\n")
+    case = "\n".join(line for line in case.split("\n") if "assertions" not in line)
+
+    def answer(request: ModelRequest) -> Reply:
+        asked = json.dumps(request.body)
+        if "You play a user" in asked:
+            moves = {
+                "is renewed": {"stop": "completed", "reason": "It is."},
+                "Which name": {"message": "Dana"},
+                "you begin": {"message": "Please renew my card."},
+            }
+            return Structured(next(move for said, move in moves.items() if said in asked))
+        ids = [f"c{n}" for n in (1, 2) if f"c{n}: " in asked]
+        verdict = {"verdict": "pass", "reason": "So it is.", "quote": ""}
+        left = {"verdict": "fail", "reason": "It told the name.", "quote": "Dana"}
+        verdicts = [{"id": one, **(left if one == "c2" else verdict)} for one in ids]
+        return Structured({"verdicts": verdicts})
+
+    with ModelServer(answer) as server:
+        model = {"model": MODELS[api], "base_url": f"{server.url}{'/v1' * (api != 'anthropic')}"}
+        project.write(
+            {"eval.yaml": json.dumps({"name": "x", "judge": model}), "cases/a.yaml": case}
+        )
+
+        def run(*options: str) -> tuple[list[dict[str, Any]], Any]:
+            server.requests.clear()
+            result = project.run_json(".", *options, env=KEYS)["cases"][0]
+            return [request.body for request in server.requests], result
+
+        bodies, result = run()
+        again, _ = run()
+        other, _ = run("--seed", "7")
+    assert (result["status"], result["error"]) == ("PASS", None)
+    assert result["warnings"] == ["the simulated user left its part in turn 2: It told the name."]
+    assert result["judging"]["calls"] == 2
+    (goal,) = result["assertions"]
+    assert goal["name"] == "objective was reached"
+    played = [body for body in bodies if "You play a user" in json.dumps(body)]
+    judged = [body for body in bodies if body not in played]
+    assert [(len(played), len(judged))] == [(3, 2)]
+    assert sorted("secretive" in json.dumps(body) for body in judged) == [False, True]
+    seeds = {"anthropic": (None, None), "openai-chat": (0, 7000)}[api]
+    assert [{(b["temperature"], b.get("seed")) for b in some} for some in (played, judged)] == [
+        {(1.0, seeds[0])},
+        {(0.0, None)},
+    ]
+    assert again == [], "the same seed says the same"
+    assert {body.get("seed") for body in other if body["temperature"]} == {seeds[1]}
+    (turn, _) = project.record("a/scripted/with_skill/1")["turns"]
+    sampling = {"temperature": 1.0, **({"seed": 7000} if seeds[1] else {})}
+    assert turn["simulator"]["sampling"] == sampling
 
 
 RESPOND = """

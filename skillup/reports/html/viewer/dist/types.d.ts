@@ -49,7 +49,7 @@ export interface CheckData {
   assertable: boolean;
   evaluated: boolean;
   scope: string;
-  role: "assertion" | "post_condition" | "expect" | "success" | "failure" | "judge";
+  role: "assertion" | "post_condition" | "expect" | "success" | "failure" | "judge" | "simulator";
   expected: string;
   found: string;
   excerpt: string;
@@ -71,7 +71,7 @@ export interface CheckResult {
   assertable: boolean;
   evaluated: boolean;
   scope: string;
-  role: "assertion" | "post_condition" | "expect" | "success" | "failure" | "judge";
+  role: "assertion" | "post_condition" | "expect" | "success" | "failure" | "judge" | "simulator";
   expected: string;
   found: string;
   excerpt: string;
@@ -357,6 +357,7 @@ export interface SimulatorInfo {
   cost_usd: number | null;
   model: string | null;
   cached: boolean;
+  sampling: Record<string, number>;
 }
 
 export interface SkillInfo {
