@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from skillup.frozen import frozen
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult, CheckRole, EvidencePart, EvidenceSpan
 from skillup.schema.record import FileState, Record, ToolCall, TurnRecord
+
+if TYPE_CHECKING:
+    from skillup.checks.nearest import Missing
 
 Span = tuple[int, int]  # Where a piece starts and ends in a text, in characters
 
@@ -98,6 +101,7 @@ class Finding:
     score: float | None = None  # None: 1 if passed, else 0
     children: tuple[CheckResult, ...] = ()
     spans: tuple[EvidenceSpan, ...] = ()
+    missing: Missing | None = None  # Texts that were looked for in vain
 
 
 class CannotEvaluateError(Exception):
@@ -115,13 +119,18 @@ class NotAssertableError(Exception):
 _NOT_ASCII = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]{1,1000}")
 
 
-def plain(text: str) -> str:
-    r"""`text` in normal form C with ``\n`` line ends, so that equal-looking texts are equal."""
+def plain(text: str, form: Literal["NFC", "NFKC"] = "NFC") -> str:
+    r"""`text` in a normal form with ``\n`` line ends, so that equal-looking texts are equal."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if text.isascii():
         return text
-    return _NOT_ASCII.sub(lambda piece: unicodedata.normalize("NFC", piece[0]), text)
+    return _NOT_ASCII.sub(lambda piece: unicodedata.normalize(form, piece[0]), text)
+
+
+def first_difference(one: Sequence[str], other: Sequence[str]) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def original_span(text: str, span: Span) -> Span:

@@ -207,6 +207,8 @@ def _evaluate(
         found=finding.found,
         excerpt=finding.excerpt,
         spans=list(finding.spans),
+        # Where it is no surprise that it is not there, nobody reads what would have matched.
+        nearest=finding.missing.nearest() if finding.missing and not mode.negated else None,
         skill=spec if key in ("skill_used", "skill_not_used") else None,
         error=finding.error,
         error_kind=finding.error_kind,

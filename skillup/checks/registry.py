@@ -22,12 +22,14 @@ from skillup.checks.context import (
     NotAssertableError,
     around,
     beginning,
+    first_difference,
     listed,
     original_span,
     plain,
     quoted,
 )
-from skillup.checks.text import Searcher, find_text, first_difference, shown
+from skillup.checks.nearest import Missing
+from skillup.checks.text import Searcher, find_text, shown
 from skillup.checks.tools import show_match
 from skillup.frozen import frozen
 from skillup.schema.base import outside_problem
@@ -184,24 +186,25 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
     if not named:
         return _absent(f"{wanted.path} is not there", files, [wanted.path], subject)
     unread, leading_out = list[str](), list[str]()
-    last, searcher = "", Searcher()
+    last, missing, searcher = "", None, Searcher()
     for path in named:
         state = _followed(path, files)
         content = None if state is None else subject.text_of(state)
         if content is None:
             (leading_out if state is None else unread).append(path)
             continue
-        text = plain(content)
+        text, exact = plain(content), subject.case_sensitive
         if wanted.matches is not None:
             span = searcher.find(wanted.matches, text)
         else:
-            exact = subject.case_sensitive
             span = find_text(content, wanted.content or "", case_sensitive=exact)
         if span is not None:
             start, end = original_span(content, span)
             place = subject.span(subject.last, "file", path=path, start=start, end=end)
             return Finding(True, f"found in {path}", around(text, span), spans=(place,))
         last = f"{path}: {beginning(text)}"
+        piece, nowhere = wanted.matches or wanted.content or "", lambda _: ()
+        missing = Missing(text, [piece], nowhere, bool(wanted.matches), case_sensitive=exact)
     if unread:
         raise CannotEvaluateError(f"the content of {listed(unread)} was not kept in the record")
     if leading_out:
@@ -209,7 +212,8 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
         raise NotAssertableError(f"{what}: {listed(leading_out)}")
     where = named[0] if len(named) == 1 else f"any of {len(named)} files"
     what = quoted(wanted.content) if wanted.content is not None else f"/{wanted.matches}/"
-    return Finding(False, f"{what} is not in {where}", last, spans=_in_files(subject, named))
+    found, spans = f"{what} is not in {where}", _in_files(subject, named)
+    return Finding(False, found, last, spans=spans, missing=missing)
 
 
 def _followed(path: str, files: Files) -> FileState | None:

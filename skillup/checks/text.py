@@ -19,10 +19,12 @@ from skillup.checks.context import (
     Span,
     around,
     beginning,
+    first_difference,
     listed,
     plain,
     quoted,
 )
+from skillup.checks.nearest import Missing
 from skillup.frozen import frozen
 from skillup.schema.base import compiled_path, compiled_pattern, kept_group
 from skillup.schema.case import Capture
@@ -93,6 +95,8 @@ def _look(
     subject: CheckSubject,
     find_all: Callable[[str], Iterable[Span]],
     show: Callable[[str], str],
+    *,
+    patterns: bool = False,
 ) -> Finding:
     """Look for texts (or patterns) in the plain answer; all conditions hold at once."""
     text = plain(subject.answer)
@@ -100,10 +104,15 @@ def _look(
     def find(piece: str) -> list[Span]:
         return list(islice(find_all(piece), _MOST_SPANS))
 
-    def finding(passed: bool, found: str, *spans: Span, near: Span | None = None) -> Finding:
-        shown = next(iter(spans), near)
-        excerpt = beginning(text) if shown is None else around(text, shown)
+    def finding(passed: bool, found: str, *spans: Span) -> Finding:
+        excerpt = around(text, spans[0]) if spans else beginning(text)
         return Finding(passed, found, excerpt, spans=subject.in_answer(*spans))
+
+    def lacks(pieces: Sequence[str], found: str, *spans: Span) -> Finding:
+        exact = subject.case_sensitive
+        missing = Missing(text, pieces, subject.in_answer, patterns, case_sensitive=exact)
+        excerpt = around(text, spans[0]) if spans else beginning(text)
+        return Finding(False, found, excerpt, missing=missing)
 
     for unwanted in wanted.none or ():
         if spans := find(unwanted):
@@ -111,12 +120,12 @@ def _look(
     found_of = {piece: find(piece) for piece in wanted.all or ()}
     hits = [span for spans in found_of.values() for span in spans]
     if not all(found_of.values()):
-        missing = listed(show(piece) for piece, spans in found_of.items() if not spans)
-        return finding(False, f"not found: {missing}", near=next(iter(hits), None))
+        missing = [piece for piece, spans in found_of.items() if not spans]
+        return lacks(missing, f"not found: {listed(map(show, missing))}", *hits[:1])
     if wanted.any:
         more = next((spans for piece in wanted.any if (spans := find(piece))), None)
         if more is None:
-            return finding(False, f"found none of {listed(map(show, wanted.any))}")
+            return lacks(wanted.any, f"found none of {listed(map(show, wanted.any))}")
         hits += more
     if not hits:
         return finding(True, f"found none of {listed(map(show, wanted.none or ()))}")
@@ -136,7 +145,7 @@ def matches(spec: TextSet, subject: CheckSubject) -> Finding:
         span = searcher.find(pattern, text)
         return [] if span is None else [span]
 
-    return _look(spec, subject, find, "/{}/".format)
+    return _look(spec, subject, find, "/{}/".format, patterns=True)
 
 
 def equals(spec: str, subject: CheckSubject) -> Finding:
@@ -150,12 +159,9 @@ def equals(spec: str, subject: CheckSubject) -> Finding:
         return Finding(False, "the answer is empty", start)
     at = first_difference(wanted, actual)
     here = quoted(actual[at : at + 20]) if actual[at:] else "it ends there"
-    return Finding(False, f"differs from character {at + 1} on: {here}", start)
-
-
-def first_difference(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))
+    found, text = f"differs from character {at + 1} on: {here}", plain(subject.answer)
+    missing = Missing(text, [spec.strip()], subject.in_answer, whole=True, case_sensitive=exact)
+    return Finding(False, found, start, missing=missing)
 
 
 def glob(spec: Sequence[str], subject: CheckSubject, *, wanted: bool = True) -> Finding:

@@ -48,6 +48,23 @@ class EvidenceSpan(Stored):
     end: int = Field(0, description="The first character after it.")
 
 
+Relaxation = Literal["case", "(?m)", "(?s)", "dash", "quote", "space", "unicode"]
+
+
+class NearMatch(Stored):
+    """Where a text or pattern that was not found nearly stands."""
+
+    wanted: str = Field(description="What was looked for.")
+    is_pattern: bool = Field(False, description="It is a regular expression.")
+    matched: int = Field(description="Of `wanted`, the characters up to the first difference.")
+    line: str = Field(description="The nearest line; of a long one, the surroundings.")
+    at: int = Field(description="The first difference: a place in `line`, in characters.")
+    spans: list[EvidenceSpan] = Field([], description="The same place in the record.")
+    would_match: list[Relaxation] = Field(
+        [], description="What would have made it match, all together: a flag, a lookalike ignored."
+    )
+
+
 class CheckResult(Stored):
     """What one check looked for, where, and what it found."""
 
@@ -65,6 +82,7 @@ class CheckResult(Stored):
     found: str = Field("", description="What was there, in words.")
     excerpt: str = Field("", description="The piece that decided, with its surroundings.")
     spans: list[EvidenceSpan] = Field([], description="The pieces that passed or failed it.")
+    nearest: NearMatch | None = optional("Of a text or pattern that was not found.")
     skill: str | None = optional("Of `skill_used` and `skill_not_used`: the skill's name.")
     error: str | None = optional("The check itself could not be evaluated.")
     error_kind: Literal["template"] | None = optional("`template`: a name without a value.")

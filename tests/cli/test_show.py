@@ -75,7 +75,7 @@ def test_a_conversation_is_told_turn_by_turn_with_its_checks(finished: Project) 
             "    20\n    … 10 lines more\n",
             "turn 1  agent\n    Maybe.",
             "turn 1  files\n    new: a.md",
-            'FAILED   contains "done"\n             expected "done"\n             found    ',
+            'FAILED   contains "done"\n             found    ',
             "turn 1  user, follow-up\n    Are you sure?",
             "turn 1  checks of the first follow-up\n    FAILED",
             "turn 2  user\n    Commit it.",

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.checks.context import original_span, plain
+from skillup.checks.nearest import near_words
 from skillup.frozen import frozen
 from skillup.reports.html.run_files import RawFiles, Read, add_images
 from skillup.reports.result import error_data
@@ -210,6 +211,7 @@ def _checks(checks: Iterable[CheckResult], steps: Sequence[EvidenceStep]) -> lis
             **check.model_dump(mode="json", exclude={"children", "spans"}),
             "evaluated": check.evaluated and (check.assertable or not gated),
             "children": _checks(check.children, steps),
+            "differs": near_words(check.nearest) if check.nearest is not None else "",
             "evidence": evidence_of(check, steps),
         }
         for check in checks
@@ -301,7 +303,8 @@ def evidence_of(check: CheckResult, steps: Sequence[EvidenceStep]) -> Json | Non
     """
     if not check.assertable:
         return None
-    found = [place for span in check.spans if (place := _of_span(span, steps)) is not None]
+    spans = check.spans or (check.nearest.spans if check.nearest is not None else [])
+    found = [place for span in spans if (place := _of_span(span, steps)) is not None]
     if not found and check.kind in _OF_FILES and not check.passed:
         # It stayed as it was: what changed in place of it.
         number = check.scope.removeprefix("turn ")

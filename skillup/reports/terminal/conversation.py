@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 
 from skillup.checks.context import in_words
+from skillup.checks.nearest import near_words
 from skillup.frozen import frozen
 from skillup.reports.result import STYLE, error_data
 from skillup.reports.terminal.layout import make_text, print_line
@@ -151,8 +153,14 @@ def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Ite
     else:
         style, sentence = "not dim not bold", name
         if details:
-            fields = [("expected", check.expected), ("found", check.found.removeprefix("found "))]
-            fields += [("error", check.error or ""), ("there", check.excerpt)]
+            fields = [("expected", "" if check.expected in check.name else check.expected)]
+            fields += [("found", check.found.removeprefix("found "))]
+            fields += [("error", check.error or "")]
+            if (near := check.nearest) is not None:
+                caret = " " * cell_len(plain(near.line[: near.at])) + "^ "
+                fields.append(("nearest", f"{near.line}\n{caret}{near_words(near)}"))
+            else:
+                fields.append(("there", check.excerpt))
         else:
             by_error = f"{name}: {check.error}"
             sentence = by_error if check.error else in_words(check.name, check.found)

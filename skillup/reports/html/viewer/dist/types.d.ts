@@ -53,6 +53,7 @@ export interface CheckData {
   expected: string;
   found: string;
   excerpt: string;
+  nearest: NearMatch | null;
   skill: string | null;
   error: string | null;
   error_kind: "template" | null;
@@ -76,6 +77,7 @@ export interface CheckResult {
   found: string;
   excerpt: string;
   spans: Array<EvidenceSpan>;
+  nearest: NearMatch | null;
   skill: string | null;
   error: string | null;
   error_kind: "template" | null;
@@ -189,6 +191,16 @@ export interface Judging {
   models: Array<string>;
   usage: Usage | null;
   cost_usd: number | null;
+}
+
+export interface NearMatch {
+  wanted: string;
+  is_pattern: boolean;
+  matched: number;
+  line: string;
+  at: number;
+  spans: Array<EvidenceSpan>;
+  would_match: Array<"case" | "(?m)" | "(?s)" | "dash" | "quote" | "space" | "unicode">;
 }
 
 export interface OfRecord {

@@ -79,15 +79,30 @@ function CheckInside({ check }: { check: Check }) {
         </dd>
       </>
     ) : null;
+  const near = check.nearest;
+  const start = near ? [...near.line].slice(0, near.at).join("").length : 0;
   const scope = check.scope ? `, of ${check.scope}` : "";
   return (
     <div class="check-inside">
       <dl>
         {line("could not be evaluated", check.error)}
-        {line("expected", check.expected)}
+        {line("expected", check.name.includes(check.expected) ? null : check.expected)}
         {line("found", (check.found || "").replace(/^found /, ""))}
+        {near ? (
+          <>
+            <dt>nearest</dt>
+            <dd>
+              <Text
+                text={near.line}
+                name="code"
+                ranges={[{ start, end: near.line.length, class: "evidence evidence-failed" }]}
+              />
+              <Aside>{check.differs}</Aside>
+            </dd>
+          </>
+        ) : null}
         {/* An excerpt is one line, in which ⏎ stands for line ends. */}
-        {inChanges || !check.key
+        {(inChanges || !check.key) && !near
           ? line("excerpt", check.excerpt?.replace(/⏎/g, "\n"), "code excerpt")
           : null}
         {(check.notes || []).map((note) => line("note", note))}

@@ -29,6 +29,7 @@ export interface Evidence {
 export interface Check extends CheckData {
   children: Check[];
   evidence: Evidence | null;
+  differs?: string; // from its nearest line, in words
   key?: string | null; // of its evidence
   moot?: "not evaluated" | "skips the rest" | null;
 }

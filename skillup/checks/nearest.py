@@ -1,0 +1,188 @@
+"""Where a text or pattern that was not found nearly stands, and what would have made it match."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from difflib import SequenceMatcher
+from heapq import nlargest
+
+import regex
+
+from skillup.checks.context import Span, first_difference, one_line, plain
+from skillup.frozen import frozen
+from skillup.schema.base import compiled_pattern
+from skillup.schema.grade import EvidenceSpan, NearMatch, Relaxation
+
+_SECONDS, _MOST_TEXT = 0.5, 50_000  # That patterns may take; the characters they look at
+_MOST_PIECES, _LONGEST = 5, 200  # Texts that are looked for, characters of each
+_LIKE = 0.6  # Ratio of difflib from which on two texts are alike
+_BEFORE, _AFTER = 60, 100  # Characters of the line shown around the difference
+
+_LOOKALIKES: dict[Relaxation, dict[int, str]] = {
+    "dash": dict.fromkeys(map(ord, "‐‑‒–—―−﹣－"), "-"),
+    "quote": {
+        **dict.fromkeys(map(ord, "‘’‚‛′ʼ`´"), "'"),
+        **dict.fromkeys(map(ord, "“”„‟″«»"), '"'),
+    },
+}
+# Those that explain least come first: they are the first to be left out where others suffice.
+_OF_TEXTS: tuple[Relaxation, ...] = ("unicode", "space", "quote", "dash", "case")
+_FLAGS: dict[Relaxation, str] = {"case": "(?i)", "(?m)": "(?m)", "(?s)": "(?s)"}
+_WORDS: dict[Relaxation, str] = {
+    "case": "letter case ignored",
+    "dash": "the same dash",
+    "quote": "the same quotation marks",
+    "space": "the same white space",
+    "unicode": "the same Unicode characters",
+}
+
+
+@frozen
+class Missing:
+    """What was not found, in which (plain) text, and how a span of that is one of the record."""
+
+    text: str
+    pieces: Sequence[str]
+    span: Callable[[Span], Sequence[EvidenceSpan]]
+    is_pattern: bool = False
+    whole: bool = False  # The text as a whole should have been the piece
+    case_sensitive: bool = True
+    deadline: float = field(default_factory=lambda: time.monotonic() + _SECONDS)
+
+    def nearest(self) -> NearMatch | None:
+        """Of all pieces, the one that nearly matches; None: nothing is like any of them."""
+        if not self.text.strip():
+            return None
+        try:
+            tried = [self._near(piece) for piece in self.pieces[:_MOST_PIECES]]
+        except TimeoutError:  # Of some pieces only, a grade would not be the same twice
+            return None
+        found = [near for near in tried if near is not None]
+        if not found:
+            return None
+        would, _, piece, matched, (start, at) = max(found, key=lambda one: (bool(one[0]), one[1]))
+        text, begin = self.text, self.text.rfind("\n", 0, at) + 1
+        end = text.find("\n", at) if "\n" in text[at:] else len(text)
+        left, right = max(begin, at - _BEFORE), min(end, at + _AFTER)
+        stop = max(at, min(end, start + len(piece)))
+        return NearMatch(
+            wanted=piece,
+            is_pattern=self.is_pattern,
+            matched=matched,
+            line="…" * (left > begin) + one_line(text[left:right]) + "…" * (right < end),
+            at=at - left + (left > begin),
+            spans=list(self.span((start, stop))),
+            would_match=would,
+        )
+
+    def _near(self, piece: str) -> tuple[list[Relaxation], float, str, int, Span] | None:
+        """What would match, how near it is (0..1), of `piece` how much matched, and where."""
+        would = self._would_match(piece)
+        if self.is_pattern:
+            place = self._of_pattern(piece, would)
+        elif self.whole:
+            start = len(self.text) - len(self.text.lstrip())
+            same = first_difference(self._folded(self.text)[start:], self._folded(piece))
+            place = (same, (start, start + same)) if same or would else None
+        else:
+            place = self._of_text(piece[:_LONGEST])
+        if place is None:
+            return None
+        matched, span = place
+        return would, matched / max(1, len(piece)), piece, matched, span
+
+    def _would_match(self, piece: str) -> list[Relaxation]:
+        """The fewest relaxations with which `piece` is found; none: not even all are enough."""
+        kept: list[Relaxation] = [*_OF_TEXTS, *(("(?s)", "(?m)") if self.is_pattern else ())]
+        if not self._found(piece, kept):
+            return []
+        for one in tuple(kept):
+            fewer = [other for other in kept if other != one]
+            if self._found(piece, fewer):
+                kept = fewer
+        return kept
+
+    def _found(self, piece: str, relaxed: Sequence[Relaxation]) -> bool:
+        pattern, text = self._relaxed(piece, relaxed), self._relaxed(self.text, relaxed)
+        if not self.is_pattern:
+            pattern = regex.escape(pattern.strip() if self.whole else pattern)
+            pattern = rf"\A\s*{pattern}\s*\Z" if self.whole else pattern
+        ignored = not (self.is_pattern or self.case_sensitive)
+        flags = "(?i)" * ignored + "".join(_FLAGS.get(one, "") for one in relaxed)
+        return self._search(flags + pattern, text) is not None
+
+    def _relaxed(self, text: str, relaxed: Sequence[Relaxation]) -> str:
+        if "unicode" in relaxed:
+            text = regex.sub(r"\p{Cf}+", "", plain(text, "NFKC"))
+        for name, same in _LOOKALIKES.items():
+            text = text.translate(same) if name in relaxed else text
+        if "space" in relaxed:  # Lines are the pattern's own concern
+            text = re.sub(r"[^\S\n]+" if self.is_pattern else r"\s+", " ", text)
+        return text
+
+    def _search(self, pattern: str, text: str, at: int | None = None) -> Span | None:
+        """The first match, or the one at a place. Raises TimeoutError."""
+        try:
+            compiled = compiled_pattern(pattern, False)
+        except ValueError:  # as of a beginning that ends within a group
+            return None
+        left = max(0.001, self.deadline - time.monotonic())
+        find = compiled.search if at is None else compiled.match
+        match = find(text[:_MOST_TEXT], at or 0, timeout=left)
+        return None if match is None else match.span()
+
+    def _of_pattern(self, pattern: str, would: Sequence[Relaxation]) -> tuple[int, Span] | None:
+        """The longest beginning of one of its alternatives that matches."""
+        flags = m[0] if (m := re.match(r"(\(\?[a-zA-Z]+\))+", pattern)) else ""
+        there = None  # Where it would match, if places in the text are the same then
+        if would and all(one in _FLAGS for one in would):
+            there = self._search("".join(_FLAGS[one] for one in would) + pattern, self.text)
+        best = None if there is None else (0, (there[0], there[0]))
+        bars = [n for n, letter in enumerate(pattern) if letter == "|"]
+        # A bar within a group or a class leaves a beginning that is no pattern.
+        bars = [n for n in bars if self._search(f"{pattern[:n]}|", self.text) is not None]
+        for begin, end in zip([len(flags), *(n + 1 for n in bars)], [*bars, None], strict=True):
+            part = pattern[begin:end][:_LONGEST]
+            for size in range(len(part), best[0] if best else 0, -1):
+                if part[size : size + 1] in tuple("{*+?"):  # which belongs to what stands before
+                    continue
+                span = self._search(flags + part[:size], self.text, there and there[0])
+                if span is not None and (span[1] > span[0] or there):
+                    best = begin + size, span
+                    break
+        return best
+
+    def _folded(self, text: str) -> str:
+        folded = text if self.case_sensitive else text.casefold()
+        return folded if len(folded) == len(text) else text
+
+    def _of_text(self, piece: str) -> tuple[int, Span] | None:
+        """By difflib, in the few pieces of the text that share most with `piece`."""
+        text, piece = self._folded(self.text), self._folded(piece)
+        size = max(2 * len(piece), 80)
+        windows = [(n, text[n : n + size]) for n in range(0, len(text), size // 2)]
+        grams = {piece[n : n + 3] for n in range(max(1, len(piece) - 2))}
+        best = nlargest(4, windows, key=lambda one: sum(gram in one[1] for gram in grams))
+        found = []
+        for offset, window in best:
+            blocks = SequenceMatcher(None, window, piece, False).get_matching_blocks()
+            for block in nlargest(5, blocks, key=lambda one: one.size):
+                start = max(0, offset + block.a - block.b)
+                there = text[start : start + len(piece)]
+                same = first_difference(there, piece)
+                ratio = SequenceMatcher(None, there, piece, False).ratio()
+                if ratio >= _LIKE:
+                    found.append((ratio + same / len(piece), same, (start, start + same)))
+        return max(found)[1:] if found else None
+
+
+def near_words(near: NearMatch) -> str:
+    """What was expected at the first difference, and with what it would match."""
+    rest = one_line(near.wanted[near.matched :][:_LONGEST])
+    differs = f"/{rest}/ does not match from here on" if near.is_pattern else f'expected "{rest}"'
+    words = _WORDS | _FLAGS if near.is_pattern else _WORDS
+    would = " and ".join(words[one] for one in near.would_match)
+    return differs + (f"; it would match with {would}" if would else "")
