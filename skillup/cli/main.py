@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 VERBS = {
     "run": "run.run",
     "merge": "reports.merge",
-    "judge": "run.judge",
+    "judge": "judge.judge",
     "show": "reports.show",
     "report": "reports.report",
     "view": "reports.view",

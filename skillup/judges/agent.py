@@ -40,7 +40,7 @@ from skillup.judges.artifacts import (
 )
 from skillup.judges.evaluate import UsageTracker
 from skillup.judges.material import Part, fenced
-from skillup.judges.models import StoredAnswer, key_of
+from skillup.judges.models import NoAnswerError, StoredAnswer, key_of
 from skillup.judges.question import AnswerForm, MalformedAnswerError, Reason, read_answer, schema_of
 from skillup.judges.session import NoAgentAnswerError, ThrottledSession
 from skillup.judges.voting import (
@@ -139,7 +139,7 @@ async def judge_by_agent(
             notes += shortened
     except (RunDirectoryError, FullDiskError):
         raise
-    except NoAgentAnswerError as problem:
+    except (NoAgentAnswerError, NoAnswerError) as problem:
         error = f"the judge gave no answer: {problem}"
     except (CannotJudgeError, PreparationError, SkillupError) as problem:
         error = str(problem)

@@ -119,6 +119,18 @@ def kept_answer(place: AnswerPlace, key: str) -> StoredAnswer | None:
     return found if right else None
 
 
+class NoAnswerError(Exception):
+    """There is none to keep; `answer` says why."""
+
+    def __init__(self, answer: ModelAnswer) -> None:
+        super().__init__(answer.error)
+        self.answer = answer
+
+
+Preview = Callable[[str, dict[str, Any], StoredAnswer | None], object]
+"""Is told of a question: its key, all that it depends on, and its stored answer."""
+
+
 @dataclass(slots=True)
 class AnswerCache:
     """The run's own answers and, where there is one, the cache that runs share."""
@@ -126,6 +138,7 @@ class AnswerCache:
     run: AnswerPlace | None = None
     shared: AnswerPlace | None = None
     anew: bool = field(default=False, kw_only=True)  # Nothing from before this process is read
+    preview: Preview | None = field(default=None, kw_only=True)  # Given: nobody is asked
     _of_this_process: dict[str, StoredAnswer] = field(default_factory=dict)
     _under_way: WeakValueDictionary[str, anyio.Lock] = field(default_factory=WeakValueDictionary)
 
@@ -140,14 +153,19 @@ class AnswerCache:
         """What `read` makes of the kept answer to `asked`, or of a new one; whether it was kept.
 
         `read` is None for one that is not of the form asked for. The same question is asked once
-        at a time: who comes second finds the answer. Raises what `ask` raises.
+        at a time: who comes second finds the answer. Raises what `ask` raises; NoAnswerError in a
+        preview of a question that has no answer yet.
         """
         key = key_of(asked)
         async with self._under_way.setdefault(key, anyio.Lock()):
             stored = await anyio.to_thread.run_sync(self._read, key, share)
             value = read(stored) if stored is not None else None
+            if self.preview is not None:
+                self.preview(key, asked, stored if value is not None else None)
             if stored is not None and value is not None:
                 return value, stored, True
+            if self.preview is not None:
+                raise NoAnswerError(ModelAnswer(None, "nobody was asked"))
             stored = await ask()
             # Without the question: thousands of them are too much to hold.
             self._of_this_process[key] = stored.model_copy(update={"asked": {}})
@@ -170,14 +188,6 @@ class AnswerCache:
             if known is not None and self.run is not None:
                 self.run.write(key, known)  # so that the run can be judged where it is alone
         return known
-
-
-class _NoAnswerError(Exception):
-    """There is none to keep; `answer` says why."""
-
-    def __init__(self, answer: ModelAnswer) -> None:
-        super().__init__(answer.error)
-        self.answer = answer
 
 
 def _script_of(model: JudgeModel, suite_root: Path) -> Path | None:
@@ -253,7 +263,7 @@ class Models:
             except CannotAskError as problem:
                 answer = ModelAnswer(None, str(problem), model=model.model)
             if answer.error is not None:
-                raise _NoAnswerError(replace(answer, error=self.mask(answer.error)))
+                raise NoAnswerError(replace(answer, error=self.mask(answer.error)))
             value = self.clean(answer.value.model_dump(mode="json", by_alias=True))
             return StoredAnswer(
                 asked=asked,
@@ -269,7 +279,7 @@ class Models:
         share = not scripted and environment_address(model, self.environment) is None
         try:
             value, kept, cached = await self.answers.answer(asked, read, ask, share=share)
-        except _NoAnswerError as failed:
+        except NoAnswerError as failed:
             return failed.answer
         sampling = kept.sampling
         return ModelAnswer(value, None, kept.usage, kept.cost_usd, kept.model, cached, sampling)

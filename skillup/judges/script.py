@@ -52,6 +52,8 @@ async def judge_by_script(
     """`blank` with the verdict of the judge's script, or the `error` that kept it from one."""
     if part.nothing is not None:
         return blank.model_copy(update=part.nothing)
+    if place.models.answers.preview is not None:
+        return blank.model_copy(update={"error": "it was not run"})
     seconds, path = judge.timeout_seconds or DEFAULT_SECONDS, judge.script_path or ""
     mask = place.models.mask
 

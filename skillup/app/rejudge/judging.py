@@ -47,6 +47,7 @@ from skillup.store.places import RUN_FILE
 
 if TYPE_CHECKING:
     from skillup.judges.evaluate import Judge
+    from skillup.judges.models import Preview
     from skillup.judges.router import JudgeRouter
 
 _AT_ONCE = 8  # Records; how many questions are under way at once, their readers limit themselves
@@ -70,6 +71,7 @@ class RejudgeRequest:
     judge_model: str | None = None  # Who reads for the judges; None: whom the cases name
     last: dict[str, Grade] | None = None
     """With `--watch`: the grades of the time before, which the new ones take the place of."""
+    preview: Preview | None = None  # Is told what would be asked; nobody is
 
     @property
     def is_selection(self) -> bool:
@@ -96,7 +98,8 @@ class Rejudging:
             self._by_id[one.id].append((suite, one))
         self._recorded_case: tuple[str, Case] | None = None
         anew = bool(request.cases or request.judge_model)
-        readers = readers_for(self.source, self.secrets, compared=compared, edited=anew)
+        preview = request.preview
+        readers = readers_for(self.source, self.secrets, preview, compared=compared, edited=anew)
         self._regrader = Regrader(readers)
         self._took: Judging | None = None  # What judges that read have taken
 
@@ -327,7 +330,14 @@ def masked(model: M, secrets: Secrets, *, exclude_unset: bool = False) -> M:
 # Who answers what only a judge can.
 
 
-def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited: bool) -> Judges:
+def readers_for(
+    source: RecordSource,
+    hidden: Secrets,
+    preview: Preview | None,
+    *,
+    compared: bool,
+    edited: bool,
+) -> Judges:
     """Makes the router for a record and the case it is judged by, the same one where it can be.
 
     Stored answers are not asked for again; where judges are `compared` all are, and written-down
@@ -341,7 +351,8 @@ def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited
         from skillup.judges.models import AnswerCache, AnswerFolder, LaterAnswers, Models
         from skillup.judges.router import JudgeRouter
 
-        _register()
+        if preview is None:
+            _register()
         environment = dict(os.environ)
         secrets = hidden.also_of(environment, keys)
         if anew:
@@ -353,6 +364,7 @@ def readers_for(source: RecordSource, hidden: Secrets, *, compared: bool, edited
             answers = AnswerCache(AnswerFolder(source.exported / ANSWERS_FOLDER, secrets.mask))
         else:
             answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
+        answers.preview = preview
         models = Models(environment, secrets.mask, answers)
         return JudgeRouter(models, partial(_profile, source), secrets=secrets)
 

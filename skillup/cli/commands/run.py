@@ -1,4 +1,4 @@
-"""`skillup run`: run the conversations and judge them. `skillup judge`: judge records again."""
+"""`skillup run`: run the conversations and judge them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from functools import cache
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
-
-import typer
 
 from skillup.cli import options as o
 from skillup.cli.entry import report
@@ -34,11 +32,6 @@ _SEED = "Of --sample-size, and of what the scripted engine draws."
 _SCHEDULER = "The Dask scheduler's address: tcp://host:8786."
 _COMPARED = "What --until-decided compares with. Default: the suite's gate, or 0.8."
 _OUT = "The run directory, or a URL (s3://…). Default: .skillup/runs/…"
-_TARGET = (
-    "A run (its directory, id, or `last`), an exported run or trial, a record.json, a judge-debug "
-    "file of skill-up, an agent's session, or a folder of sessions."
-)
-_AGAINST = "Compare judges: this model, with another --against or the recorded grades."
 
 
 def run(
@@ -273,54 +266,3 @@ def _run_and_show(
         return ExitCode.INTERRUPTED
     code = exit_code(result.summary, len(result.not_run), result.stopped)
     return code if trouble is None else ExitCode.ERROR
-
-
-def judge(
-    target: str = typer.Argument(..., metavar="RUN|TRIAL|RECORD|INPUT|SESSION", help=_TARGET),
-    cases: list[Path] | None = option(
-        None, "Judge by these suites or cases instead; repeatable.", "--cases"
-    ),
-    case: o.Texts = o.CASE,
-    tag: o.Texts = o.TAG,
-    judge_model: str | None = o.JUDGE_MODEL,
-    trust: bool = o.TRUST,  # noqa: ARG001 - its callback does it
-    against: o.Texts = option(None, _AGAINST, metavar="MODEL"),
-    labels: Path | None = option(None, "Compare judges with what people said.", metavar="CSV"),
-    write_labels: Path | None = option(None, "Write a file to label, and end.", metavar="CSV"),
-    workspace: Path | None = option(None, "Of a judge-debug file: its workspace."),
-    skill_dir: Path | None = option(None, "Of a judge-debug file: the skill's folder."),
-    watch: bool = option(False, "Judge again whenever a file of --cases changes.", "--watch"),
-    quiet: bool = o.QUIET,
-    as_json: bool = o.JSON,
-) -> int:
-    """Judge again what was recorded: offline, with the recorded or with edited cases.
-
-    Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
-    trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted. Of a
-    comparison of judges: 0 it was made, 3 a judge failed on something.
-    """
-    from skillup.app.rejudge.command import compare_judges, judge_again, judge_on_changes
-    from skillup.app.rejudge.judging import RejudgeRequest
-    from skillup.app.rejudge.sources import open_source
-    from skillup.plan import Selection
-
-    panel = bool(against or labels or write_labels)
-    if panel and judge_model:
-        hint = f"name it as one of them: --against {judge_model}"
-        raise UsageError("--judge-model is not for comparisons of judges", hint=hint)
-    if watch and (panel or as_json or not cases):
-        hint = "with --cases, and without --json, --against, --labels and --write-labels"
-        raise UsageError("--watch shows what edited cases change", hint=hint)
-    with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
-        request = RejudgeRequest(
-            source,
-            tuple(cases or ()),
-            Selection(tuple(case or ()), tuple(tag or ())),
-            quiet,
-            as_json,
-            judge_model,
-            {} if watch else None,
-        )
-        if panel:
-            return compare_judges(request, tuple(against or ()), labels, write_labels)
-        return judge_on_changes(request, report) if watch else judge_again(request)

@@ -1,0 +1,148 @@
+"""`skillup judge --show-prompt` and `--estimate`: what would be asked. Nobody is."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from skillup.app.rejudge.judging import RejudgeRequest, Rejudging
+from skillup.errors import ExitCode
+from skillup.judges.models import Preview, StoredAnswer
+from skillup.judges.question import parse_model
+from skillup.reports.rejudging import RejudgeCounts
+from skillup.reports.terminal.layout import make_console, print_line, print_table
+from skillup.reports.text import count, money, plain, tokens
+from skillup.schema.record import total_cost
+
+ESTIMATE_VERSION = "skillup.estimate/1"
+QUESTIONS_VERSION = "skillup.questions/1"
+_CHARACTERS = 4  # Of a token, as a rule of thumb
+_NOT_SEEN = "what hangs on a question without an answer (behind a gate, say) is not among them"
+
+
+def _preview(request: RejudgeRequest, each: Preview) -> int:
+    """Every question once, in the order in which they come up; the exit code."""
+    seen = set[str]()
+
+    def once(key: str, asked: dict[str, Any], stored: StoredAnswer | None) -> None:
+        if key not in seen:
+            seen.add(key)
+            each(key, asked, stored)
+
+    judging, counts = Rejudging(replace(request, preview=once)), RejudgeCounts()
+    for _ in judging.graded(judging.items(counts)):
+        pass
+    return ExitCode.ERROR if counts.damaged else ExitCode.PASSED
+
+
+def show_questions(request: RejudgeRequest) -> int:
+    """Each with its key and its stored answer, on stdout."""
+    rows: list[dict[str, Any]] = []
+    number = missing = 0
+
+    def show(key: str, asked: dict[str, Any], stored: StoredAnswer | None) -> None:
+        nonlocal number, missing
+        number, missing = number + 1, missing + (stored is None)
+        answer = stored.model_dump(mode="json", exclude={"asked"}) if stored else None
+        if request.as_json:
+            rows.append({"key": key, "asked": asked, "stored": answer})
+            return
+        lines = [f"===== question {number}: {key} ====="]
+        for title, text in _sections(asked):
+            lines += [f"----- {title} -----", text]
+        title = "stored answer" if stored else "no answer is stored"
+        lines += [f"----- {title} -----", *([_shown(answer)] if stored else [])]
+        sys.stdout.write(plain("\n".join(lines)) + "\n\n")
+
+    code = _preview(request, show)
+    if request.as_json:
+        data = {"schema_version": QUESTIONS_VERSION, "questions": rows}
+        sys.stdout.write(json.dumps(data, ensure_ascii=True, indent=2) + "\n")
+    else:
+        rest = f", {missing} without an answer: {_NOT_SEEN}" if missing else ""
+        sys.stderr.write(f"{count(number, 'question')}{rest}\n")
+    return code
+
+
+def _sections(asked: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is long by itself, the rest (the model, its settings) first."""
+    long = {"system": "system", "prompt": "prompt", "question": "question of an agent"}
+    form = asked.get("answer")
+    yield "asked", _shown({k: v for k, v in asked.items() if k not in (*long, "answer")})
+    yield from ((title, asked[name]) for name, title in long.items() if name in asked)
+    if form is not None:
+        yield "form of the answer", _shown(form)
+
+
+def _shown(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=False, indent=2)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What one model, or agents, are asked."""
+
+    questions: int = 0
+    stored: int = 0
+    input_tokens: int | None = 0  # None: what an agent reads is not known before
+    input_cost_usd: float | None = 0.0  # None: not known
+
+
+def estimate_cost(request: RejudgeRequest) -> int:
+    """Requests, input tokens and what they cost, by model."""
+    found: dict[str, _Asked] = {}
+
+    def add(_: str, asked: dict[str, Any], stored: StoredAnswer | None) -> None:
+        agent = asked.get("agent_judge")
+        one = found.setdefault(f"agent {agent}" if agent else asked["model"], _Asked())
+        one.questions += 1
+        if stored is not None:
+            one.stored += 1
+        elif agent:
+            one.input_tokens = one.input_cost_usd = None
+        else:
+            sent = (asked["system"], asked["prompt"], json.dumps(asked["answer"]))
+            took = sum(map(len, sent)) // _CHARACTERS
+            cost = None if asked["base_url"] else _price(asked["model"], took)
+            one.input_tokens = (one.input_tokens or 0) + took
+            known = None not in (cost, one.input_cost_usd)
+            one.input_cost_usd = total_cost([one.input_cost_usd, cost]) if known else None
+
+    code = _preview(request, add)
+    if request.as_json:
+        models = {name: asdict(one) for name, one in found.items()}
+        data = {"schema_version": ESTIMATE_VERSION, "at_least": True, "models": models}
+        sys.stdout.write(json.dumps(data, ensure_ascii=True, indent=2) + "\n")
+        return code
+    console, rows = make_console(sys.stdout), []
+    for name, one in found.items():
+        to_ask, cost = one.questions - one.stored, money(one.input_cost_usd)
+        rows.append(
+            [name, *map(str, (one.questions, one.stored, to_ask)), tokens(one.input_tokens), cost]
+        )
+    if not rows:
+        print_line(console, "nothing to ask: no model and no agent reads in these cases")
+        return code
+    heads = ["", "questions", "stored", "to ask", "input tokens", "their cost"]
+    print_table(console, rows, heads)
+    print_line(console, f"At least that: tokens are characters / {_CHARACTERS}, answers cost more,")
+    print_line(console, f"and {_NOT_SEEN}.")
+    return code
+
+
+def _price(model: str, input_tokens: int) -> float | None:
+    """USD; 0 for a written-down judge; None where no price is known."""
+    provider, name = parse_model(model)
+    if provider == "scripted":
+        return 0.0
+    with suppress(ImportError, LookupError):
+        from genai_prices import Usage, calc_price
+
+        family = provider.partition("-")[0]
+        price = calc_price(Usage(input_tokens=input_tokens), name, provider_id=family)
+        return float(price.total_price)
+    return None

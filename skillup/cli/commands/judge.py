@@ -1,0 +1,81 @@
+"""`skillup judge`: judge records again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from skillup.cli import options as o
+from skillup.cli.entry import report
+from skillup.cli.options import option
+from skillup.errors import UsageError
+
+_TARGET = (
+    "A run (its directory, id, or `last`), an exported run or trial, a record.json, a judge-debug "
+    "file of skill-up, an agent's session, or a folder of sessions."
+)
+_AGAINST = "Compare judges: this model, with another --against or the recorded grades."
+
+_SHOW_PROMPT = "Print what models and agents would be asked, and the stored answers; ask nobody."
+_ESTIMATE = "Say how many requests, tokens and dollars it would take; ask nobody."
+
+
+def judge(
+    target: str = typer.Argument(..., metavar="RUN|TRIAL|RECORD|INPUT|SESSION", help=_TARGET),
+    cases: list[Path] | None = option(
+        None, "Judge by these suites or cases instead; repeatable.", "--cases"
+    ),
+    case: o.Texts = o.CASE,
+    tag: o.Texts = o.TAG,
+    judge_model: str | None = o.JUDGE_MODEL,
+    trust: bool = o.TRUST,  # noqa: ARG001 - its callback does it
+    against: o.Texts = option(None, _AGAINST, metavar="MODEL"),
+    labels: Path | None = option(None, "Compare judges with what people said.", metavar="CSV"),
+    show_prompt: bool = option(False, _SHOW_PROMPT, "--show-prompt"),
+    estimate: bool = option(False, _ESTIMATE, "--estimate"),
+    write_labels: Path | None = option(None, "Write a file to label, and end.", metavar="CSV"),
+    workspace: Path | None = option(None, "Of a judge-debug file: its workspace."),
+    skill_dir: Path | None = option(None, "Of a judge-debug file: the skill's folder."),
+    watch: bool = option(False, "Judge again whenever a file of --cases changes.", "--watch"),
+    quiet: bool = o.QUIET,
+    as_json: bool = o.JSON,
+) -> int:
+    """Judge again what was recorded: offline, with the recorded or with edited cases.
+
+    Exit code: 0 all passed (skips too), 1 a case failed, 2 usage or invalid files, 3 an ERROR or
+    trials that were not run (unless --max-fail stopped the run; outranks 1), 130 interrupted. Of a
+    comparison of judges: 0 it was made, 3 a judge failed on something.
+    """
+    from skillup.app.rejudge.command import compare_judges, judge_again, judge_on_changes
+    from skillup.app.rejudge.judging import RejudgeRequest
+    from skillup.app.rejudge.sources import open_source
+    from skillup.plan import Selection
+
+    panel = bool(against or labels or write_labels)
+    if (show_prompt or estimate) and (panel or watch or (show_prompt and estimate)):
+        what = "--show-prompt and --estimate look at one judging"
+        raise UsageError(what, hint="give one of them, without --watch and comparisons of judges")
+    if panel and judge_model:
+        hint = f"name it as one of them: --against {judge_model}"
+        raise UsageError("--judge-model is not for comparisons of judges", hint=hint)
+    if watch and (panel or as_json or not cases):
+        hint = "with --cases, and without --json, --against, --labels and --write-labels"
+        raise UsageError("--watch shows what edited cases change", hint=hint)
+    with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
+        request = RejudgeRequest(
+            source,
+            tuple(cases or ()),
+            Selection(tuple(case or ()), tuple(tag or ())),
+            quiet,
+            as_json,
+            judge_model,
+            {} if watch else None,
+        )
+        if show_prompt or estimate:
+            from skillup.app.rejudge.preview import estimate_cost, show_questions
+
+            return (estimate_cost if estimate else show_questions)(request)
+        if panel:
+            return compare_judges(request, tuple(against or ()), labels, write_labels)
+        return judge_on_changes(request, report) if watch else judge_again(request)
