@@ -19,6 +19,7 @@ from skillup.frozen import frozen
 from skillup.judges.material import fenced, harmless
 from skillup.judges.models import Models
 from skillup.judges.question import AnswerForm, AskModel, CannotAskError, ModelQuestion, read_answer
+from skillup.judges.question import Reason as NotBlank
 from skillup.judges.session import NoAgentAnswerError, ThrottledSession
 from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
@@ -320,7 +321,7 @@ def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> 
 class TranscriptLine(AnswerForm):
     """The user's next message."""
 
-    message: str = Field(min_length=1, description="What the user says next, word for word.")
+    message: NotBlank = Field(description="What the user says next, word for word.")
 
 
 class UserReply(AnswerForm):

@@ -27,7 +27,7 @@ from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine, line_of
 from skillup.schema.record import Checkpoint, Record, TurnError
-from skillup.schema.suite import with_persona
+from skillup.schema.suite import as_played
 from skillup.store import RunDirectory, TrialPlace
 from skillup.store.scratch import user_directory
 from skillup.trial.artifacts import keep_references, reference_paths
@@ -333,7 +333,7 @@ class Run:
         simulator = None
         if simulators is not None:
             lot = f"{job.suite.name}/{job.loaded.id}/{options.seed}"  # of no engine, no variant
-            played = with_persona(job.loaded.case, job.trial, lot)
+            played = as_played(job.loaded.case, job.trial, lot)
             if played is not job.loaded.case:
                 job = replace(job, loaded=replace(job.loaded, like=played, items=None))
             from skillup.simulator import USER, SimulatorPlace

@@ -234,17 +234,24 @@ def needs_simulator(case: Case) -> bool:
     return lead_of(case) is not None or any(map(responds, case.input.all_turns()))
 
 
-def with_persona(case: Case, trial: int, seed: str) -> Case:
-    """`case` as one trial plays it: its `personas` take turns, in an order drawn by `seed`."""
+def as_played(case: Case, trial: int, seed: str) -> Case:
+    """`case` as one trial plays and records it, with all that a led conversation is judged by.
+
+    Its `personas` take turns, in an order drawn by `seed`.
+    """
     led = case.input.conversation
-    if led is None or not led.personas:
+    if led is None:
         return case
-    order = [*led.personas]
-    random.Random(seed).shuffle(order)  # noqa: S311
-    drawn = order[(trial - 1) % len(order)]
-    given = {name: getattr(drawn, name) for name in drawn.model_fields_set}
-    led = led.model_copy(update={"persona": led.persona.model_copy(update=given)})
-    return case.model_copy(update={"input": case.input.model_copy(update={"conversation": led})})
+    if led.personas:
+        order = [*led.personas]
+        random.Random(seed).shuffle(order)  # noqa: S311
+        drawn = order[(trial - 1) % len(order)]
+        given = {name: getattr(drawn, name) for name in drawn.model_fields_set}
+        led = led.model_copy(update={"persona": led.persona.model_copy(update=given)})
+    update: dict[str, Any] = {"input": case.input.model_copy(update={"conversation": led})}
+    if case.expected_output is None:  # which stands for itself
+        update["assertions"] = case.checks()
+    return case.model_copy(update=update)
 
 
 def fidelity_of(case: Case) -> Literal["off", "flag", "error"]:

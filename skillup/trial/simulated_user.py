@@ -80,13 +80,7 @@ async def next_message(
         text = f"turn {number}: {message.error.message}"
         error = message.error.model_copy(update={"message": text})
         return SimulatorMessage(info=message.info, error=error)
-    if message.stop is not None and not may_stop:
-        why = f"wanted to end the conversation as {message.stop}, where it was to write a message"
-    elif message.stop is None and not (message.text or "").strip():
-        why = "wrote an empty message"
-    else:
-        return replace(message, notes=tuple(_departures(message.text or "", part)))
-    return replace(failed("judge", f"the simulated user {why}"), info=message.info)
+    return replace(message, notes=tuple(_departures(message.text or "", part)))
 
 
 def unwritten(number: int, message: SimulatorMessage, content: str = "") -> TurnRecord:

@@ -137,7 +137,8 @@ def test_personas_take_turns_over_the_trials_the_same_for_the_same_seed(
     project: Project, place: str
 ) -> None:
     """Each trial's record says who played; what a persona leaves open is that of `persona`."""
-    suite, case = SUITE, "vars: {who: child}\n" + LED.replace("\n    ", "\n")
+    suite = SUITE
+    case = "vars: {who: child}\n" + LED.replace("\n    ", "\n")
     if place == "suite":
         suite = "name: x\nuser_simulator:\n  model: scripted:lab/user.yaml" + PERSONAS.rstrip()
         suite = suite.replace("\n    ", "\n  ") + "\n"
@@ -145,12 +146,13 @@ def test_personas_take_turns_over_the_trials_the_same_for_the_same_seed(
         inner = PERSONAS.rstrip()
         case = case.replace("  conversation:", "  conversation:" + inner)
     user = USER.replace("rules:", "rules:\n      - {when: {system: 'name: Kim'}, error: a child}")
+    suite += "benchmark: {enabled: true}\n"
     project.write({"eval.yaml": suite, "cases/a.yaml": case, "lab/user.yaml": user})
 
     def played(*options: str) -> list[str]:
-        names = []
+        names: dict[str, list[str]] = {"with_skill": [], "without_skill": []}
         for result in project.run_json(".", "--trials", "6", *options)["cases"]:
-            record = project.record(f"a/scripted/with_skill/{result['trial']}")
+            record = project.record(f"a/scripted/{result['variant']}/{result['trial']}")
             persona = record["case"]["input"]["conversation"]["persona"]
             assert persona["objective"] == "renew the card"
             if persona["name"] != "child":
@@ -160,9 +162,10 @@ def test_personas_take_turns_over_the_trials_the_same_for_the_same_seed(
             else:
                 assert (persona["knowledge"], persona["role"]) == (["name: Kim"], "a <<who>>")
                 assert "a child" in result["error"]["message"]
-            names.append(result["simulator"]["persona"])
-            assert names[-1] == persona["name"]
-        return names
+            assert result["simulator"]["persona"] == persona["name"]
+            names[result["variant"]].append(persona["name"])
+        assert names["with_skill"] == names["without_skill"], "what is compared is the skill"
+        return names["with_skill"]
 
     first = played()
     assert sorted(first[:3]) == sorted(first[3:]) == ["calm", "child", "hurried"]
@@ -321,6 +324,8 @@ def test_models_play_with_chance_and_a_model_looks_at_what_they_said(
     (turn, _) = project.record("a/scripted/with_skill/1")["turns"]
     sampling = {"temperature": 1.0, **({"seed": 7000} if seeds[1] else {})}
     assert turn["simulator"]["sampling"] == sampling
+    (recorded,) = project.record("a/scripted/with_skill/1")["case"]["assertions"]
+    assert recorded["name"] == goal["name"], "replay asks what was asked"
 
 
 RESPOND = """
