@@ -13,7 +13,7 @@ from skillup.checks.evaluate import reaches
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, gather
 from skillup.judges.material import Exchange, material
 from skillup.judges.question import AnswerForm, AskModel, Number, Reason
-from skillup.judges.reading import QUOTE, REASON, JudgePrompt, Reading, indented
+from skillup.judges.reading import QUOTE, REASON, Answers, JudgePrompt, Reading, indented
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
 from skillup.schema.checks import Aspect, Check, Criterion
 from skillup.schema.grade import CheckResult
@@ -30,8 +30,9 @@ Give exactly one verdict for each of {ids}, and none for anything else. For each
 - {reason}
 - {quote}
 - `verdict`: "pass" if the material shows that the criterion is met; "fail" if it is not met, \
-is met only in part, or if the material does not show it. A criterion that something be absent is \
-met where it is absent."""
+is met only in part, or if the material does not show it; "unknown" only if nobody could tell, \
+because what decides it was left out of the material. A criterion that something be absent is met \
+where it is absent."""
 
 _SAME_MEANING = """\
 {answer} says what the reference below says: the same facts, with the same meaning. Other words, \
@@ -41,13 +42,17 @@ a fact of the reference that is missing, or changed, is not.
 {reference}"""
 
 
+Verdict = Literal["pass", "fail", "unknown"]
+_VERDICTS: dict[Verdict, bool | None] = {"pass": True, "fail": False, "unknown": None}
+
+
 class CriterionVerdict(AnswerForm):
     """The verdict on one criterion."""
 
     id: str = Field(description="The criterion's id, such as c1.")
     reason: Reason = Field(description=REASON)
     quote: str = Field("", description=QUOTE)
-    verdict: Literal["pass", "fail"] = Field(description="Whether the criterion is met.")
+    verdict: Verdict = Field(description="Whether the criterion is met.")
 
 
 class RubricAnswer(AnswerForm):
@@ -83,7 +88,7 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
     def facet(name: str, criterion: Criterion) -> Facet:
         def vote(answer: RubricAnswer) -> Vote:
             found = next(v for v in answer.verdicts if v.id.strip().casefold() == name)
-            return Vote.of(found.verdict == "pass", found.reason, found.quote)
+            return Vote.of(_VERDICTS[found.verdict], found.reason, found.quote)
 
         title = criterion.id or one_line(criterion.outcome.strip())
         keys = {"weight": criterion.weight, "required": criterion.required}
@@ -92,7 +97,7 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
     results = []
     for check, criteria in zip(checks, asked, strict=True):
         facets = [facet(name, criterion) for name, criterion in criteria]
-        blank = reading.blank(check)
+        blank = reading.blank(check, answers)
         if len(facets) == 1 and criteria[0][1].id is None:
             results.append(flat_result(blank, facets[0], answers.notes))
             continue
@@ -209,7 +214,7 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         words += f"; below grade {spec.min_grade}" if low else ""
         return words + (f"; {worst.name}: {worst.found}" if worst.score < 1 and worst.found else "")
 
-    blank, facets = reading.blank(check), [facet(aspect) for aspect in aspects]
+    blank, facets = reading.blank(check, answers), [facet(aspect) for aspect in aspects]
     return result_of(blank, facets, outcome, found, notes=answers.notes, by_score=True)
 
 
@@ -264,7 +269,7 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
         return Vote.of(passed, answer.reason, answer.quote, score=answer.score)
 
     facet = answers.facet("", "similar", vote, threshold=spec.threshold)
-    result = flat_result(reading.blank(check), facet, answers.notes)
+    result = flat_result(reading.blank(check, answers), facet, answers.notes)
     if result.error is not None:
         return result
     return result.model_copy(update={"found": f"{result.score:.2f}: {result.found}"})
@@ -284,7 +289,8 @@ relevant. A vague answer to a vague message, such as a greeting, is relevant too
 _RELEVANCE_ANSWER = """\
 - {reason} If an answer is irrelevant, name its turn.
 - {quote}
-- `relevant`: true if every answer to be judged is relevant, false if one of them is not."""
+- `relevant`: true if every answer to be judged is relevant, false if one of them is not; null \
+only if nobody could tell, because what decides it was left out of the material."""
 
 
 class WindowAnswer(AnswerForm):
@@ -292,8 +298,8 @@ class WindowAnswer(AnswerForm):
 
     reason: Reason = Field(description=REASON)
     quote: str = Field("", description=QUOTE)
-    relevant: bool = Field(
-        strict=True, description="Whether every answer to be judged is relevant."
+    relevant: bool | None = Field(
+        strict=True, description="Whether every answer to be judged is relevant; null: unknown."
     )
 
 
@@ -320,7 +326,7 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
     if reading.is_turn:
         windows = [(reading.exchanges[-spec.window_size :], 1)]
 
-    async def ask(window: tuple[Sequence[Exchange], int]) -> tuple[Facet, Sequence[str]]:
+    async def ask(window: tuple[Sequence[Exchange], int]) -> tuple[Facet, Answers[WindowAnswer]]:
         exchanges, count = window
         talk = ("user", "message", "answer")  # the metric looks at messages alone
         kept = [replace(e, parts=tuple(p for p in e.parts if p.kind in talk)) for e in exchanges]
@@ -338,7 +344,7 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
 
         # That an answer is not off the subject is nothing to quote.
         facet = answers.facet(label, "window", vote, needs_quotation=False)
-        return facet, answers.notes
+        return facet, answers
 
     read = await gather(ask, windows)
 
@@ -347,17 +353,17 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         return score, reaches(score, spec.threshold)
 
     def found(result: CheckResult) -> str:
-        off = [child for child in result.children if not child.passed]
+        off = [child for child in result.children if not child.passed]  # or unknown
         count, are = len(windows) - len(off), "window is" if len(windows) == 1 else "windows are"
         words = [f"{child.name}: {child.found}" for child in off]
         return "; ".join([f"{count} of {len(windows)} {are} relevant", *words])
 
     result = result_of(
-        reading.blank(check),
+        reading.blank(check, *(answers for _, answers in read)),
         [facet for facet, _ in read],
         outcome,
         found,
-        notes=[note for _, notes in read for note in notes],
+        notes=[note for _, answers in read for note in answers.notes],
         by_score=len(windows) > 1,
     )
     off = next((child for child in result.children if not child.passed), None)

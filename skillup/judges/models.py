@@ -281,8 +281,8 @@ class Models:
             value, kept, cached = await self.answers.answer(asked, read, ask, share=share)
         except NoAnswerError as failed:
             return failed.answer
-        sampling = kept.sampling
-        return ModelAnswer(value, None, kept.usage, kept.cost_usd, kept.model, cached, sampling)
+        took = (kept.usage, kept.cost_usd, kept.model, cached, kept.sampling)
+        return ModelAnswer(value, None, *took, key=key_of(asked))
 
     async def _answer(self, question: ModelQuestion, suite_root: Path) -> ModelAnswer:
         model = question.model

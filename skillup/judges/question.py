@@ -156,6 +156,7 @@ class ModelAnswer:
     model: str | None = None  # As the provider names it, else as it was asked
     cached: bool = False  # Nothing was sent; usage and cost are those of that time
     sampling: Mapping[str, float] = field(default_factory=dict)  # What the provider took of that
+    key: str | None = None  # Under which it is stored
 
 
 AskModel = Callable[[ModelQuestion], Coroutine[Any, Any, ModelAnswer]]

@@ -116,6 +116,7 @@ class Answers(Generic[A]):
     samples: Sequence[A | str]  # An answer, or why there is none
     quotations: Quotations  # Of what was shown
     notes: tuple[str, ...]  # What of it was left out
+    keys: Sequence[str] = ()  # Of the stored answers
 
     def facet(self, name: str, kind: str, vote: Callable[[A], Vote], **more: Any) -> Facet:
         """What the answers say of one criterion, aspect or window; `more` are fields of it."""
@@ -170,8 +171,9 @@ class Reading:
             "Everything before it is context."
         )
 
-    def blank(self, check: Check) -> CheckResult:
-        return blank_of(check, self._role, self._scope)
+    def blank(self, check: Check, *answers: Answers[Any]) -> CheckResult:
+        keys = [key for one in answers for key in one.keys]
+        return blank_of(check, self._role, self._scope).model_copy(update={"answers": keys})
 
     async def ask(
         self,
@@ -202,6 +204,8 @@ class Reading:
         whole = [part.text.strip("\n") for part in answers if part.label.startswith("turn ")]
         in_question = latest if self.is_turn else "\n\n".join(whole)
 
+        keys: dict[int, str] = {}
+
         async def one(number: int) -> A | str:
             question = ModelQuestion(
                 model, _SYSTEM, text, form, number, prompt.ids, criteria, latest, in_question,
@@ -214,10 +218,12 @@ class Reading:
             except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict
                 answer = ModelAnswer(None, defect_message(defect), model=model.model)
             self._usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)
+            if answer.key is not None:
+                keys[number] = answer.key
             return " ".join(answer.error.split()) if answer.error is not None else answer.value
 
         samples = await gather(one, range(model.repeat))
-        return Answers(samples, quotations, shown.notes)
+        return Answers(samples, quotations, shown.notes, [keys[n] for n in sorted(keys)])
 
 
 def defect_message(defect: Exception) -> str:

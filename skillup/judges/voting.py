@@ -1,8 +1,9 @@
 """From answers of judges to results: votes, and whether what they quote is there.
 
 A verdict is the majority of all answers that were asked for; a tie is a no. An answer that failed
-to come is an error, unless the others have decided already, whatever it would have said. A score is
-the mean; there every answer counts, so any that failed is an error.
+to come is an error, unless the others have decided already, whatever it would have said. What only
+answers "unknown" leave open is not evaluable: no pass, and no proof of the opposite. A score is the
+mean; there every answer counts, so any that failed is an error.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from skillup.judges.material import Part
 from skillup.schema.grade import CheckResult, EvidenceSpan
 
 _LONGEST_REASON = 500
+_UNKNOWN = "the judge cannot tell: "
 
 
 @frozen
@@ -27,11 +29,31 @@ class Vote:
     reason: str = ""
     quotes: tuple[str, ...] = ()
     error: str | None = None  # There is no answer, and this is why
+    unknown: bool = False  # The judge cannot tell
 
     @classmethod
-    def of(cls, passed: bool, reason: str, *quotes: str, score: float | None = None) -> Vote:
-        given = tuple(quote for quote in quotes if quote.strip())
-        return cls(float(passed) if score is None else score, passed, reason, given)
+    def of(cls, passed: bool | None, reason: str, *quotes: str, score: float | None = None) -> Vote:
+        """`passed` is None if the judge cannot tell."""
+        given, unknown = tuple(quote for quote in quotes if quote.strip()), passed is None
+        score = float(bool(passed)) if score is None else score
+        return cls(score, bool(passed), reason, given, unknown=unknown)
+
+
+def _decided(votes: Sequence[Vote]) -> tuple[bool | None, str | None]:
+    """The verdict, None: nobody knows it; or the error that leaves it open."""
+    yes, no = (sum(vote.passed == it for vote in _verdicts(votes)) for it in (True, False))
+    missing = [vote.error for vote in votes if vote.error is not None]
+    passes = len(votes) // 2 + 1  # as many are needed
+    fails = len(votes) - passes + 1
+    if yes >= passes or no >= fails:
+        return yes >= passes, None
+    if missing and (yes + len(missing) >= passes or no + len(missing) >= fails):
+        return None, missing[0]
+    return None, None
+
+
+def _verdicts(votes: Sequence[Vote]) -> list[Vote]:
+    return [vote for vote in votes if vote.error is None and not vote.unknown]
 
 
 @frozen
@@ -97,18 +119,23 @@ def result_of(
     whole = []  # the check as one of the answers alone would have had it
     for votes in zip(*(facet.votes for facet in facets), strict=True):
         alone = [
-            child.model_copy(update={"passed": vote.passed, "score": vote.score})
+            child.model_copy(
+                update={"passed": vote.passed, "score": vote.score, "unknown": vote.unknown}
+            )
             for child, vote in zip(children, votes, strict=True)
         ]
         own_score, own_passed = outcome(alone)
         error = next((vote.error for vote in votes if vote.error is not None), None)
-        whole.append(Vote(round(own_score, 6), own_passed, error=error))
-    update: dict[str, Any] = {"children": children}
-    update |= _agreement(whole, passed, list(dict.fromkeys(notes)), by_score=by_score)
+        unknown = _is_open(alone, outcome)
+        whole.append(Vote(round(own_score, 6), own_passed, error=error, unknown=unknown))
+    unknown = _is_open(children, outcome)
+    update: dict[str, Any] = {"children": children, "unknown": unknown, "assertable": not unknown}
+    said = None if unknown else passed
+    update |= _agreement(whole, said, list(dict.fromkeys(notes)), by_score=by_score)
     error = next((child.error for child in children if child.error is not None), None)
     if error is not None:
         return blank.model_copy(update={**update, "error": error})
-    deciders = [child for child in children if child.passed == passed]
+    deciders = [c for c in children if c.passed == passed and c.unknown == unknown]
     update |= {
         "passed": passed,
         "score": round(score, 6),
@@ -117,6 +144,14 @@ def result_of(
     }
     result = blank.model_copy(update=update)
     return result.model_copy(update={"found": found(result)})
+
+
+def _is_open(children: Sequence[CheckResult], outcome: Outcome) -> bool:
+    """Whether it did not pass, and would with what nobody knows."""
+    best = [
+        c.model_copy(update={"passed": True, "score": 1.0}) if c.unknown else c for c in children
+    ]
+    return not outcome(children)[1] and outcome(best)[1]
 
 
 def flat_result(blank: CheckResult, facet: Facet, notes: Sequence[str] = ()) -> CheckResult:
@@ -130,20 +165,19 @@ def _finding(facet: Facet) -> dict[str, Any]:
     """What the votes come to, as fields of a result."""
     votes, by_score = facet.votes, facet.threshold is not None
     given = [vote for vote in votes if vote.error is None]
-    error = next((vote.error for vote in votes if vote.error is not None), None)
+    verdict: bool | None
     if facet.threshold is None:
-        yes = sum(vote.passed for vote in given)
-        passed = yes * 2 > len(votes)
-        score = float(passed)
-        if passed or (len(given) - yes) * 2 >= len(votes):
-            error = None
+        verdict, error = _decided(votes)
+        score = float(bool(verdict))
     else:
+        error = next((vote.error for vote in votes if vote.error is not None), None)
         score = round(sum(vote.score for vote in votes) / len(votes), 6)
-        passed = reaches(score, facet.threshold) and error is None
+        verdict = reaches(score, facet.threshold) and error is None
     if error is not None:
-        said = _agreement(votes, passed, [], by_score=by_score)
+        said = _agreement(votes, verdict, [], by_score=by_score)
         return {"passed": False, "score": 0.0, "error": error, **said}
-    speaker = next((vote for vote in given if vote.passed == passed), given[0])
+    speaker = next((vote for vote in given if _says(vote) == verdict), given[0])
+    passed, unknown = verdict is True, verdict is None
     supports = passed and facet.needs_quotation
     if facet.quotations is None:
         quoted = [Quoted(beginning(quote)) for quote in speaker.quotes]
@@ -155,27 +189,38 @@ def _finding(facet: Facet) -> dict[str, Any]:
     return {
         "passed": passed,
         "score": score,
-        "found": beginning(speaker.reason, _LONGEST_REASON),
+        "unknown": unknown,
+        "assertable": not unknown,
+        "found": beginning(_UNKNOWN * unknown + speaker.reason, _LONGEST_REASON),
         "excerpt": " / ".join(one.excerpt for one in quoted if one.excerpt),
         "spans": [span for one in quoted for span in one.spans],
-        **_agreement(votes, passed, notes, by_score=by_score),
+        **_agreement(votes, verdict, notes, by_score=by_score),
     }
 
 
+def _says(vote: Vote) -> bool | None:
+    return None if vote.unknown else vote.passed
+
+
 def _agreement(
-    votes: Sequence[Vote], passed: bool, notes: list[str], *, by_score: bool
+    votes: Sequence[Vote], said: bool | None, notes: list[str], *, by_score: bool
 ) -> dict[str, Any]:
+    """How the votes agree with what is `said`; None: nobody knows."""
     given = [vote for vote in votes if vote.error is None]
     if len(votes) < 2 or not given:
         return {"notes": notes}
-    yes = sum(vote.passed for vote in given)
-    counts = {"pass": yes, "fail": len(given) - yes, "without an answer": len(votes) - len(given)}
+    counts = {
+        "pass": sum(_says(vote) is True for vote in given),
+        "fail": sum(_says(vote) is False for vote in given),
+        "unknown": sum(vote.unknown for vote in given),
+        "without an answer": len(votes) - len(given),
+    }
     words = [f"{count} {word}" for word, count in counts.items() if count]
     if by_score:
-        words = [f"{vote.score:.3g}" for vote in given]
-    agreement = sum(vote.passed == passed for vote in given) / len(given)
+        words = ["unknown" if vote.unknown else f"{vote.score:.3g}" for vote in given]
+    agreement = sum(_says(vote) == said for vote in given) / len(given)
     return {
-        "votes": [vote.score for vote in given],
+        "votes": [vote.score for vote in _verdicts(votes)],
         "agreement": round(agreement, 6),
         "notes": [*notes, f"asked {len(votes)} times: {', '.join(words)}"],
     }

@@ -76,6 +76,7 @@ class CheckResult(Stored):
     required: bool = Field(False, description="Whether nothing passes without it.")
     assertable: bool = Field(True, description="False: there was nothing to look at, so it fails.")
     evaluated: bool = Field(True, description="False: `expect` had failed before.")
+    unknown: bool = Field(False, description="The judge could not tell; it is not assertable.")
     scope: str = Field("", description="Where: `turn 2`, `conversation`.")
     role: CheckRole = Field("assertion", description="What it is part of.")
     expected: str = Field("", description="What was looked for.")
@@ -87,8 +88,9 @@ class CheckResult(Stored):
     error: str | None = optional("The check itself could not be evaluated.")
     error_kind: Literal["template"] | None = optional("`template`: a name without a value.")
     notes: list[str] = Field([], description="What a reader should know of how it was judged.")
-    votes: list[float] | None = optional("The score each time a judge was asked.")
+    votes: list[float] | None = optional("The score each time a judge was asked and could tell.")
     agreement: float | None = optional("The share of `votes` that say what the result says, 0..1.")
+    answers: list[str] = Field([], description="The keys of the stored answers it rests on.")
     children: "list[CheckResult]" = Field([], description="Of a compound check.")
 
 

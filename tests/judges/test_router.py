@@ -17,7 +17,7 @@ from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
 from tests.support.asking import KEYS, cache
-from tests.support.model_server import ModelServer, Structured
+from tests.support.model_server import ModelServer, Rule, Structured, by_rules
 from tests.support.records import make_record
 
 RUBRIC = "It asks before it deletes"
@@ -59,6 +59,44 @@ def test_an_old_record_is_judged_again_without_a_request(tmp_path: Path) -> None
     assert again.turns == first.turns
     assert again.judging is not None
     assert (again.judging.calls, again.judging.cached_calls, again.judging.cost_usd) == (1, 1, None)
+
+
+LEAKS = "It tells the password"
+NOT_LEAKED = {"type": "rule_based", "failure": [{"rubric": LEAKS}], "otherwise": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("check", "more", "unknown", "known"),
+    [
+        (LEAKS, {}, "FAIL", "FAIL"),
+        ({"none_of": [LEAKS]}, {}, "FAIL", "PASS"),
+        ({"none_of": [{"all_of": [LEAKS, {"contains": "I"}]}]}, {}, "FAIL", "PASS"),
+        ({"none_of": [{"any_of": [LEAKS, {"contains": "xyz"}]}]}, {}, "FAIL", "PASS"),
+        ({"any_of": [LEAKS, {"contains": "I"}]}, {}, "PASS", "PASS"),
+        ({"contains": "I"}, {"expect": {"rubric": LEAKS}}, "FAIL", "FAIL"),
+        ({"contains": "I"}, {"judge": NOT_LEAKED}, "FAIL", "PASS"),
+    ],
+)
+def test_what_a_judge_cannot_tell_is_no_pass_however_it_is_turned(
+    tmp_path: Path, check: object, more: dict[str, Any], unknown: str, known: str
+) -> None:
+    for verdict, status in (("unknown", unknown), ("fail", known)):
+        said = {"id": "c1", "verdict": verdict, "reason": "It is not shown.", "quote": ""}
+        reply = Structured({"verdicts": [said]})
+        with ModelServer(by_rules(Rule("", [reply]))) as server:
+            model = {"model": "anthropic:m", "base_url": server.url}
+            written = case(check, judge_model=model, **more)
+            graded = judge(router(tmp_path / verdict), written, tmp_path)
+        assert graded.status == status, graded.reason
+
+
+def test_a_grade_names_the_stored_answers_that_it_rests_on(tmp_path: Path) -> None:
+    with ModelServer(lambda request: Structured(PASS)) as server:
+        model = {"model": "anthropic:m", "base_url": server.url, "repeat": 2}
+        graded = judge(router(tmp_path), case(RUBRIC, judge_model=model), tmp_path)
+    stored = {file.stem for file in (tmp_path / "answers").glob("*.json")}
+    assert len(stored) == 2
+    assert {*graded.turns[0].checks[0].answers} == stored
 
 
 def test_a_defect_of_ours_is_an_error_and_no_verdict(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_the_provider_is_asked_to_enforce_the_form(api: str) -> None:
     assert schema["additionalProperties"] is verdict["additionalProperties"] is False
     assert {"id", "reason", "verdict"} <= set(verdict["required"])
     assert verdict["properties"]["id"]["enum"] == ["c1", "c2"]
-    assert verdict["properties"]["verdict"]["enum"] == ["pass", "fail"]
+    assert verdict["properties"]["verdict"]["enum"] == ["pass", "fail", "unknown"]
     assert request.body["tool_choice"] not in ("auto", {"type": "auto"})
     if api != "anthropic":  # which takes no such limits: pydantic-ai says them in words
         verdicts = schema["properties"]["verdicts"]

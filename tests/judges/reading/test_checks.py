@@ -92,7 +92,7 @@ def test_a_judge_that_does_not_answer_is_an_error_and_no_verdict(said: object) -
 # `judge_model.repeat`: majorities, means, errors among the answers, and how all that is shown.
 
 HI = make_record("Hello.")
-P, F = verdicts(c1="pass"), verdicts(c1="fail")
+P, F, U = verdicts(c1="pass"), verdicts(c1="fail"), verdicts(c1="unknown")
 
 
 def repeat(times: int) -> dict[str, Any]:
@@ -129,15 +129,53 @@ def test_the_majority_decides_and_a_tie_is_a_no(
         ([P, F, "down"], "error"),
         (["down", "down", P], "error"),
         ([P, "down"], "error"),
+        ([U], "unknown"),
+        ([P, P, U], "pass"),
+        ([P, U, U], "unknown"),
+        ([P, U], "unknown"),
+        ([F, U], "fail"),
+        ([F, U, U], "unknown"),
+        ([F, F, U], "fail"),
+        ([P, F, U], "unknown"),
+        ([P, F, U, U], "unknown"),
+        ([P, U, "down"], "error"),
+        ([U, U, "down"], "unknown"),
     ],
 )
-def test_an_answer_that_failed_to_come_is_an_error_unless_the_others_have_decided(
+def test_what_the_others_leave_open_is_an_error_or_unknown_and_never_a_pass(
     said: list[Any], outcome: str
 ) -> None:
-    (result,) = read(ScriptedAsker(said), checks("A"), HI, turn=1, **repeat(len(said)))
-    found = "error" if result.error else "pass" if result.passed else "fail"
-    assert found == outcome
-    assert "without an answer" in result.notes[-1]
+    for rows in (said, said[::-1]):
+        (result,) = read(ScriptedAsker(rows), checks("A"), HI, turn=1, **repeat(len(said)))
+        word = "pass" if result.passed else "unknown" if result.unknown else "fail"
+        assert ("error" if result.error else word) == outcome
+        assert result.assertable != result.unknown
+        assert result.error or result.found.startswith("the judge cannot tell: ") == result.unknown
+        parts = ", ".join(result.notes)
+        assert ("without an answer" in parts) == ("down" in rows)
+        assert ("unknown" in parts) == (U in rows and len(rows) > 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "threshold", "said", "outcome"),
+    [
+        ([1, 1], 1.0, ("pass", "unknown"), "unknown"),
+        ([1, 1], 1.0, ("fail", "unknown"), "fail"),
+        ([1, 1], 0.5, ("pass", "unknown"), "pass"),
+        ([1, 1], 0.5, ("fail", "unknown"), "unknown"),
+        ([3, 1], 0.75, ("unknown", "fail"), "unknown"),
+        ([1, 3], 0.75, ("unknown", "fail"), "fail"),
+    ],
+)
+def test_a_rubric_is_open_where_what_nobody_knows_would_decide_it(
+    rows: list[int], threshold: float, said: tuple[str, str], outcome: str
+) -> None:
+    criteria = [{"id": f"n{w}{n}", "outcome": "x", "weight": w} for n, w in enumerate(rows)]
+    asker = ScriptedAsker(verdicts(c1=said[0], c2=said[1]))
+    rubric = {"rubric": {"criteria": criteria, "threshold": threshold}}
+    (result,) = read(asker, checks(rubric), ONE, turn=1)
+    word = "pass" if result.passed else "unknown" if result.unknown else "fail"
+    assert (word, result.assertable) == (outcome, outcome != "unknown")
 
 
 def test_each_criterion_has_a_majority_and_the_check_tells_how_stable_it_is() -> None:

@@ -48,6 +48,7 @@ export interface CheckData {
   required: boolean;
   assertable: boolean;
   evaluated: boolean;
+  unknown: boolean;
   scope: string;
   role: "assertion" | "post_condition" | "expect" | "success" | "failure" | "judge" | "simulator";
   expected: string;
@@ -60,6 +61,7 @@ export interface CheckData {
   notes: Array<string>;
   votes: Array<number> | null;
   agreement: number | null;
+  answers: Array<string>;
 }
 
 export interface CheckResult {
@@ -71,6 +73,7 @@ export interface CheckResult {
   required: boolean;
   assertable: boolean;
   evaluated: boolean;
+  unknown: boolean;
   scope: string;
   role: "assertion" | "post_condition" | "expect" | "success" | "failure" | "judge" | "simulator";
   expected: string;
@@ -84,6 +87,7 @@ export interface CheckResult {
   notes: Array<string>;
   votes: Array<number> | null;
   agreement: number | null;
+  answers: Array<string>;
   children: Array<CheckResult>;
 }
 
