@@ -203,8 +203,9 @@ class RunView:
         warnings = ((text, line) for line in self.lines for text in line.warnings)
         warned = grouped(warnings, lambda one: one[0])
         for (text, line), *more in warned[:MAX_NAMED]:
-            alone = "" if more or len(self.lines) == 1 else f"{self._name(line)}: "
-            yield f"{alone}{text}", "yellow"
+            several = f" and {len(more)} more" if more else ""
+            every = 1 + len(more) == len(self.lines)
+            yield text if every else f"{self._name(line)}{several}: {text}", "yellow"
         if len(warned) > MAX_NAMED:
             yield f"… and {count(len(warned) - MAX_NAMED, 'more warning')}", "yellow"
 

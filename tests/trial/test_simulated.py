@@ -222,6 +222,43 @@ def test_a_judge_flags_messages_that_leave_the_part_and_leaves_the_verdict(
     }
 
 
+def test_items_of_a_dataset_have_the_suites_users_and_warnings_name_the_trials(
+    project: Project,
+) -> None:
+    case = """
+        input: {conversation: {max_turns: 2, persona: {objective: "get <<query>>"}}}
+        assertions: [{contains: is yours}]
+        scripted: [{say: "{{user}} is yours"}]
+        """
+    judge = """
+        rules:
+          - {when: 'Objective: get ink', answer: {verdicts: [{id: c1, verdict: pass, reason: Ok}]}}
+          - answer: {verdicts: [{id: c1, verdict: fail, reason: Not theirs.}]}
+        """
+    suite = """
+        name: x
+        user_simulator: {model: 'scripted:lab/user.yaml', fidelity: flag, personas: [{name: a}]}
+        judge: {model: 'scripted:lab/judge.yaml'}
+        cases: {files: [], datasets: [{path: items.jsonl, case: like.yaml}]}
+        """
+    user = """
+        rules:
+          - {when: is yours, answer: {stop: completed, reason: Got it.}}
+          - {when: 'message 1', answer: {message: That one}}
+        """
+    items = [{"id": name, "input": {"query": name}} for name in ("pen", "ink", "cup")]
+    project.write({"eval.yaml": suite, "like.yaml": case, "lab/user.yaml": user})
+    project.write({"items.jsonl": "\n".join(map(json.dumps, items)), "lab/judge.yaml": judge})
+    result = project.run_json(".")
+    assert {c["simulator"]["persona"] for c in result["cases"]} == {"a"}
+    warned = {c["case_id"] for c in result["cases"] if c["warnings"]}
+    assert warned == {"pen", "cup"}
+    shown = project.run("run", ".")
+    assert " and 1 more: the simulated user left its part in turn 1: Not theirs." in (
+        shown.stdout + shown.stderr
+    )
+
+
 @pytest.mark.parametrize(
     ("checks", "suite", "option", "status"),
     [
