@@ -12,6 +12,7 @@ VERBS = {
     "run": "run.run",
     "merge": "reports.merge",
     "judge": "judge.judge",
+    "label": "judge.label",
     "show": "reports.show",
     "report": "reports.report",
     "view": "reports.view",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -15,7 +14,6 @@ import anyio
 
 from skillup.checks.context import ReadFile
 from skillup.checks.registry import JUDGED
-from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
 from skillup.judges.evaluate import Judge, PendingJudgements, gather
 from skillup.judges.grade import grade, grade_record
@@ -181,14 +179,19 @@ class JudgedItem:
     check: str  # The check's name; of a criterion, also its own: ``name / criterion``
 
 
+Said = Literal["pass", "fail", "unknown"]  # `unknown`: who read could not tell
+
+
 @frozen
 class JudgeVerdict:
     """What was said. An error is no verdict, and is counted apart."""
 
-    passed: bool | None  # None: the judge failed
+    said: Said | None  # None: the judge failed
     reason: str
     quote: str = ""  # What it was shown to rest on
     kind: str = ""  # The key of the check it is about; `case`: of the trial as a whole
+    expected: str = ""  # What was asked
+    divided: bool = False  # The votes differ
 
 
 Verdicts = dict[JudgedItem, JudgeVerdict]
@@ -205,12 +208,18 @@ def verdicts_of(job: str, grade: Grade) -> Verdicts:
             while item in found:
                 number += 1
                 item = JudgedItem(job, turn, f"{name} #{number}")
-            passed = None if one.error else one.passed
-            found[item] = JudgeVerdict(passed, one.error or one.found, one.excerpt, result.kind)
-    if grade.status != "SKIP":
-        passed = None if grade.status == "ERROR" else grade.status == "PASS"
-        found[JudgedItem(job, 0, CASE)] = JudgeVerdict(passed, grade.reason, kind=CASE)
+            said: Said = "pass" if one.passed else "fail" if one.assertable else "unknown"
+            about = (one.excerpt, result.kind, one.expected, one.agreement not in (None, 1.0))
+            reason = one.error or one.found
+            found[item] = JudgeVerdict(None if one.error else said, reason, *about)
+    if grade.status in _VERDICTS or grade.status == "ERROR":
+        found[JudgedItem(job, 0, CASE)] = JudgeVerdict(
+            _VERDICTS.get(grade.status), grade.reason, kind=CASE
+        )
     return found
+
+
+_VERDICTS: dict[str, Said] = {"PASS": "pass", "FAIL": "fail"}
 
 
 def _within(check: CheckResult) -> Iterator[CheckResult]:
@@ -218,7 +227,7 @@ def _within(check: CheckResult) -> Iterator[CheckResult]:
     if check.kind not in JUDGED and check.role != "judge":
         for child in check.children:
             yield from _within(child)
-    elif check.assertable:
+    elif check.assertable or getattr(check, "answers", False):  # else there was nothing to read
         yield check
 
 
@@ -269,20 +278,44 @@ class Agreement:
 
 def agreement(first: Verdicts, second: Verdicts) -> Agreement:
     both = [(item, first[item], second[item]) for item in first if item in second]
-    both = [(item, a, b) for item, a, b in both if None not in (a.passed, b.passed)]
-    apart = tuple((item, a, b) for item, a, b in both if a.passed != b.passed)
-    kappa = kappa_of([(bool(a.passed), bool(b.passed)) for _, a, b in both])
+    both = [(item, a, b) for item, a, b in both if a.said and b.said]
+    apart = tuple((item, a, b) for item, a, b in both if a.said != b.said)
+    kappa = kappa_of([(str(a.said), str(b.said)) for _, a, b in both])
     return Agreement(len(both), len(both) - len(apart), kappa, apart)
 
 
-def kappa_of(pairs: Sequence[tuple[bool, bool]]) -> float | None:
+def kappa_of(pairs: Sequence[tuple[str, str]]) -> float | None:
+    """Cohen's kappa, of any number of categories."""
     if not pairs:
         return None
     count = len(pairs)
     observed = sum(a == b for a, b in pairs) / count
-    first, second = (sum(side) / count for side in zip(*pairs, strict=True))
-    chance = first * second + (1 - first) * (1 - second)
+    first, second = (Counter(side) for side in zip(*pairs, strict=True))
+    chance = sum(first[said] * second[said] for said in first) / count**2
     return None if chance == 1 else (observed - chance) / (1 - chance)
+
+
+def kappa_interval(pairs: Sequence[tuple[str, str]]) -> tuple[float, float] | None:
+    """At 95 %, within -1..1; None without a kappa, or where the sample shows no variation.
+
+    J. L. Fleiss, J. Cohen, B. S. Everitt, Psychological Bulletin 72 (1969), 323-327.
+    """
+    kappa, count = kappa_of(pairs), len(pairs)
+    if kappa is None:
+        return None
+    first, second = (Counter(side) for side in zip(*pairs, strict=True))
+    chance = sum(first[said] * second[said] for said in first) / count**2
+    terms = 0.0
+    for a, b in pairs:
+        if a == b:
+            terms += (1 - (first[a] + second[a]) / count * (1 - kappa)) ** 2
+        else:
+            terms += ((1 - kappa) * (second[a] + first[b]) / count) ** 2
+    variance = terms / count - (kappa - chance * (1 - kappa)) ** 2
+    if variance < 1e-9:
+        return None
+    around = 1.96 * variance**0.5 / (1 - chance) / count**0.5
+    return max(-1.0, kappa - around), min(1.0, kappa + around)
 
 
 RECORDED = "recorded"  # The name of the judges as they were when the run was judged
@@ -309,7 +342,7 @@ class JudgeColumn:
         return {item: one for item, one in self.verdicts.items() if one.kind == CASE}
 
     def failures(self) -> dict[JudgedItem, str]:
-        return {item: one.reason for item, one in self.read().items() if one.passed is None}
+        return {item: one.reason for item, one in self.read().items() if one.said is None}
 
 
 @frozen
@@ -326,119 +359,3 @@ def pairs_of(columns: Collection[JudgeColumn]) -> list[JudgePair]:
         JudgePair(one, other, agreement(read, other_read), agreement(trials, other_trials))
         for (one, read, trials), (other, other_read, other_trials) in combinations(judges, 2)
     ]
-
-
-# A judge against what people said: `labels.csv`. ``pass`` is the positive class: precision is the
-# share of the judge's passes that people passed, too, recall the share of people's passes that the
-# judge found.
-
-_LABELS = {"pass": True, "yes": True, "true": True, "1": True,
-           "fail": False, "no": False, "false": False, "0": False}  # fmt: skip
-_COLUMNS = ("job", "turn", "check", "label")
-
-
-@frozen
-class Label:
-    line: int
-    job: str  # A job's id, or a case's: then of all its trials
-    turn: int
-    check: str
-    passed: bool
-
-
-@frozen
-class Score:
-    pairs: Sequence[tuple[bool, bool]]  # What the judge said, and what people say
-    wrong: Sequence[tuple[JudgedItem, JudgeVerdict, Label]]
-    unanswered: Sequence[JudgedItem]  # Labelled, and the judge failed to answer
-    unmatched: Sequence[Label]  # Labels of something that was not judged
-
-    def confusion(self) -> dict[str, int]:
-        cells = {"true_pass": (True, True), "false_pass": (True, False),
-                 "true_fail": (False, False), "false_fail": (False, True)}  # fmt: skip
-        return {name: self.pairs.count(cell) for name, cell in cells.items()}
-
-    def shares(self) -> dict[str, tuple[int, int]]:
-        """Each as a part of a whole, which may be 0."""
-        cells, both = self.confusion(), self.pairs.count((True, True))
-        return {
-            "accuracy": (both + cells["true_fail"], len(self.pairs)),
-            "precision": (both, both + cells["false_pass"]),
-            "recall": (both, both + cells["false_fail"]),
-        }
-
-
-def read_labels(path: Path) -> list[Label]:
-    """The labels in a CSV file; without a `check`, of the trial. Raises InvalidFilesError."""
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidFilesError([Problem(path, 1, 1, "", f"cannot be read: {error}")]) from None
-    rows = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True)
-    lacking = [f"`{name}`" for name in ("job", "label") if name not in (rows.fieldnames or ())]
-    if lacking:
-        what, fix = f"the first line lacks {', '.join(lacking)}", "write the columns: "
-        raise InvalidFilesError([Problem(path, 1, 1, "", what, fix + ",".join(_COLUMNS))])
-    labels: dict[tuple[str, int, str], Label] = {}
-    problems: list[Problem] = []
-    for row in rows:
-        job, turn, check, label = (_flat(row.get(name) or "") for name in _COLUMNS)
-        if not label:
-            continue
-        wrong = None
-        if not job:
-            wrong = "job", "there is no job", "write a trial's id, or a case's"
-        elif turn and not turn.isdigit():
-            wrong = "turn", f"`{turn}` is no turn", "write its number, 0 for the conversation"
-        elif label.casefold() not in _LABELS:
-            wrong = "label", f"`{label}` is no label", "write `pass` or `fail`"
-        else:
-            passed = _LABELS[label.casefold()]
-            new = Label(rows.line_num, job, int(turn or 0), check or CASE, passed)
-            old = labels.setdefault((job, new.turn, new.check), new)
-            if old.passed != passed:
-                wrong = "label", f"line {old.line} says the opposite", "leave one of them out"
-        if wrong is not None:
-            where, what, fix = wrong
-            problems.append(Problem(path, rows.line_num, 1, where, what, fix))
-    if problems:
-        raise InvalidFilesError(problems)
-    return list(labels.values())
-
-
-def labels_to_fill_in(items: Iterable[JudgedItem]) -> str:
-    """A CSV file with a row for each of `items`, whose label is for people to write."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    writer.writerows((item.job, item.turn, _flat(item.check), "") for item in items)
-    return text.getvalue()
-
-
-def against_labels(verdicts: Verdicts, labels: Sequence[Label]) -> Score:
-    """How well `verdicts` agree with `labels`; a trial's own label outranks that of its case."""
-    by_place = {(label.job, label.turn, label.check): label for label in labels}
-    pairs: list[tuple[bool, bool]] = []
-    wrong: list[tuple[JudgedItem, JudgeVerdict, Label]] = []
-    unanswered: list[JudgedItem] = []
-    matched: set[Label] = set()
-    for item, verdict in verdicts.items():
-        jobs = (item.job, item.job.rsplit("/", 3)[0])
-        places = [(job, item.turn, _flat(item.check)) for job in jobs]
-        given = [by_place[place] for place in places if place in by_place]
-        matched.update(given)
-        if not given:
-            continue
-        if verdict.passed is None:
-            unanswered.append(item)
-            continue
-        pairs.append((verdict.passed, given[0].passed))
-        if verdict.passed != given[0].passed:
-            wrong.append((item, verdict, given[0]))
-    unmatched = [label for label in labels if label not in matched]
-    return Score(pairs, wrong, unanswered, unmatched)
-
-
-def _flat(text: str) -> str:
-    """Names may hold line breaks, which spreadsheets and people change."""
-    return " ".join(text.split())

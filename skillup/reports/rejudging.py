@@ -13,13 +13,14 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup import __version__
+from skillup.judges.labels import Score, shares_of
 from skillup.judges.rejudge import (
     Agreement,
     GradeChange,
     JudgeColumn,
     JudgePair,
-    Score,
     is_read,
+    kappa_interval,
     kappa_of,
 )
 from skillup.reports.result import (
@@ -207,17 +208,18 @@ def panel_data(
     scores: Mapping[str, Score],
     trials: int,
 ) -> dict[str, Any]:
-    """As JSON; a verdict's `passed` is null where the judge failed."""
+    """As JSON; a verdict's `said` is null where the judge failed."""
     judges, compared = [], []
     for column in columns:
-        verdicts = [verdict.passed for verdict in column.read().values()]
+        verdicts = [verdict.said for verdict in column.read().values()]
         failures, score = column.failures().items(), scores.get(column.name)
         judges.append(
             {
                 "name": column.name,
                 "items": len(verdicts),
-                "passed": verdicts.count(True),
-                "failed": verdicts.count(False),
+                "passed": verdicts.count("pass"),
+                "failed": verdicts.count("fail"),
+                "unknown": verdicts.count("unknown"),
                 "errors": [{**asdict(item), "reason": why} for item, why in failures],
                 "judging": _dump(column.took),
                 "labels": score and _score(score),
@@ -247,26 +249,34 @@ def _agreement(found: Agreement) -> dict[str, Any]:
 
 
 def _score(score: Score) -> dict[str, Any]:
-    """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
-    shares = score.shares()
-    intervals = {name: list(wilson(*parts)) if parts[1] else None for name, parts in shares.items()}
+    """Of all labels, and by check and stratum."""
+    pairs = score.pairs
+    said = ("pass", "fail", *(["unknown"] if any("unknown" in pair for pair in pairs) else []))
     wrong = [
-        {
-            **asdict(item),
-            **asdict(verdict),
-            "label": "pass" if label.passed else "fail",
-            "line": label.line,
-        }
+        {**asdict(item), **asdict(verdict), "label": label.said, "line": label.line}
         for item, verdict, label in score.wrong
     ]
     return {
-        **{name: part / whole if whole else None for name, (part, whole) in shares.items()},
-        "intervals": intervals,
-        "kappa": kappa_of(score.pairs),
-        "confusion": score.confusion(),
+        **_figures(pairs),
+        "confusion": {a: {b: pairs.count((a, b)) for b in said} for a in said},
+        "groups": {name: _figures(some) for name, some in score.groups().items()},
         "wrong": wrong,
         "unanswered": [asdict(item) for item in score.unanswered],
         "unmatched": [asdict(label) for label in score.unmatched],
+        "stale": [asdict(label) for label in score.stale],
+    }
+
+
+def _figures(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
+    shares, around = shares_of(pairs), kappa_interval(pairs)
+    intervals = {name: list(wilson(*parts)) if parts[1] else None for name, parts in shares.items()}
+    return {
+        "items": len(pairs),
+        **{name: part / whole if whole else None for name, (part, whole) in shares.items()},
+        "intervals": intervals,
+        "kappa": kappa_of(pairs),
+        "kappa_interval": list(around) if around else None,
     }
 
 
@@ -274,16 +284,23 @@ _JUDGE = 48
 _ITEM = 200
 _REASON = 600
 _SHOWN_LABELS = 10  # Labels that fit nothing; there may be a whole file of them, of another run
-_WORDS = {True: ("pass", "green"), False: ("fail", "red"), None: ("error", "bold magenta")}
+_WORDS = {
+    "pass": ("pass", "green"),
+    "fail": ("fail", "red"),
+    "unknown": ("unknown", "yellow"),
+    None: ("error", "bold magenta"),
+}
 
 
 def print_panel(data: Data, console: Console, *, quiet: bool = False) -> None:
     """Each judge, each pair, and each judge with labels; unless `quiet`, every disagreement."""
     print_line(console, count(data["trials"], "trial"), style="bold")
-    heads = ["judge", "items", "pass", "fail", "error", "calls", "stored", "tokens", "cost"]
+    counted = ["items", "pass", "fail", "unknown", "error"]
+    heads = ["judge", *counted, "calls", "stored", "tokens", "cost"]
     rows = []
     for judge in data["judges"]:
-        counts = judge["items"], judge["passed"], judge["failed"], len(judge["errors"])
+        counts = [judge[name] for name in ("items", "passed", "failed", "unknown")]
+        counts.append(len(judge["errors"]))
         name = one_line(judge["name"], _JUDGE)
         rows.append([name, *map(str, counts), *took_words(judge["judging"])])
     print_table(console, rows, heads, indent=2)
@@ -310,23 +327,27 @@ def print_panel(data: Data, console: Console, *, quiet: bool = False) -> None:
 
 
 def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None:
-    """Accuracy, precision and recall and the confusion table; unless `quiet`, what was wrong."""
-    shown = []
-    for what, limits in score["intervals"].items():
-        between = "" if limits is None else " ({:.0f}-{:.0f} %)".format(*(100 * x for x in limits))
-        shown.append(f"{what} {_share(score[what])}{between}")
+    """The figures, by check, and the confusion table; unless `quiet`, what was wrong."""
     console.print()
     print_line(console, f"{name} and people's labels", style="bold")
-    print_line(console, "  " + "   ".join([*shown, f"kappa {_kappa(score)}"]))
-    cells = {name: str(number) for name, number in score["confusion"].items()}
+    shown = {"all": score, **score["groups"]}
     rows = [
-        ["judge: pass", cells["true_pass"], cells["false_pass"]],
-        ["judge: fail", cells["false_fail"], cells["true_fail"]],
+        [one_line(what, _NAME), str(one["items"]), *(_with_limits(one, n) for n in _SHARES)]
+        for what, one in shown.items()
     ]
-    print_table(console, rows, ["", "people: pass", "people: fail"], indent=2)
+    print_table(console, rows, ["", "items", *_SHARES], indent=2)
+    if any(what.startswith("chosen as") for what in shown):
+        what = "the items were not drawn at random: the figures are of these, not of the run"
+        print_line(console, f"  {what}", style="dim")
+    console.print()
+    said = list(score["confusion"])
+    rows = [[f"judge: {a}", *(str(score["confusion"][a][b]) for b in said)] for a in said]
+    print_table(console, rows, ["", *(f"people: {b}" for b in said)], indent=2)
     left_out = []
     if score["unanswered"]:
         left_out = [f"{len(score['unanswered'])} left out: labelled, and the judge failed on it"]
+    if score["stale"]:
+        left_out.append(f"{count(len(score['stale']), 'label')} left out: of other answers")
     for label in score["unmatched"][:_SHOWN_LABELS]:
         what = f"nothing that was judged is {_item_line(label).plain}"
         left_out.append(f"line {label['line']} left out: {what}")
@@ -338,6 +359,19 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
     for wrong in score["wrong"] if not quiet else ():
         label = f"  labelled {wrong['label']} in line {wrong['line']}"
         _print_item(console, wrong, [("", wrong)], label)
+
+
+_SHARES = ("accuracy", "precision", "recall", "kappa")
+
+
+def _with_limits(found: Data, name: str) -> str:
+    """``83 % (44-97 %)``, ``0.67 (0.12-1.00)``."""
+    if name == "kappa":
+        limits = found["kappa_interval"]
+        return _kappa(found) + (" ({:.2f} to {:.2f})".format(*limits) if limits else "")
+    limits = found["intervals"][name]
+    between = " ({:.0f}-{:.0f} %)".format(*(100 * x for x in limits)) if limits else ""
+    return _share(found[name]) + between
 
 
 def _item_line(item: Data) -> Text:
@@ -358,7 +392,7 @@ def _print_item(
         why = Text(one_line(verdict["reason"], _REASON))
         if verdict["quote"].strip():
             why.append(f"\n“{one_line(verdict['quote'], _REASON)}”", style="dim")
-        rows.append([_WORDS[verdict["passed"]], name, why])
+        rows.append([_WORDS[verdict["said"]], name, why])
     print_table(console, rows, align="nnl", indent=4)
 
 

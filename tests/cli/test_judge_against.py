@@ -1,4 +1,4 @@
-"""`skillup judge --against` and `--labels`: judges compared over the records of a real run."""
+"""`skillup judge --against` and `--labels`, `skillup label`: judges compared over a real run."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_one_model_is_compared_with_the_recorded_grades(project: Project) -> Non
     [apart] = pair["disagreements"]
     assert (apart["job"], apart["turn"]) == (ASKS, 1)
     assert apart["check"].endswith(" / folder")
-    assert (apart["first"]["passed"], apart["second"]["passed"]) == (True, False)
+    assert (apart["first"]["said"], apart["second"]["said"]) == ("pass", "fail")
     assert "data/" in apart["first"]["quote"]
     assert pair["trials"]["items"] == 2
 
@@ -116,7 +116,6 @@ def test_what_a_judge_failed_on_is_apart_and_makes_it_an_error(project: Project)
         (("--against", "a:b", "--judge-model", "a:c"), "not for comparisons"),
         (("--labels", "empty.csv"), "has no label yet"),
         (("--labels", "other.csv"), "no label is of anything that was judged"),
-        (("--write-labels", "empty.csv"), "is there already"),
     ],
 )
 def test_what_cannot_be_compared_is_a_usage_error(
@@ -130,12 +129,14 @@ def test_what_cannot_be_compared_is_a_usage_error(
 
 
 def test_labels_are_written_filled_in_and_compared_with(project: Project) -> None:
-    written = project.run("judge", "run", "--write-labels", "labels.csv")
-    assert (written.exit_code, "8 items to label" in written.stderr) == (0, True), written.stderr
+    written = project.run("label", "run", "--csv", "labels.csv")
+    assert (written.exit_code, "6 items, 0 of them labelled" in written.stderr) == (0, True)
     path = project.root / "labels.csv"
     rows = list(csv.DictReader(path.read_text("utf-8").splitlines()))
-    assert [row["turn"] for row in rows] == ["1", "1", "1", "0"] * 2
-    assert {row["label"] for row in rows} == {""}
+    assert [row["stratum"] for row in rows] == ["fail", "pass"] * 3
+    assert {(row["turn"], row["label"], row["message"]) for row in rows} == {
+        ("1", "", "Delete the logs")
+    }
 
     # People think as the recorded judge does, but for the folder, which should be the whole path.
     for row in rows:
@@ -145,23 +146,41 @@ def test_labels_are_written_filled_in_and_compared_with(project: Project) -> Non
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, rows[0].keys())
         writer.writeheader()
-        writer.writerows(row for row in rows if row["check"] != "case")
+        writer.writerows(rows)
         writer.writerow({"job": "gone", "turn": "1", "check": "x", "label": "pass"})
+        writer.writerow({**rows[0], "label": "pass", "answer": "Said on Monday"})
     data = judged(project, "--labels", "labels.csv", "--against", "scripted:strict.yaml")
     own, strict = (judge["labels"] for judge in data["judges"])
-    assert own["confusion"] == {"true_pass": 2, "false_pass": 1, "true_fail": 3, "false_fail": 0}
+    assert own["confusion"] == {"pass": {"pass": 2, "fail": 1}, "fail": {"pass": 0, "fail": 3}}
     assert (own["accuracy"], own["precision"], own["recall"]) == (5 / 6, 2 / 3, 1.0)
+    assert own["kappa_interval"][0] < own["kappa"] < own["kappa_interval"][1]
+    groups = {name: (one["items"], one["accuracy"]) for name, one in own["groups"].items()}
+    assert groups["chosen as: pass"] == (3, 2 / 3)
+    assert [one for name, one in groups.items() if name.endswith("/ folder")] == [(2, 0.5)]
     assert strict["accuracy"] == 1.0
     [wrong] = own["wrong"]
-    assert (wrong["label"], wrong["passed"], wrong["reason"] != "") == ("fail", True, True)
+    assert (wrong["label"], wrong["said"], wrong["reason"] != "") == ("fail", "pass", True)
     assert [label["job"] for label in own["unmatched"]] == ["gone"]
+    assert [label["answer"] for label in own["stale"]] == ["Said on Monday"]
 
     shown = project.run("judge", "run", "--labels", "labels.csv")
     assert shown.exit_code == 0
-    assert "accuracy 83 % (44-97 %)   precision 67 % (21-94 %)   recall 100" in shown.stderr
-    assert "kappa 0.67" in " ".join(shown.stderr.split())
-    assert "judge: pass             2             1" in shown.stderr
-    assert "line 8 left out" in shown.stderr
+    told = [" ".join(line.split()) for line in shown.stderr.splitlines()]
+    assert "items accuracy precision recall kappa" in told
+    every = "all 6 83 % (44-97 %) 67 % (21-94 %) 100 % (34-100 %) 0.67 (0.10 to 1.00)"
+    assert every in told, told
+    assert "judge: pass 2 1" in told
+    assert any("1 label left out: of other answers" in line for line in told)
+    assert any("line 8 left out" in line for line in told)
+    assert any("not drawn at random" in line for line in told)
+
+    # Again: what is in the file stays, and what is missing is added.
+    path.write_text(path.read_text("utf-8").replace("\nhasty", "\n,").replace("gone,", "kept,"))
+    again = project.run("label", "run", "--csv", "labels.csv", "--sample", "4")
+    assert "4 items" in again.stderr
+    assert {"kept", HASTY} <= {
+        row["job"] for row in csv.DictReader(path.read_text("utf-8").splitlines())
+    }
 
 
 def test_edited_cases_are_judged_now_and_measured_by_labels(project: Project) -> None:
@@ -173,7 +192,7 @@ def test_edited_cases_are_judged_now_and_measured_by_labels(project: Project) ->
     project.write({"l.csv": f"job,turn,check,label\n{line}\n"})
     [judge] = judged(project, "--labels", "l.csv", "--cases", "cases")["judges"]
     assert judge["name"] == "judged now"
-    assert judge["labels"]["confusion"]["false_pass"] == 1
+    assert judge["labels"]["confusion"]["pass"]["fail"] == 1
 
 
 def answering(verdict: str) -> Callable[[ModelRequest], Reply]:

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 
 from skillup.errors import ExitCode
-from skillup.judges.rejudge import JudgeColumn, Label, against_labels, compare, pairs_of
+from skillup.judges.labels import Label, against_labels
+from skillup.judges.rejudge import JudgeColumn, compare, pairs_of
 from skillup.reports.rejudging import (
     RejudgeCounts,
     counts_line,
@@ -61,7 +62,7 @@ def test_hostile_text_does_not_reach_the_terminal() -> None:
     assert all(line.plain.isprintable() for line in lines)
 
     columns = [column(EVIL, True, EVIL), column("b", False, EVIL), column("c", None, EVIL)]
-    labels = [Label(2, JOB, 0, "rubric", passed=False), Label(3, EVIL, 0, EVIL, passed=False)]
+    labels = [Label(2, JOB, 0, "rubric", "fail"), Label(3, EVIL, 0, EVIL, "fail")]
     text = "\n".join(printed(columns, labels=labels))
     assert not {"\x1b", "\x07", "\u202e"} & set(text)
     assert "[/bold] [red]y" in text
@@ -109,7 +110,7 @@ def column(name: str, passed: bool | None, text: str = "because", **more: Any) -
 
 
 def panel(columns: list[JudgeColumn], labels: list[Label]) -> dict[str, Any]:
-    scores = {c.name: against_labels(c.verdicts, labels) for c in columns[:1] if labels}
+    scores = {c.name: against_labels(c.verdicts, labels, {}) for c in columns[:1] if labels}
     return panel_data("run", columns, pairs_of(columns), scores, 1)
 
 
@@ -125,13 +126,13 @@ def test_costs_stand_beside_each_judge() -> None:
     free = Judging(calls=3, cached_calls=3)
     lines = printed([column("a:x", True, judging=paid), column("b:y", False, judging=free)], [])
     assert lines[0] == "1 trial"
-    assert lines[2].split() == ["a:x", "1", "1", "0", "0", "3", "1", "1.2k", "$0.0134"]
-    assert lines[3].split() == ["b:y", "1", "0", "1", "0", "3", "3", "0", "$0"]
+    assert lines[2].split() == ["a:x", "1", "1", "0", "0", "0", "3", "1", "1.2k", "$0.0134"]
+    assert lines[3].split() == ["b:y", "1", "0", "1", "0", "0", "3", "3", "0", "$0"]
 
 
 def test_the_same_as_json_with_every_figure() -> None:
     columns = [column("a", True, text="\udc80"), column("b", False)]
-    data = panel(columns, [Label(2, JOB, 0, "rubric", passed=False)])
+    data = panel(columns, [Label(2, JOB, 0, "rubric", "fail")])
     assert json.loads(json.dumps(data)) == data
     assert [judge["name"] for judge in data["judges"]] == ["a", "b"]
     assert data["judges"][0]["labels"]["precision"] == 0.0
@@ -139,4 +140,4 @@ def test_the_same_as_json_with_every_figure() -> None:
     [pair] = data["pairs"]
     assert (pair["items"], pair["agreement"], pair["kappa"]) == (1, 0.0, 0.0)
     [one] = pair["disagreements"]
-    assert (one["second"]["passed"], one["second"]["quote"]) == (False, "because")
+    assert (one["second"]["said"], one["second"]["quote"]) == ("fail", "because")

@@ -14,16 +14,14 @@ from skillup import __version__
 from skillup.analysis import analyse
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging, file_stamps, masked
 from skillup.errors import ExitCode, SkillupError, UsageError
+from skillup.judges.labels import Texts, against_labels, read_labels, texts_of
 from skillup.judges.rejudge import (
     NOW,
     RECORDED,
     JudgeColumn,
     RegradeItem,
-    against_labels,
     judged_by,
-    labels_to_fill_in,
     pairs_of,
-    read_labels,
 )
 from skillup.reports.rejudging import (
     JUDGEMENT_VERSION,
@@ -37,7 +35,8 @@ from skillup.reports.rejudging import (
 )
 from skillup.reports.result import exit_code
 from skillup.reports.terminal.layout import make_console, print_line
-from skillup.reports.text import Labels, plain, shown_id, shown_path
+from skillup.reports.text import Labels, shown_id
+from skillup.schema.grade import Grade
 from skillup.schema.record import utc_now
 
 _LOOK_SECONDS = 0.5
@@ -125,43 +124,41 @@ def judge_on_changes(request: RejudgeRequest, report: Callable[[SkillupError], o
         time.sleep(_LOOK_SECONDS)
 
 
-# How good are the judges? `--against`, `--labels` and `--write-labels`.
+# How good are the judges? `--against` and `--labels`.
 
 
 def compare_judges(
-    request: RejudgeRequest, against: Sequence[str], labels_file: Path | None, write: Path | None
+    request: RejudgeRequest, against: Sequence[str], labels_file: Path | None
 ) -> int:
     """Judge by each judge of `against` in place of the cases' own, compare, show; the exit code.
 
-    `labels_file` is `--labels`, `write` is `--write-labels`. Raises UsageError if there is nothing
-    to compare, InvalidFilesError for wrong labels or cases.
+    `labels_file` is `--labels`. Raises UsageError if there is nothing to compare,
+    InvalidFilesError for wrong labels or cases.
     """
-    if write is not None and write.exists():
-        hint = "it may hold labels that somebody wrote; choose another name"
-        raise UsageError(f"--write-labels {write}: it is there already", hint=hint)
     labels = read_labels(labels_file) if labels_file is not None else []
     if labels_file is not None and not labels:
-        hint = "write pass or fail in its last column"
+        hint = "write pass or fail into the column `label`, or use `skillup label`"
         raise UsageError(f"{labels_file} has no label yet", hint=hint)
     columns = _columns(request, against)
     judging, counts = Rejudging(request, compared=bool(against)), RejudgeCounts()
-    trials = _fill(judging, columns, counts)
+    texts: Texts = {}  # The label file's jobs alone: of a long run they are much
+    labelled = {label.job for label in labels}
+
+    def add(column: JudgeColumn, job: str, found: Grade) -> None:
+        grade = masked(found, judging.secrets)
+        column.add(job, grade)
+        if labelled & {job, job.rsplit("/", 3)[0]}:
+            texts.update(texts_of(job, grade))
+
+    trials = _fill(judging, columns, counts, add)
     if not trials and not counts.damaged:
         raise UsageError("there is no record to judge", hint="see -k, --tag and --cases")
     if against and not any(column.read() for column in columns):
         what = "nothing to compare: in these cases no model and no agent reads for a check"
         raise UsageError(what, hint="checks by rules say the same whoever judges")
-    if write is not None:
-        items = dict.fromkeys(item for column in columns for item in column.verdicts)
-        try:
-            with write.open("xb") as file:
-                file.write(labels_to_fill_in(items).encode(errors="replace"))
-        except OSError as error:
-            raise UsageError(f"--write-labels {write}: {error.strerror}") from None
-        sys.stderr.write(plain(f"{len(items)} items to label are in {shown_path(write)}\n"))
-    scores = {column.name: against_labels(column.verdicts, labels) for column in columns if labels}
+    scores = {c.name: against_labels(c.verdicts, labels, texts) for c in columns if labels}
     if labels and all(len(score.unmatched) == len(labels) for score in scores.values()):
-        hint = "write one with --write-labels"
+        hint = "write one with `skillup label`"
         raise UsageError(f"{labels_file}: no label is of anything that was judged", hint=hint)
     pairs = pairs_of(columns) if against else []
     data = panel_data(str(request.source.path), columns, pairs, scores, trials)
@@ -189,7 +186,12 @@ def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColum
     return [JudgeColumn(RECORDED), *others]
 
 
-def _fill(judging: Rejudging, columns: Sequence[JudgeColumn], counts: RejudgeCounts) -> int:
+def _fill(
+    judging: Rejudging,
+    columns: Sequence[JudgeColumn],
+    counts: RejudgeCounts,
+    add: Callable[[JudgeColumn, str, Grade], None],
+) -> int:
     """Every column judges every record; the number of records."""
     trials = 0
 
@@ -202,12 +204,12 @@ def _fill(judging: Rejudging, columns: Sequence[JudgeColumn], counts: RejudgeCou
             for column in columns:
                 known = subject.grade() if column.name == RECORDED else None
                 if known is not None:
-                    column.add(subject.job_id, masked(known, judging.secrets))
+                    add(column, subject.job_id, known)
                     continue
                 model = column.model
                 case = judged_by(item.case, model, Path.cwd()) if model is not None else item.case
                 yield (column, subject.job_id), replace(anew, case=case)
 
     for (column, job_id), grade in judging.graded(items()):
-        column.add(job_id, masked(grade, judging.secrets))
+        add(column, job_id, grade)
     return trials

@@ -1,7 +1,8 @@
-"""`skillup judge`: judge records again."""
+"""`skillup judge`: judge records again. `skillup label`: what people say of its judges."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import typer
@@ -10,6 +11,8 @@ from skillup.cli import options as o
 from skillup.cli.entry import report
 from skillup.cli.options import option
 from skillup.errors import UsageError
+from skillup.load.discover import workspace_root
+from skillup.reports.text import count, plain, shown_path
 
 _TARGET = (
     "A run (its directory, id, or `last`), an exported run or trial, a record.json, a judge-debug "
@@ -19,6 +22,8 @@ _AGAINST = "Compare judges: this model, with another --against or the recorded g
 
 _SHOW_PROMPT = "Print what models and agents would be asked, and the stored answers; ask nobody."
 _ESTIMATE = "Say how many requests, tokens and dollars it would take; ask nobody."
+
+_CSV = "The file of labels. Default: labels.csv in the workspace (of a skill: in evals/)."
 
 
 def judge(
@@ -34,7 +39,6 @@ def judge(
     labels: Path | None = option(None, "Compare judges with what people said.", metavar="CSV"),
     show_prompt: bool = option(False, _SHOW_PROMPT, "--show-prompt"),
     estimate: bool = option(False, _ESTIMATE, "--estimate"),
-    write_labels: Path | None = option(None, "Write a file to label, and end.", metavar="CSV"),
     workspace: Path | None = option(None, "Of a judge-debug file: its workspace."),
     skill_dir: Path | None = option(None, "Of a judge-debug file: the skill's folder."),
     watch: bool = option(False, "Judge again whenever a file of --cases changes.", "--watch"),
@@ -52,7 +56,7 @@ def judge(
     from skillup.app.rejudge.sources import open_source
     from skillup.plan import Selection
 
-    panel = bool(against or labels or write_labels)
+    panel = bool(against or labels)
     if (show_prompt or estimate) and (panel or watch or (show_prompt and estimate)):
         what = "--show-prompt and --estimate look at one judging"
         raise UsageError(what, hint="give one of them, without --watch and comparisons of judges")
@@ -60,7 +64,7 @@ def judge(
         hint = f"name it as one of them: --against {judge_model}"
         raise UsageError("--judge-model is not for comparisons of judges", hint=hint)
     if watch and (panel or as_json or not cases):
-        hint = "with --cases, and without --json, --against, --labels and --write-labels"
+        hint = "with --cases, and without --json, --against and --labels"
         raise UsageError("--watch shows what edited cases change", hint=hint)
     with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
         request = RejudgeRequest(
@@ -77,5 +81,32 @@ def judge(
 
             return (estimate_cost if estimate else show_questions)(request)
         if panel:
-            return compare_judges(request, tuple(against or ()), labels, write_labels)
+            return compare_judges(request, tuple(against or ()), labels)
         return judge_on_changes(request, report) if watch else judge_again(request)
+
+
+def label(
+    run: str = o.RUN,
+    csv: Path | None = option(None, _CSV, "--csv", metavar="FILE"),
+    sample: int = option(50, "So many items, disputed ones first.", min=1),
+    case: o.Texts = o.CASE,
+    tag: o.Texts = o.TAG,
+) -> int:
+    """Write a file of what judges read in a run, for people to label; `judge --labels` reads it.
+
+    Exit code: 0, or 2 if there is nothing to label.
+    """
+    from skillup.app.rejudge.labelling import Labelling, items_to_label
+    from skillup.app.rejudge.sources import open_source
+    from skillup.plan import Selection
+
+    path = csv or workspace_root(Path()) / "labels.csv"
+    if csv is None and (path.parent / "SKILL.md").is_file():
+        path = path.parent / "evals" / path.name  # where no agent under test is given it
+    with open_source(run) as source:
+        selection = Selection(tuple(case or ()), tuple(tag or ()))
+        items = items_to_label(source, selection, sample)
+        made = Labelling.begin(path, source, items)
+        said = f"{count(len(items), 'item')}, {made.done()} of them labelled: {shown_path(path)}"
+        sys.stderr.write(plain(f"{said}\n"))
+    return 0

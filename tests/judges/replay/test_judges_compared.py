@@ -8,18 +8,17 @@ from typing import Any
 import pytest
 
 from skillup.errors import InvalidFilesError
+from skillup.judges.labels import COLUMNS, Label, against_labels, read_labels, rows_text, shares_of
 from skillup.judges.rejudge import (
     CASE,
     JudgeColumn,
     JudgedItem,
     JudgeVerdict,
-    Label,
-    against_labels,
+    Said,
     agreement,
     judged_by,
+    kappa_interval,
     kappa_of,
-    labels_to_fill_in,
-    read_labels,
 )
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult
@@ -29,8 +28,8 @@ from tests.support.stored import a_grade
 
 
 def said(answers: str) -> dict[JudgedItem, JudgeVerdict]:
-    """A letter for each item: y, n, or ? for a judge that failed; a dot: it was not asked."""
-    passed = {"y": True, "n": False, "?": None}
+    """A letter for each item: y, n, u, or ? for a judge that failed; a dot: it was not asked."""
+    passed: dict[str, Said | None] = {"y": "pass", "n": "fail", "u": "unknown", "?": None}
     return {
         JudgedItem("case/e/with_skill/1", 1, f"c{place}"): JudgeVerdict(passed[letter], letter)
         for place, letter in enumerate(answers)
@@ -49,6 +48,8 @@ def said(answers: str) -> dict[JudgedItem, JudgeVerdict]:
         # Cohen's worked two-by-two form: 20 both yes, 15 both no, 5 and 10 apart, of 50
         ("y" * 25 + "n" * 25, "y" * 20 + "n" * 5 + "y" * 10 + "n" * 15, 0.7, 0.4),
         ("", "", None, None),
+        ("yynnuu", "yynnuu", 1.0, 1.0),
+        ("yyu", "yyn", 2 / 3, 0.4),  # p_e = 4/9
     ],
 )
 def test_kappa_is_agreement_beyond_chance(
@@ -58,6 +59,15 @@ def test_kappa_is_agreement_beyond_chance(
 
     assert found.share == share
     assert found.kappa == (None if kappa is None else pytest.approx(kappa))
+
+
+def test_the_interval_of_kappa_is_that_of_its_large_sample_variance() -> None:
+    # Cohen's form above; its standard error by numerical derivatives of kappa (delta method).
+    pairs = [("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15
+    low, high = kappa_interval(pairs) or (0, 0)
+    assert (low + high) / 2 == pytest.approx(0.4)
+    assert (high - low) / 2 == pytest.approx(1.96 * 0.126996, abs=1e-5)
+    assert kappa_interval([("y", "y"), ("n", "n")]) is None
 
 
 def test_what_one_judge_did_not_answer_is_left_out() -> None:
@@ -141,7 +151,7 @@ def labels(tmp_path: Path, text: str) -> list[Label]:
 def test_labels_are_read_by_their_columns(tmp_path: Path) -> None:
     read = labels(tmp_path, "label, job,check,turn\npass,a,Polite,2\nNo,b,,\nno,b,,\n")
 
-    assert read == [Label(2, "a", 2, "Polite", True), Label(3, "b", 0, CASE, False)]
+    assert read == [Label(2, "a", 2, "Polite", "pass"), Label(3, "b", 0, CASE, "fail")]
 
 
 @pytest.mark.parametrize(
@@ -162,53 +172,63 @@ def test_a_wrong_file_is_told_with_its_line(tmp_path: Path, text: str, told: str
 
 
 def test_passes_are_the_positive_class() -> None:
-    answers = {"tp": True, "tp2": True, "fp": True, "tn": False, "fn": False}
-    meant = {"tp": True, "tp2": True, "fp": False, "tn": False, "fn": True}
+    answers: dict[str, tuple[Said, Said]] = {
+        "tp": ("pass", "pass"), "tp2": ("pass", "pass"), "fp": ("pass", "fail"),
+        "tn": ("fail", "fail"), "fn": ("fail", "pass"),
+        "cannot tell": ("unknown", "unknown"), "could tell": ("unknown", "pass"),
+    }  # fmt: skip
     verdicts = {
-        JudgedItem(LABELLED, 1, name): JudgeVerdict(passed, "") for name, passed in answers.items()
+        JudgedItem(LABELLED, 1, name): JudgeVerdict(said, "") for name, (said, _) in answers.items()
     }
 
-    score = against_labels(
-        verdicts, [Label(1, LABELLED, 1, name, passed) for name, passed in meant.items()]
-    )
+    given = [Label(1, LABELLED, 1, name, said) for name, (_, said) in answers.items()]
+    score = against_labels(verdicts, given, {})
 
-    assert score.shares() == {"accuracy": (3, 5), "precision": (2, 3), "recall": (2, 3)}
+    assert shares_of(score.pairs) == {"accuracy": (4, 7), "precision": (2, 3), "recall": (2, 4)}
+    five = score.pairs[:5]
     # p_o = 3/5; both pass 3 of 5, so p_e = 9/25 + 4/25.
-    assert list(score.confusion().values()) == [2, 1, 1, 1]
-    assert kappa_of(score.pairs) == pytest.approx((3 / 5 - 13 / 25) / (1 - 13 / 25))
-    assert [item.check for item, _, _ in score.wrong] == ["fp", "fn"]
+    assert kappa_of(five) == pytest.approx((3 / 5 - 13 / 25) / (1 - 13 / 25))
+    assert [item.check for item, _, _ in score.wrong] == ["fp", "fn", "could tell"]
+    assert score.groups()["tp"] == [("pass", "pass")]
 
 
 def test_a_label_may_name_the_case_and_a_trials_own_outranks_it() -> None:
     """J12: of conflicting labels both counted, and equal ones twice."""
     other = JudgedItem(LABELLED.replace("/1", "/2"), 2, "Polite")
     verdicts = {
-        JudgedItem(LABELLED, 2, "Polite"): JudgeVerdict(True, ""),
+        JudgedItem(LABELLED, 2, "Polite"): JudgeVerdict("pass", ""),
         other: JudgeVerdict(None, "timed out"),
-        JudgedItem(LABELLED, 0, CASE): JudgeVerdict(False, ""),
+        JudgedItem(LABELLED, 0, CASE): JudgeVerdict("fail", ""),
     }
     given = [
-        Label(2, "a/b", 2, "Polite", False),
-        Label(3, LABELLED, 2, "Polite", True),
-        Label(4, "a/b", 1, "Polite", True),
+        Label(2, "a/b", 2, "Polite", "fail"),
+        Label(3, LABELLED, 2, "Polite", "pass"),
+        Label(4, "a/b", 1, "Polite", "pass"),
     ]
 
-    score = against_labels(verdicts, given)
+    score = against_labels(verdicts, given, {})
 
-    assert score.pairs == [(True, True)]
+    assert score.pairs == [("pass", "pass")]
     assert score.unanswered == [other]
     assert score.unmatched == [given[2]]
 
 
-def test_a_file_to_fill_in_is_read_once_it_is_filled_in(tmp_path: Path) -> None:
-    names = ['rubric "Is, and\nstays, polite"', "a / b", CASE]
-    verdicts = {
-        JudgedItem(LABELLED, place, name): JudgeVerdict(True, "")
-        for place, name in enumerate(names)
-    }
-    text = labels_to_fill_in(verdicts)
+def test_a_label_of_another_answer_does_not_count() -> None:
+    """Jobs are called alike in every run."""
+    item = JudgedItem(LABELLED, 2, "Polite")
+    given = [
+        Label(2, LABELLED, 2, "Polite", "fail", answer="What do you want?"),
+        Label(3, LABELLED, 2, "Polite", "pass", answer="Certainly, at once."),
+    ]
+    texts = {(LABELLED, 2): ("Hi", "Certainly,\n at once.")}
+    score = against_labels({item: JudgeVerdict("pass", "")}, given, texts)
+    assert (score.pairs, score.stale) == ([("pass", "pass")], given[:1])
 
-    assert text.splitlines()[0] == "job,turn,check,label"
-    assert labels(tmp_path, text) == []
-    filled = text.replace(",\n", ",fail\n")
-    assert against_labels(verdicts, labels(tmp_path, filled)).confusion()["false_pass"] == 3
+
+def test_what_a_spreadsheet_would_compute_is_text_and_read_back(tmp_path: Path) -> None:
+    cells = ["=1+1", "-rf", "@x", "'=quoted", "'mine", '+1, "or"\nmore', "plain"]
+    rows = [dict.fromkeys(COLUMNS, "") | {"job": "a", "check": c, "label": "pass", "answer": c}
+            for c in cells]  # fmt: skip
+    text = rows_text(COLUMNS, rows)
+    assert not any(cell[:1] in "=+-@" for cell in text.replace('"', "").split(",") if cell)
+    assert [one.answer for one in labels(tmp_path, text)] == [" ".join(c.split()) for c in cells]
