@@ -75,7 +75,7 @@ def resolve(context: CheckContext, number: Number) -> TurnScope:
         every = tuple(record.executed())
         problem = _problem(every) if every else "no turn was run"
         if record.error is not None:
-            problem = f"the case ended in an error ({record.error.kind}): {record.error.message}"
+            problem = f"the case ended in an error ({record.error.kind})"
         if record.skipped is not None:
             problem = f"the case was skipped: {record.skipped}"
         return TurnScope(CONVERSATION, every, None, problem)

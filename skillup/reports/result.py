@@ -123,8 +123,8 @@ class Row:
                 self.failures.append(FailedCheck(where, str(turn.error["kind"]), message))
             elif turn.status != "completed":
                 self.failures.append(FailedCheck(where, turn.status, turn.reason))
-            self._add(turn.deciding_checks(), where)
-        self._add(grade.assertions, "")
+            self._add(turn.deciding_checks(), where, turn.status)
+        self._add(grade.assertions, "", grade.status)
         self.score = grade.score if grade.status in ("PASS", "FAIL") else None
         self.tokens = total_tokens(grade.usage)
         self.turns_done = sum(turn.status == "completed" for turn in grade.turns)
@@ -133,13 +133,19 @@ class Row:
         self.case = _case(grade)
         self.attempt = f"attempt {grade.attempt}" if grade.attempt > 1 else ""
 
-    def _add(self, checks: Sequence[CheckResult], where: str) -> None:
+    def _add(self, checks: Sequence[CheckResult], where: str, status: str) -> None:
         self.checks += checks
         self.failures += [
             FailedCheck(where, check.name, check.error or check.found, check)
             for check in checks
-            if not check.passed and check.evaluated
+            if not check.passed and was_evaluated(check, status)
         ]
+
+
+def was_evaluated(check: CheckResult, status: str) -> bool:
+    """By the status of its turn, or case: what could not be run has nothing that could fail."""
+    ran = status.lower() not in ("error", "skipped", "skip")
+    return check.evaluated and (ran or check.assertable or check.error is not None)
 
 
 def _case(trial: Grade | TrialLine) -> tuple[str, str, str, str]:

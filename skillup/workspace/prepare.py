@@ -32,6 +32,7 @@ from skillup.workspace.disk import (
 )
 from skillup.workspace.globs import matches_any_glob
 
+_COMMAND_CHARACTERS = 200
 _EVIDENCE_CHARACTERS = 4000
 _KEPT_LINES = 40
 _LINE_BYTES = 1000
@@ -100,7 +101,7 @@ async def prepare_workspace(
             request = ProcessRequest(
                 ("sh", "-c", command), root, env, timeout_seconds=timeout_seconds, marker=marker
             )
-            await _run_setup_command(request, f"`{field}`: `{command}`")
+            await _run_setup_command(request, field)
         if commands:  # one of them may have made the repository
             await anyio.to_thread.run_sync(_hide_from_git, root, installed)
     except PreparationError as failure:
@@ -163,8 +164,9 @@ def _write_inline_files(
             ) from error
 
 
-async def _run_setup_command(request: ProcessRequest, where: str) -> None:
+async def _run_setup_command(request: ProcessRequest, field: str) -> None:
     """Raises PreparationError, with the end of its output, unless it exits with 0 in time."""
+    where = f"`{field}`: `{_beginning(request.argv[-1])}`"
     last_lines: deque[bytes] = deque(maxlen=_KEPT_LINES)
     outcome = await run_process(request, lambda line: last_lines.append(line[:_LINE_BYTES]))
     if outcome.start_error is not None:
@@ -180,7 +182,19 @@ async def _run_setup_command(request: ProcessRequest, where: str) -> None:
     elif outcome.signal is not None:
         how = f"was ended by signal {outcome.signal}"
     output = b"\n".join(last_lines).decode(errors="replace")
-    raise PreparationError(f"{where} {how}", evidence=f"{output}\n{outcome.stderr_tail}")
+    output, script = f"{output}\n{outcome.stderr_tail}".strip(), request.argv[-1].splitlines()
+    # A shell names the line that it could not run.
+    line = int(next(iter(re.findall(r"^sh: (?:line )?(\d{1,4}): ", output, re.M)[-1:]), 0))
+    if len(script) > 1 and 0 < line <= len(script):
+        where = f"`{field}`, line {line}: `{_beginning(script[line - 1])}`"
+    own = f"{_beginning(output.splitlines()[-1])}; " if output else ""
+    raise PreparationError(f"{own}{where} {how}", evidence=output)
+
+
+def _beginning(command: str) -> str:
+    first, *more = command.strip().splitlines() or [""]
+    cut = bool(more) or len(first) > _COMMAND_CHARACTERS
+    return first[:_COMMAND_CHARACTERS].strip() + " …" * cut
 
 
 # The workspace as a git repository, the same on every machine: nothing of the user's own git

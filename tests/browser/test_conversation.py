@@ -42,6 +42,20 @@ def test_one_with_everything(seen: Opened, report: str) -> None:
     assert "found\nnone of" in failed.inner_text()
 
 
+def test_a_case_that_failed_opens_at_the_check_that_decided(seen: Opened, report: str) -> None:
+    seen.open_case("tour")
+    seen.page.wait_for_selector(".check.lit")
+    box = seen.page.locator(".check.lit").bounding_box()
+    reason = seen.page.inner_text(".verdict-reason")
+    name = seen.page.inner_text(".check.lit > summary .check-name")
+
+    assert name in reason
+    assert seen.page.locator(".check.lit[open]").count() == 1
+    assert box is not None
+    assert box["y"] >= 0
+    assert box["y"] < seen.page.evaluate("innerHeight")
+
+
 def test_evidence_and_captures_lead_to_their_places(seen: Opened) -> None:
     seen.open_case("tour")
     page = seen.page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -75,7 +76,8 @@ def test_a_conversation_is_told_turn_by_turn_with_its_checks(finished: Project) 
             "    20\n    … 10 lines more\n",
             "turn 1  agent\n    Maybe.",
             "turn 1  files\n    new: a.md",
-            'FAILED   contains "done"\n             found    ',
+            # Its details were at the top: it decided.
+            'FAILED   contains "done": not found\n',
             "turn 1  user, follow-up\n    Are you sure?",
             "turn 1  checks of the first follow-up\n    FAILED",
             "turn 2  user\n    Commit it.",
@@ -83,6 +85,9 @@ def test_a_conversation_is_told_turn_by_turn_with_its_checks(finished: Project) 
         )
     ]
     assert places == sorted(places)
+    top, _, rest = text.partition("turn 1  user\n")
+    assert top.endswith('"done": not found (and 1 more)\n  there    Maybe.␛[31m[/red]\n\n')
+    assert "there    Maybe." not in rest.partition("turn 1  user, follow-up")[0]
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "[/red]" in text
@@ -93,6 +98,9 @@ def test_an_error_says_where_the_raw_streams_are_and_what_was_not_sent(finished:
     text = finished.run("show", "last", "cr*", "--trial", "2").stdout
 
     assert text.count("error: crash") == 1
+    assert text.count("it ended with exit code 3") == 1
+    assert text.count("not evaluated  contains") == 1
+    assert "FAILED" not in text
     assert text.count("raw stream: turn-01.stdout.jsonl\n") == 1
     (export,) = [x for x in text.splitlines() if x.startswith("all of it, raw streams too: ")]
     assert finished.run(*export.partition("skillup ")[2].split()).exit_code == 0
@@ -100,6 +108,29 @@ def test_an_error_says_where_the_raw_streams_are_and_what_was_not_sent(finished:
     assert (trial / "raw/turn-01.stdout.jsonl").is_file()
     assert "what to do: " in text
     assert "turn 2  not sent\n    turn 1 met an error\n" in text
+
+
+def test_a_setup_that_failed_says_first_what_the_command_said(project: Project) -> None:
+    script = "set -e\nseq 1 30\nno-such-program --with x\necho done"
+    project.write(
+        {
+            "s/eval.yaml": "name: s\n",
+            "s/a.yaml": f"""
+                context: {{setup: [{json.dumps(script)}]}}
+                input: {{prompt: hi}}
+                assertions: [{{contains: x}}]
+                scripted: [{{say: x}}]
+                """,
+        }
+    )
+    assert project.run("run", "s").exit_code == 3
+    text = project.run("show").stdout
+
+    said = "sh: 3: no-such-program: not found"
+    assert f"\n  setup: {said}; `context.setup`, line 3: `no-such-program --with x` ended" in text
+    assert text.count("no-such-program --with x") == 1
+    assert "… 11 lines before\n    12\n" in text  # the end is what tells
+    assert '    not evaluated  contains "x"\n' in text
 
 
 def test_a_case_that_is_named_is_shown_whatever_it_came_to(finished: Project) -> None:

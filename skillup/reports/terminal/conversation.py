@@ -16,7 +16,7 @@ from rich.console import Console
 from skillup.checks.context import in_words
 from skillup.checks.nearest import near_words
 from skillup.frozen import frozen
-from skillup.reports.result import STYLE, error_data
+from skillup.reports.result import STYLE, Row, error_data, was_evaluated
 from skillup.reports.terminal.layout import make_text, print_line
 from skillup.reports.text import count, listed, one_line, plain, seconds
 from skillup.schema.grade import CheckResult, Grade, TurnGrade
@@ -50,6 +50,7 @@ class ConversationStream:
         self._console = console
         self._mask = mask
         self._full = full
+        self._decider: CheckResult | None = None  # Its details were printed already
         self._turns: dict[str, int] = {}
         self._calls: dict[tuple[str, str], str] = {}
 
@@ -72,19 +73,28 @@ class ConversationStream:
 
     def end(self, job: str, label: str, grade: Grade) -> None:
         for turn in grade.turns:
-            self.checks(label, f"checks of turn {turn.turn_number}", turn.deciding_checks())
-        self.checks(label, "checks of the conversation", grade.assertions)
+            head = f"checks of turn {turn.turn_number}"
+            self.checks(label, head, turn.deciding_checks(), turn.status)
+        self.checks(label, "checks of the conversation", grade.assertions, grade.status)
         self._turns.pop(job, None)
         self._calls = {key: name for key, name in self._calls.items() if key[0] != job}
 
     def checks(
-        self, label: str, head: str, checks: Iterable[CheckResult], *, details: bool = False
+        self,
+        label: str,
+        head: str,
+        checks: Iterable[CheckResult],
+        status: str,
+        *,
+        details: bool = False,
     ) -> None:
-        """If there are any; with `details`, what those that failed expected (in full, also what
-        judges said of those that passed).
+        """If there are any, of a turn or case of this status; with `details`, what those that
+        failed expected (in full, also what judges said of those that passed).
         """
         full = details and self._full
-        lines = [line for check in checks for line in _check(check, details, full)]
+        lines: list[Line] = []
+        for check in checks:
+            lines += _check(check, status, details and check is not self._decider, full)
         if lines:
             self.block(label, head, lines, "dim")
 
@@ -138,7 +148,9 @@ def text_lines(text: str, most: int | None) -> list[str]:
     return shown + ([f"… {count(more, 'line')} more"] if more > 0 else [])
 
 
-def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Iterator[Line]:
+def _check(
+    check: CheckResult, status: str, details: bool, full: bool, depth: int = 0
+) -> Iterator[tuple[str, str]]:
     from skillup.judges.rejudge import is_read
 
     name, indent, style = one_line(check.name, 160), "  " * depth, _DIM
@@ -147,23 +159,25 @@ def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Ite
         yield f"{indent}passed   {name}", style
         if full and (is_read(check) or check.kind in _PARTS):
             fields = [("found", check.found), ("there", check.excerpt)]
-    elif not check.evaluated:
-        yield f"{indent}not run  {name}", style
+    elif not was_evaluated(check, status):
+        yield f"{indent}not evaluated  {name}", style
         return
     else:
-        style, sentence = "not dim not bold", name
+        style = "not dim not bold"
+        sentence = in_words(check.name, check.found)
+        # What is found may only repeat what is expected.
+        brief = not check.error and len(sentence) < len(f"{check.name}: {check.found}")
+        if check.error or (details and not brief):
+            sentence = name if details else f"{name}: {check.error}"
         if details:
             fields = [("expected", "" if check.expected in check.name else check.expected)]
-            fields += [("found", check.found.removeprefix("found "))]
+            fields += [("found", "" if brief else check.found.removeprefix("found "))]
             fields += [("error", check.error or "")]
             if (near := check.nearest) is not None:
                 caret = " " * cell_len(plain(near.line[: near.at])) + "^ "
                 fields.append(("nearest", f"{near.line}\n{caret}{near_words(near)}"))
             else:
                 fields.append(("there", check.excerpt))
-        else:
-            by_error = f"{name}: {check.error}"
-            sentence = by_error if check.error else in_words(check.name, check.found)
         yield f"{indent}FAILED   {one_line(sentence, 460)}", "red not dim not bold"
     if fields:
         fields += [("note", note) for note in check.notes]
@@ -172,7 +186,7 @@ def _check(check: CheckResult, details: bool, full: bool, depth: int = 0) -> Ite
             yield f"{indent}         {word if number == 0 else '':<8} {line}", style
     if full or (details and not check.passed):
         for child in check.children:
-            yield from _check(child, details, full, depth + 1)
+            yield from _check(child, status, details, full, depth + 1)
 
 
 @frozen
@@ -217,14 +231,15 @@ class TrialPrinter(ConversationStream):
         grades = {turn.turn_number: turn for turn in grade.turns} if grade is not None else {}
         for turn in record.turns:
             self._turn(turn, grades.get(turn.turn_number))
+        self._error("", record.error, self._trial.raw(1, 0))
         if grade is not None:
-            self.checks("", "checks of the conversation", grade.assertions, details=True)
+            head = "checks of the conversation"
+            self.checks("", head, grade.assertions, grade.status, details=True)
         if record.simulated_end is not None:
             end = record.simulated_end
             self._text(f"the simulated user ended it: {end.stop}", end.reason or "-", "dim")
         for warning in grade.warnings if grade is not None else ():
             self._text("warning", warning, "yellow")
-        self._error("", record.error, self._trial.raw(1, 0))
         self._error("", grade.error if grade is not None else None, ())
         for note in record.notes:
             self._text("note", note, "yellow")
@@ -247,6 +262,13 @@ class TrialPrinter(ConversationStream):
             self._line("  it has no grade that can be read: see `skillup judge`", style)
         elif grade.status != "PASS":
             self._line(f"  {one_line(grade.reason, 1000)}", style)
+            for failure in Row(grade).failures if grade.status == "FAIL" else ():
+                if failure.check and grade.reason.startswith(failure.where + failure.check.name):
+                    self._decider = failure.check
+                    break
+        details = _check(self._decider, "", True, self._full) if self._decider else ()
+        for text, _ in list(details)[1:]:
+            self._line(text.removeprefix("       "), "default")
         if record.skipped and (grade is None or record.skipped not in grade.reason):
             self._line(f"  {one_line(record.skipped, 1000)}", "yellow")
 
@@ -263,7 +285,7 @@ class TrialPrinter(ConversationStream):
             self._message(number, message)
             self._error(where, message.error, self._trial.raw(number, place))
             for head, checks in levels[place : place + 1]:
-                self.checks(where, head, checks, details=True)
+                self.checks(where, head, checks, message.status, details=True)
         if turn.status == "failed":
             self._text(f"{where}  failed", turn.reason, "red")
         self._error(where, grade.error if grade is not None else None, ())
@@ -297,9 +319,14 @@ class TrialPrinter(ConversationStream):
         if data is None or (data["kind"], data["message"]) in self._errors:
             return
         self._errors.add((data["kind"], data["message"]))
-        lines: list[Line] = [(line, "not bold") for line in text_lines(data["message"], None)]
-        evidence = text_lines(data["evidence"], _RESULT_LINES)
-        lines += [(line, "not bold dim") for line in evidence]
+        grade, lines = self._trial.grade, list[Line]()
+        # What the head says already is not said again.
+        if grade is None or one_line(data["message"], 1000) not in grade.reason:
+            lines += [(line, "not bold") for line in text_lines(data["message"], None)]
+        evidence = text_lines(data["evidence"], None)
+        more = 0 if self._full else max(0, len(evidence) - _RESULT_LINES)
+        lines += [(f"… {count(more, 'line')} before", "not bold dim")] * bool(more)
+        lines += [(line, "not bold dim") for line in evidence[more:]]
         if data["advice"]:
             lines.append(f"what to do: {data['advice']}")
         lines += [f"raw stream: {plain(name)}" for name in raw]

@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Trial } from "./data";
 import { ComparePage, PairPage } from "./compare";
-import { embeddedIndex, fetchIndex, fetchRuns, runAddress, trial } from "./data";
+import { embeddedIndex, failedPart, fetchIndex, fetchRuns, runAddress, trial } from "./data";
 import { Button, announce, behaviour, byId, guard, lightUp, unfoldAround } from "./dom";
 import { known, time } from "./text/format";
 import { keys, startKeys } from "./keys";
@@ -242,7 +242,11 @@ function arrive(route: state.Route, from: state.Route | null): void {
   }
   byId("main")!.focus({ preventScroll: true });
   scrollTo(0, 0);
+  const shown = route.page === "trial" ? page.details[0] : null;
+  const bad = /FAIL|ERROR/.test(shown?.grade?.status || "") && !shown!.error;
+  const part = bad ? failedPart(shown!) : null;
   if (route.turn) requestAnimationFrame(() => jumpTo(route.turn!, "auto"));
+  else if (part !== null) requestAnimationFrame(() => jumpToCheck(String(part), "auto"));
 }
 
 /* The turn that is being read, which has begun at the top of the window; null: the head is. */
@@ -262,16 +266,23 @@ export function jumpTo(part: number | string, behavior = behaviour()): void {
   partNode(part)?.scrollIntoView({ block: "start", behavior });
 }
 
-/* To the first check of a part that failed; false if it has none. */
-function jumpToCheck(part: string): boolean {
+/* To what decided in a part, an error or a check that failed; false if it has none. `auto`: on
+   arrival, when what is in view already stays where it is. */
+function jumpToCheck(part: string, behavior = behaviour()): boolean {
   const node = partNode(part);
+  const all = (name: string) => [...(node?.querySelectorAll(name) || [])];
+  const reason = page.details[0]?.grade?.reason || "";
+  const named = (one: Element) => reason.includes(one.querySelector(".check-name")!.textContent!);
+  const failed = all(".check-FAIL, .check-ERROR");
   const check =
-    node?.querySelector(".check-FAIL, .check-ERROR") || node?.querySelector(".check-SKIP");
+    all(".error-box")[0] || failed.find(named) || failed[0] || all(".check-SKIP")[0] || null;
   if (!check) return false;
   unfoldAround(check);
   lightUp(check);
-  check.querySelector("summary")?.focus({ preventScroll: true });
-  check.scrollIntoView({ block: "center", behavior: behaviour() });
+  const { top, bottom } = check.getBoundingClientRect();
+  if (behavior === "auto" && top >= 0 && bottom <= innerHeight) return true;
+  if (behavior !== "auto") check.querySelector("summary")?.focus({ preventScroll: true });
+  check.scrollIntoView({ block: "center", behavior });
   return true;
 }
 

@@ -60,6 +60,7 @@ export function TrialHead({ detail, row }: { detail: Trial; row: Row | null }) {
   const { grade } = detail;
   const status = grade?.status || row?.status || "NOT_RUN";
   const part = /FAIL|ERROR|SKIP/.test(status) ? failedPart(detail) : null;
+  const told = detail.error && grade?.reason.endsWith(detail.error.message); // by the box below
   return (
     <header class="case-head">
       <Way>
@@ -73,7 +74,7 @@ export function TrialHead({ detail, row }: { detail: Trial; row: Row | null }) {
         {known(grade?.score) && /PASS|FAIL/.test(status) ? (
           <span class="score">score {score(grade.score)}</span>
         ) : null}{" "}
-        {grade?.reason ? (
+        {grade?.reason && !told ? (
           <span class="verdict-reason">
             {part === null ? (
               grade.reason
