@@ -25,7 +25,7 @@ from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
-from skillup.schema.judge import JudgeModel
+from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.record import SimulatorInfo, TurnError, Usage, total_cost, total_usage
 from skillup.schema.suite import UserSimulator, needs_simulator, playing_model

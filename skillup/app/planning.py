@@ -16,13 +16,14 @@ from skillup.adapters import ADAPTERS
 from skillup.errors import InvalidFilesError, Problem, RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
 from skillup.load.discover import ADDRESS, ALLOW, address_problem, is_trusted, workspace_root
-from skillup.load.model import LoadedSuite
+from skillup.load.model import LoadedSuite, judge_models
 from skillup.load.profiles import load_profile, profile_files
 from skillup.load.suites import Sampling, load_paths, sampled
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import Secrets
 from skillup.schema.case import Case
-from skillup.schema.judge import JudgeConfig, JudgeModel
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import Profile
 from skillup.schema.suite import Suite, UserSimulator
 
@@ -363,7 +364,9 @@ def models_of(
 ) -> list[JudgeModel | JudgeConfig | UserSimulator]:
     """Who judges the cases, and who plays users in the suites."""
     users = [suite.user_simulator for suite in suites]
-    judges = [one for case in cases for one in (case.judge_model, *case.all_judges())]
+    judges = [
+        one for case in cases for one in (case.judge_model, *judge_models(case), *case.all_judges())
+    ]
     return [one for one in (*judges, *users) if one is not None]
 
 

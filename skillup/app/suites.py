@@ -22,7 +22,7 @@ from skillup.load.discover import (
     suite_root,
     workspace_root,
 )
-from skillup.load.model import Loaded, LoadedCase, LoadedSuite
+from skillup.load.model import Loaded, LoadedCase, LoadedSuite, judge_models
 from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.redaction.secrets import Secrets
@@ -76,11 +76,10 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     """Models and players that could not be asked: warnings; written-down judges are checked."""
     given = suite.suite.user_simulator
     cases = {id(loaded.like): loaded.like for loaded in suite.cases}.values()
-    if given is None and all(case.judge_model is None for case in cases):
+    if given is None and not any(case.judge_model or judge_models(case) for case in cases):
         return
     from skillup.app.run_session import simulators_of
     from skillup.judges.models import Models
-    from skillup.load.model import read_by_model
     from skillup.simulator import NOBODY
 
     secrets = Secrets.from_environment(os.environ)
@@ -88,11 +87,11 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     simulators = simulators_of(models, Path.cwd(), os.environ, secrets)
     found: dict[tuple[str, str, str], None] = {}
     for case in cases:
-        model = case.judge_model
-        written = model is not None and model.model.startswith("scripted:")
-        if model is not None and (written or next(read_by_model(case), None) is not None):
+        asked = judge_models(case)
+        own = case.judge_model.members() if case.judge_model is not None else []
+        for model in [*asked, *(one for one in own if one.model.startswith("scripted:"))]:
             why = models.problem(model, suite.root)
-            severity = "error" if written else "warning"
+            severity = "error" if model.model.startswith("scripted:") else "warning"
             found |= {("judge.model", why, severity): None} if why is not None else {}
         # Where nobody is named, the case's own problems say so.
         if given is not None or playing_model(given, case) is not None:

@@ -83,7 +83,7 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
         criteria="\n".join(f"{name}: {line}" for name, line in lines.items()),
         own=checks[0].rubric.prompt if checks[0].rubric is not None else None,
     )
-    answers = await reading.ask(prompt, RubricAnswer, criteria=tuple(lines.values()))
+    answers = await reading.ask(checks[0], prompt, RubricAnswer, criteria=tuple(lines.values()))
 
     def facet(name: str, criterion: Criterion) -> Facet:
         def vote(answer: RubricAnswer) -> Vote:
@@ -191,7 +191,7 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         criteria_title="Aspects",
         own=spec.prompt,
     )
-    answers = await reading.ask(prompt, QualityAnswer)
+    answers = await reading.ask(check, prompt, QualityAnswer)
     least = (spec.min_grade - _LOWEST) / (_HIGHEST - _LOWEST)
 
     def facet(aspect: Aspect) -> Facet:
@@ -262,7 +262,7 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
     task = _SIMILAR_TASK.format(reference=indented(spec.to))
     prompt = JudgePrompt(_SIMILAR_TARGET, task, _SIMILAR_ANSWER)
     shown = material(alone)
-    answers = await reading.ask(prompt, SimilarityAnswer, shown=shown, judged=alone)
+    answers = await reading.ask(check, prompt, SimilarityAnswer, shown=shown, judged=alone)
 
     def vote(answer: SimilarityAnswer) -> Vote:
         passed = reaches(answer.score, spec.threshold)
@@ -335,7 +335,7 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         target = f"Judge the agent's {'answer' if count == 1 else 'answers'} of {labels}."
         target += " What stands before is context." if len(exchanges) > count else ""
         prompt = JudgePrompt(target, _RELEVANCE_TASK, _RELEVANCE_ANSWER, own=spec.prompt)
-        answers = await reading.ask(prompt, WindowAnswer, shown=shown, judged=judged)
+        answers = await reading.ask(check, prompt, WindowAnswer, shown=shown, judged=judged)
         turns = [exchange.turn for exchange in exchanges if exchange.turn > 0]
         label = f"turn {turns[0]}" if turns[0] == turns[-1] else f"turns {turns[0]}-{turns[-1]}"
 
@@ -394,12 +394,12 @@ async def read_checks(
         found = [await alone(some[0], reading)] if alone else await read_criteria(some, reading)
         results.update(zip(places, found, strict=True))
 
-    together, questions = list[int](), list[list[int]]()
+    questions: dict[object, list[int]] = {}
     for place, check in enumerate(checks):
         own = check.rubric is not None and check.rubric.prompt is not None
-        if check.key in _OWN_QUESTIONS or own:
-            questions.append([place])
-        else:
-            together.append(place)
-    await gather(read, [*questions, together] if together else questions)
+        models = reading.models(check)
+        together = models and models.model_dump_json()
+        alone = check.key in _OWN_QUESTIONS or own
+        questions.setdefault(place if alone else together, []).append(place)
+    await gather(read, questions.values())
     return [results[place] for place in range(len(checks))]

@@ -29,12 +29,13 @@ from skillup.judges.question import (
     family_of,
     parse_model,
 )
-from skillup.load.model import judge_settings
+from skillup.load.model import judge_settings, read_by_model
 from skillup.load.yaml_reader import problems_from, read_yaml
 from skillup.ratelimit import RateLimiter
 from skillup.schema.base import Model, compiled_pattern
 from skillup.schema.case import Case
-from skillup.schema.judge import JudgeCriterion, JudgeModel, JudgeScript
+from skillup.schema.judge import JudgeCriterion, JudgeScript
+from skillup.schema.judge_model import JudgeModel
 from skillup.schema.record import Usage
 from skillup.schema.suite import Suite
 from skillup.store.files import make_directory, to_json, write_atomic
@@ -306,17 +307,21 @@ def with_judge_model(
 ) -> Case:
     """`case` as it is judged; what its record then says is enough to judge it again.
 
-    `asked` outranks the case's own model, `fallback` does not. The address and the key of that are
-    not the other's; how it is asked is, or what the judges of the case and of its `suite` say.
+    `asked` outranks the models of the case and its checks, `fallback` does not. The address and
+    the key of that are not the other's; how it is asked is, or what the judges of the case and of
+    its `suite` say.
     """
     own = case.judge_model
     name = asked or (fallback if own is None else None)
     if not name:
         return case
     if own is not None:
-        settings = {"timeout_seconds": own.timeout_seconds, "repeat": own.repeat}
+        kept = {"timeout_seconds", "repeat", "temperature"}
+        settings = own.model_dump(include=kept, exclude_none=True)
     else:
         settings = judge_settings(case, suite)
+    if asked and any(getattr(check, "judge", None) for _, check in read_by_model(case)):
+        settings["everywhere"] = True
     model = JudgeModel.model_validate({"model": name, **settings})
     return case.model_copy(update={"judge_model": model})
 

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Val
 from skillup.frozen import frozen
 from skillup.load.discover import address_problem
 from skillup.load.yaml_reader import no_constant, unique_keys
-from skillup.schema.judge import JudgeModel
+from skillup.schema.judge_model import JudgeModel
 from skillup.schema.record import Usage
 
 _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"

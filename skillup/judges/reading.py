@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -13,11 +14,12 @@ from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, gather
 from skillup.judges.material import Exchange, Material, exchanges_of, material, setting_of
 from skillup.judges.question import AskModel, ModelAnswer, ModelQuestion
 from skillup.judges.voting import Facet, Quotations, Vote, in_order_of_weight
-from skillup.load.model import TURNS, read_by_model
+from skillup.load.model import TURNS, model_for, read_by_model
 from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import fill, uses
+from skillup.schema.judge_model import Combine, JudgeModel
 
 A = TypeVar("A", bound=BaseModel)
 _NO_MODEL = (
@@ -117,11 +119,15 @@ class Answers(Generic[A]):
     quotations: Quotations  # Of what was shown
     notes: tuple[str, ...]  # What of it was left out
     keys: Sequence[str] = ()  # Of the stored answers
+    voters: Sequence[str] = ()  # Of a panel: whose each sample is
+    combine: Combine | None = None
 
     def facet(self, name: str, kind: str, vote: Callable[[A], Vote], **more: Any) -> Facet:
         """What the answers say of one criterion, aspect or window; `more` are fields of it."""
         votes = [Vote(error=one) if isinstance(one, str) else vote(one) for one in self.samples]
-        return Facet(name, kind, votes, self.quotations, **more)
+        if self.voters:
+            votes = [replace(v, by=by) for v, by in zip(votes, self.voters, strict=True)]
+        return Facet(name, kind, votes, self.quotations, combine=self.combine, **more)
 
 
 class Reading:
@@ -177,6 +183,7 @@ class Reading:
 
     async def ask(
         self,
+        check: Check,
         prompt: JudgePrompt,
         form: type[A],
         *,
@@ -184,7 +191,7 @@ class Reading:
         judged: Sequence[Exchange] | None = None,
         criteria: tuple[str, ...] = (),
     ) -> Answers[A]:
-        """The model's answers, `repeat` of them, asked at the same time; or why there is none.
+        """The answers of the models of `check`, or why there is none; asked at the same time.
 
         What is `shown` and `judged` is by default what the request is about.
         """
@@ -193,23 +200,25 @@ class Reading:
         if judged is None:
             ran = [exchange for exchange in self._shown if exchange.step is not None]
             judged = self._shown[-1:] if self.is_turn else ran
-        quotations, model = Quotations(in_order_of_weight(shown.parts)), self._case.judge_model
-        if model is None:
+        quotations, models = Quotations(in_order_of_weight(shown.parts)), self.models(check)
+        if models is None:
             return Answers([_NO_MODEL], quotations, shown.notes)
         pieces, rest = prompt.assembled(shown, judged, self.expected_output)
         text = "".join([*pieces, rest])
-        shared = tuple(pieces) if often or model.repeat > 1 else ()
-        answers = [part for part in shown.parts if part.kind == "answer"]
-        latest = answers[-1].text.strip("\n") if answers else ""
-        whole = [part.text.strip("\n") for part in answers if part.label.startswith("turn ")]
+        shared = tuple(pieces) if often or models.repeat > 1 else ()
+        said = [part for part in shown.parts if part.kind == "answer"]
+        latest = said[-1].text.strip("\n") if said else ""
+        whole = [part.text.strip("\n") for part in said if part.label.startswith("turn ")]
         in_question = latest if self.is_turn else "\n\n".join(whole)
 
-        keys: dict[int, str] = {}
+        asked = [(m, n) for m in models.members() for n in range(models.repeat)]
+        answers: dict[int, ModelAnswer] = {}
 
-        async def one(number: int) -> A | str:
+        async def one(place: int) -> A | str:
+            model, number = asked[place]
             question = ModelQuestion(
                 model, _SYSTEM, text, form, number, prompt.ids, criteria, latest, in_question,
-                shared,
+                shared, models.sampled_at,
             )  # fmt: skip
             try:
                 answer = await self._asker(question)
@@ -218,12 +227,29 @@ class Reading:
             except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict
                 answer = ModelAnswer(None, defect_message(defect), model=model.model)
             self._usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)
-            if answer.key is not None:
-                keys[number] = answer.key
+            answers[place] = answer
             return " ".join(answer.error.split()) if answer.error is not None else answer.value
 
-        samples = await gather(one, range(model.repeat))
-        return Answers(samples, quotations, shown.notes, [keys[n] for n in sorted(keys)])
+        samples = await gather(one, range(len(asked)))
+        keys = [key for place in range(len(asked)) if (key := answers[place].key) is not None]
+        voters = [model.model for model, _ in asked] if models.panel else []
+        notes = list(shown.notes)
+        if models.sampled_at:
+            notes += dict.fromkeys(_sampling(answers[n]) for n in sorted(answers))
+        notes = [note for note in notes if note]
+        return Answers(samples, quotations, tuple(notes), keys, voters, models.combine)
+
+    def models(self, check: Check) -> JudgeModel | None:
+        return model_for(self._case, check)
+
+
+def _sampling(answer: ModelAnswer) -> str:
+    """How an answer was drawn that should differ from the others, as its provider took it."""
+    if answer.error is not None or (answer.model or "").startswith("scripted:"):
+        return ""
+    if (temperature := answer.sampling.get("temperature")) is None:
+        return f"{answer.model} takes no temperature: its answers differ by themselves, if at all"
+    return f"sampled at temperature {temperature:g}"
 
 
 def defect_message(defect: Exception) -> str:

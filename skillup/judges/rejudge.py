@@ -18,6 +18,7 @@ from skillup.frozen import frozen
 from skillup.judges.evaluate import Judge, PendingJudgements, gather
 from skillup.judges.grade import grade, grade_record
 from skillup.judges.models import with_judge_model
+from skillup.load.model import judge_models
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade, Judging
 from skillup.schema.record import Record, joined
@@ -246,7 +247,8 @@ def read_by(case: Case, model: str, here: Path, suite: Suite | None = None) -> C
 
 def judged_by(case: Case, model: str, here: Path) -> Case:
     """As :func:`read_by`, its agent judges too; agents are not played by a `scripted:FILE`."""
-    if case.judge_model is None or case.judge_model.model != model:
+    own = case.judge_model.members() if case.judge_model is not None else []
+    if {one.model for one in [*own, *judge_models(case)]} != {model}:
         case = read_by(case, model, here)
     if model.startswith(_SCRIPTED):
         return case

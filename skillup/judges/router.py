@@ -19,7 +19,7 @@ from skillup.judges.models import Models
 from skillup.judges.reading import defect_message
 from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
 from skillup.judges.script import command_of, judge_by_script
-from skillup.load.model import read_by_model
+from skillup.load.model import judge_models, model_for, read_by_model
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.base import outside_suite
 from skillup.schema.case import Case
@@ -51,12 +51,14 @@ class JudgeRouter:
     def problem(self, case: Case) -> TurnError | None:
         """Why `case` could not be judged, found before its first turn; nobody is asked."""
         root, profile = self.case_location(case) or (Path(), None)
-        read, model, why = next(read_by_model(case), None), case.judge_model, None
-        if read is not None and model is None:
-            why = f"`{read[0][-1]}` is read by a model, and none is named: write "
-            why += "`judge: {model: …}` in eval.yaml, or give --judge-model"
-        elif read is not None and model is not None:
-            why = self.models.problem(model, root)
+        read = read_by_model(case)
+        alone = next((loc for loc, check in read if model_for(case, check) is None), None)
+        if alone is not None:
+            fix = "write `judge: {model: …}` in eval.yaml, or give --judge-model"
+            why: str | None = f"`{alone[-1]}` is read by a model, and none is named: {fix}"
+        else:
+            problems = (self.models.problem(model, root) for model in judge_models(case))
+            why = next((problem for problem in problems if problem is not None), None)
         if why is None and profile is not None:
             # Nothing is started, so nothing is written to the scratch directory.
             return problem_of(case, self._place(root, profile, Path(tempfile.gettempdir())))

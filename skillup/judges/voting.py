@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from statistics import fmean, median
 from typing import Any
 
 from skillup.checks.context import Span, around, beginning, quoted
@@ -17,6 +18,7 @@ from skillup.checks.evaluate import reaches, weighted_mean
 from skillup.frozen import frozen
 from skillup.judges.material import Part
 from skillup.schema.grade import CheckResult, EvidenceSpan
+from skillup.schema.judge_model import Combine
 
 _LONGEST_REASON = 500
 _UNKNOWN = "the judge cannot tell: "
@@ -30,6 +32,7 @@ class Vote:
     quotes: tuple[str, ...] = ()
     error: str | None = None  # There is no answer, and this is why
     unknown: bool = False  # The judge cannot tell
+    by: str = ""  # Of a panel: its model
 
     @classmethod
     def of(cls, passed: bool | None, reason: str, *quotes: str, score: float | None = None) -> Vote:
@@ -39,11 +42,11 @@ class Vote:
         return cls(score, bool(passed), reason, given, unknown=unknown)
 
 
-def _decided(votes: Sequence[Vote]) -> tuple[bool | None, str | None]:
+def _decided(votes: Sequence[Vote], combine: Combine | None) -> tuple[bool | None, str | None]:
     """The verdict, None: nobody knows it; or the error that leaves it open."""
     yes, no = (sum(vote.passed == it for vote in _verdicts(votes)) for it in (True, False))
     missing = [vote.error for vote in votes if vote.error is not None]
-    passes = len(votes) // 2 + 1  # as many are needed
+    passes = len(votes) if combine == "unanimous" else len(votes) // 2 + 1  # as many are needed
     fails = len(votes) - passes + 1
     if yes >= passes or no >= fails:
         return yes >= passes, None
@@ -68,6 +71,7 @@ class Facet:
     required: bool = False
     expected: str = ""
     threshold: float | None = None  # Of the mean; None: the majority decides
+    combine: Combine | None = None
     needs_quotation: bool = True  # A pass without a quotation that supports it has a note
 
 
@@ -126,8 +130,8 @@ def result_of(
         ]
         own_score, own_passed = outcome(alone)
         error = next((vote.error for vote in votes if vote.error is not None), None)
-        unknown = _is_open(alone, outcome)
-        whole.append(Vote(round(own_score, 6), own_passed, error=error, unknown=unknown))
+        unknown, by = _is_open(alone, outcome), votes[0].by
+        whole.append(Vote(round(own_score, 6), own_passed, error=error, unknown=unknown, by=by))
     unknown = _is_open(children, outcome)
     update: dict[str, Any] = {"children": children, "unknown": unknown, "assertable": not unknown}
     said = None if unknown else passed
@@ -167,11 +171,12 @@ def _finding(facet: Facet) -> dict[str, Any]:
     given = [vote for vote in votes if vote.error is None]
     verdict: bool | None
     if facet.threshold is None:
-        verdict, error = _decided(votes)
+        verdict, error = _decided(votes, facet.combine)
         score = float(bool(verdict))
     else:
         error = next((vote.error for vote in votes if vote.error is not None), None)
-        score = round(sum(vote.score for vote in votes) / len(votes), 6)
+        combined = median if facet.combine == "median" else fmean
+        score = round(combined(vote.score for vote in votes), 6)
         verdict = reaches(score, facet.threshold) and error is None
     if error is not None:
         said = _agreement(votes, verdict, [], by_score=by_score)
@@ -217,13 +222,25 @@ def _agreement(
     }
     words = [f"{count} {word}" for word, count in counts.items() if count]
     if by_score:
-        words = ["unknown" if vote.unknown else f"{vote.score:.3g}" for vote in given]
+        words = [_word(vote, by_score=True) for vote in given]
     agreement = sum(_says(vote) == said for vote in given) / len(given)
+    note = f"asked {len(votes)} times: {', '.join(words)}"
+    if votes[0].by:
+        note = "; ".join(f"{vote.by}: {_word(vote, by_score=by_score)}" for vote in votes)
     return {
         "votes": [vote.score for vote in _verdicts(votes)],
+        "voters": [vote.by for vote in _verdicts(votes) if vote.by],
         "agreement": round(agreement, 6),
-        "notes": [*notes, f"asked {len(votes)} times: {', '.join(words)}"],
+        "notes": [*notes, note],
     }
+
+
+def _word(vote: Vote, *, by_score: bool) -> str:
+    if vote.error is not None:
+        return vote.error
+    if vote.unknown:
+        return "unknown"
+    return f"{vote.score:.3g}" if by_score else "pass" if vote.passed else "fail"
 
 
 # Whether what a judge quotes is there, and where.

@@ -12,7 +12,8 @@ from skillup.frozen import frozen
 from skillup.load.yaml_reader import Document, Loc
 from skillup.schema.case import Case, SimulationSettings, Turn
 from skillup.schema.checks import READ_BY_MODEL, Check, CheckKeys, CheckSet
-from skillup.schema.judge import JudgeConfig, JudgeModel
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.judge_model import AskedModels, JudgeModel
 from skillup.schema.suite import Suite
 
 
@@ -132,6 +133,20 @@ def read_by_model(case: Case) -> Iterator[tuple[Loc, CheckKeys]]:
             yield (*loc, check.key), check
 
 
+def model_for(case: Case, check: CheckKeys) -> JudgeModel | None:
+    """Who reads for `check`: its own model or panel, else the case's."""
+    own: JudgeModel | None = getattr(check, "judge", None)
+    model = case.judge_model
+    return model if own is None or (model is not None and model.everywhere) else own
+
+
+def judge_models(case: Case) -> list[JudgeModel]:
+    """Every single model that reads for the case's checks, each once."""
+    named = [model_for(case, check) for _, check in read_by_model(case)]
+    every = [member for one in named if one is not None for member in one.members()]
+    return list({one.model_dump_json(): one for one in every}.values())
+
+
 def judges_of(case: Case) -> Iterator[tuple[Loc, JudgeConfig]]:
     """The case's judges, each with its place."""
     for number, judge in enumerate(case.all_judges()):
@@ -192,8 +207,9 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
         updates["retry_policy"] = suite.cases.retry_policy
     if case.judge_model is None:
         named = next((j for j in _model_judges(case, suite) if j.model is not None), None)
-        taken = ("model", "base_url", "api_key_env", "timeout_seconds", "repeat")
-        own = {name: getattr(named, name, None) or None for name in taken}
+        taken = {"model", "timeout_seconds", *AskedModels.model_fields}
+        own = named.model_dump(include=taken, exclude_unset=True) if named is not None else {}
+        own["timeout_seconds"] = own.get("timeout_seconds") or None
         updates["judge_model"] = named and JudgeModel(**own)
     near, far = defaults.judge, suite.judge
     base = _fill(near, far) if near is not None and far is not None else near or far
@@ -209,9 +225,10 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
 def judge_settings(case: Case, suite: Suite | None) -> dict[str, Any]:
     """How to ask a model that the judges of `case` and its `suite` do not name."""
     for judge in _model_judges(case, suite):
-        given = judge.model_fields_set & {"timeout_seconds", "repeat"}
+        given = judge.model_fields_set & {"timeout_seconds", "repeat", "temperature"}
         if given and judge.type != "script":
-            return {name: getattr(judge, name) or None for name in given}
+            settings = {name: getattr(judge, name) for name in given}
+            return {**settings, "timeout_seconds": judge.timeout_seconds or None}
     return {}
 
 

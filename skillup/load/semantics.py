@@ -22,6 +22,7 @@ from skillup.load.model import (
     all_checks,
     judges_of,
     merge_defaults,
+    model_for,
     paths_of,
     read_by_model,
 )
@@ -72,8 +73,9 @@ def read_case(
 
 def _without_model(path: LoadedCase) -> Iterator[Problem]:
     """A warning at the first check that a model reads, where none is named."""
-    loc = next((loc for loc, _ in read_by_model(path.case)), None)
-    if loc is not None and path.case.judge_model is None:
+    read = read_by_model(path.case)
+    loc = next((loc for loc, check in read if model_for(path.case, check) is None), None)
+    if loc is not None:
         message = f"`{loc[-1]}` is read by a model, and none is named"
         fix = "write `judge: {model: …}` in eval.yaml; or name one with --judge-model"
         yield path.document.problem(loc, message, fix, "warning")

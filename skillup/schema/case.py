@@ -30,7 +30,8 @@ from skillup.schema.base import (
     text_list,
 )
 from skillup.schema.checks import Check, CheckSet, Criterion, Rubric, ToolKind
-from skillup.schema.judge import JudgeConfig, JudgeModel
+from skillup.schema.judge import JudgeConfig
+from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import ScriptOrReplies
 
 

@@ -40,6 +40,7 @@ from skillup.schema.base import (
     one_or_more,
     optional,
 )
+from skillup.schema.judge_model import SCORES, VERDICTS, Combine, JudgeModel
 
 ToolKind = Literal[
     "shell", "read", "write", "edit", "search", "web", "mcp", "skill", "agent", "other"
@@ -371,6 +372,7 @@ class Check(Short, CheckKeys):
     case_sensitive: Bool = Field(False, description="Texts tell case apart; patterns always do.")
     turn: TurnOrLast | None = optional("Ask it of this turn, counted from 1; `last`: of the last.")
     literal: Bool = Field(False, description="Its texts, and its `prompt`, are no templates.")
+    judge: JudgeModel | None = optional("Reads for this check, in place of the case's model.")
     prompt: NonEmptyText | None = optional("A message that is sent if a check beside it failed.")
     assertions: "list[Check] | None" = optional("The follow-up's own checks.", min_length=1)
 
@@ -412,6 +414,8 @@ class Check(Short, CheckKeys):
             raise ValueError("a follow-up without checks || add `assertions` beside `prompt`")
         if self.prompt is not None and not keys:
             return self
+        if self.judge is not None:
+            self._fits_judge(keys, self.judge.combine)
         if not keys:
             raise ValueError(
                 "no check asks for anything || add one, such as `contains` or `tool_called`"
@@ -420,6 +424,15 @@ class Check(Short, CheckKeys):
             both = " and ".join(f"`{key}`" for key in keys)
             raise ValueError(f"{both} in one item || make each its own list item, or use `all_of`")
         return self
+
+    def _fits_judge(self, keys: list[str], combine: Combine | None) -> None:
+        if not any(key in READ_BY_MODEL for key in keys):
+            raise ValueError("`judge` beside a check that no model reads || take it out")
+        scored = self.similar is not None or self.answer_quality is not None
+        wrong, right = (VERDICTS, SCORES) if scored else (SCORES, VERDICTS)
+        if combine in wrong:
+            what = "is about verdicts, and this has a score" if scored else "is about scores"
+            raise ValueError(f"`combine: {combine}` {what} || write {' or '.join(right)}")
 
     def key_and_spec(self) -> tuple[str, Any]:
         """The one check key that is set, and its arguments; ``follow_up`` if it is only that."""

@@ -15,12 +15,12 @@ from skillup.schema.base import (
     NonNegative,
     PositiveInt,
     Regexes,
-    Seconds,
     Short,
     optional,
 )
 from skillup.schema.checks import Check, Criteria
-from skillup.schema.profile import ScriptOrReplies, VariableOfKey
+from skillup.schema.judge_model import AskedModels, ModelOrPanel, with_panel
+from skillup.schema.profile import ScriptOrReplies
 
 Showing = Literal["include", "truncate", "file_ref", "omit"]
 """include: as a file, and in the question if it is short enough; truncate: as a file, and its
@@ -78,19 +78,7 @@ class SkillRef(Model):
     as_is: Bool = Field(False, description="Install the folder even if it holds no `SKILL.md`.")
 
 
-class JudgeModel(Short):
-    """The model that reads for a case's checks, and how it is asked."""
-
-    chief = "model"
-
-    model: NonEmptyText = Field(description="`anthropic:…`, `openai:…` or `scripted:FILE`.")
-    base_url: NonEmptyText | None = optional("The model's address.")
-    api_key_env: VariableOfKey | None = optional("The key's variable; default: the provider's.")
-    timeout_seconds: Seconds | None = optional("For each request.")
-    repeat: PositiveInt = Field(1, description="How often each question is asked.")
-
-
-class JudgeConfig(Model):
+class JudgeConfig(AskedModels):
     """One judge. `rule_based` is made of checks; the others read."""
 
     id: NonEmptyText | None = optional("A short name for reports.")
@@ -105,21 +93,23 @@ class JudgeConfig(Model):
         False, description="script: 0 is a pass; what it prints is no verdict."
     )
     timeout_seconds: NonNegative | None = optional("How long it may take.")
-    model: NonEmptyText | None = optional("The model, also of an agent_judge's engine.")
-    base_url: NonEmptyText | None = optional("The model's address.")
-    api_key_env: VariableOfKey | None = optional("The variable that holds the model's key.")
+    model: ModelOrPanel | None = optional("The model, also of an agent_judge's engine.")
     engine: NonEmptyText | None = optional("agent_judge: its profile; default: the trial's.")
     criteria: Criteria = Field([], description="agent_judge: what is looked at.")
     pass_threshold: Fraction | None = optional("The least score to pass.")
     context: JudgeContext | None = optional("agent_judge: what it is shown.")
     skills: list[SkillRef] = Field([], description="agent_judge: its skills.")
     scripted: ScriptOrReplies | None = optional("Of an agent_judge with the scripted engine.")
-    repeat: PositiveInt = Field(1, description="How often it is asked.")
     required: Bool = Field(True, description="The case fails if this judge says no.")
+
+    _panel = model_validator(mode="before")(with_panel)
 
     @model_validator(mode="after")
     def _fits_type(self) -> Self:
         kind = self.type or "rule_based"
+        if kind == "agent_judge" and (self.panel or self.combine or self.temperature is not None):
+            what = "`model: […]`, `combine` or `temperature` in an agent_judge"
+            raise ValueError(f"{what} || name several `judges`, each with its model")
         if kind == "script" and self.script_path is None:
             raise ValueError("a script judge without a script || add `script_path`")
         if kind == "rule_based" and self.criteria:

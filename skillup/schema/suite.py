@@ -23,7 +23,8 @@ from skillup.schema.base import (
     optional,
 )
 from skillup.schema.case import Case, CaseDefaults, RetryPolicy, SimulationSettings, Turn
-from skillup.schema.judge import JudgeConfig, JudgeModel, SkillRef
+from skillup.schema.judge import JudgeConfig, SkillRef
+from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import ScriptOrReplies, VariableOfKey
 
 Increase = Annotated[NonNegative, Field(allow_inf_nan=False)]
@@ -276,7 +277,8 @@ def playing_model(given: UserSimulator | None, case: Case) -> JudgeModel | None:
         return None
     own = given.timeout_seconds if given is not None else None
     timeout = own or case.judge_model.timeout_seconds
-    return case.judge_model.model_copy(update={"repeat": 1, "timeout_seconds": timeout})
+    alone: dict[str, Any] = {"repeat": 1, "panel": [], "temperature": None}
+    return case.judge_model.model_copy(update={**alone, "timeout_seconds": timeout})
 
 
 def _full_name(model: str, given: UserSimulator) -> str:

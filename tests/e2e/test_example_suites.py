@@ -11,7 +11,7 @@ import pytest
 from skillup.judges.llm import RubricAnswer, WindowAnswer
 from skillup.judges.models import answer_to
 from skillup.judges.question import ModelQuestion
-from skillup.schema.judge import JudgeModel
+from skillup.schema.judge_model import JudgeModel
 from tests.e2e.conftest import KEYS, Lab, Serve
 from tests.support.example_suites import CASES, change, copy_suite, failed
 from tests.support.model_server import (

@@ -13,7 +13,7 @@ from skillup.judges.models import AnswerCache, AnswerFolder, Models
 from skillup.judges.question import AnswerForm, AskModel, ModelQuestion
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
-from skillup.schema.judge import JudgeModel
+from skillup.schema.judge_model import JudgeModel
 
 T = TypeVar("T")
 

@@ -48,7 +48,9 @@ class ScriptedAsker:
             value: BaseModel = question.read(said)
         except MalformedAnswerError as malformed:
             return ModelAnswer(None, f"malformed: {malformed}", model=model)
-        return ModelAnswer(value, usage=Usage(input_tokens=10), cost_usd=0.5, model=model)
+        sampling = {"temperature": question.temperature}
+        usage = Usage(input_tokens=10)
+        return ModelAnswer(value, usage=usage, cost_usd=0.5, model=model, sampling=sampling)
 
     @property
     def prompt(self) -> str:

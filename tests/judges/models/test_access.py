@@ -7,12 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+from skillup.app.planning import keys_of, models_of
 from skillup.judges.models import Models, with_judge_model
 from skillup.judges.question import endpoint_of
-from skillup.load.model import merge_defaults
+from skillup.load.model import judge_models, merge_defaults
 from skillup.schema.case import Case
-from skillup.schema.judge import JudgeModel
+from skillup.schema.checks import Check
+from skillup.schema.judge_model import JudgeModel
 from skillup.schema.suite import Suite
 from tests.support.asking import KEYS
 
@@ -111,3 +114,45 @@ def test_how_often_and_how_long_is_the_suites_whoever_names_the_model(asked: str
     case = merge_defaults(case, suite, default_id="a")
     model = with_judge_model(case, asked, "openai:fallback", suite).judge_model
     assert model == JudgeModel(model=asked or "openai:fallback", repeat=3, timeout_seconds=90)
+
+
+def test_panels_and_models_of_single_checks_are_among_those_that_are_asked() -> None:
+    """Their keys are masked, and what they lack is known before the first turn."""
+    own = {"model": ["openai:a", "anthropic:b"], "api_key_env": "OWN_KEY"}
+    written = {
+        "input": {"turns": [{"content": "x", "assertions": [{"rubric": "A", "judge": own}]}]},
+        "assertions": [{"any_of": [{"similar": "y", "judge": "openai:c"}, {"contains": "z"}]}],
+    }
+    case = Case.model_validate(written)
+    assert sorted(one.model for one in judge_models(case)) == [
+        "anthropic:b",
+        "openai:a",
+        "openai:c",
+    ]
+    assert keys_of(models_of((), [case])) == {"OWN_KEY"}
+    asked = with_judge_model(case, "openai:other")
+    assert [one.model for one in judge_models(asked)] == ["openai:other"]
+    again = Case.model_validate(asked.model_dump(mode="json", by_alias=True, exclude_unset=True))
+    assert judge_models(again) == judge_models(asked)
+    fallback = with_judge_model(case, None, "openai:other")
+    assert len(judge_models(fallback)) == 3
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ({"contains": "a", "judge": "openai:a"}, "beside a check that no model reads"),
+        (
+            {"similar": "a", "judge": {"model": "openai:a", "combine": "majority"}},
+            "is about verdicts, and this has a score",
+        ),
+        (
+            {"relevance": {}, "judge": {"model": "openai:a", "combine": "median"}},
+            "is about scores",
+        ),
+        ({"rubric": "a", "judge": {"model": []}}, "should be a valid string"),
+    ],
+)
+def test_a_judge_that_does_not_fit_its_check_is_refused(check: object, said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Check.model_validate(check)

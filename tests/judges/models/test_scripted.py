@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from skillup.judges.llm import RubricAnswer
 from skillup.judges.question import AskModel, ModelAnswer, ModelQuestion
-from skillup.schema.judge import JudgeModel
+from skillup.schema.judge_model import JudgeModel
 from tests.support.asking import Verdict, asking, cache
 
 YES = "answer: {passed: true, reason: It asks.}"

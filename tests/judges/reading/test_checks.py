@@ -178,6 +178,79 @@ def test_a_rubric_is_open_where_what_nobody_knows_would_decide_it(
     assert (word, result.assertable) == (outcome, outcome != "unknown")
 
 
+def by_model(**answers: Any) -> ScriptedAsker:
+    return ScriptedAsker(lambda question: answers[question.model.model])
+
+
+@pytest.mark.parametrize(
+    ("combine", "said", "outcome"),
+    [
+        (None, [P, P, F], "pass"),
+        ("majority", [P, F, "down"], "error"),
+        ("majority", [P, P, "down"], "pass"),
+        ("unanimous", [P, P, P], "pass"),
+        ("unanimous", [P, P, F], "fail"),
+        ("unanimous", [P, F, "down"], "fail"),
+        ("unanimous", [P, P, "down"], "error"),
+        ("unanimous", [P, P, U], "unknown"),
+    ],
+)
+def test_a_panel_of_models_decides_together_and_says_who_said_what(
+    combine: str | None, said: list[Any], outcome: str
+) -> None:
+    asker = by_model(a=said[0], b=said[1], c=said[2])
+    models = {"model": ["a", "b", "c"], "combine": combine}
+    (result,) = read(asker, checks("A"), HI, turn=1, judge_model=models)
+    word = "pass" if result.passed else "unknown" if result.unknown else "fail"
+    assert ("error" if result.error else word) == outcome
+    words = {1: "pass", 0: "fail"}
+    assert result.votes is not None
+    told = dict(zip(result.voters, (words[int(vote)] for vote in result.votes), strict=True))
+    told |= {name: "unknown" for name, one in zip("abc", said, strict=True) if one is U}
+    told |= {name: "down" for name, one in zip("abc", said, strict=True) if one == "down"}
+    assert result.notes[-1] == "; ".join(f"{name}: {told[name]}" for name in "abc")
+    assert {question.temperature for question in asker.questions} == {0.0}
+
+
+@pytest.mark.parametrize(("combine", "score"), [("mean", 0.6), ("median", 0.8)])
+def test_of_a_panels_scores_the_mean_or_the_median_counts(combine: str, score: float) -> None:
+    scores = {"a": 0.1, "b": 0.8, "c": 0.9}
+    said = {k: {"score": v, "reason": "so", "quote": "Hello."} for k, v in scores.items()}
+    similar = {"similar": "x", "judge": {"model": ["a", "b", "c"], "combine": combine}}
+    (result,) = read(by_model(**said), checks(similar), HI, turn=1)
+    assert (result.score, result.passed) == (score, combine == "median")
+    assert dict(zip(result.voters, result.votes or [], strict=True)) == scores
+
+
+def two_or_three(question: ModelQuestion) -> Any:
+    said = verdicts(c1="pass", c2="fail", c3="pass")["verdicts"]
+    return {"verdicts": said[: len(question.ids)]}
+
+
+def test_each_check_is_read_by_its_own_model_unless_one_is_named_for_all() -> None:
+    asked: list[Any] = [{"rubric": "A", "judge": "own"}, "B", {"rubric": "C", "judge": "own"}]
+    for everywhere, models in ((False, ["own", "test:judge"]), (True, ["test:judge"])):
+        asker = ScriptedAsker(two_or_three)
+        model = {"model": "test:judge", "everywhere": everywhere}
+        results = read(asker, checks(*asked), HI, turn=1, judge_model=model)
+        assert sorted(question.model.model for question in asker.questions) == models
+        assert [r.passed for r in results] == [True, not everywhere, everywhere]
+
+
+def test_samples_are_drawn_at_a_temperature() -> None:
+    for settings, temperature in (
+        ({"repeat": 1}, 0.0),
+        ({"repeat": 2}, 1.0),
+        ({"repeat": 2, "temperature": 0.3}, 0.3),
+        ({"repeat": 2, "temperature": 0}, 0.0),
+    ):
+        asker = ScriptedAsker(P)
+        judge_model = {"model": "test:judge", **settings}
+        (result,) = read(asker, checks("A"), HI, turn=1, judge_model=judge_model)
+        assert {question.temperature for question in asker.questions} == {temperature}
+        assert (f"sampled at temperature {temperature:g}" in result.notes) == bool(temperature)
+
+
 def test_each_criterion_has_a_majority_and_the_check_tells_how_stable_it_is() -> None:
     said = [
         verdicts(c1="pass", c2="pass"),
@@ -187,7 +260,7 @@ def test_each_criterion_has_a_majority_and_the_check_tells_how_stable_it_is() ->
     (result,) = read(ScriptedAsker(said), checks({"rubric": ["A", "B"]}), HI, turn=1, **repeat(3))
     assert (result.passed, result.votes) == (True, [1.0, 0.5, 0.5])
     assert result.agreement == 0.333333
-    assert result.notes == ["asked 3 times: 1 pass, 2 fail"]
+    assert result.notes == ["sampled at temperature 1", "asked 3 times: 1 pass, 2 fail"]
     assert [child.votes for child in result.children] == [[1, 1, 0], [1, 0, 1]]
     assert [child.agreement for child in result.children] == [0.666667, 0.666667]
 
@@ -198,7 +271,7 @@ def test_scores_are_a_mean_and_every_answer_counts() -> None:
     (result,) = read(ScriptedAsker(said), asked, HI, turn=1, **repeat(3))
     assert (result.passed, result.score) == (True, 0.85)
     assert (result.votes, result.agreement) == ([0.7, 0.9, 0.95], 0.666667)
-    assert result.notes[1:] == ["asked 3 times: 0.7, 0.9, 0.95"]
+    assert result.notes[2:] == ["asked 3 times: 0.7, 0.9, 0.95"]
     (result,) = read(ScriptedAsker([*said[:2], "down"]), asked, HI, turn=1, **repeat(3))
     assert result.error == "down"
 

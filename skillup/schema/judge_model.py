@@ -1,0 +1,78 @@
+"""The models that read for checks: one or a panel, and how they are asked."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, WithJsonSchema
+
+from skillup.schema.base import (
+    Bool,
+    Model,
+    NonEmptyText,
+    PositiveInt,
+    Seconds,
+    Short,
+    optional,
+)
+from skillup.schema.profile import VariableOfKey
+
+ModelOrPanel = Annotated[
+    NonEmptyText,
+    WithJsonSchema(
+        {"type": ["string", "array"], "items": {"type": "string"}, "minItems": 1, "minLength": 1}
+    ),
+]
+Combine = Literal["majority", "unanimous", "mean", "median"]
+VERDICTS: tuple[Combine, ...] = ("majority", "unanimous")
+SCORES: tuple[Combine, ...] = ("mean", "median")
+
+
+def with_panel(value: Any) -> Any:
+    """``model: [a, b]`` as fields: the first, and all of them."""
+    named = value.get("model") if isinstance(value, dict) else None
+    if not isinstance(named, list) or not named:
+        return value
+    return {**value, "model": named[0], **({"panel": named} if len(named) > 1 else {})}
+
+
+class AskedModels(Model):
+    """How models are asked."""
+
+    panel: list[NonEmptyText] = Field([], description="All models of `model: […]`; written there.")
+    combine: Combine | None = optional(
+        "Of several votes: majority (default) or unanimous for verdicts, mean (default) or median "
+        "for scores."
+    )
+    base_url: NonEmptyText | None = optional("The model's address.")
+    api_key_env: VariableOfKey | None = optional("The key's variable; default: the provider's.")
+    repeat: PositiveInt = Field(1, description="How often each question is asked.")
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = optional(
+        "Default: 0; 1 with `repeat`, so that answers differ."
+    )
+
+
+class JudgeModel(Short, AskedModels):
+    """The model that reads for checks, or several, and how they are asked."""
+
+    chief = "model"
+
+    model: ModelOrPanel = Field(
+        description="`anthropic:…`, `openai:…` or `scripted:FILE`; a list: a panel."
+    )
+    timeout_seconds: Seconds | None = optional("For each request.")
+    everywhere: Bool = Field(False, description="In place of those that checks name, too.")
+
+    @classmethod
+    def widened(cls, value: Any) -> Any:
+        return with_panel(super().widened(value))
+
+    def members(self) -> "list[JudgeModel]":
+        """Each model by itself, in order."""
+        one: dict[str, Any] = {"panel": []}
+        return [
+            self.model_copy(update={**one, "model": name}) for name in self.panel or [self.model]
+        ]
+
+    @property
+    def sampled_at(self) -> float:
+        """The temperature."""
+        return float(self.repeat > 1) if self.temperature is None else self.temperature
