@@ -112,6 +112,7 @@ class ShownTrials:
     run_id: str
     ended: int  # How many trials match and have ended, failed or not
     jobs: Sequence[str]  # Those that are shown
+    judgement: str | None  # Whose grades; None: the run's
     labels: Mapping[str, str]
     unreadable: dict[str, str] = field(default_factory=dict)
     """Jobs whose record or grade cannot be read, and why; known when :meth:`trials` has ended."""
@@ -119,7 +120,7 @@ class ShownTrials:
     def trials(self) -> Iterator[ShownTrial]:
         """One at a time in memory."""
         raw = RawFiles(self.run.trial_files, progress_of(self.run.events()).forks, "")
-        for found in self.run.finished(self.jobs):
+        for found in self.run.finished(self.jobs, self.judgement):
             job = found.job_id
             try:
                 record = found.record()
@@ -143,13 +144,21 @@ class ShownTrials:
 
 
 def shown_trials(
-    path: Path, glob: str | None, trial: int | None, *, only_failed: bool
+    path: Path,
+    glob: str | None,
+    trial: int | None,
+    *,
+    only_failed: bool,
+    judgement: str | None = None,
 ) -> ShownTrials:
     """The trials that match, in the order of the plan. Raises UsageError if none has ended."""
     run = RunDirectory.open(path)
     info = run.run_info()
     planned = list(info.get("jobs") or ())
-    failed = {found.job_id: _has_failed(found) for found in run.finished()}
+    if judgement is not None and judgement not in (known := run.judgements()):
+        hint = f"there are: {', '.join(known)}" if known else "see skillup judge RUN --write NAME"
+        raise UsageError(f"--judgement {judgement}: there is no such judgement here", hint=hint)
+    failed = {f.job_id: _has_failed(f) for f in run.finished(judgement=judgement)}
     ended = list(failed)
     parts = {job: job.rsplit("/", maxsplit=3) for job in [*planned, *ended]}
     parts = {job: part for job, part in parts.items() if len(part) == 4 and part[3].isdecimal()}
@@ -169,7 +178,7 @@ def shown_trials(
     named = Labels(part[1:] for part in parts.values())
     labels = {job: named.label(*part) for job, part in parts.items()}
     run_id = str(info.get("run_id") or run.path.name)
-    return ShownTrials(run, run_id, len(taken), shown, labels)
+    return ShownTrials(run, run_id, len(taken), shown, judgement, labels)
 
 
 def _has_failed(found: StoredTrial) -> bool:

@@ -63,6 +63,12 @@ CREATE TABLE files (
     PRIMARY KEY (attempt, path)
 ) STRICT;
 CREATE TABLE answers (key TEXT PRIMARY KEY, json BLOB NOT NULL) STRICT;
+CREATE TABLE judgements (
+    name TEXT NOT NULL,
+    attempt INTEGER NOT NULL REFERENCES attempts,
+    grade BLOB NOT NULL,
+    PRIMARY KEY (name, attempt)
+) STRICT;
 CREATE TABLE events (id INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT;
 """
 

@@ -39,7 +39,7 @@ from skillup.store.files import (
 )
 from skillup.store.places import LOCK_FILE, RESULT_FILE, RUN_FILE, check_free, take_lock
 from skillup.store.scratch import Scratch
-from skillup.store.stored_run import StoredRun, StoredTrial
+from skillup.store.stored_run import ORIGINAL, StoredRun, StoredTrial
 
 if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
@@ -359,6 +359,44 @@ class RunDirectory(StoredRun):
         self.database.put(lambda file: file.execute(sql, (pack(data), job_id)), len(data))
         self.journal("trial_graded", job=job_id)
         return Grade.model_validate_json(data) if masked else grade
+
+    def write_judgement(
+        self, name: str, grades: Mapping[str, Grade], by: Mapping[str, Any]
+    ) -> None:
+        """Stores grades by job beside those of the run, whole or not at all."""
+        sql = (
+            "INSERT INTO judgements SELECT ?, id, ? FROM attempts"
+            " WHERE job = ? AND state = 'finished'"
+        )
+        rows = [(name, pack(masked_json(g, self._mask)[0]), job) for job, g in grades.items()]
+        self.database.put(lambda file: file.executemany(sql, rows), sum(len(r[1]) for r in rows))
+        self.journal("judgement_written", name=name, **by)
+        self.sync()
+
+    def promote(self, name: str) -> None:
+        """The judgement's grades become the run's; the first ones stay as a judgement, too."""
+        info = self.run_info()
+        info.pop("used", None)
+        written = (e for e in self.events() if e.get("event") == "judgement_written")
+        by = next((e for e in written if e.get("name") == name), {"name": name})
+        info["graded_by"] = None if name == ORIGINAL else by
+
+        def promote(connection: sqlite3.Connection) -> None:
+            first = (
+                "INSERT OR IGNORE INTO judgements SELECT ?, id, grade FROM attempts"
+                " WHERE state = 'finished' AND grade IS NOT NULL"
+            )
+            connection.execute(first, (ORIGINAL,))
+            now = (
+                "UPDATE attempts SET graded = graded + 1, grade = (SELECT j.grade FROM judgements j"
+                " WHERE j.name = ? AND j.attempt = id) WHERE state = 'finished'"
+            )
+            connection.execute(now, (name,))
+            _write_info(info, self._mask)(connection)
+
+        self._set_result_aside()
+        self.database.put(promote)
+        self.journal("judgement_promoted", name=name)
 
     # Trials of other runs: shards, and what workers of a cluster ran.
 

@@ -33,6 +33,7 @@ from skillup.store.files import Mask, no_mask, unpack
 if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
 
+ORIGINAL = "original"  # The judgement that holds the grades of the run itself, once replaced
 _TURN = re.compile(r"turn-(\d{1,6})\b")
 ReadFile = Callable[[], Iterator[bytes]]
 """The content of a file, part by part. Raises ValueError for a damaged one."""
@@ -150,19 +151,34 @@ class StoredRun:
         """The jobs of which there is any attempt."""
         return {job for (job,) in self.database.rows("SELECT job FROM attempts")}
 
-    def finished(self, jobs: Sequence[str] | None = None) -> Iterator[StoredTrial]:
-        """The finished trials (of `jobs`), in the order of the plan, one at a time in memory."""
+    def finished(
+        self, jobs: Sequence[str] | None = None, judgement: str | None = None
+    ) -> Iterator[StoredTrial]:
+        """The finished trials (of `jobs`), in the order of the plan, one at a time in memory.
+
+        With a `judgement`, its grades in place of the run's.
+        """
+        grade, given = "grade", list[str]()
+        if judgement is not None:
+            grade = "(SELECT j.grade FROM judgements j WHERE j.name = ? AND j.attempt = id)"
+            given = [judgement]
         sql = (
-            "SELECT job, id, record, initial_files, grade FROM attempts JOIN jobs ON name = job"
-            " WHERE state = 'finished'"
+            f"SELECT job, id, record, initial_files, {grade} FROM attempts"  # noqa: S608 - ours
+            " JOIN jobs ON jobs.name = job WHERE state = 'finished'"
         )
         if jobs is None:  # by their names first: SQLite sorts what it selects in temporary files
             order = "SELECT name FROM jobs ORDER BY planned = 0, planned, name"
             jobs = [name for (name,) in self.database.rows(order)]
-        found = (row for job in jobs for row in self.database.rows(f"{sql} AND job = ?", job))
-        for name, attempt, record, files, grade in found:
+        sql += " AND job = ?"
+        found = (row for job in jobs for row in self.database.rows(sql, *given, job))
+        for name, attempt, record, files, graded in found:
             whole = self._whole(record, files)
-            yield StoredTrial(name, attempt, whole, _json(grade), f"the record of {name}")
+            yield StoredTrial(name, attempt, whole, _json(graded), f"the record of {name}")
+
+    def judgements(self) -> list[str]:
+        """The names of those beside the run's grades."""
+        sql = "SELECT DISTINCT name FROM judgements ORDER BY name"
+        return [name for (name,) in self.database.rows(sql)]
 
     def finished_record(self, job_id: str) -> Record | None:
         """That of one trial; None: it is not finished, or its record is damaged."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from skillup import __version__
 from skillup.analysis import analyse
+from skillup.app.rejudge.judgements import check_new_name, keep
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging, file_stamps, masked
 from skillup.errors import ExitCode, SkillupError, UsageError
 from skillup.judges.labels import Texts, against_labels, read_labels, texts_of
@@ -35,7 +36,7 @@ from skillup.reports.rejudging import (
 )
 from skillup.reports.result import exit_code
 from skillup.reports.terminal.layout import make_console, print_line
-from skillup.reports.text import Labels, shown_id
+from skillup.reports.text import Labels, plain, shown_id
 from skillup.schema.grade import Grade
 from skillup.schema.record import utc_now
 
@@ -45,11 +46,20 @@ _LOOK_SECONDS = 0.5
 def judge_again(request: RejudgeRequest) -> int:
     """Judge and show; the exit code. Raises UsageError if nothing was there to judge."""
     judging, source, counts = Rejudging(request), request.source, RejudgeCounts()
-    judged = judging.judge(counts)
+    judged, kept = judging.judge(counts), dict[str, Grade]()
+    if request.write is not None:
+        check_new_name(source, request.write)
+        judged = _collected(judged, kept)
+    if (by := source.info.get("graded_by")) and not source.since:
+        who = by.get("judge_model") or "the judges of the cases"
+        what = f"the run's grades are those of its judgement {by['name']} ({who})"
+        sys.stderr.write(plain(f"note: {what}, no longer of its recorded cases\n"))
     if request.as_json:
         _write_json(judged, request, judging, counts)
     else:
         _show(judged, request, counts)
+    if kept and request.write is not None:
+        keep(source, request.write, kept, judging.about())
     if counts.damaged:
         return ExitCode.ERROR
     if counts.total:
@@ -61,6 +71,12 @@ def judge_again(request: RejudgeRequest) -> int:
         raise UsageError("no record matches the selection", hint="see -k and --tag")
     hint = "go on with skillup run --resume"
     raise UsageError(f"{source.path} holds no finished trial", hint=hint)
+
+
+def _collected(judged: Iterator[Judged], grades: dict[str, Grade]) -> Iterator[Judged]:
+    for one in judged:
+        grades[one[0]] = one[1]
+        yield one
 
 
 def _write_json(
@@ -75,6 +91,7 @@ def _write_json(
         "case_globs": list(request.selection.case_globs),
         "tags": list(request.selection.tags),
         "judge_model": request.judge_model,
+        "since": request.source.since,
     }
     source, rows, analysis = request.source, list(judged), None
     if source.kind == "run":
@@ -179,11 +196,12 @@ def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColum
         return others
     was_judged = request.source.kind not in ("session", "input")
     if not others:
-        return [JudgeColumn(RECORDED if was_judged and not request.cases else NOW)]
+        recorded = request.source.since or RECORDED
+        return [JudgeColumn(recorded if was_judged and not request.cases else NOW)]
     if not was_judged:
         hint = "give --against a second time"
         raise UsageError("there is no recorded grade to compare with", hint=hint)
-    return [JudgeColumn(RECORDED), *others]
+    return [JudgeColumn(request.source.since or RECORDED), *others]
 
 
 def _fill(
@@ -202,7 +220,7 @@ def _fill(
             # What judges took during the run is not theirs.
             anew = replace(item, record=item.record.model_copy(update={"judging": None}))
             for column in columns:
-                known = subject.grade() if column.name == RECORDED else None
+                known = subject.grade() if column.name in (RECORDED, judging.source.since) else None
                 if known is not None:
                     add(column, subject.job_id, known)
                     continue

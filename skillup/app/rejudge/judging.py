@@ -71,6 +71,7 @@ class RejudgeRequest:
     judge_model: str | None = None  # Who reads for the judges; None: whom the cases name
     last: dict[str, Grade] | None = None
     """With `--watch`: the grades of the time before, which the new ones take the place of."""
+    write: str | None = None  # Keep it as a judgement of this name
     preview: Preview | None = None  # Is told what would be asked; nobody is
 
     @property
@@ -124,6 +125,16 @@ class Rejudging:
         except ValueError:
             what = f"{self.secrets.mask(shown_id(case.id))}: a key stands where it cannot be masked"
             raise UsageError(what, hint="take the value of the key out of the case") from None
+
+    def about(self) -> dict[str, Any]:
+        """Who judges, and by what."""
+        by: dict[str, Any] = {"judge_model": self.request.judge_model}
+        if self.edited is not None:
+            cases = {f"{s.name}/{one.id}": one.like.model_dump_json() for s, one in self.edited}
+            text = json.dumps(cases, sort_keys=True).encode()
+            by["cases"] = [str(path) for path in self.request.cases]
+            by["cases_digest"] = hashlib.sha256(text).hexdigest()
+        return by
 
     def _say(self, note: str) -> None:
         sys.stderr.write(plain(f"note: {self.secrets.mask(note)}") + "\n")

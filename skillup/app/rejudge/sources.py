@@ -73,6 +73,7 @@ class RecordSource:
     planned: frozenset[str] = frozenset()
     not_needed: frozenset[str] = frozenset()
     """Jobs of the run that it left out on purpose; they are not among those `planned`."""
+    since: str | None = None  # A judgement whose grades are the older ones
     stopped: Stop | None = None  # What ended the run early
     damaged: dict[str, str] = field(default_factory=dict)
     """Jobs whose record cannot be judged, and what is wrong with it, of the last reading."""
@@ -155,7 +156,7 @@ def _read_run(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
     """The trials that have a record, in the order of the plan; damaged ones are noted."""
     run = source.run
     assert run is not None
-    for found in run.finished():
+    for found in run.finished(judgement=source.since):
         with _noted(source, found.job_id):
             record = found.record()
             yield RecordSubject(found.job_id, record, run.blobs.read_state, found.grade)

@@ -20,6 +20,7 @@ _TARGET = (
 )
 _AGAINST = "Compare judges: this model, with another --against or the recorded grades."
 
+_PROMOTE = "Make this judgement the run's grades, and end; those before become `original`."
 _SHOW_PROMPT = "Print what models and agents would be asked, and the stored answers; ask nobody."
 _ESTIMATE = "Say how many requests, tokens and dollars it would take; ask nobody."
 
@@ -39,6 +40,9 @@ def judge(
     labels: Path | None = option(None, "Compare judges with what people said.", metavar="CSV"),
     show_prompt: bool = option(False, _SHOW_PROMPT, "--show-prompt"),
     estimate: bool = option(False, _ESTIMATE, "--estimate"),
+    write: str | None = option(None, "Keep it beside the run's grades.", metavar="NAME"),
+    since: str | None = option(None, "Compare with this judgement.", metavar="NAME"),
+    promote: str | None = option(None, _PROMOTE, metavar="NAME"),
     workspace: Path | None = option(None, "Of a judge-debug file: its workspace."),
     skill_dir: Path | None = option(None, "Of a judge-debug file: the skill's folder."),
     watch: bool = option(False, "Judge again whenever a file of --cases changes.", "--watch"),
@@ -52,9 +56,11 @@ def judge(
     comparison of judges: 0 it was made, 3 a judge failed on something.
     """
     from skillup.app.rejudge.command import compare_judges, judge_again, judge_on_changes
+    from skillup.app.rejudge.judgements import check_known
     from skillup.app.rejudge.judging import RejudgeRequest
     from skillup.app.rejudge.sources import open_source
     from skillup.plan import Selection
+    from skillup.store.remote import is_url
 
     panel = bool(against or labels)
     if (show_prompt or estimate) and (panel or watch or (show_prompt and estimate)):
@@ -66,6 +72,16 @@ def judge(
     if watch and (panel or as_json or not cases):
         hint = "with --cases, and without --json, --against and --labels"
         raise UsageError("--watch shows what edited cases change", hint=hint)
+    if write and (panel or watch or promote or show_prompt or estimate or is_url(target)):
+        what = "--write keeps one judging of a run here, and not of a URL's copy"
+        raise UsageError(what, hint="without --watch and what only compares, shows or promotes")
+    if promote is not None:
+        from skillup.app.rejudge.judgements import promote as promote_judgement
+
+        trials = count(promote_judgement(target, promote), "trial")
+        done = f"{promote} is the grades of {trials} now; its reports: skillup report {target}"
+        sys.stderr.write(plain(f"{done}\n"))
+        return 0
     with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
         request = RejudgeRequest(
             source,
@@ -75,7 +91,11 @@ def judge(
             as_json,
             judge_model,
             {} if watch else None,
+            write,
         )
+        if since is not None:
+            check_known(source.run, "--since", since)
+            source.since = since
         if show_prompt or estimate:
             from skillup.app.rejudge.preview import estimate_cost, show_questions
 

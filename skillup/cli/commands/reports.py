@@ -28,6 +28,7 @@ def show(
     failed: bool = option(
         False, "Only what failed or met an error; so, too, if no case is named.", "--failed"
     ),
+    judgement: str | None = option(None, "Its grades, not the run's: see `judge --write`."),
     full: bool = o.FULL,
     as_json: bool = o.JSON,
 ) -> int:
@@ -43,7 +44,7 @@ def show(
     from skillup.store.files import no_mask, to_json
 
     only_failed = failed or (case is None and trial is None)
-    shown = shown_trials(run_path(run), case, trial, only_failed=only_failed)
+    shown = shown_trials(run_path(run), case, trial, only_failed=only_failed, judgement=judgement)
     if as_json:  # a trial at a time
         sys.stdout.write(f'{{"run_id": {json.dumps(shown.run_id)}, "trials": [')
         for number, one in enumerate(shown.trials()):
