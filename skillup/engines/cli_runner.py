@@ -254,9 +254,7 @@ class CliTurn:
         self.home = engine.engine_home(trial, env)
         # Long sessions take long to read.
         if self.live is not None and self.live.parser is not None:
-            process = self.live.process
-            stays = process is not None and process.is_ready and self.live.session == self.resumed
-            self.ended_between = not stays
+            self.ended_between = not (self.live.is_ready and self.live.session == self.resumed)
         if self.resumed and (error := await self._with_file(self._changed)):
             return EngineTurn(self.resumed, session_verified=False, error=error)
         if self.live is not None and self.ended_between:

@@ -139,12 +139,16 @@ class OutputStream:
             self._idle.cancel()
         self._idle = asyncio.get_running_loop().call_later(_IDLE_SECONDS, self._end)
 
+    def drain(self) -> None:
+        """Reads what the pipe holds."""
+        while self.is_read and self._read():
+            pass
+
     def expect_end(self) -> None:
         """Reads what the pipe holds, and awaits no more: one that escaped may keep it open."""
         if self._descriptor is not None:
             self._remaining_bytes = _PIPE_BYTES
-            while self._read():  # mostly all is there, and its end
-                pass
+            self.drain()  # mostly all is there, and its end
         if self._descriptor is not None:
             self._await_idle()
 

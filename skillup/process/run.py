@@ -43,6 +43,8 @@ _ANSWERED_SECONDS = 5.0
 _SETTLE_SECONDS = 0.2
 # How long the kernel may take to report a process that SIGKILL has hit.
 _REPORT_SECONDS = 5.0
+# Helpers of a CLI that stays may need more: codex asks the user's shell for its settings.
+_KEPT_SETTLE_SECONDS = 2.0
 
 EndedBy: TypeAlias = Literal[
     "exit", "answered", "kept", "timeout", "cancelled", "output_limit", "not_started"
@@ -154,7 +156,12 @@ async def run_process(request: ProcessRequest, on_line: OnLine | None = None) ->
     cancellation goes on; the raw copies are then complete up to that point. What can go wrong is in
     the outcome, but for what those who take the copies raise.
     """
-    return await _run(request, on_line)
+    # Nothing is started for a caller who is already cancelled.
+    await anyio.lowlevel.checkpoint_if_cancelled()
+    started = start_process(request)
+    if isinstance(started, str):
+        return ProcessOutcome(None, None, "not_started", start_error=started)
+    return await supervise(request, *started, on_line)
 
 
 async def run_quiet(
@@ -180,7 +187,7 @@ async def run_quiet(
         stdout=stdout.extend,
         stderr=stderr.extend,
     )
-    outcome = await _run(request, None)
+    outcome = await run_process(request)
     return CompletedOutput(
         exit_code=outcome.exit_code if outcome.ended_by == "exit" else None,
         stdout=stdout.decode(errors="replace"),
@@ -190,36 +197,21 @@ async def run_quiet(
     )
 
 
-async def _run(request: ProcessRequest, on_line: OnLine | None) -> ProcessOutcome:
-    # Nothing is started for a caller who is already cancelled.
-    await anyio.lowlevel.checkpoint_if_cancelled()
-    started = start_process(request)
-    if isinstance(started, str):
-        return ProcessOutcome(None, None, "not_started", start_error=started)
-    return await supervise(request, *started, *streams_of(request), on_line)
-
-
-def streams_of(request: ProcessRequest) -> tuple[OutputStream, OutputStream]:
-    """For its stdout and its stderr."""
-    limit, redact = request.max_output_bytes, request.redact
-    return (
-        OutputStream(request.stdout, limit, redact),
-        OutputStream(request.stderr, limit, redact),
-    )
-
-
 async def supervise(
     request: ProcessRequest,
     child: Child,
     tree: ProcessTree,
-    stdout: OutputStream,
-    stderr: OutputStream,
     on_line: OnLine | None,
+    may_stay: Callable[[], bool] | None = None,
 ) -> ProcessOutcome:
-    """Feeds and reads a process that was started until nothing of it is left."""
-    supervision = _Supervision(request, child, tree, (stdout, stderr))
+    """Feeds and reads a process that was started until nothing of it is left.
+
+    With `may_stay` (process/live.py) only until its turn is over, if that and nothing that it
+    started apart from itself allows; it is then to read what ``on_line`` returns.
+    """
+    supervision = _Supervision(request, child, tree)
     try:
-        return await supervision.run(on_line)
+        return await supervision.run(on_line, may_stay)
     finally:
         supervision.close()
 
@@ -230,31 +222,31 @@ class _Supervision:
     No task, scope or thread of its own: with agents that answer at once they were most of a trial.
     """
 
-    def __init__(
-        self,
-        request: ProcessRequest,
-        child: Child,
-        tree: ProcessTree,
-        streams: tuple[OutputStream, OutputStream],
-    ) -> None:
-        self._request = request
-        self._child = child
-        self._tree = tree
-        self._streams = streams
+    def __init__(self, request: ProcessRequest, child: Child, tree: ProcessTree) -> None:
+        self._request, self._child, self._tree = request, child, tree
+        limit, redact = request.max_output_bytes, request.redact
+        self._streams = (
+            OutputStream(request.stdout, limit, redact),
+            OutputStream(request.stderr, limit, redact),
+        )
         self._loop = asyncio.get_running_loop()
         self._change: asyncio.Future[None] | None = None  # While somebody waits for one
         self._pidfd: int | None = None  # While the loop looks whether the child has ended
-        self._unsent: memoryview[int] | None = None  # What is left of stdin
+        self._unsent = bytearray(request.stdin)
         self._timer: asyncio.TimerHandle | None = None
-        self._time_limit = math.inf  # Of the loop's clock
+        seconds = request.timeout_seconds
+        self._time_limit = math.inf if seconds is None else self._loop.time() + seconds
         self._timed_out = self._answered = False
+        self._stays = self._kept = False  # It may stay after its turn; it does
         self._exit_status: int | None = None
         self._ended_by: EndedBy = "exit"
         self._ending = TreeEnding(tree, request.grace_seconds)
 
-    async def run(self, on_line: OnLine | None) -> ProcessOutcome:
+    async def run(
+        self, on_line: OnLine | None, may_stay: Callable[[], bool] | None
+    ) -> ProcessOutcome:
         """Returns when the tree is gone and the pipes are read; raises what ``on_line`` raised."""
-        (stdout, stderr), seconds = self._streams, self._request.timeout_seconds
+        stdout, stderr = self._streams
 
         def watch(line: bytes) -> None:
             """Delivers a line, then asks whether the process only has to exit any more."""
@@ -263,9 +255,13 @@ class _Supervision:
             self._look_at_answer()
 
         try:
-            if seconds is not None:
-                self._time_limit = self._loop.time() + seconds
+            self._set_timer(self._time_limit)
+            if on_line is not None and may_stay is not None:
+                self._kept = await self._turn(on_line, may_stay)
+                if self._kept:
+                    return ProcessOutcome(None, None, "kept", stderr_tail=stderr.tail)
                 self._set_timer(self._time_limit)
+            self._timed_out = False
             self._look_at_answer()
             self._begin(watch)
             while not (self._collect() or self._failed() or self._timed_out):
@@ -273,13 +269,8 @@ class _Supervision:
             if self._timed_out and not self._collect():
                 self._ended_by = "answered" if self._answered else "timeout"
         finally:
-            try:
-                await self._end_tree()
-            finally:  # a second Ctrl-C, too
-                self._stop_feeding()
-                for stream in self._streams:
-                    stream.expect_end()
-                await self._read_rest()
+            if not self._kept:
+                await self._end()
         for stream in self._streams:
             if stream.error is not None:
                 raise stream.error
@@ -293,14 +284,61 @@ class _Supervision:
             survivors=self._ending.survivors,
         )
 
-    def close(self) -> None:
-        """Lets go of all that is the child's."""
+    async def _turn(self, on_line: OnLine, may_stay: Callable[[], bool]) -> bool:
+        """Until its turn is over, or cannot be; whether it goes on to the next."""
+        (stdout, stderr), has_answered = self._streams, self._request.has_answered
+        assert has_answered is not None
+
+        def take(line: bytes) -> None:
+            answer = on_line(line)
+            self._unsent += answer if isinstance(answer, bytes) else b""
+            self._feed()
+            if has_answered():
+                self._wake()
+
+        self._stays = True
+        self._begin(take)
+        over = False
+        while not (over or self._collect() or self._failed() or self._timed_out):
+            await self._next_change()
+            over = has_answered() and not stdout.in_line
+        stdout.stop()
+        self._stays = False
+        kept = over and not (self._failed() or self._unsent or not may_stay())
+        kept = kept and not await self._left_any()
+        stderr.drain()
+        self._let_go()
+        if kept:
+            stderr.finish()
+        return kept
+
+    async def _left_any(self) -> bool:
+        """Whether something of the turn goes on: agents start their tools in other sessions."""
+        main, pause = self._child.pid, _POLL_SECONDS
+        deadline = anyio.current_time() + _KEPT_SETTLE_SECONDS
+        while not self._tree.is_in_one_session():
+            if all(main in (row.pid, row.session) for row in self._tree.living()):
+                return False
+            if anyio.current_time() >= deadline:
+                return True
+            await anyio.sleep(pause)
+            pause = min(2 * pause, 0.1)
+        return False
+
+    def _let_go(self) -> None:
         self._set_timer(math.inf)
         self._stop_watching()
+        for stream in self._streams:
+            stream.stop()
+
+    def close(self) -> None:
+        """Lets go of all that is the child's, unless it stays."""
+        self._let_go()
+        if self._kept:
+            return
         self._stop_feeding()
         self._child.poll()  # clears it away, if there was no time to
-        for stream, pipe in zip(self._streams, self._pipes(), strict=True):
-            stream.stop()
+        for pipe in self._pipes():
             pipe.close()
         running_trees.discard(self._tree)
 
@@ -316,11 +354,11 @@ class _Supervision:
         stdout.begin(pipes[0], on_line)
         stderr.begin(pipes[1], None)
         with suppress(AttributeError, OSError):  # not on this system: no event tells of its end
-            self._pidfd = os.pidfd_open(self._child.pid)
-            self._loop.add_reader(self._pidfd, self._child_ended)
+            if self._child.returncode is None:
+                self._pidfd = os.pidfd_open(self._child.pid)
+                self._loop.add_reader(self._pidfd, self._child_ended)
         if self._child.stdin is not None:
             os.set_blocking(self._child.stdin.fileno(), False)
-            self._unsent = memoryview(self._request.stdin)
             self._feed()
 
     # What happens, and who waits for it.
@@ -365,19 +403,21 @@ class _Supervision:
         self._wake()
 
     def _feed(self) -> None:
-        """Writes stdin whole and closes it; a child that does not read it is no error."""
-        assert self._child.stdin is not None
-        descriptor = self._child.stdin.fileno()
+        """Writes stdin and closes it, unless more may come; who does not read it makes no error."""
+        pipe = self._child.stdin
+        if pipe is None or pipe.closed:
+            return
         try:
             while self._unsent:
-                sent = os.write(descriptor, self._unsent[:CHUNK_BYTES])
-                self._unsent = self._unsent[sent:]
+                del self._unsent[: os.write(pipe.fileno(), self._unsent[:CHUNK_BYTES])]
         except BlockingIOError:
-            self._loop.add_writer(descriptor, self._feed)
+            self._loop.add_writer(pipe.fileno(), self._feed)
             return
         except OSError:  # EPIPE: nobody reads any more
             pass
-        self._stop_feeding()
+        self._loop.remove_writer(pipe.fileno())
+        if not self._stays:
+            self._stop_feeding()
 
     def _stop_feeding(self) -> None:
         pipe = self._child.stdin
@@ -402,6 +442,15 @@ class _Supervision:
             # Popen must know, or it warns and goes on asking for a pid that is no longer ours.
             self._child.returncode = self._exit_status = os.waitstatus_to_exitcode(status)
         return True
+
+    async def _end(self) -> None:
+        try:
+            await self._end_tree()
+        finally:  # a second Ctrl-C, too
+            self._stop_feeding()
+            for stream in self._streams:
+                stream.expect_end()
+            await self._read_rest()
 
     async def _end_tree(self) -> None:
         """Ends whatever is left, whether the main process is still there or not."""

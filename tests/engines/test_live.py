@@ -136,7 +136,7 @@ def test_a_process_that_speaks_out_of_turn_or_does_not_end_is_replaced(
     if message == "deaf":
         anyio.run(conversation.trial.live.end)
     else:
-        while conversation.trial.live.process.is_ready:
+        while conversation.trial.live.is_ready:
             pass
 
     second = conversation.say("again")
