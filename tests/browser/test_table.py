@@ -24,7 +24,7 @@ def test_words_narrow_the_table_and_the_count_says_so(seen: Opened) -> None:
     assert seen.texts("#shown") == [f"12 of {trials} trials, 1 case"]
     seen.page.fill("#filter-text", "-moody")
     assert "moody" not in seen.cases()
-    assert len(seen.cases()) == len(everything) - 2
+    assert len(seen.cases()) == len(everything) - 1
     seen.page.fill("#filter-text", "passed")
     assert seen.cases() == [], "not looked for in what all rows say"
     seen.page.click('[data-status="FAIL"]')
@@ -92,11 +92,11 @@ def test_what_failed_comes_first_and_columns_sort_both_ways_and_back(seen: Opene
     order_of = ["failed", "flaky", "error", "skipped", "passed"].index
     assert words == sorted(words, key=order_of)
     # What is said is said by signs and words, not by colour.
-    seen.go("#/")
     row = seen.page.locator("#rows tr", has_text="closed").first
     assert row.locator(".dot").all_inner_texts() == ["●", "!", "○"]
     said_aloud = row.locator(".dots").get_attribute("aria-label")
     assert said_aloud == "turn 1 ok, turn 2 error, turn 3 skipped"
+    seen.go("#/")
     sentence = seen.page.inner_text("h1").replace("\u202f", " ")
     for said in (
         "passed with the skill",
@@ -236,7 +236,7 @@ def test_the_keyboard_unfolds_walks_and_folds_and_paper_has_each_reason_once(
     assert [title.split()[0] for title in many.texts("#annex h1")] == ["case-1", "case-3", "case-2"]
 
 
-# Two engines: each case has a line for each, on the screen, on paper, and for the keys.
+# Two engines: each case has a line with a cell for each, on the screen, on paper, and for the keys.
 
 
 def uplift(engine: str, case: str | None) -> dict[str, Any]:
@@ -269,12 +269,23 @@ def test_lines_cases_statuses_and_costs_of_each_engine(both: Opened) -> None:
     assert both.texts("#uplift details tbody th") == ["case-1, free", "case-1, priced"]
     assert "$0.018" in both.page.inner_text("#totals")
     assert "$0.00020" in both.page.inner_text("#rows")
+    # A line for each case, a cell for each engine; a trial stands below its own.
+    assert both.texts("#rows th .case-link") == ["case-1", "case-3", "case-2"]
+    assert both.texts("thead .column-side") == ["free", "priced"]
+    passed = [cell.split()[0] for cell in both.texts("#rows .column-side")]
+    assert passed == ["0/4", "0/4", "0/4", "0/4", "2/4", "2/4"]
+    assert both.texts("#rows .column-status") == ["✗ failed", "✗ failed", "◐ flaky"]
+    both.page.locator(".toggle").first.click()
+    assert both.texts("#rows .trial-name")[3:5] == ["free, trial 4", "priced, trial 1"]
+    both.page.locator("#rows .column-side:nth-child(4) .dot").first.click()
+    shown = "SK.page.index.rows.find((row) => row.n === SK.page.route.n).engine"
+    both.page.wait_for_selector(".case-head")
+    assert both.page.evaluate(shown) == "priced"
     both.go("#/?q=case-1")
     engines = []
     for _ in range(2):
         with both.arriving():
             both.page.keyboard.press("n")
-        shown = "SK.page.index.rows.find((row) => row.n === SK.page.route.n).engine"
         engines.append(both.page.evaluate(shown))
     assert engines == ["free", "priced"]
     both.page.keyboard.press("n")
@@ -288,6 +299,8 @@ def test_no_number_is_cut_off(both: Opened) -> None:
     assert both.page.evaluate(cut) == []
     assert both.page.evaluate(wide) == 0
     both.page.set_viewport_size({"width": 400, "height": 900})
+    assert both.page.evaluate(wide) == 0
+    both.go("#/?engine=priced")
     cell = "getComputedStyle(document.querySelector('#rows .column-cost'), '::before').content"
     assert both.page.evaluate(cell) == '"cost "', "a narrow table says what is the cost"
     both.page.set_viewport_size({"width": 688, "height": 970})  # A4 without its margins

@@ -166,7 +166,8 @@ export function matches(row: Row, filter: Filter, said: (n: number) => string = 
   );
 }
 
-/* The trials of one case, on one engine, in one variant, are one group: a line of the table. */
+/* The trials of one case are one group: a line of the table. On several engines, or with and without
+   the skill, it has a group for each of these sides; where they are too many, each is a line. */
 export interface Group {
   key: string;
   at: number; // in the order of the plan
@@ -174,7 +175,9 @@ export interface Group {
   shown: Row[]; // those that match
   status: string;
   telling: Row; // the trial to look at
+  sides: Group[];
 }
+const MOST_SIDES = 4;
 
 /* How soon a group is to be looked at. */
 const RANK: Record<string, number> = {
@@ -197,27 +200,50 @@ export const isBad = (row: Row) =>
 export const hasRun = (row: Row) => !/^(NOT_RUN|NOT_NEEDED|RUNNING|WAITING)$/.test(row.status);
 export const hasVerdict = (row: Row) => row.status === "PASS" || row.status === "FAIL";
 
-export function groupsOf(rows: Row[]): Group[] {
+const gathered = (rows: Row[], keyOf: (row: Row) => string) => {
   const found = new Map<string, Row[]>();
-  for (const row of rows) found.set(caseKey(row), [...(found.get(caseKey(row)) || []), row]);
-  return [...found].map(([key, rows], at) => {
-    const first = (status: string) => rows.find((row) => row.status === status);
-    const order = ["ERROR", "RUNNING", "PASS", "SKIP", "WAITING"];
-    const status = first("FAIL")
-      ? first("PASS")
-        ? "FLAKY"
-        : "FAIL"
-      : order.find(first) || "NOT_RUN";
-    const telling = first("FAIL") || first("ERROR") || first("RUNNING") || rows[0]!;
-    return { key, at, rows, shown: rows, status, telling };
+  for (const row of rows) found.set(keyOf(row), [...(found.get(keyOf(row)) || []), row]);
+  return [...found];
+};
+const sideKey = (row: Row) => row.engine + SEPARATOR + row.variant;
+
+/* Each engine and variant, if there are several and not too many, with what it is called. */
+export function sidesOf(rows: Row[]): Array<{ key: string; title: string }> {
+  const all = gathered(rows, sideKey);
+  const firsts = all.map(([, [row]]) => row!);
+  if (all.length < 2 || all.length > MOST_SIDES) return [];
+  return all.map(([key, [row]]) => ({ key, title: sideName(row!, firsts) }));
+}
+export const sideOf = (group: Group, key: string) =>
+  group.sides.find((one) => sideKey(one.rows[0]!) === key);
+
+export function groupsOf(rows: Row[]): Group[] {
+  if (!sidesOf(rows).length) return gathered(rows, caseKey).map(groupOf);
+  return gathered(rows, caseOf).map(([key, all], at) => {
+    const sides = gathered(all, caseKey).map(groupOf);
+    const trials = sides.flatMap((side) => side.rows);
+    const { status, telling } = sorted(sides)[0]!; // the worst
+    return { key, at, rows: trials, shown: trials, status, telling, sides };
   });
+}
+
+function groupOf([key, rows]: [string, Row[]], at: number): Group {
+  const first = (status: string) => rows.find((row) => row.status === status);
+  const order = ["ERROR", "RUNNING", "PASS", "SKIP", "WAITING"];
+  const status = first("FAIL")
+    ? first("PASS")
+      ? "FLAKY"
+      : "FAIL"
+    : order.find(first) || "NOT_RUN";
+  const telling = first("FAIL") || first("ERROR") || first("RUNNING") || rows[0]!;
+  return { key, at, rows, shown: rows, status, telling, sides: [] };
 }
 
 const BY: Record<string, (group: Group) => string | number | null> = {
   case: (group) => group.rows[0]!.case_id,
   // Without the skill: that is no failure of the skill, and nobody has to look at it first.
   status: (group) =>
-    RANK[isBaseline(group.rows[0]!) && RANK[group.status]! <= 1 ? "PASS" : group.status]!,
+    RANK[isBaseline(group.telling) && RANK[group.status]! <= 1 ? "PASS" : group.status]!,
   engine: (group) => group.rows[0]!.engine,
   turns: (group) => mean(group.rows, (row) => row.turns.length),
   score: (group) => mean(group.rows, (row) => row.score),
@@ -242,10 +268,14 @@ export function sorted(groups: Group[], sort = ""): Group[] {
     .map(([, group]) => group);
 }
 
+/* Those of the engine and of the variant that are wanted. */
+export const ofSides = (rows: Row[], { engine, variant }: Filter) =>
+  rows.filter((row) => matches(row, { engine, variant, status: row.status }));
+
 /* The groups of which a trial is wanted, in order, each with its wanted trials as `shown`. */
 export const shownGroups = (rows: Row[], filter: Filter, said?: (n: number) => string): Group[] =>
   sorted(
-    groupsOf(rows)
+    groupsOf(ofSides(rows, filter))
       .map((group) => ({ ...group, shown: group.rows.filter((row) => matches(row, filter, said)) }))
       .filter((group) => group.shown.length),
     filter.sort,
@@ -286,13 +316,14 @@ export const trialsOf = (row: Row): Row[] =>
     (one) => caseOf(one) === caseOf(row) && (one.status !== "NOT_NEEDED" || one === row),
   );
 
-/* What a trial is called among those. */
-export function trialName(row: Row, among: Row[]): string {
+/* What its engine and variant are called among those of others, and the trial itself. */
+function sideName(row: Row, among: Row[]): string {
   const several = (key: "engine" | "variant") => new Set(among.map((one) => one[key])).size > 1;
   const variant = isBaseline(row) ? "without" : "with";
-  const before = [several("engine") && row.engine, several("variant") && variant];
-  return [...before, `trial ${row.trial}`].filter(Boolean).join(", ");
+  return [several("engine") && row.engine, several("variant") && variant].filter(Boolean).join(", ");
 }
+export const trialName = (row: Row, among: Row[]) =>
+  [sideName(row, among), `trial ${row.trial}`].filter(Boolean).join(", ");
 
 /* The other trials of a case that ran, those that tell most first: with the same engine, with
    another verdict (one that passed beside one that failed), then the nearest. */

@@ -120,6 +120,17 @@ test("rows are filtered and sorted", () => {
   assert.deepEqual(order("__proto__"), ["b", "a", "c"]);
 });
 
+test("a case is as bad as on its worst engine; a failure without the skill is none", () => {
+  const row = (n: number, status: string, engine: string, variant = "with_skill") =>
+    ({ suite: "s", case_id: "a", turns: [], n, status, engine, variant }) as unknown as Row;
+  const [failed] = groupsOf([row(1, "PASS", "e"), row(2, "FAIL", "f"), row(3, "PASS", "e")]);
+  assert.deepEqual([failed!.status, failed!.telling.n], ["FAIL", 2]);
+  const named = failed!.sides.map((side) => side.rows.map((one) => one.n));
+  assert.deepEqual(named, [[1, 3], [2]]);
+  const [passed] = groupsOf([row(1, "PASS", "e"), row(2, "FAIL", "e", "without_skill")]);
+  assert.equal(passed!.status, "PASS");
+});
+
 test("numbers are rounded into the next unit, and never to all or nothing", () => {
   const times = [999.6, 59700, 3599600].map((one) => duration(one).replaceAll("\u202f", " "));
   assert.deepEqual(times, ["1.0 s", "1 min 0 s", "1 h 0 min"]);

@@ -77,8 +77,10 @@ export function CaseTable({ index }: { index: Index }) {
   const byCase = <T extends CaseHistory | CaseReliability | Decided>(
     list: T[] | null | undefined,
   ) => new Map((list || []).map((one) => [state.caseKey(one), one]));
+  const sides = state.sidesOf(state.ofSides(index.rows, page.filter));
   const about: About = {
-    columns: columnsOf(index.rows),
+    columns: sides.length ? ["status", "case"] : columnsOf(state.ofSides(index.rows, page.filter)),
+    sides,
     suites: (index.run.suites || []).length > 1,
     history: byCase(index.history),
     tested: byCase<CaseReliability | Decided>(index.analysis?.cases || index.decided),
@@ -101,12 +103,18 @@ export function CaseTable({ index }: { index: Index }) {
         </output>
       </div>
       <FilterBar rows={index.rows} />
-      <table class={`cases-table${several ? " grouped" : ""}${decided ? " decided" : ""}`}>
+      <table
+        class={`cases-table${several ? " grouped" : ""}${sides.length ? " sided" : ""}${decided ? " decided" : ""}`}>
         <caption class="visually-hidden">Every case; its name opens the conversation</caption>
         <thead>
           <tr>
             {about.columns.map((key) => (
               <HeadCell name={key} title={key === "turns" && several ? "Trials" : NAMES[key]!} />
+            ))}
+            {sides.map((side) => (
+              <th scope="col" class="column-side">
+                {side.title}
+              </th>
             ))}
           </tr>
         </thead>
@@ -313,6 +321,7 @@ function Choice(props: { rows: Row[]; name: "suite" | "engine" | "variant" | "ta
 
 interface About {
   columns: string[];
+  sides: ReturnType<typeof state.sidesOf>; // instead of the numbers
   suites: boolean;
   history: Map<string, CaseHistory>;
   tested: Map<string, CaseReliability | Decided>; // what the analysis says
@@ -321,16 +330,45 @@ interface About {
 const isLink = (event: Event) =>
   (event.target as Element).closest("a, button") !== null || String(getSelection()) !== "";
 
+const neededOf = (group: Group) => group.rows.filter((row) => row.status !== "NOT_NEEDED");
+
+/* What became of a case on one engine, with or without the skill. */
+function SideCell({ side, about }: { side: Group | undefined; about: About }) {
+  if (!side) return <Aside>–</Aside>;
+  const [first] = side.rows;
+  return (
+    <>
+      {side.rows.length > 1 ? (
+        <TrialDots rows={neededOf(side)} />
+      ) : (
+        <a href={trialAddress(first!.n)}>
+          <Status status={side.status} />
+        </a>
+      )}
+      <Aside>
+        {[duration(mean(side.rows, (row) => row.duration_ms))]
+          .concat(cost(mean(side.rows, (row) => row.cost_usd)))
+          .filter((text) => text && text !== "–")
+          .join(" · ")}
+      </Aside>
+      <FailingFor of={side} since={about.history.get(side.key)?.failing_since} />
+      <Decision of={about.tested.get(side.key)} />
+      <Where rows={side.rows} />
+    </>
+  );
+}
+
 /* A case with all its trials, or one that ran once. */
 function GroupRow({ group, about }: { group: Group; about: About }) {
   const first = group.rows[0]!;
-  const needed = group.rows.filter((row) => row.status !== "NOT_NEEDED");
+  const needed = neededOf(group);
+  const ours = needed.filter((row) => !state.isBaseline(row));
   const many = group.rows.length > 1;
   const unfolded = page.unfolded.has(group.key);
   const toggle = () => fold(group, !unfolded);
   const aside = [
     about.suites ? first.suite : null,
-    state.isBaseline(first) ? "without the skill" : null,
+    state.isBaseline(first) && !about.sides.length ? "without the skill" : null,
     first.branch_of ? `branch of ${first.branch_of}` : null,
   ].filter(Boolean);
   const onClick = (event: Event) => {
@@ -377,8 +415,13 @@ function GroupRow({ group, about }: { group: Group; about: About }) {
         {(first.tags || []).map((tag) => (
           <span class="tag">{tag}</span>
         ))}
-        <Reasons rows={needed} />
+        <Reasons rows={ours.length ? ours : needed} />
       </th>
+      {about.sides.map(({ key, title }) => (
+        <td class="column-side" data-side={title}>
+          <SideCell side={state.sideOf(group, key)} about={about} />
+        </td>
+      ))}
       <Numbers rows={needed} about={about} turns={turns} engine={first.engine} />
     </tr>
   );
@@ -404,16 +447,31 @@ function trialRows(group: Group, about: About) {
         <a
           href={trialAddress(row.n)}
           class="trial-name"
-          aria-label={`${row.case_id}, trial ${row.trial}`}
+          aria-label={`${row.case_id}, ${state.trialName(row, group.rows)}`}
         >
-          trial {row.trial}
+          {state.trialName(row, group.rows)}
         </a>
         {reasons && row.status !== "PASS" ? <span class="reason">{row.reason}</span> : null}
       </th>
+      {about.sides.length ? (
+        <td colSpan={about.sides.length} class="column-took">
+          <TurnDots row={row} /> <Aside>{numbersText(row)}</Aside>
+        </td>
+      ) : null}
       <Numbers rows={[row]} about={about} turns={<TurnDots row={row} />} engine="" />
     </tr>
   ));
 }
+
+const numbersText = (row: Row) =>
+  [
+    known(row.score) && `score ${score(row.score)}`,
+    known(row.duration_ms) && duration(row.duration_ms),
+    known(row.tokens) && `${tokenText(row.tokens)} tokens`,
+    known(row.cost_usd) && cost(row.cost_usd),
+  ]
+    .filter(Boolean)
+    .join(" · ");
 
 /* The cells after the case, of those columns that are shown; a case's numbers are its trials'
    means. */
