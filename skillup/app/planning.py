@@ -105,7 +105,8 @@ def default_paths(paths: Sequence[Path] | None) -> Sequence[Path]:
     if paths:
         return paths
     hint = "name a suite, or change to a folder that has one"
-    raise UsageError("no suite given, and no eval.yaml, evals/ or cases/ here", hint=hint)
+    what = f"no suite given, and no eval.yaml, evals/ or cases/ in {Path.cwd()}"
+    raise UsageError(what, hint=hint)
 
 
 def refuse(problems: Mapping[str, bool], hint: str) -> None:

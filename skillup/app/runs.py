@@ -89,7 +89,7 @@ def newest_runs() -> str:
     """For hints: which runs there are."""
     folder = runs_folder(workspace_root(Path()))
     newest = ", ".join(reversed(runs_in(folder)[-_SHOWN:]))
-    return f"the newest ones: {newest}" if newest else f"there is no run in {folder} yet"
+    return f"the newest in {folder}: {newest}" if newest else f"there is no run in {folder} yet"
 
 
 def means_a_run(name: str) -> bool:

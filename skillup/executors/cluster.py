@@ -39,7 +39,7 @@ from skillup.executors.retries import with_note
 from skillup.executors.run import Run, case_of
 from skillup.frozen import frozen
 from skillup.judges.models import StoredAnswer, key_of
-from skillup.load.discover import DATASET_ENDINGS, suite_root
+from skillup.load.discover import DATASET_ENDINGS, WORKSPACE_FILE, suite_root
 from skillup.plan import Job, Plan
 from skillup.process.run import start_apart
 from skillup.process.tree import process_register
@@ -241,7 +241,7 @@ def pack(
     for path, whole in [*((path, False) for path in named), *_named_elsewhere(plan, roots)]:
         with disk_errors("send to the workers", path):
             entries |= dict(_walk(os.path.normpath(path), path, whole=whole))
-    for path in (*paths, *roots, *(root / ".skillup" for root in roots)):
+    for path in (*paths, *roots):
         if path.is_dir():
             entries.setdefault(str(path), path)
     return _archive(entries, secrets)
@@ -250,7 +250,7 @@ def pack(
 def _named_elsewhere(plan: Plan, roots: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
     """What lies outside of the suites' folders; and whether it is needed whole: a fixture is."""
     for root in roots:
-        yield root / "engines", False
+        yield from ((root / name, False) for name in ("engines", WORKSPACE_FILE))
     for job in {job.loaded.path: job for job in plan.jobs}.values():
         root, case = job.suite.root, job.loaded
         yield case.path, False

@@ -12,6 +12,7 @@ from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.frozen import frozen
 
 SUITE_FILE, SKILL_FILE = "eval.yaml", "SKILL.md"
+WORKSPACE_FILE = "skillup.yaml"  # It only marks a workspace; what is in it is not read
 DATASET_ENDINGS = frozenset({".json", ".jsonl"})
 _NEVER_INSIDE = {".git", ".skillup", ".venv", "node_modules", "__pycache__", "fixtures"}
 _YAML = {".yaml", ".yml"}
@@ -27,13 +28,26 @@ class SuiteRequest:
 
 
 def workspace_root(start: Path) -> Path:
-    """The nearest directory upwards with `engines/` and `cases/`, or `.skillup/`; else `start`."""
+    """The nearest directory upwards with `skillup.yaml` or a profile in `engines/`; if there is
+    none, the nearest git root; else `start`. Its profiles name commands: so none counts that anyone
+    may write or that is another user's, nor one's home, and what is above, from below it.
+    """
     start = start.resolve().parent if start.is_file() else start.resolve()
-    for directory in (start, *start.parents):
-        has_both = (directory / "engines").is_dir() and (directory / "cases").is_dir()
-        if has_both or (directory / ".skillup").is_dir():
-            return directory
-    return start
+    home = Path.home().resolve()
+    places = [start, *(up for up in start.parents if not home.is_relative_to(up))]
+    with suppress(OSError):
+        owners = {os.getuid(), 0, start.stat().st_uid}
+        found = [(up, up.stat()) for up in places]
+        places = [up for up, st in found if st.st_uid in owners and not st.st_mode & 0o002]
+    marked = next(filter(_is_marked, places), None)
+    return marked or next((up for up in places if (up / ".git").exists()), start)
+
+
+def _is_marked(directory: Path) -> bool:
+    if (directory / WORKSPACE_FILE).is_file():
+        return True
+    files = (directory / "engines").glob("*.y*ml")
+    return any(not _OF_A_PROFILE.isdisjoint(_keys(file)) for file in files if file.is_file())
 
 
 def suite_root(suite_file: Path) -> Path:
@@ -94,6 +108,7 @@ def _suite_above(path: Path) -> Path:
 _KEY = re.compile(rb"(?:\{\s*)?[\"']?([A-Za-z_]+)[\"']?\s*:")
 _OF_A_CASE = frozenset({b"id", b"assertions", b"scripted", b"depends_on", b"expect", b"vars"})
 _OF_A_SUITE = frozenset({b"cases", b"skills", b"engine", b"environment"})
+_OF_A_PROFILE = frozenset({b"engine", b"command"})
 _OF_A_JUDGE = frozenset({b"rules", b"criteria"})
 
 

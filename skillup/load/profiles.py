@@ -77,7 +77,8 @@ def load_profile(name: str, root: Path, environment: Mapping[str, str]) -> Profi
         return Profile(name=full, engine=full)
     known = sorted({*files, *ADAPTERS})
     suggestion = near_miss(name, known)
-    hint = f"did you mean {suggestion}?" if suggestion else f"known here: {', '.join(known)}"
+    hint = f"known here: {', '.join(known)}; profiles are looked for in {root / 'engines'}"
+    hint = f"did you mean {suggestion}?" if suggestion else hint
     raise UsageError(f"there is no engine `{name}`", hint=hint)
 
 

@@ -51,6 +51,7 @@ def test_a_suite_with_what_it_names_outside_of_itself(tmp_path: Path) -> None:
             "s/eval.yaml": "name: s\nskills: [{path: ../k/own}]\ndistractors: [../k/near]\n"
             "cases: {files: [c.yaml, ../more/d.yaml]}\n",
             "s/c.yaml": CASE + "context: {fixture: ../data}\n",
+            "skillup.yaml": "",
             "s/.git/HEAD": "",
             "s/.skillup/runs/1/run.sqlite": "",
             "s/__pycache__/x.pyc": "",
@@ -66,7 +67,7 @@ def test_a_suite_with_what_it_names_outside_of_itself(tmp_path: Path) -> None:
     (tmp_path / "data/x").chmod(0o755)
     there = sent(tmp_path)
     found = {"s/eval.yaml", "s/c.yaml", "more/d.yaml", "k/own/SKILL.md", "k/near/SKILL.md"}
-    assert names(there) == found | {"data/x", "data/.git/HEAD", "engines/lab.yaml"}
+    assert names(there) == found | {"data/x", "data/.git/HEAD", "engines/lab.yaml", "skillup.yaml"}
     assert (there / "s/../k/own/SKILL.md").read_text() == SKILL.replace("NAME", "own")
     assert os.access(there / "data/x", os.X_OK)
 

@@ -114,7 +114,7 @@ def test_the_branch_is_known_where_a_ci_job_has_checked_out_a_commit(
 
 def test_without_git_a_run_is_of_its_workspace(tmp_path: Path) -> None:
     (tmp_path / "cases").mkdir()
-    (tmp_path / ".skillup").mkdir()
+    (tmp_path / "skillup.yaml").touch()
     environment = {"PATH": "/nowhere", "GITHUB_SHA": "abc"}
     found = anyio.run(checkout, tmp_path / "cases", environment)
     assert found["repository"] == found["root"] == str(tmp_path.resolve())

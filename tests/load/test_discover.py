@@ -80,7 +80,35 @@ def test_a_case_is_known_by_its_keys_even_with_a_mistake_in_it(
     assert is_case(path) is expected
 
 
-def test_the_workspace_is_the_nearest_folder_with_engines_and_cases(tmp_path: Path) -> None:
-    make_tree(tmp_path, {"engines/a.yaml": "x", "cases/deep/eval.yaml": SUITE})
-    assert workspace_root(tmp_path / "cases/deep/eval.yaml") == tmp_path.resolve()
-    assert workspace_root(tmp_path / "cases") == tmp_path.resolve()
+PROFILE = "engine: scripted\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"a/engines/x.yaml": PROFILE}, "a"),
+        ({"a/engines/x.yaml": "# ours\ncommand: agent\n", "a/b/eval.yaml": SUITE}, "a"),
+        ({"a/skillup.yaml": "", "engines/x.yaml": PROFILE}, "a"),
+        ({"a/b/.git": "gitdir: elsewhere\n", "a/engines/x.yaml": PROFILE}, "a"),  # a submodule
+        ({"a/.git/HEAD": "", "a/b/c/.skillup/runs/x": "", ".git/HEAD": ""}, "a"),
+        ({"a/.git/HEAD": "", "a/b/engines/rails.yml": "gems: []\n"}, "a"),
+        ({"a/b/engines/readme.md": PROFILE}, "a/b/c"),  # nothing marks one
+    ],
+)
+def test_the_workspace_is_the_nearest_that_is_marked_else_the_repository(
+    tmp_path: Path, files: dict[str, str], found: str
+) -> None:
+    make_tree(tmp_path, {"a/b/c/cases/a.yaml": CASE, **files})
+    assert workspace_root(tmp_path / "a/b/c") == (tmp_path / found).resolve()
+
+
+def test_a_workspace_is_never_where_anybody_may_write_nor_ones_home_from_below(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_tree(tmp_path, {"a/b/eval.yaml": SUITE, "a/engines/x.yaml": PROFILE, "skillup.yaml": ""})
+    assert workspace_root(tmp_path / "a/b/eval.yaml") == (tmp_path / "a").resolve()
+    (tmp_path / "a").chmod(0o777)
+    assert workspace_root(tmp_path / "a/b") == tmp_path.resolve()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert workspace_root(tmp_path / "a/b") == (tmp_path / "a/b").resolve()
+    assert workspace_root(tmp_path) == tmp_path.resolve()

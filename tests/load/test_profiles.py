@@ -41,7 +41,10 @@ def test_a_home_may_be_named_where_the_users_own_is_used(tmp_path: Path) -> None
     [
         ("cladue_code", "did you mean claude_code?"),
         ("fats", "did you mean fast?"),
-        ("zzz", f"known here: {', '.join(sorted([*ADAPTERS, 'fast']))}"),
+        (
+            "zzz",
+            f"known here: {', '.join(sorted([*ADAPTERS, 'fast']))}; profiles are looked for in ",
+        ),
         ("gone.yaml", "give a profile's path or name"),
     ],
 )
@@ -51,7 +54,7 @@ def test_an_engine_that_is_not_known_is_a_mistake_with_a_way_out(
     make_tree(tmp_path, {"engines/fast.yaml": "engine: codex\n"})
     with pytest.raises(UsageError) as caught:
         load_profile(name, tmp_path, {})
-    assert caught.value.hint == hint
+    assert caught.value.hint == hint + (f"{tmp_path}/engines" if hint.endswith(" in ") else "")
 
 
 def test_references_are_filled_in_wherever_they_stand(tmp_path: Path) -> None:
