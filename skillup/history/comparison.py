@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from math import inf
 from statistics import median
 from typing import Literal
 
 from skillup.frozen import frozen
-from skillup.history.changes import changes
 from skillup.history.reference import Reference
 from skillup.history.regressions import CONFIDENCE, Assessment, Kind, Night, Statement, assess
 from skillup.history.runs import (
     ABSENT,
     VERDICTS,
     WITH_SKILL,
+    About,
     CaseKey,
     CaseTally,
     RunOutcomes,
@@ -23,7 +23,7 @@ from skillup.history.runs import (
     by_case,
     together,
 )
-from skillup.schema.past_runs import Change
+from skillup.schema.past_runs import Change, ChangeKind
 
 CaseState = Literal[
     "regressed",
@@ -150,3 +150,43 @@ def typical_increase(cases: Iterable[CaseChange], of: Literal["time", "cost"]) -
         b / a if a else inf if b else 1.0 for a, b in pairs if a is not None and b is not None
     ]
     return median(ratios) - 1 if ratios else None
+
+
+# What two runs used that was not the same: what a difference in their verdicts may come from.
+
+
+def changes(a: About, b: About) -> list[Change]:
+    """From `a` to `b`, what explains most first; what one of them does not know is no change.
+
+    Of digests it is enough that they differ; a skill that one run did not have is empty.
+    """
+    return list(_changes(a, b))
+
+
+def _changes(a: About, b: About) -> Iterator[Change]:
+    yield from _differing("model", a.models, b.models)
+    yield from _differing("cli", a.cli_versions, b.cli_versions)
+    if a.repository and b.repository:  # else its skills are not known, either
+        for name in sorted(a.skills.keys() | b.skills.keys()):
+            before, after = a.skills.get(name, ""), b.skills.get(name, "")
+            if before != after:
+                old, new = a.skill_files.get(name, {}), b.skill_files.get(name, {})
+                known = (old.keys() | new.keys()) if old and new else set()
+                files = sorted(path for path in known if old.get(path) != new.get(path))
+                yield Change(kind="skill", name=name, before=before, after=after, files=files)
+    yield from _differing("case", a.cases, b.cases)
+    yield from _differing("profile", a.profiles, b.profiles)
+    yield from _differing("skillup", {"": a.skillup_version}, {"": b.skillup_version})
+    yield from _differing("host", {"": a.host}, {"": b.host})
+    yield from _differing("commit", {"": _commit(a)}, {"": _commit(b)})
+
+
+def _differing(kind: ChangeKind, a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Change]:
+    for name, after in b.items():
+        before = a.get(name)
+        if before and after and before != after:
+            yield Change(kind=kind, name=name, before=before, after=after)
+
+
+def _commit(about: About) -> str:
+    return f"{about.commit[:12]}{' with uncommitted changes' if about.dirty else ''}"

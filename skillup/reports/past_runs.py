@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup import stats
-from skillup.history.changes import changes
-from skillup.history.comparison import CaseChange, CaseState, Comparison
+from skillup.history.comparison import CaseChange, CaseState, Comparison, changes
 from skillup.history.gates import GateResult
 from skillup.history.regressions import Measured, Statement
 from skillup.history.runs import CaseTally, RunOutcomes, State, together

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from random import Random
 
 from skillup.history.counts import GoodTrials
-from skillup.history.levels import Levels
+from skillup.history.regressions import Levels
 from skillup.history.runs import CaseKey
 
 CONFIDENCE = 0.99

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.history.changes import changes
+from skillup.history.comparison import changes
 from skillup.history.runs import About
 
 BEFORE = About(

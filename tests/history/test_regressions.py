@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from skillup.history.levels import Levels
-from skillup.history.regressions import Assessment, Night, assess
+from skillup.history.regressions import Assessment, Levels, Night, assess
 from skillup.history.runs import RunOutcomes
 from tests.benchmarks.simulate_nights import planted, quiet, quiet_times
 from tests.support.outcomes import a_key, a_run
