@@ -20,6 +20,7 @@ from tests.support.model_server import (
     ReadFile,
     Reply,
     Shell,
+    SkillCall,
     Text,
     ToolCall,
 )
@@ -97,6 +98,29 @@ def test_it_reads_the_copy_and_its_verdict_counts(
     assert (bench.usage.judging.usage or {})["output_tokens"] > 0
     # What the agent left as instructions is material, and not the judge's own.
     assert [request for request in server.requests if PLANTED in request.raw_text] == []
+    if "StructuredOutput" in asked.tools:  # claude
+        assert {*asked.tools} <= {"Read", "Glob", "Grep", "StructuredOutput"}
+        assert len(json.dumps(asked.body["tools"])) < 20_000, "J11: 81 kB"
+
+
+def test_a_judge_with_skills_can_use_them(
+    bench_at: MakeBench, model_server: Serve, recorded: Recorded
+) -> None:
+    def script(request: ModelRequest) -> Reply:
+        if request.tool_round == 0:
+            return Answer(SkillCall("counting"))
+        return Answer(_final(request, _told(True)))
+
+    server = model_server(script)
+    bench = bench_at(server.url)
+    skill = bench.base / "suite" / "counting" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: counting\ndescription: How to count\n---\nCount twice.\n")
+
+    result = bench.judge(_judge(skills=[{"path": str(skill.parent)}]), recorded)
+
+    assert (result.error, result.passed) == (None, True)
+    assert "Count twice." in "".join(request.raw_text for request in server.requests)
 
 
 def test_it_may_not_write_and_the_copy_stays_as_it_was(

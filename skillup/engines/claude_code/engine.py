@@ -209,6 +209,7 @@ class ClaudeCode(WritingCliEngine):
         """Where it opens a file it reads CLAUDE.md and finds skills: those of the agent judged."""
         args = [*profile.args, "--json-schema", json.dumps(schema)]
         args += [] if own_skills else ["--disable-slash-commands"]
+        args += ["--tools", "Read,Glob,Grep,Skill" if own_skills else "Read,Glob,Grep"]
         env = {**profile.env, "CLAUDE_CODE_DISABLE_CLAUDE_MDS": "1"}
         return profile.model_copy(update={"args": args, "env": env})
 
