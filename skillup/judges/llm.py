@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Literal
+from functools import lru_cache, partial
+from itertools import chain
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from skillup.checks.context import one_line
 from skillup.checks.evaluate import reaches
@@ -61,66 +63,124 @@ class RubricAnswer(AnswerForm):
     verdicts: list[CriterionVerdict] = Field(description="One for each criterion, in order.")
 
 
+_SCALE_TASK = """\
+For each criterion below, choose the step of its scale that describes the agent's work. Take each \
+by itself, and read the steps as they are written."""
+
+_SCALE_ANSWER = """\
+Give exactly one step for each of {ids}, and none for anything else. For each:
+- `id`: the id, or the name.
+- {reason}
+- {quote}
+- `step`: the number of the step, the lower one where two seem to fit; null only if nobody could \
+tell, because what decides it was left out of the material."""
+
+
+@lru_cache
+def scale_form(steps: int) -> type[AnswerForm]:
+    """The form of one step for each criterion or aspect, out of so many."""
+    taken: Any = Annotated[Literal[tuple(range(1, steps + 1))], Number] | None
+    one = create_model(
+        "CriterionStep",
+        __base__=AnswerForm,
+        id=(str, Field(description="The criterion's id, such as c1.")),
+        reason=(Reason, Field(description=REASON)),
+        quote=(str, Field("", description=QUOTE)),
+        step=(taken, Field(description="The number of the step; null: unknown.")),
+    )
+    return create_model("ScaleAnswer", __base__=AnswerForm, steps=(list[one], ...))
+
+
 async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[CheckResult]:
-    """A result for each of `checks`, all asked in one question; a `prompt` comes alone."""
-    asked: list[list[tuple[str, Criterion]]] = []
+    """A result for each of `checks`; criteria with as many steps (0: yes or no) are one question.
+
+    A `prompt` comes alone.
+    """
+    criteria = [_criteria_of(check, reading) for check in checks]
+    forms: dict[int, list[Criterion]] = {}
+    for criterion in chain.from_iterable(criteria):
+        forms.setdefault(len(criterion.scale), []).append(criterion)
+    asked = dict(
+        zip(forms, await gather(partial(_ask, checks, reading, forms), forms), strict=True)
+    )
+    facets = {steps: iter(found) for steps, (_, found) in asked.items()}
+    results = []
+    for check, own in zip(checks, criteria, strict=True):
+        found = [next(facets[len(criterion.scale)]) for criterion in own]
+        answers = [asked[steps][0] for steps in dict.fromkeys(len(one.scale) for one in own)]
+        blank = reading.blank(check, *answers)
+        notes = [note for one in answers for note in one.notes]
+        if len(found) == 1 and own[0].id is None:
+            results.append(flat_result(blank, found[0], notes))
+            continue
+        outcome = by_weight(check.rubric.threshold if check.rubric is not None else 1.0)
+        results.append(result_of(blank, found, outcome, criteria_met, notes=notes))
+    return results
+
+
+def _criteria_of(check: Check, reading: Reading) -> list[Criterion]:
+    if check.rubric is not None:
+        return check.rubric.criteria
+    answer, reference = f"The answer of {reading.last.label}", check.expected_output or ""
+    line = _SAME_MEANING.format(answer=answer, reference=indented(reference))
+    return [Criterion(outcome=line)]
+
+
+async def _ask(
+    checks: Sequence[Check], reading: Reading, forms: Mapping[int, list[Criterion]], steps: int
+) -> tuple[Answers[Any], list[Facet]]:
+    """The answers about the criteria with so many steps, and a facet for each."""
     lines: dict[str, str] = {}
-    for check in checks:
-        asked.append([])
-        reference, rubric = check.expected_output or "", check.rubric
-        for criterion in rubric.criteria if rubric else [Criterion(outcome=reference)]:
-            name, line = f"c{len(lines) + 1}", criterion.outcome.strip()
-            lines[name] = "\n   ".join(line.splitlines())
-            if rubric is None:
-                answer = f"The answer of {reading.last.label}"
-                lines[name] = _SAME_MEANING.format(answer=answer, reference=indented(reference))
-            asked[-1].append((name, criterion))
+    for criterion in forms[steps]:
+        line = "\n   ".join(criterion.outcome.strip().splitlines())
+        line += "".join(f"\n   {n}: {one.means}" for n, one in enumerate(criterion.scale, start=1))
+        lines[f"c{len(lines) + 1}"] = line
     prompt = JudgePrompt(
         target=reading.target(),
-        task=_RUBRIC_TASK,
-        answer=_RUBRIC_ANSWER,
+        task=_SCALE_TASK if steps else _RUBRIC_TASK,
+        answer=_SCALE_ANSWER if steps else _RUBRIC_ANSWER,
         ids=tuple(lines),
         criteria="\n".join(f"{name}: {line}" for name, line in lines.items()),
         own=checks[0].rubric.prompt if checks[0].rubric is not None else None,
     )
-    answers = await reading.ask(checks[0], prompt, RubricAnswer, criteria=tuple(lines.values()))
+    form: type[Any] = scale_form(steps) if steps else RubricAnswer
+    answers = await reading.ask(checks[0], prompt, form, criteria=tuple(lines.values()))
 
     def facet(name: str, criterion: Criterion) -> Facet:
-        def vote(answer: RubricAnswer) -> Vote:
-            found = next(v for v in answer.verdicts if v.id.strip().casefold() == name)
-            return Vote.of(_VERDICTS[found.verdict], found.reason, found.quote)
-
+        scores = [step.score for step in criterion.scale]
+        least = scores[-1] if scores and criterion.min_score is None else criterion.min_score
         title = criterion.id or one_line(criterion.outcome.strip())
-        keys = {"weight": criterion.weight, "required": criterion.required}
-        return answers.facet(title, "criterion", vote, expected=criterion.outcome, **keys)
+        keys: dict[str, Any] = {"weight": criterion.weight, "required": criterion.required}
+        vote = _vote_on(name, scores, least or 0.0)
+        keys |= {"expected": criterion.outcome, "threshold": least}
+        return answers.facet(title, "criterion", vote, **keys)
 
-    results = []
-    for check, criteria in zip(checks, asked, strict=True):
-        facets = [facet(name, criterion) for name, criterion in criteria]
-        blank = reading.blank(check, answers)
-        if len(facets) == 1 and criteria[0][1].id is None:
-            results.append(flat_result(blank, facets[0], answers.notes))
-            continue
-        outcome = by_weight(check.rubric.threshold if check.rubric is not None else 1.0)
-        results.append(result_of(blank, facets, outcome, criteria_met, notes=answers.notes))
-    return results
+    return answers, [facet(*one) for one in zip(lines, forms[steps], strict=True)]
+
+
+def _vote_on(name: str, scores: Sequence[float], least: float) -> Callable[[Any], Vote]:
+    """The vote of an answer on `name`: by the `scores` of its steps, or else by its verdict."""
+
+    def vote(answer: RubricAnswer) -> Vote:
+        ((_, rows),) = answer
+        found: Any = next(row for row in rows if row.id.strip().casefold() == name)
+        if not scores:
+            return Vote.of(_VERDICTS[found.verdict], found.reason, found.quote)
+        if found.step is None:
+            return Vote.of(None, found.reason, found.quote)
+        score = scores[found.step - 1]  # the case's: the model knows the steps alone
+        return Vote.of(reaches(score, least), found.reason, found.quote, score=score)
+
+    return vote
 
 
 # Answer quality: several aspects, each graded on a scale of five anchored steps.
 
-_LOWEST, _HIGHEST = 1, 5
+_GRADES = (0, 0.25, 0.5, 0.75, 1)
 
 _QUALITY_TASK = """\
 Grade what the agent answered in each of the aspects below. Take each aspect by itself: \
 a fault that belongs to one must not lower another."""
-
-_QUALITY_ANSWER = """\
-Give exactly one grade for each of {ids}, and none for anything else. For each:
-- `aspect`: its name.
-- {reason}
-- {quote}
-- `grade`: a whole number from 1 to 5, by the steps of the aspect. Where two steps seem to fit, \
-take the lower one."""
 
 _STEPS: dict[Aspect, str] = {
     "correctness": """\
@@ -158,24 +218,6 @@ A good answer would say this; hold correctness and completeness against it:
 {reference}"""
 
 
-class AspectGrade(AnswerForm):
-    """The grade in one aspect."""
-
-    aspect: str = Field(description="The aspect's name, such as correctness.")
-    reason: Reason = Field(description=REASON)
-    quote: str = Field("", description=QUOTE)
-    grade: Annotated[int, Number, Field(ge=_LOWEST, le=_HIGHEST)] = Field(
-        description="1 (worst) to 5 (best), by the steps of the aspect.",
-        json_schema_extra={"enum": list(range(_LOWEST, _HIGHEST + 1))},
-    )
-
-
-class QualityAnswer(AnswerForm):
-    """One grade for each aspect."""
-
-    grades: list[AspectGrade] = Field(description="One for each aspect, in order.")
-
-
 async def read_quality(check: Check, reading: Reading) -> CheckResult:
     """The mean over the aspects of ``(grade - 1) / 4``."""
     spec, reference = check.answer_quality, reading.expected_output
@@ -185,21 +227,17 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
     prompt = JudgePrompt(
         target=reading.target(),
         task=_QUALITY_TASK + more,
-        answer=_QUALITY_ANSWER,
+        answer=_SCALE_ANSWER,
         ids=tuple(aspects),
         criteria="\n\n".join(_STEPS[aspect] for aspect in aspects),
         criteria_title="Aspects",
         own=spec.prompt,
     )
-    answers = await reading.ask(check, prompt, QualityAnswer)
-    least = (spec.min_grade - _LOWEST) / (_HIGHEST - _LOWEST)
+    answers = await reading.ask(check, prompt, scale_form(len(_GRADES)))
+    least = _GRADES[spec.min_grade - 1]
 
     def facet(aspect: Aspect) -> Facet:
-        def vote(answer: QualityAnswer) -> Vote:
-            found = next(g for g in answer.grades if g.aspect.strip().casefold() == aspect)
-            score = (found.grade - _LOWEST) / (_HIGHEST - _LOWEST)
-            return Vote.of(reaches(score, spec.threshold), found.reason, found.quote, score=score)
-
+        vote = _vote_on(aspect, _GRADES, spec.threshold)
         return answers.facet(aspect, "aspect", vote, threshold=spec.threshold)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:

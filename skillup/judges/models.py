@@ -376,7 +376,7 @@ def answer_to(question: ModelQuestion, file: Path) -> BaseModel:
             return question.read(rule.answer or {})
         except MalformedAnswerError as malformed:
             misfits.append(f"rule {number}: {malformed}")
-    if script.criteria and question.criteria:
+    if script.criteria and "verdicts" in question.form.model_fields:
         named = zip(question.ids, question.criteria, strict=True)
         verdicts = [_verdict(question, script.criteria, name, text) for name, text in named]
         return question.form.model_validate({"verdicts": verdicts})

@@ -80,10 +80,12 @@ Outcome = Callable[[Sequence[CheckResult]], tuple[float, bool]]
 
 
 def by_weight(threshold: float) -> Outcome:
+    """The share of criteria met decides; where they have scales, their scores are the score."""
+
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
-        score = weighted_mean(children)
+        met = [child.model_copy(update={"score": float(child.passed)}) for child in children]
         required = all(child.passed for child in children if child.required)
-        return score, required and reaches(score, threshold)
+        return weighted_mean(children), required and reaches(weighted_mean(met), threshold)
 
     return outcome
 
@@ -176,8 +178,12 @@ def _finding(facet: Facet) -> dict[str, Any]:
     else:
         error = next((vote.error for vote in votes if vote.error is not None), None)
         combined = median if facet.combine == "median" else fmean
-        score = round(combined(vote.score for vote in votes), 6)
-        verdict = reaches(score, facet.threshold) and error is None
+        # Open where it depends on what those would have said who cannot tell.
+        low, high = (combined([end * v.unknown + v.score for v in votes]) for end in (0.0, 1.0))
+        known = [vote.score for vote in votes if not vote.unknown]
+        verdict = reaches(low, facet.threshold) and error is None
+        verdict = None if reaches(high, facet.threshold) != verdict and not error else verdict
+        score = round(combined(known), 6) if verdict is not None and known else 0.0
     if error is not None:
         said = _agreement(votes, verdict, [], by_score=by_score)
         return {"passed": False, "score": 0.0, "error": error, **said}
@@ -214,15 +220,12 @@ def _agreement(
     given = [vote for vote in votes if vote.error is None]
     if len(votes) < 2 or not given:
         return {"notes": notes}
-    counts = {
-        "pass": sum(_says(vote) is True for vote in given),
-        "fail": sum(_says(vote) is False for vote in given),
-        "unknown": sum(vote.unknown for vote in given),
-        "without an answer": len(votes) - len(given),
-    }
-    words = [f"{count} {word}" for word, count in counts.items() if count]
-    if by_score:
-        words = [_word(vote, by_score=True) for vote in given]
+    words = [_word(vote, by_score=by_score) for vote in given]
+    missing = len(votes) - len(given)
+    if not by_score:
+        known = ("pass", "fail", "unknown")
+        words = [f"{words.count(word)} {word}" for word in known if word in words]
+        words += [f"{missing} without an answer"] if missing else []
     agreement = sum(_says(vote) == said for vote in given) / len(given)
     note = f"asked {len(votes)} times: {', '.join(words)}"
     if votes[0].by:

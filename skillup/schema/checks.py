@@ -40,7 +40,7 @@ from skillup.schema.base import (
     one_or_more,
     optional,
 )
-from skillup.schema.judge_model import SCORES, VERDICTS, Combine, JudgeModel
+from skillup.schema.judge_model import JudgeModel
 
 ToolKind = Literal[
     "shell", "read", "write", "edit", "search", "web", "mcp", "skill", "agent", "other"
@@ -240,6 +240,13 @@ class ScriptSpec(Short):
     timeout_seconds: Seconds = Field(30.0, description="How long it may take.")
 
 
+class ScaleStep(Model):
+    """A step of a scale."""
+
+    score: Fraction = Field(description="What it counts, 0..1.")
+    means: NonEmptyText = Field(description="When it is taken.")
+
+
 class Criterion(Short):
     """One line of a rubric."""
 
@@ -249,6 +256,17 @@ class Criterion(Short):
     outcome: NonEmptyText = Field(description="What must be true of the conversation.")
     weight: NonNegative = Field(1.0, description="Its share of the rubric's score.")
     required: Bool = Field(False, description="The rubric fails if this one does.")
+    scale: list[ScaleStep] = Field([], description="Steps in place of yes and no, the worst first.")
+    min_score: Fraction | None = optional("The least score to pass; default: the highest.")
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Self:
+        scores = [step.score for step in self.scale]
+        if scores != sorted({*scores}) or len(scores) == 1:
+            raise ValueError("a scale has two steps or more, with growing scores || sort them")
+        if self.min_score is not None and self.min_score not in scores:
+            raise ValueError("`min_score` is no step's score || take one of the `scale`")
+        return self
 
 
 Criteria = Annotated[
@@ -415,7 +433,11 @@ class Check(Short, CheckKeys):
         if self.prompt is not None and not keys:
             return self
         if self.judge is not None:
-            self._fits_judge(keys, self.judge.combine)
+            if not any(key in READ_BY_MODEL for key in keys):
+                raise ValueError("`judge` beside a check that no model reads || take it out")
+            scored = self.similar is not None or self.answer_quality is not None
+            if self.rubric is None or not any(one.scale for one in self.rubric.criteria):
+                self.judge.fits(scored=scored)
         if not keys:
             raise ValueError(
                 "no check asks for anything || add one, such as `contains` or `tool_called`"
@@ -424,15 +446,6 @@ class Check(Short, CheckKeys):
             both = " and ".join(f"`{key}`" for key in keys)
             raise ValueError(f"{both} in one item || make each its own list item, or use `all_of`")
         return self
-
-    def _fits_judge(self, keys: list[str], combine: Combine | None) -> None:
-        if not any(key in READ_BY_MODEL for key in keys):
-            raise ValueError("`judge` beside a check that no model reads || take it out")
-        scored = self.similar is not None or self.answer_quality is not None
-        wrong, right = (VERDICTS, SCORES) if scored else (SCORES, VERDICTS)
-        if combine in wrong:
-            what = "is about verdicts, and this has a score" if scored else "is about scores"
-            raise ValueError(f"`combine: {combine}` {what} || write {' or '.join(right)}")
 
     def key_and_spec(self) -> tuple[str, Any]:
         """The one check key that is set, and its arguments; ``follow_up`` if it is only that."""

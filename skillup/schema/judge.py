@@ -110,6 +110,8 @@ class JudgeConfig(AskedModels):
         if kind == "agent_judge" and (self.panel or self.combine or self.temperature is not None):
             what = "`model: […]`, `combine` or `temperature` in an agent_judge"
             raise ValueError(f"{what} || name several `judges`, each with its model")
+        if any(criterion.scale for criterion in self.criteria):
+            raise ValueError("a `scale` in an agent_judge || use a `rubric` among `assertions`")
         if kind == "script" and self.script_path is None:
             raise ValueError("a script judge without a script || add `script_path`")
         if kind == "rule_based" and self.criteria:

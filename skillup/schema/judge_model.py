@@ -22,8 +22,6 @@ ModelOrPanel = Annotated[
     ),
 ]
 Combine = Literal["majority", "unanimous", "mean", "median"]
-VERDICTS: tuple[Combine, ...] = ("majority", "unanimous")
-SCORES: tuple[Combine, ...] = ("mean", "median")
 
 
 def with_panel(value: Any) -> Any:
@@ -71,6 +69,13 @@ class JudgeModel(Short, AskedModels):
         return [
             self.model_copy(update={**one, "model": name}) for name in self.panel or [self.model]
         ]
+
+    def fits(self, *, scored: bool) -> None:
+        """Raises ValueError: votes on scores, or else verdicts, are not combined so."""
+        if self.combine in (("majority", "unanimous") if scored else ("mean", "median")):
+            right = "`mean` or `median`" if scored else "`majority` or `unanimous`"
+            what = "is about verdicts, and this has a score" if scored else "is about scores"
+            raise ValueError(f"`combine: {self.combine}` {what} || write {right}")
 
     @property
     def sampled_at(self) -> float:

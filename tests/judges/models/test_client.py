@@ -10,13 +10,13 @@ import pytest
 
 from skillup.judges.agent import AgentVerdict, answer_schema
 from skillup.judges.llm import (
-    AspectGrade,
     CriterionVerdict,
     RubricAnswer,
     SimilarityAnswer,
     WindowAnswer,
+    scale_form,
 )
-from skillup.judges.question import AskModel, ModelAnswer, ModelQuestion
+from skillup.judges.question import AnswerForm, AskModel, ModelAnswer, ModelQuestion
 from skillup.judges.remote import LONGEST_BODY
 from tests.support.asking import APIS, KEYS, MODELS, RIGHT, Verdict, asking, question
 from tests.support.model_server import (
@@ -161,10 +161,11 @@ def test_the_provider_is_asked_to_enforce_the_form(api: str) -> None:
 
 def test_a_reason_comes_before_what_it_is_for() -> None:
     """J11: a model that has said its verdict finds a reason for it."""
-    forms = (CriterionVerdict, AspectGrade, SimilarityAnswer, WindowAnswer, AgentVerdict)
-    decides = {"verdict", "grade", "score", "relevant", "pass"}
-    for form in forms:
-        keys = list(form.model_json_schema()["properties"])
+    forms: list[type[AnswerForm]] = [CriterionVerdict, SimilarityAnswer, WindowAnswer, AgentVerdict]
+    decides = {"verdict", "step", "score", "relevant", "pass"}
+    rows = [form.model_json_schema() for form in forms]
+    for row in [*rows, scale_form(5).model_json_schema()["$defs"]["CriterionStep"]]:
+        keys = list(row["properties"])
         assert keys.index("reason") < keys.index((decides & {*keys}).pop()) == len(keys) - 1
     sent = answer_schema(["a"])["$defs"]["AgentVerdict"]
     assert list(sent["properties"])[-1] == sent["required"][-1] == "pass"

@@ -6,15 +6,18 @@ import re
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from skillup.judges.evaluate import UsageTracker
 from skillup.judges.question import ModelQuestion
+from skillup.schema.checks import Criterion
 from skillup.schema.record import HistoryItem
 from tests.support.records import Recorded, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
 
 # Rubrics: criteria in one question, verdicts by id, weights, evidence, and what goes wrong.
 
+HI = make_record("Hello.")
 ONE = make_record(make_turn("I deleted 3 files, as you asked.", content="Delete the logs."))
 TWO_CRITERIA = {"rubric": {"criteria": [{"id": "tone", "outcome": "Is friendly"}, "Is short"]}}
 
@@ -89,9 +92,90 @@ def test_a_judge_that_does_not_answer_is_an_error_and_no_verdict(said: object) -
     assert all(result.found == "" for result in results)
 
 
+# Scales: steps of the case's own, and what they count is not the model's to say.
+
+TONE = [
+    {"score": 0, "means": "rude"},
+    {"score": 0.4, "means": "dry"},
+    {"score": 1, "means": "kind"},
+]
+
+
+def steps(*taken: Any) -> dict[str, Any]:
+    rows = [(f"c{n}", step) for n, step in enumerate(taken, start=1)]
+    return {"steps": [{"id": i, "reason": "so", "quote": "Hello.", "step": s} for i, s in rows]}
+
+
+@pytest.mark.parametrize(
+    ("said", "min_score", "outcome", "score"),
+    [
+        ([2], 0.4, "pass", 0.4),
+        ([2], None, "fail", 0.4),
+        ([3], None, "pass", 1.0),
+        ([1], 0.4, "fail", 0.0),
+        ([None], 0.4, "unknown", 0.0),
+        ([4], 0.4, "error", 0.0),
+        ([0], 0.4, "error", 0.0),
+        (["3"], 0.4, "error", 0.0),
+        ([True], 0.4, "error", 0.0),
+        ([3, 2, 1], 0.4, "pass", 0.466667),
+        ([3, 3, None], 0.4, "pass", 1.0),
+        ([3, 1, None], 0.4, "unknown", 0.0),
+        ([1, 1, None], 0.4, "fail", 0.0),
+    ],
+)
+def test_a_step_counts_what_the_case_says(
+    said: list[Any], min_score: float | None, outcome: str, score: float
+) -> None:
+    criterion = {"outcome": "The tone", "scale": TONE, "min_score": min_score}
+    asker = ScriptedAsker([steps(one) for one in said])
+    (result,) = read(
+        asker, checks({"rubric": {"criteria": [criterion]}}), HI, turn=1, **repeat(len(said))
+    )
+    word = "pass" if result.passed else "unknown" if result.unknown else "fail"
+    assert ("error" if result.error else word, result.score) == (outcome, score)
+    assert "c1: The tone\n   1: rude\n   2: dry\n   3: kind\n" in asker.prompt
+    assert "0.4" not in asker.prompt
+
+
+def test_scales_and_plain_criteria_of_a_rubric_are_two_questions_and_one_result() -> None:
+    def said(question: ModelQuestion) -> Any:
+        plain = "verdicts" in question.form.model_fields
+        return verdicts(c1="pass", c2="fail") if plain else steps(2)
+
+    tone = {"id": "tone", "outcome": "The tone", "scale": TONE, "min_score": 0.4}
+    asker = ScriptedAsker(said)
+    criteria = [{"id": "a", "outcome": "A"}, tone, {"id": "b", "outcome": "B"}]
+    rubric = {"rubric": {"criteria": criteria, "threshold": 0.6}}
+    (result,) = read(asker, checks(rubric), HI, turn=1)
+    assert len(asker.questions) == 2
+    assert [(c.name, c.passed, c.score) for c in result.children] == [
+        ("a", True, 1.0),
+        ("tone", True, 0.4),
+        ("b", False, 0.0),
+    ]
+    assert (result.passed, result.score) == (True, 0.466667)
+    assert result.children[1].found == "so"
+
+
+@pytest.mark.parametrize(
+    ("scale", "min_score", "said"),
+    [
+        (TONE[::-1], None, "with growing scores"),
+        (TONE[:1], None, "two steps or more"),
+        ([TONE[0], {"score": 2, "means": "x"}], None, "less than or equal to 1"),
+        (TONE, 0.5, "is no step's score"),
+        ([], 0.5, "is no step's score"),
+    ],
+)
+def test_a_scale_that_cannot_be_read_is_refused(scale: Any, min_score: Any, said: str) -> None:
+    written = {"outcome": "x", "scale": scale, "min_score": min_score}
+    with pytest.raises(ValidationError, match=said):
+        Criterion.model_validate(written)
+
+
 # `judge_model.repeat`: majorities, means, errors among the answers, and how all that is shown.
 
-HI = make_record("Hello.")
 P, F, U = verdicts(c1="pass"), verdicts(c1="fail"), verdicts(c1="unknown")
 
 
@@ -283,8 +367,8 @@ FOUR = make_record(make_turn("It is 4.", content="How much is 2 and 2?"))
 
 def grades(**by_aspect: int) -> dict[str, Any]:
     return {
-        "grades": [
-            {"aspect": aspect, "grade": grade, "reason": f"{aspect}!", "quote": "It is 4"}
+        "steps": [
+            {"id": aspect, "step": grade, "reason": f"{aspect}!", "quote": "It is 4"}
             for aspect, grade in by_aspect.items()
         ]
     }
