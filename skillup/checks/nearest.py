@@ -47,23 +47,27 @@ class Missing:
     text: str
     pieces: Sequence[str]
     span: Callable[[Span], Sequence[EvidenceSpan]]
-    is_pattern: bool = False
-    whole: bool = False  # The text as a whole should have been the piece
-    case_sensitive: bool = True
+    is_pattern: bool
+    case_sensitive: bool
     deadline: float = field(default_factory=lambda: time.monotonic() + _SECONDS)
 
     def nearest(self) -> NearMatch | None:
         """Of all pieces, the one that nearly matches; None: nothing is like any of them."""
         if not self.text.strip():
             return None
+        found: list[tuple[bool, float, Span, int, str, list[Relaxation]]] = []
         try:
-            tried = [self._near(piece) for piece in self.pieces[:_MOST_PIECES]]
+            for piece in self.pieces[:_MOST_PIECES]:
+                would = self._would_match(piece)
+                place = self._of_pattern(piece, would) if self.is_pattern else self._of_text(piece)
+                if place is not None:
+                    part = place[0] / max(1, len(piece))
+                    found.append((bool(would), part, place[1], place[0], piece, would))
         except TimeoutError:  # Of some pieces only, a grade would not be the same twice
             return None
-        found = [near for near in tried if near is not None]
         if not found:
             return None
-        would, _, piece, matched, (start, at) = max(found, key=lambda one: (bool(one[0]), one[1]))
+        *_, (start, at), matched, piece, would = max(found)
         text, begin = self.text, self.text.rfind("\n", 0, at) + 1
         end = text.find("\n", at) if "\n" in text[at:] else len(text)
         left, right = max(begin, at - _BEFORE), min(end, at + _AFTER)
@@ -77,22 +81,6 @@ class Missing:
             spans=list(self.span((start, stop))),
             would_match=would,
         )
-
-    def _near(self, piece: str) -> tuple[list[Relaxation], float, str, int, Span] | None:
-        """What would match, how near it is (0..1), of `piece` how much matched, and where."""
-        would = self._would_match(piece)
-        if self.is_pattern:
-            place = self._of_pattern(piece, would)
-        elif self.whole:
-            start = len(self.text) - len(self.text.lstrip())
-            same = first_difference(self._folded(self.text)[start:], self._folded(piece))
-            place = (same, (start, start + same)) if same or would else None
-        else:
-            place = self._of_text(piece[:_LONGEST])
-        if place is None:
-            return None
-        matched, span = place
-        return would, matched / max(1, len(piece)), piece, matched, span
 
     def _would_match(self, piece: str) -> list[Relaxation]:
         """The fewest relaxations with which `piece` is found; none: not even all are enough."""
@@ -108,8 +96,7 @@ class Missing:
     def _found(self, piece: str, relaxed: Sequence[Relaxation]) -> bool:
         pattern, text = self._relaxed(piece, relaxed), self._relaxed(self.text, relaxed)
         if not self.is_pattern:
-            pattern = regex.escape(pattern.strip() if self.whole else pattern)
-            pattern = rf"\A\s*{pattern}\s*\Z" if self.whole else pattern
+            pattern = regex.escape(pattern)
         ignored = not (self.is_pattern or self.case_sensitive)
         flags = "(?i)" * ignored + "".join(_FLAGS.get(one, "") for one in relaxed)
         return self._search(flags + pattern, text) is not None
@@ -155,13 +142,11 @@ class Missing:
                     break
         return best
 
-    def _folded(self, text: str) -> str:
-        folded = text if self.case_sensitive else text.casefold()
-        return folded if len(folded) == len(text) else text
-
     def _of_text(self, piece: str) -> tuple[int, Span] | None:
         """By difflib, in the few pieces of the text that share most with `piece`."""
-        text, piece = self._folded(self.text), self._folded(piece)
+        text, piece = self.text, piece[:_LONGEST]
+        if not self.case_sensitive and len(text.casefold()) == len(text):
+            text, piece = text.casefold(), piece.casefold()
         size = max(2 * len(piece), 80)
         windows = [(n, text[n : n + size]) for n in range(0, len(text), size // 2)]
         grams = {piece[n : n + 3] for n in range(max(1, len(piece) - 2))}
@@ -182,7 +167,8 @@ class Missing:
 def near_words(near: NearMatch) -> str:
     """What was expected at the first difference, and with what it would match."""
     rest = one_line(near.wanted[near.matched :][:_LONGEST])
-    differs = f"/{rest}/ does not match from here on" if near.is_pattern else f'expected "{rest}"'
+    wanted = f'expected "{rest}"' if rest else "nothing more is expected"
+    differs = f"/{rest}/ does not match from here on" if near.is_pattern else wanted
     words = _WORDS | _FLAGS if near.is_pattern else _WORDS
     would = " and ".join(words[one] for one in near.would_match)
     return differs + (f"; it would match with {would}" if would else "")

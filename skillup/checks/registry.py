@@ -204,7 +204,7 @@ def _one_file(wanted: FileContains, files: Files, subject: CheckSubject) -> Find
             return Finding(True, f"found in {path}", around(text, span), spans=(place,))
         last = f"{path}: {beginning(text)}"
         piece, nowhere = wanted.matches or wanted.content or "", lambda _: ()
-        missing = Missing(text, [piece], nowhere, bool(wanted.matches), case_sensitive=exact)
+        missing = Missing(text, [piece], nowhere, bool(wanted.matches), exact)
     if unread:
         raise CannotEvaluateError(f"the content of {listed(unread)} was not kept in the record")
     if leading_out:

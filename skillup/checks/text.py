@@ -104,15 +104,12 @@ def _look(
     def find(piece: str) -> list[Span]:
         return list(islice(find_all(piece), _MOST_SPANS))
 
-    def finding(passed: bool, found: str, *spans: Span) -> Finding:
-        excerpt = around(text, spans[0]) if spans else beginning(text)
-        return Finding(passed, found, excerpt, spans=subject.in_answer(*spans))
-
-    def lacks(pieces: Sequence[str], found: str, *spans: Span) -> Finding:
-        exact = subject.case_sensitive
-        missing = Missing(text, pieces, subject.in_answer, patterns, case_sensitive=exact)
-        excerpt = around(text, spans[0]) if spans else beginning(text)
-        return Finding(False, found, excerpt, missing=missing)
+    def finding(passed: bool, found: str, *hits: Span, lacks: Sequence[str] = ()) -> Finding:
+        excerpt = around(text, hits[0]) if hits else beginning(text)
+        if not lacks:
+            return Finding(passed, found, excerpt, spans=subject.in_answer(*hits))
+        missing = Missing(text, lacks, subject.in_answer, patterns, subject.case_sensitive)
+        return Finding(passed, found, excerpt, missing=missing)
 
     for unwanted in wanted.none or ():
         if spans := find(unwanted):
@@ -121,11 +118,12 @@ def _look(
     hits = [span for spans in found_of.values() for span in spans]
     if not all(found_of.values()):
         missing = [piece for piece, spans in found_of.items() if not spans]
-        return lacks(missing, f"not found: {listed(map(show, missing))}", *hits[:1])
+        return finding(False, f"not found: {listed(map(show, missing))}", *hits[:1], lacks=missing)
     if wanted.any:
         more = next((spans for piece in wanted.any if (spans := find(piece))), None)
         if more is None:
-            return lacks(wanted.any, f"found none of {listed(map(show, wanted.any))}")
+            found = f"found none of {listed(map(show, wanted.any))}"
+            return finding(False, found, lacks=wanted.any)
         hits += more
     if not hits:
         return finding(True, f"found none of {listed(map(show, wanted.none or ()))}")
@@ -160,7 +158,7 @@ def equals(spec: str, subject: CheckSubject) -> Finding:
     at = first_difference(wanted, actual)
     here = quoted(actual[at : at + 20]) if actual[at:] else "it ends there"
     found, text = f"differs from character {at + 1} on: {here}", plain(subject.answer)
-    missing = Missing(text, [spec.strip()], subject.in_answer, whole=True, case_sensitive=exact)
+    missing = Missing(text, [spec.strip()], subject.in_answer, False, exact)
     return Finding(False, found, start, missing=missing)
 
 

@@ -142,6 +142,8 @@ def test_the_first_page_of_a_real_run_has_its_charts_and_tables(seen: Opened) ->
     assert seen.texts("#flaky a")[0] == "moody"
     assert seen.texts("#totals tbody th") == ["Agent", "Judges", "Simulated user"]
     assert "4 messages" in seen.page.inner_text("#totals")
+    ran = seen.page.inner_text("#ran").split(" · ")
+    assert [part.split()[0] for part in ran] == ["suite", "skill", "scripted"]
 
 
 def test_where_conversations_first_fail_and_what_is_not_known(show: Opener) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -166,6 +167,8 @@ def test_an_edited_criterion_is_asked_and_flips(project: Project) -> None:
     project.write({"cases/a.yaml": CASE.replace("asks before it deletes", "names the folder")})
     shown = project.run("show", "run", "a", "--full").stdout
     assert f"found    {PASS['verdicts'][0]['reason']}" in shown  # J4: reasons of passes, too
+    assert re.search(r"^ +answer   [0-9a-f]{16,}$", shown, re.M)
+    assert "answer  " not in project.run("show", "run", "a").stdout
     outcome = project.run("judge", "run", "--cases", "cases")
     assert outcome.exit_code == 1, outcome.stderr
     assert "PASS → FAIL" in outcome.stderr

@@ -95,6 +95,7 @@ class PageRunHead(OfRun):
     path: str
     engines: list[PageEngine]
     suites: list[str]
+    skills: list[str]
     skillup_version: str | None
 
 

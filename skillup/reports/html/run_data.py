@@ -163,7 +163,8 @@ class RunData:
             }
             for name, about in (self.info.get("profiles") or {}).items()
         ]
-        suites = self.info.get("suites") or dict.fromkeys(row["suite"] for row in self.rows)
+        suites = self.info.get("suites") or {row["suite"]: {} for row in self.rows}
+        skills = dict.fromkeys(n for one in suites.values() for n in one.get("skills") or ())
         return {
             "run_id": self.run_id,
             "started_at": self.started_at,
@@ -173,6 +174,7 @@ class RunData:
             "path": str(self.path),
             "engines": engines,
             "suites": list(suites),
+            "skills": list(skills),
             "skillup_version": self.info.get("skillup_version"),
         }
 

@@ -172,15 +172,16 @@ def _check(
         if details:
             fields = [("expected", "" if check.expected in check.name else check.expected)]
             fields += [("found", "" if brief else check.found.removeprefix("found "))]
-            fields += [("error", check.error or "")]
-            if (near := check.nearest) is not None:
-                caret = " " * cell_len(plain(near.line[: near.at])) + "^ "
-                fields.append(("nearest", f"{near.line}\n{caret}{near_words(near)}"))
-            else:
-                fields.append(("there", check.excerpt))
-        yield f"{indent}FAILED   {one_line(sentence, 460)}", "red not dim not bold"
+            fields += [("error", check.error or ""), ("there", check.excerpt)]
+        if details and (near := check.nearest) is not None:
+            caret = " " * cell_len(plain(near.line[: near.at]))
+            fields[-1] = ("nearest", f"{near.line}\n{caret}^ {near_words(near)}")
+        word, colour = ("unknown", "yellow") if check.unknown else ("FAILED", "red")
+        word, colour = ("ERROR", "magenta") if check.error else (word, colour)
+        yield f"{indent}{word:<8} {one_line(sentence, 460)}", f"{colour} not dim not bold"
     if fields:
         fields += [("note", note) for note in check.notes]
+        fields += [("answer", key) for key in check.answers if full]
     for word, text in fields:
         for number, line in enumerate(text_lines(text, _RESULT_LINES)):
             yield f"{indent}         {word if number == 0 else '':<8} {line}", style
@@ -262,13 +263,13 @@ class TrialPrinter(ConversationStream):
             self._line("  it has no grade that can be read: see `skillup judge`", style)
         elif grade.status != "PASS":
             self._line(f"  {one_line(grade.reason, 1000)}", style)
-            for failure in Row(grade).failures if grade.status == "FAIL" else ():
-                if failure.check and grade.reason.startswith(failure.where + failure.check.name):
-                    self._decider = failure.check
-                    break
-        details = _check(self._decider, "", True, self._full) if self._decider else ()
-        for text, _ in list(details)[1:]:
-            self._line(text.removeprefix("       "), "default")
+            named = {f"{f.where}{f.name}": f.check for f in reversed(Row(grade).failures)}
+            said = (c for name, c in named.items() if grade.reason.startswith(name))
+            self._decider = next(said, None) if grade.status == "FAIL" else None
+            details = _check(self._decider, "", True, self._full) if self._decider else ()
+            for text, _ in list(details)[1:]:
+                if (text.split(maxsplit=1) or [""])[-1] not in grade.reason:
+                    self._line(text.removeprefix("       "), "default")
         if record.skipped and (grade is None or record.skipped not in grade.reason):
             self._line(f"  {one_line(record.skipped, 1000)}", "yellow")
 

@@ -305,6 +305,7 @@ export interface RunHead {
   path: string;
   engines: Array<Engine>;
   suites: Array<string>;
+  skills: Array<string>;
   skillup_version: string | null;
 }
 

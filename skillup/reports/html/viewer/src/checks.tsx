@@ -26,6 +26,7 @@ export function Checks({ checks, title }: { checks: Check[]; title: string }) {
 function checkMark(check: Check): [string, string, string] {
   if (check.error) return ["!", "error", "ERROR"];
   if (check.moot) return [check.moot === "skips the rest" ? "○" : "–", check.moot, "SKIP"];
+  if (check.unknown) return ["?", "unknown: the judge cannot tell", "SKIP"];
   if (check.assertable === false) return ["✗", "failed: nothing to look at", "FAIL"];
   return check.passed ? ["✓", "passed", "PASS"] : ["✗", "failed", "FAIL"];
 }

@@ -93,6 +93,9 @@ export function FirstPage({ index }: { index: Index }) {
     <>
       <section class="summary" aria-labelledby="headline">
         <h1 id="headline">{sentence(index)}</h1>
+        <p id="ran" class="aside">
+          {ran(index)}
+        </p>
         <Baseline index={index} />
         <Bar index={index} />
         {index.deciding?.length ? (
@@ -167,6 +170,14 @@ export function engineText(engine: Engine | EngineInfo): string {
   return engine.profile + (inside && inside !== engine.profile ? ` (${inside})` : "");
 }
 
+/* "suite notes · skill log-keeper · claude (claude_code 2.1.0, sonnet)" */
+function ran({ run }: Index): string {
+  const named = (word: string, names: string[] | undefined) =>
+    names?.length ? `${word}${names.length > 1 ? "s" : ""} ${names.join(", ")}` : "";
+  const parts = [named("suite", run.suites), named("skill", run.skills)];
+  return [...parts, ...(run.engines || []).map(engineText)].filter(Boolean).join(" · ");
+}
+
 /* Money, tokens and time: the agent's, the judges' and the simulated user's apart. */
 function totals({ summary, rows, run }: Index): Part {
   if (!summary) return null;
@@ -202,8 +213,7 @@ function totals({ summary, rows, run }: Index): Part {
       />
       <p class="aside">
         Time: {duration(summary.duration_ms)}
-        {run.running ? " so far" : ""}
-        {run.engines?.length ? `. ${run.engines.map(engineText).join("; ")}` : ""}.
+        {run.running ? " so far" : ""}.
       </p>
     </>
   );
