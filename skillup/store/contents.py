@@ -12,7 +12,7 @@ from contextlib import suppress
 
 from pydantic import BaseModel
 
-from skillup.store.database import LARGE, Database
+from skillup.store.database import Database
 from skillup.store.files import Mask, pack, to_json, unpack
 from skillup.workspace.snapshot import BlobStore
 
@@ -162,8 +162,7 @@ class Streams:
                 "INSERT OR REPLACE INTO streams SELECT ?, name, part, data FROM streams"
                 " WHERE attempt = ?"
             )
-            ids = self._attempt, other._attempt
-            self._database.put(lambda connection: connection.execute(sql, ids), LARGE)
+            self._database.execute(sql, self._attempt, other._attempt)
             self._new = False
 
 

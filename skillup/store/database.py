@@ -1,8 +1,7 @@
 """The file of a run, `run.sqlite`: its tables, and the thread that commits what is written.
 
-Whoever writes does not wait for the disk: a small statement is executed at once, in a transaction
-that a thread commits, so many trials share one sync. What is large, or comes while that commits,
-the thread executes. :meth:`Database.committed` waits until what was written is on the disk.
+Whoever writes does not wait for the disk: a thread executes and commits what has come meanwhile, so
+many trials share one sync. :meth:`Database.committed` waits until what was written is on the disk.
 Readers open the file read-only while the run goes on. SQLite's file format:
 https://sqlite.org/fileformat2.html
 """
@@ -73,7 +72,6 @@ CREATE TABLE events (id INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT;
 """
 
 _BUSY_SECONDS = 30.0
-LARGE = 64 << 10  # In bytes: so much is not written between two steps of an event loop
 _MOST_WAITING_BYTES = 64 << 20
 _PAUSE_SECONDS = 0.25  # So long what nobody waits for may remain uncommitted
 _GROUP_SECONDS = 0.05
@@ -269,8 +267,8 @@ class _Writer:
         self._path = path
         self._failure: BaseException | None = None
         self._room = threading.Condition()
-        """Has the connection, but while `_committing`, and all that follows."""
-        self._committing = self._closed = False
+        """Has all that follows."""
+        self._closed = False
         self._waiting: list[Statement] = []
         self._waiting_bytes = 0
         self._put = self._committed = 0
@@ -281,10 +279,9 @@ class _Writer:
         try:
             _check_version(self._connection, path)
             # Readers would wait for a rollback journal's writer, but where there is no shared
-            # memory a write-ahead log would lose data. SQLite answers with the mode that it took.
+            # memory a write-ahead log would lose data.
             mode = "DELETE" if file_system(path) in _NETWORK else "WAL"
-            taken = self._connection.execute(f"PRAGMA journal_mode = {mode}").fetchone()[0]
-            self._at_once = taken == "wal"  # only the log is never waited for
+            self._connection.execute(f"PRAGMA journal_mode = {mode}")
             self._connection.execute("PRAGMA synchronous = FULL")
             self._connection.execute("PRAGMA foreign_keys = ON")
             self._seen = self._of_others()
@@ -306,13 +303,7 @@ class _Writer:
             self._waiting_bytes += size
             if done is not None:
                 self._done.append(done)
-            if self._at_once and not self._committing and self._waiting_bytes < LARGE:
-                with self._failures():
-                    if self._begin(wait=False):
-                        for each in self._waiting:
-                            each(self._connection)
-                        self._waiting, self._waiting_bytes = [], 0
-            elif self._waiting_bytes > _MOST_WAITING_BYTES // 8:
+            if self._waiting_bytes > _MOST_WAITING_BYTES // 8:
                 self._hurry()
 
     def is_busy(self) -> bool:
@@ -370,19 +361,15 @@ class _Writer:
             with self._room:
                 self._awaited.clear()
                 self._urgent.clear()
-                ended, self._committing = self._closed, True
+                ended = self._closed
                 put, size, waiting = self._put, self._waiting_bytes, self._waiting
                 done, futures = self._done, self._futures
                 self._waiting, self._done, self._futures = [], [], {}
             if put > self._committed and self._failure is None:
-                with self._failures():
-                    self._begin(wait=True)
-                    for statement in waiting:
-                        statement(self._connection)
-                    self._connection.execute("COMMIT")
+                self._write(waiting)
                 last = time.monotonic()
             with self._room:
-                self._committed, self._committing = put, False
+                self._committed = put
                 self._waiting_bytes -= size
                 self._room.notify_all()
             for call in done:
@@ -391,35 +378,22 @@ class _Writer:
                 with suppress(RuntimeError):  # an event loop that is closed waits no more
                     loop.call_soon_threadsafe(_wake, waiters)
 
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        """What fails takes back all that is not committed; whoever comes next gets it."""
-        try:
-            yield
-        except BaseException as failure:
-            self._failure = failure
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            if not isinstance(failure, Exception):
-                raise
-
-    def _begin(self, *, wait: bool) -> bool:
-        """Begins a transaction unless one is open; False: another program has one."""
+    def _write(self, statements: list[Statement]) -> None:
+        """In one transaction. What fails takes all of it back; whoever comes next gets it."""
         execute = self._connection.execute
-        if self._connection.in_transaction:
-            return True
-        execute(f"PRAGMA busy_timeout = {_BUSY_SECONDS * 1000 if wait else 0:.0f}")
         try:
             execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if wait or not error.sqlite_errorname.startswith("SQLITE_BUSY"):
-                raise
-            return False
-        if self._of_others() != self._seen:
-            execute("INSERT OR REPLACE INTO run VALUES ('changed', x'')")
+            if self._of_others() != self._seen:
+                execute("INSERT OR REPLACE INTO run VALUES ('changed', x'')")
+                execute("COMMIT")
+                raise _changed(self._path)
+            for statement in statements:
+                statement(self._connection)
             execute("COMMIT")
-            raise _changed(self._path)
-        return True
+        except Exception as failure:  # noqa: BLE001 - raised where something is put or awaited
+            self._failure = failure
+            with suppress(sqlite3.Error):
+                execute("ROLLBACK")
 
     def _of_others(self) -> tuple[int, int]:
         """Differs when another program has changed the file, or put another in its place."""

@@ -78,11 +78,13 @@ def test_what_was_written_comes_back_and_the_layout_is_as_documented(run: RunDir
 
 def test_a_trial_has_one_record(run: RunDirectory) -> None:
     run.write_record(JOB, a_record(response="first"))
+    run.sync()
+    run.write_record(JOB, a_record(response="second"))
     with pytest.raises(RunDirectoryError, match="UNIQUE"):
-        run.write_record(JOB, a_record(response="second"))
+        run.sync()
     with pytest.raises(RunDirectoryError):
         run.close()
-    assert RunDirectory.open(run.path).finished_jobs() == set()
+    assert RunDirectory.open(run.path).read_record(JOB).turns[0].response == "first"
 
 
 def test_readers_see_what_is_committed_while_the_run_goes_on(run: RunDirectory) -> None:

@@ -9,7 +9,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
@@ -276,19 +275,12 @@ def _isolation(workspace: Path) -> list[str]:
     Instructions of directories above the workspace would come in, too, and MCP servers of their
     `.mcp.json`; the workspace's own are named, so that they still work.
     """
-    # What is above the trial's own directory is the same for all trials of a run.
-    excluded = [*_instructions_in(workspace.parent), *_instructions_above(workspace.parent.parent)]
+    excluded = [glob for one in workspace.parents for glob in _instructions_in(one)]
     servers = f"{workspace}/.mcp.json"
     own_servers = ["--mcp-config", servers] if os.path.isfile(servers) else []  # noqa: PTH113
     settings = json.dumps({"claudeMdExcludes": excluded})
     project_only = ["--setting-sources", "project", "--strict-mcp-config"]
     return [*own_servers, *project_only, "--settings", settings]
-
-
-@lru_cache(maxsize=8)
-def _instructions_above(directory: Path) -> list[str]:
-    """In the directory, too."""
-    return [glob for one in (directory, *directory.parents) for glob in _instructions_in(one)]
 
 
 def _instructions_in(directory: Path) -> list[str]:
