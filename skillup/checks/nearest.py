@@ -18,6 +18,7 @@ from skillup.schema.grade import EvidenceSpan, NearMatch, Relaxation
 
 _SECONDS, _MOST_TEXT = 0.5, 50_000  # That patterns may take; the characters they look at
 _MOST_PIECES, _LONGEST = 5, 200  # Texts that are looked for, characters of each
+_LEAST = 3  # Characters that the beginning of a pattern matches, lest it is found anywhere
 _LIKE = 0.6  # Ratio of difflib from which on two texts are alike
 _BEFORE, _AFTER = 60, 100  # Characters of the line shown around the difference
 
@@ -137,7 +138,7 @@ class Missing:
                 if part[size : size + 1] in tuple("{*+?"):  # which belongs to what stands before
                     continue
                 span = self._search(flags + part[:size], self.text, there and there[0])
-                if span is not None and (span[1] > span[0] or there):
+                if span is not None and (span[1] - span[0] >= _LEAST or there):
                     best = begin + size, span
                     break
         return best

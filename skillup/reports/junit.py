@@ -16,6 +16,7 @@ import junitparser as junit
 from junitparser.junitparser import Attr, IntAttr
 from junitparser.xunit2 import FlakyFailure
 
+from skillup.checks.nearest import near_words
 from skillup.history.runs import key_of
 from skillup.reports.result import Row, RunView
 from skillup.reports.text import plain
@@ -109,7 +110,10 @@ def _details(row: Row) -> Iterator[str]:
         yield f"{failure.where}{failure.name}: {failure.found}"
         if failure.check is not None and failure.check.expected:
             yield f"    expected: {failure.check.expected}"
-        if failure.check is not None and failure.check.excerpt:
+        if failure.check is not None and (near := failure.check.nearest) is not None:
+            line = f"{near.line[: near.at]}▸{near.line[near.at :]}"
+            yield f"    nearest: {line}  ({near_words(near)})"
+        elif failure.check is not None and failure.check.excerpt:
             yield f"    {failure.check.excerpt}"
     yield from (f"warning: {warning}" for warning in row.grade.warnings)
 

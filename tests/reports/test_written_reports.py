@@ -21,7 +21,7 @@ from skillup.reports.formats import FORMATS, parse_formats
 from skillup.reports.junit import junit_xml
 from skillup.reports.markdown import escape, markdown
 from skillup.reports.result import build_result
-from skillup.schema.grade import CheckResult, Grade, RunResult
+from skillup.schema.grade import CheckResult, Grade, NearMatch, RunResult
 from skillup.schema.suite import Report
 from tests.support.graded import a_grade, a_result, a_turn, grades_of
 from tests.support.project import Project
@@ -158,12 +158,16 @@ def test_a_failure_tells_turn_by_turn_what_was_not_met() -> None:
         expected="confirm",
         excerpt="Deleted.",
     )
-    turn = a_turn(2, content="Yes", response="Deleted.", checks=[check])
+    near = NearMatch(wanted="Deletes", matched=6, line="Deleted.", at=6)
+    nearly = check.model_copy(update={"name": "tells", "nearest": near})
+    turn = a_turn(2, content="Yes", response="Deleted.", checks=[check, nearly])
 
     (failure,) = parsed(make_grade("b", "FAIL", turns=[turn])).iter("failure")
 
     assert failure.text == (
-        "turn 2: asks: not found\n    expected: confirm\n    Deleted.\n\n"
+        "turn 2: asks: not found\n    expected: confirm\n    Deleted.\n"
+        "turn 2: tells: not found\n    expected: confirm\n"
+        '    nearest: Delete▸d.  (expected "s")\n\n'
         "[turn 2] Yes\n[answer] Deleted."
     )
 
