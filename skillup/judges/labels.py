@@ -11,12 +11,17 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from skillup.checks.context import CheckContext
+from skillup.checks.registry import describe
 from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
+from skillup.judges.material import harmless
 from skillup.judges.rejudge import CASE, JudgedItem, JudgeVerdict, Said, Verdicts
+from skillup.schema.checks import Check
 from skillup.schema.grade import Grade
 
 COLUMNS = ("job", "turn", "check", "label", "reason", "message", "answer", "judge", "stratum")
+_EXAMPLES = 3  # Of each label
 LONGEST_TEXT = 4000  # Characters of a message, and of an answer
 _LABELS: dict[str, Said] = {
     **dict.fromkeys(("pass", "yes", "true", "1"), "pass"),
@@ -88,10 +93,10 @@ def cut(text: str) -> str:
     return text[:LONGEST_TEXT]
 
 
-def read_rows(path: Path) -> tuple[list[str], list[tuple[int, Row]]]:
+def read_rows(path: Path, content: bytes | None = None) -> tuple[list[str], list[tuple[int, Row]]]:
     """The columns, and the rows with their lines. Raises InvalidFilesError."""
     try:
-        text = path.read_text("utf-8-sig")
+        text = (path.read_bytes() if content is None else content).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidFilesError([Problem(path, 1, 1, "", f"cannot be read: {error}")]) from None
     rows = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True)
@@ -135,6 +140,33 @@ def read_labels(path: Path) -> list[Label]:
     if problems:
         raise InvalidFilesError(problems)
     return list(labels.values())
+
+
+def examples_of(
+    path: str, checks: Sequence[Check], context: CheckContext, judged: Sequence[str]
+) -> list[tuple[str, str]]:
+    """What people said of other answers in other trials, by these checks: label and text of each.
+
+    The file is as it was kept with the record. Raises InvalidFilesError.
+    """
+    record = context.record
+    kept = record.references.get(path)
+    content = context.read_file(kept) if kept is not None else None
+    if content is None:
+        what = "the examples were not kept with the record"
+        raise InvalidFilesError([Problem(Path(path), 1, 1, "", what)])
+    own = f"{record.case_id}/{record.engine.profile}/{record.variant}/{record.trial}"
+    names = tuple(flat(check.name or describe(check)) for check in checks)
+    known = {flat(cut(text)) for text in judged}
+    found: dict[str, list[tuple[str, str]]] = {"pass": [], "fail": []}
+    for _, row in read_rows(Path(path), content)[1]:
+        job, check, answer = (flat(row.get(name, "")) for name in ("job", "check", "answer"))
+        rows = found.get(_LABELS.get(flat(row["label"]).casefold(), "unknown"))
+        ours = check.startswith(names) and not job.endswith(own)
+        if rows is not None and ours and answer and answer not in known:
+            text = f"{row['answer']}\nWhy: {row.get('reason') or '-'}"
+            rows.append((f"{flat(row['label'])} for {check}", harmless(cut(text))))
+    return [one for rows in found.values() for one in rows[:_EXAMPLES]]
 
 
 def rows_text(columns: Sequence[str], rows: Iterable[Row]) -> str:

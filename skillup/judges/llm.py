@@ -144,7 +144,7 @@ async def _ask(
         own=checks[0].rubric.prompt if checks[0].rubric is not None else None,
     )
     form: type[Any] = scale_form(steps) if steps else RubricAnswer
-    answers = await reading.ask(checks[0], prompt, form, criteria=tuple(lines.values()))
+    answers = await reading.ask(checks, prompt, form, criteria=tuple(lines.values()))
 
     def facet(name: str, criterion: Criterion) -> Facet:
         scores = [step.score for step in criterion.scale]
@@ -179,8 +179,8 @@ def _vote_on(name: str, scores: Sequence[float], least: float) -> Callable[[Any]
 _GRADES = (0, 0.25, 0.5, 0.75, 1)
 
 _QUALITY_TASK = """\
-Grade what the agent answered in each of the aspects below. Take each aspect by itself: \
-a fault that belongs to one must not lower another."""
+Grade what the agent answered by each of the criteria below. Take each by itself: a fault that \
+belongs to one must not lower another."""
 
 _STEPS: dict[Aspect, str] = {
     "correctness": """\
@@ -230,10 +230,9 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         answer=_SCALE_ANSWER,
         ids=tuple(aspects),
         criteria="\n\n".join(_STEPS[aspect] for aspect in aspects),
-        criteria_title="Aspects",
         own=spec.prompt,
     )
-    answers = await reading.ask(check, prompt, scale_form(len(_GRADES)))
+    answers = await reading.ask([check], prompt, scale_form(len(_GRADES)))
     least = _GRADES[spec.min_grade - 1]
 
     def facet(aspect: Aspect) -> Facet:
@@ -300,7 +299,7 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
     task = _SIMILAR_TASK.format(reference=indented(spec.to))
     prompt = JudgePrompt(_SIMILAR_TARGET, task, _SIMILAR_ANSWER)
     shown = material(alone)
-    answers = await reading.ask(check, prompt, SimilarityAnswer, shown=shown, judged=alone)
+    answers = await reading.ask([check], prompt, SimilarityAnswer, shown=shown, judged=alone)
 
     def vote(answer: SimilarityAnswer) -> Vote:
         passed = reaches(answer.score, spec.threshold)
@@ -373,7 +372,7 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         target = f"Judge the agent's {'answer' if count == 1 else 'answers'} of {labels}."
         target += " What stands before is context." if len(exchanges) > count else ""
         prompt = JudgePrompt(target, _RELEVANCE_TASK, _RELEVANCE_ANSWER, own=spec.prompt)
-        answers = await reading.ask(check, prompt, WindowAnswer, shown=shown, judged=judged)
+        answers = await reading.ask([check], prompt, WindowAnswer, shown=shown, judged=judged)
         turns = [exchange.turn for exchange in exchanges if exchange.turn > 0]
         label = f"turn {turns[0]}" if turns[0] == turns[-1] else f"turns {turns[0]}-{turns[-1]}"
 

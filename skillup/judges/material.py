@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count, groupby
+from itertools import groupby
 from typing import Literal
 
 from skillup.checks.context import beginning
@@ -53,15 +53,16 @@ def _named(found: re.Match[str]) -> str:
     return f"[U+{ord(run):04X}]" if len(run) == 1 else f"[{len(run)} invisible characters]"
 
 
-def code_for(texts: Sequence[str]) -> str:
-    """Sixteen hexadecimal digits that occur in none of `texts`, always the same for the same."""
-    everything = "\0".join(texts)
-    digest = everything.encode("utf-8", "surrogatepass")
-    everything = everything.lower()
-    while True:
-        digest = hashlib.sha256(digest).hexdigest().encode()
-        if (code := digest[:16].decode()) not in everything:
-            return code
+def codes_for(groups: Sequence[Sequence[str]]) -> list[str]:
+    """Of each group sixteen hexadecimal digits, by it and those before; they are in no text."""
+    everything = "\0".join(text for texts in groups for text in texts).lower()
+    codes: list[str] = []
+    while len(codes) < len(groups) or any(code in everything for code in codes):
+        digest, codes = "".join(codes), []
+        for texts in groups:
+            digest = hashlib.sha256((digest + json.dumps(texts)).encode()).hexdigest()
+            codes.append(digest[:16])
+    return codes
 
 
 def fenced(
@@ -71,7 +72,7 @@ def fenced(
 
     `code` is that of all labels and texts; None: of `pieces`.
     """
-    code = code or code_for([text for piece in pieces for text in piece])
+    code = code or codes_for([[text for piece in pieces for text in piece]])[0]
     lines = [f"=====[ {code} BEGIN {what} ]====="]
     for label, text in pieces:
         lines += [f"-----[ {code} {label} ]-----", text]
@@ -125,10 +126,12 @@ class Material:
     parts: tuple[Part, ...]
     notes: tuple[str, ...] = ()  # What of it was left out
 
-    def fenced(self, labels: set[str]) -> tuple[str, str]:
-        """The parts with these labels in one fence, and its code."""
-        code = code_for([text for part in self.parts for text in (part.label, part.text)])
-        return fenced([(p.label, p.text) for p in self.parts if p.label in labels], code=code), code
+    def fenced(self, pieces: Sequence[tuple[str, str]]) -> tuple[str, str]:
+        """Some of it, or what stands beside it, in one fence; and its code."""
+        own = [text for part in self.parts for text in (part.label, part.text)]
+        beside = [text for piece in pieces for text in piece if text not in own]
+        (code,) = codes_for([[*own, *beside]])
+        return fenced(pieces, code=code), code
 
     def exchanges(self) -> list[tuple[str, str, str]]:
         """Label, code and fenced text of each exchange, the setting before them.
@@ -138,15 +141,7 @@ class Material:
         """
         grouped = [(name, list(parts)) for name, parts in groupby(self.parts, lambda p: p.exchange)]
         texts = [[(part.label, part.text) for part in parts] for _, parts in grouped]
-        everything = "\0".join(text for one in texts for pair in one for text in pair).lower()
-        for salt in count():
-            digest, codes = str(salt).encode(), list[str]()
-            for one in texts:
-                digest += json.dumps(one).encode()
-                digest = hashlib.sha256(digest).hexdigest().encode()
-                codes.append(digest[:16].decode())
-            if not any(code in everything for code in codes):
-                break
+        codes = codes_for([[text for pair in one for text in pair] for one in texts])
         return [
             (name, code, fenced(one, name, code))
             for (name, _), code, one in zip(grouped, codes, texts, strict=True)

@@ -316,7 +316,7 @@ def with_judge_model(
     if not name:
         return case
     if own is not None:
-        kept = {"timeout_seconds", "repeat", "temperature"}
+        kept = {"timeout_seconds", "repeat", "temperature", "examples"}
         settings = own.model_dump(include=kept, exclude_none=True)
     else:
         settings = judge_settings(case, suite)

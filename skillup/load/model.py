@@ -225,7 +225,7 @@ def merge_defaults(case: Case, suite: Suite, *, default_id: str) -> Case:
 def judge_settings(case: Case, suite: Suite | None) -> dict[str, Any]:
     """How to ask a model that the judges of `case` and its `suite` do not name."""
     for judge in _model_judges(case, suite):
-        given = judge.model_fields_set & {"timeout_seconds", "repeat", "temperature"}
+        given = judge.model_fields_set & {"timeout_seconds", "repeat", "temperature", "examples"}
         if given and judge.type != "script":
             settings = {name: getattr(judge, name) for name in given}
             return {**settings, "timeout_seconds": judge.timeout_seconds or None}

@@ -20,6 +20,7 @@ from skillup.load.model import (
     TURNS,
     LoadedCase,
     all_checks,
+    judge_models,
     judges_of,
     merge_defaults,
     model_for,
@@ -252,6 +253,7 @@ def _files_of_case(path: LoadedCase, root: Path) -> Iterator[Problem]:
     for loc, check, _ in all_checks(case):
         for key, spec in (("golden_file", check.golden_file), ("script", check.script)):
             named += [((*loc, key), spec.path)] if spec is not None else []
+    named += [(("judge_model", "examples"), one.examples) for one in judge_models(case)]
     for loc, judge in judges_of(case):
         named.append(((*loc, "script_path"), judge.script_path))
         skills = [(n, s) for n, s in enumerate(judge.skills) if s.source == "local_path"]

@@ -107,8 +107,9 @@ class JudgeConfig(AskedModels):
     @model_validator(mode="after")
     def _fits_type(self) -> Self:
         kind = self.type or "rule_based"
-        if kind == "agent_judge" and (self.panel or self.combine or self.temperature is not None):
-            what = "`model: […]`, `combine` or `temperature` in an agent_judge"
+        given = (self.panel, self.combine, self.examples, self.temperature)
+        if kind == "agent_judge" and any(one not in (None, []) for one in given):
+            what = "`model: […]`, `combine`, `examples` or `temperature` in an agent_judge"
             raise ValueError(f"{what} || name several `judges`, each with its model")
         if any(criterion.scale for criterion in self.criteria):
             raise ValueError("a `scale` in an agent_judge || use a `rubric` among `assertions`")

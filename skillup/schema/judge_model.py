@@ -4,15 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from skillup.schema.base import (
-    Bool,
-    Model,
-    NonEmptyText,
-    PositiveInt,
-    Seconds,
-    Short,
-    optional,
-)
+from skillup.schema.base import Bool, Model, NonEmptyText, PositiveInt, Seconds, Short, optional
 from skillup.schema.profile import VariableOfKey
 
 ModelOrPanel = Annotated[
@@ -46,6 +38,7 @@ class AskedModels(Model):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = optional(
         "Default: 0; 1 with `repeat`, so that answers differ."
     )
+    examples: NonEmptyText | None = optional("Labelled answers to learn from: a CSV of `label`.")
 
 
 class JudgeModel(Short, AskedModels):

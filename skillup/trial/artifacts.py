@@ -8,7 +8,7 @@ from pathlib import Path
 
 from skillup.errors import InvalidFilesError
 from skillup.load.discover import is_trusted, leaves
-from skillup.load.model import all_checks
+from skillup.load.model import all_checks, judge_models
 from skillup.load.yaml_reader import read_file
 from skillup.schema import templates
 from skillup.schema.case import Case
@@ -87,14 +87,15 @@ def read_reference(path: str, suite_root: Path) -> tuple[bytes, bool] | None:
 
 
 def reference_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:
-    """Every golden file, script and attachment that the case names with these `variables`.
+    """Each golden file, script, attachment and file of examples of the case with `variables`.
 
     Default: its own `vars`.
     """
     golden = dict.fromkeys(_paths_of_checks("golden_file", case, variables))
     contexts = (judge.context for judge in case.all_judges())
     attached = dict.fromkeys(item.path for one in contexts if one for item in one.attachments)
-    return [*golden, *script_paths(case, variables), *attached]
+    examples = dict.fromkeys(one.examples for one in judge_models(case) if one.examples)
+    return [*golden, *script_paths(case, variables), *attached, *examples]
 
 
 def script_paths(case: Case, variables: Mapping[str, str] | None = None) -> list[str]:

@@ -397,3 +397,37 @@ def test_a_resumed_trial_is_asked_about_again_only_without_the_cache(
 
     assert outcome.exit_code == 0, outcome.stderr
     assert calls(counting) == asked
+
+
+LABELS = 'job,turn,check,label,reason,answer\nx/p/with_skill/1,1,"rubric ""Greets""",pass,,Hi.\n'
+WITH_EXAMPLES = """
+    name: lab
+    engine: scripted
+    judge: {model: ["scripted:judges/a.yaml", "scripted:judges/b.yaml"], examples: labels.csv}
+"""
+GREETS = """
+    id: greets
+    input: {turns: [{content: Hello, assertions: [Greets]}]}
+    scripted: [{say: Hello there.}]
+"""
+
+
+def test_a_run_is_judged_again_by_the_examples_that_it_was_judged_by(project: Project) -> None:
+    script = "criteria: [{found: hello}]\n"
+    project.write({"lab/eval.yaml": WITH_EXAMPLES, "lab/greets.yaml": GREETS})
+    project.write({"lab/judges/a.yaml": script, "lab/judges/b.yaml": script})
+    project.write({"lab/labels.csv": LABELS})
+    (case,) = project.run_json("lab")["cases"]
+    (check,) = case["turns"][0]["checks"]
+    assert (case["status"], check["voters"]) == (
+        "PASS",
+        ["scripted:judges/a.yaml", "scripted:judges/b.yaml"],
+    )
+    project.write({"lab/labels.csv": LABELS + LABELS.partition("\n")[2].replace("Hi", "Hoi")})
+    again = project.run("judge", "last", "--json").data["cases"][0]["grade"]
+    assert again["turns"][0]["checks"][0]["answers"] == check["answers"]
+    assert again["judging"]["cached_calls"] == again["judging"]["calls"] == 2
+    edited = project.run("judge", "last", "--cases", "lab", "--json").data["cases"][0]["grade"]
+    assert edited["turns"][0]["checks"][0]["answers"] != check["answers"]
+    (project.root / "lab/labels.csv").unlink()
+    assert project.run_json("lab")["cases"][0]["status"] == "ERROR"
