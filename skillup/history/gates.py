@@ -179,14 +179,8 @@ def _of_suite(
 
 def _beside(rate: float, limit: float | None) -> str:
     """With as many digits as tell it from its limit."""
-    digits = 1
-    while (
-        digits < 4
-        and limit not in (None, rate)
-        and percent(rate, digits) == percent(limit or 0, digits)
-    ):
-        digits += 1
-    return percent(rate, digits)
+    told = (n for n in (1, 2, 3) if limit is None or percent(rate, n) != percent(limit, n))
+    return percent(rate, 1 if rate == limit else next(told, 4))
 
 
 class _Found(NamedTuple):

@@ -95,24 +95,18 @@ class Stream:
 class Streams:
     """The raw streams of one attempt at a trial: ``turn-01.stdout.jsonl``."""
 
-    def __init__(
-        self, database: Database, attempt: int, folder: str = "", *, new: bool = False
-    ) -> None:
-        """`folder`: what the names of its streams begin with; `new`: it has none yet."""
+    def __init__(self, database: Database, attempt: int, folder: str = "") -> None:
+        """`folder`: what the names of its streams begin with."""
         self._database, self._attempt, self._folder = database, attempt, folder
-        self._new = new
-        self._opened: set[str] = set()
 
     def below(self, folder: str) -> Streams:
         """Those in a folder of it, such as the simulated user's."""
-        return Streams(self._database, self._attempt, f"{self._folder}{folder}/", new=self._new)
+        return Streams(self._database, self._attempt, f"{self._folder}{folder}/")
 
     def open(self, name: str) -> Stream:
         """A new stream, in place of one of this name."""
-        if not self._new or name in self._opened:
-            sql = "DELETE FROM streams WHERE attempt = ? AND name = ?"
-            self._database.execute(sql, self._attempt, self._folder + name)
-        self._opened.add(name)
+        sql = "DELETE FROM streams WHERE attempt = ? AND name = ?"
+        self._database.execute(sql, self._attempt, self._folder + name)
         return Stream(self, name)
 
     def add(self, name: str, number: int, data: bytes) -> None:
@@ -163,7 +157,6 @@ class Streams:
                 " WHERE attempt = ?"
             )
             self._database.execute(sql, self._attempt, other._attempt)
-            self._new = False
 
 
 class Artifacts:

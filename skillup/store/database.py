@@ -16,14 +16,11 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from skillup.errors import ExitCode, RunDirectoryError
 from skillup.store.files import disk_errors, file_system, sync_directory
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop, Future
 
 APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
 VERSION = 1  # `user_version`: of the tables below
@@ -200,9 +197,14 @@ class Database:
         import asyncio  # those who only read do without
 
         writer, loop = self._writing(), asyncio.get_running_loop()
-        done = loop.create_future()
-        writer.notify(done, loop)
-        await done
+        done = asyncio.Event()
+
+        def wake() -> None:
+            with suppress(RuntimeError):  # an event loop that is closed waits no more
+                loop.call_soon_threadsafe(done.set)
+
+        writer.notify(wake)
+        await done.wait()
         writer.raise_failure()
 
     def sync(self) -> None:
@@ -273,7 +275,6 @@ class _Writer:
         self._waiting_bytes = 0
         self._put = self._committed = 0
         self._done: list[Callable[[], object]] = []
-        self._futures: dict[AbstractEventLoop, list[Future[None]]] = {}
         self._awaited, self._urgent = threading.Event(), threading.Event()
         self._connection = _connect(path, "rw")
         try:
@@ -310,21 +311,18 @@ class _Writer:
         """Whether something was put and is not committed yet."""
         return self._put > self._committed
 
-    def notify(self, done: Future[None], loop: AbstractEventLoop) -> None:
-        """Sets the result of `done` when all that was put before is committed or has failed."""
+    def notify(self, done: Callable[[], object]) -> None:
+        """Calls it, in the thread, when all that was put before is committed or has failed."""
         with self._room:
             if self._closed:
-                done.set_result(None)
+                done()
             else:
-                self._futures.setdefault(loop, []).append(done)
+                self._done.append(done)
                 self._awaited.set()
 
     def sync(self) -> None:
         done = threading.Event()
-        with self._room:
-            if self._closed:
-                done.set()
-            self._done.append(done.set)
+        self.notify(done.set)
         self._hurry()
         done.wait()
         self.raise_failure()
@@ -363,8 +361,7 @@ class _Writer:
                 self._urgent.clear()
                 ended = self._closed
                 put, size, waiting = self._put, self._waiting_bytes, self._waiting
-                done, futures = self._done, self._futures
-                self._waiting, self._done, self._futures = [], [], {}
+                done, self._waiting, self._done = self._done, [], []
             if put > self._committed and self._failure is None:
                 self._write(waiting)
                 last = time.monotonic()
@@ -374,9 +371,6 @@ class _Writer:
                 self._room.notify_all()
             for call in done:
                 call()
-            for loop, waiters in futures.items():
-                with suppress(RuntimeError):  # an event loop that is closed waits no more
-                    loop.call_soon_threadsafe(_wake, waiters)
 
     def _write(self, statements: list[Statement]) -> None:
         """In one transaction. What fails takes all of it back; whoever comes next gets it."""
@@ -403,12 +397,6 @@ class _Writer:
             return version, self._path.stat().st_ino
         except OSError:
             return version, 0
-
-
-def _wake(waiters: list[Future[None]]) -> None:
-    for waiter in waiters:
-        if not waiter.done():
-            waiter.set_result(None)
 
 
 def _changed(path: Path) -> RunDirectoryError:

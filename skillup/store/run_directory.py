@@ -75,7 +75,9 @@ class RunDirectory(StoredRun):
         self._scratch = Scratch(path / "scratch")
         self._attempts: dict[str, int] = {}
         """Of trials that this process runs: the attempt that is under way."""
-        self._last_attempt = self._known_attempts() if database.writable else 0
+        self._last_attempt = 0
+        if database.writable:
+            self._last_attempt = database.value("SELECT max(id) FROM attempts") or 0
         self._has_result = (path / RESULT_FILE).exists()
         self._checkpoints: set[str] = set()
         """Jobs that may have one."""
@@ -207,7 +209,7 @@ class RunDirectory(StoredRun):
         self._checkpoints.discard(job_id)
         self.database.put(begin)
         self.journal("trial_started", job=job_id)
-        return self._place(attempt, scratch, new=True)
+        return self._place(attempt, scratch)
 
     def reopen_trial(self, job_id: str) -> TrialPlace | None:
         """The place of an unfinished trial, to go on with it; None if its scratch is gone."""
@@ -224,8 +226,8 @@ class RunDirectory(StoredRun):
         found: int | None = self.database.value(sql, job_id)
         return found
 
-    def _place(self, attempt: int, scratch: Path, *, new: bool = False) -> TrialPlace:
-        streams = Streams(self.database, attempt, new=new)
+    def _place(self, attempt: int, scratch: Path) -> TrialPlace:
+        streams = Streams(self.database, attempt)
         return TrialPlace(streams, Artifacts(self.database, attempt, self.blobs), scratch)
 
     def remove_scratch(self, job_id: str) -> bool:
@@ -471,9 +473,6 @@ class RunDirectory(StoredRun):
         write_atomic(self.path / RESULT_FILE, parts)
         self.journal("result_written", finished=result.finished)
         self.sync()
-
-    def _known_attempts(self) -> int:
-        return int(self.database.value("SELECT max(id) FROM attempts") or 0)
 
 
 def _write_info(run_info: Mapping[str, Any], mask: Mask) -> Statement:
