@@ -347,7 +347,7 @@ def test_the_page_of_two_runs_says_what_the_comparison_says(project: Project) ->
     assert sides["changed"] == ["1 case edited: demo/a"]
     project.run("report", "last", "--report", "html")
     alone = page_of(project.root / ".skillup/runs" / last["run_id"] / "report.html").index
-    failed = ["❌ max_new_failures (demo): 1 regressed"]
+    failed = ["✗ max_new_failures (demo): 1 regressed"]
     assert alone["sides"] is None
     assert alone["compared"] == [*failed, *sides["changed"], *sides["summary"]]
 

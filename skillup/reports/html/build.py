@@ -143,7 +143,7 @@ def compared_lines(run: Path, index: str | None) -> list[str]:
     with suppress(SkillupError):
         found, gates = compared(read_run(run), _index_url_of(run, index))
         if found.nights:
-            failed = [f"❌ {gate_name(gate)}: {gate.finding}" for gate in gates if not gate.passed]
+            failed = [f"✗ {gate_name(gate)}: {gate.finding}" for gate in gates if not gate.passed]
             return [*failed, *changed_lines(found), in_a_sentence(found).removesuffix(".")]
     return []
 

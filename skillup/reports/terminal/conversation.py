@@ -81,11 +81,10 @@ class ConversationStream:
 
     def checks(
         self,
-        label: str,
+        where: str,
         head: str,
         checks: Iterable[CheckResult],
         status: str,
-        *,
         details: bool = False,
     ) -> None:
         """If there are any, of a turn or case of this status; with `details`, what those that
@@ -96,7 +95,7 @@ class ConversationStream:
         for check in checks:
             lines += _check(check, status, details and check is not self._decider, full)
         if lines:
-            self.block(label, head, lines, "dim")
+            self.block(where, head, lines, "dim")
 
     def block(self, where: str, head: str, lines: Sequence[Line], style: str) -> None:
         shown = make_text(self._mask("  ".join(filter(None, (where, head)))), style=style)
