@@ -141,6 +141,10 @@ class Missing:
                 if span is not None and (span[1] - span[0] >= _LEAST or there):
                     best = begin + size, span
                     break
+        if best is None:  # Not even its beginning: the line most like its longest plain words
+            words = re.findall(r"\w[\w ,:'-]{3,}", re.sub(r"\\.|\(\?[^)]*", "\n", pattern))
+            near = self._of_text(max(words, key=len)) if words else None
+            best = None if near is None else (0, (near[1][0], near[1][0]))
         return best
 
     def _of_text(self, piece: str) -> tuple[int, Span] | None:
