@@ -48,16 +48,13 @@ class EngineHome:
 
     def of(self, environment: Mapping[str, str]) -> Path:
         """The directory that a CLI with this environment would use."""
-        return Path(self._of(environment))
-
-    def _of(self, environment: Mapping[str, str]) -> str:
-        home = environment.get("HOME")
-        return environment.get(self.variable) or f"{home or Path.home()}/{self.directory}"
+        home = environment.get("HOME") or Path.home()
+        return Path(environment.get(self.variable) or f"{home}/{self.directory}")
 
     def login_of(self, environment: Mapping[str, str]) -> Path | None:
         """The login file, if there is one."""
-        path = f"{self._of(environment)}/{self.login_file or ''}"
-        return Path(path) if os.path.isfile(path) else None  # noqa: PTH113 - done for every turn
+        path = self.of(environment) / (self.login_file or "")
+        return path if path.is_file() else None
 
     def login_in(self, trial_home: Path) -> Path | None:
         """Where a trial's own copy of the login is, or would be."""
@@ -74,21 +71,19 @@ def trial_environment(
     copied into the trial's home, once: the CLI may renew its own copy.
     """
     # Beside the home: the system's holds other trials, and sandboxes let tools write into it.
-    temporary = os.path.join(trial.home, "tmp")  # noqa: PTH118
-    if not os.path.isdir(temporary):  # noqa: PTH112 - this is done before every turn
-        os.makedirs(temporary)  # noqa: PTH103
-    given = {"TMPDIR": temporary, **credentials, **trial.extra_env}
+    temporary = trial.home / "tmp"
+    temporary.mkdir(parents=True, exist_ok=True)
+    given = {"TMPDIR": str(temporary), **credentials, **trial.extra_env}
     if trial.profile.isolation == "shared":
         marks = home.marks if home is not None else frozenset()
         return {k: v for k, v in trial.environment.items() if k not in marks} | given
-    own_home = f"{trial.home}/home"
-    directory = f"{own_home}/{home.directory}" if home is not None else own_home
-    if not os.path.isdir(directory):  # noqa: PTH112
-        os.makedirs(directory, exist_ok=True)  # noqa: PTH103
-    env = clean_variables(trial.environment) | {"HOME": own_home}
+    own_home = trial.home / "home"
+    directory = own_home / home.directory if home is not None else own_home
+    directory.mkdir(parents=True, exist_ok=True)
+    env = clean_variables(trial.environment) | {"HOME": str(own_home)}
     if home is not None:
         env |= {k: v for k, v in trial.environment.items() if k in home.passed_on}
-        env[home.variable] = directory
+        env[home.variable] = str(directory)
         copy = None if credentials else home.login_in(trial.home)
         source = None if copy is None or copy.exists() else home.login_of(trial.environment)
         if copy is not None and source is not None:

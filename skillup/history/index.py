@@ -220,11 +220,7 @@ def all_runs(
 
 def add_run(url: str, run: RunOutcomes) -> None:
     """One that is there is replaced: it may have been resumed. Raises IndexTroubleError."""
-    about, data = run.about, json.dumps(asdict(replace(run, trials=())), ensure_ascii=False)
-    # One by one: all 10,000 trials of a run at once would take some MB.
-    before, after = data.split('"trials": []', 1)
-    trials = ",".join(json.dumps(trial, ensure_ascii=False) for trial in run.trials)
-    data = f'{before}"trials": [{trials}]{after}'
+    about, data = run.about, json.dumps(asdict(run), ensure_ascii=False)
     row = (run.run_id, run.started_at, run.path, about.repository, about.branch, about.label, data)
     # Half a character, as of a file's name, is no text to a database.
     texts = [t if t.isascii() else t.encode("utf-8", "replace").decode() for t in row]

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from glob import escape
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid5
@@ -136,13 +137,7 @@ class ClaudeCode(WritingCliEngine):
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         """Its folder is not computed: the workspace may have been elsewhere."""
-        projects = f"{engine_home}/projects"
-        try:
-            folders = sorted(os.listdir(projects))  # noqa: PTH208 - for the speed of it
-        except OSError:
-            return None
-        files = (f"{projects}/{folder}/{session_id}.jsonl" for folder in folders)
-        return next((Path(file) for file in files if os.path.lexists(file)), None)
+        return min((engine_home / "projects").glob(f"*/{escape(session_id)}.jsonl"), default=None)
 
     def is_user_message(self, row: dict[str, Any]) -> bool:
         """Not a tool's result or the CLI's own text."""
