@@ -16,6 +16,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
+from weakref import WeakValueDictionary
 
 import anyio
 from pydantic_ai import exceptions as ai
@@ -137,7 +138,7 @@ class RemoteModels:
     _closing: AsyncExitStack = field(default_factory=AsyncExitStack)
     _refused: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     """Settings that a model has refused, by its address and name."""
-    _in_turn: dict[tuple[object, ...], anyio.Lock] = field(default_factory=dict)
+    _in_turn: WeakValueDictionary[object, anyio.Lock] = field(default_factory=WeakValueDictionary)
     """Of questions about one conversation, by all that they begin with."""
 
     async def close(self) -> None:
@@ -215,6 +216,7 @@ class RemoteModels:
             if await throttle.ready() is None:
                 raise CannotAskError("the run has ended, and asks its provider nothing more")
             sampling.clear()
+            left_out = {*refused}  # by this request; others are under way
             # Models that reason take no temperature, and of these APIs one alone takes a seed.
             profile: Mapping[str, object] = dict(model.profile)
             without = ("anthropic_disallows_sampling_settings", "openai_supports_reasoning")
@@ -245,7 +247,7 @@ class RemoteModels:
             except ai.ModelRequestRejectedError as error:
                 words = _words(error)
                 setting = next((name for name in _MAY_REFUSE if name in words), None)
-                if setting is None or setting in refused:
+                if setting is None or setting in left_out:
                     raise
                 refused.add(setting)
             except ai.ModelHTTPError as error:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from skillup.judges.agent import AgentVerdict, answer_schema
+from skillup.judges.evaluate import gather
 from skillup.judges.llm import (
     CriterionVerdict,
     RubricAnswer,
@@ -237,6 +239,25 @@ def test_a_setting_that_is_refused_is_left_out(api: str, setting: str, said: str
         answer = ask(question(api, server.url))
     assert answer.error is None
     assert len(server.requests) == 2
+
+
+def test_a_setting_that_is_refused_to_several_at_once_is_an_error_for_none() -> None:
+    together = threading.Barrier(3)
+
+    def script(request: ModelRequest) -> Reply:
+        if "temperature" not in request.body:
+            return Structured(RIGHT)
+        together.wait(30)
+        return HttpError(400, "`temperature` is deprecated for this model.")
+
+    async def ask_all(asker: AskModel) -> list[ModelAnswer]:
+        questions = [question("anthropic", server.url, f"Question {n}") for n in range(3)]
+        return await gather(asker, questions)
+
+    with ModelServer(script) as server:
+        answers = asking(ask_all)
+    assert [answer.error for answer in answers] == [None] * 3
+    assert [answer.sampling for answer in answers] == [{}] * 3
 
 
 def test_keys_in_errors_are_masked() -> None:
