@@ -390,10 +390,11 @@ def problems_from(
         loc: Loc = tuple(part for part in one["loc"] if part != "[key]")
         path: Loc = ()
         value: Any = document.data
+        within: Any = {}
         for part in loc:  # but for the levels that a short form leaves out
             is_key = isinstance(value, dict) and part in value
             if is_key or (isinstance(value, list) and isinstance(part, int) and part < len(value)):
-                path, value = (*path, part), value[part]
+                path, within, value = (*path, part), value, value[part]
         keys, key = keys_of(_model_at(model, loc[:-1])), str(loc[-1]) if loc else ""
         on_key = one["type"] in ("extra_forbidden", "invalid_key") or one["loc"][-1:] == ("[key]",)
         # A mapping's own first line says more about it than the first key inside.
@@ -401,7 +402,7 @@ def problems_from(
         if one["type"] == "extra_forbidden":
             guess = near_miss(key, keys)
             misspelled.add((path[:-1], id(keys[guess]) if guess else None))
-            message, fix = _unknown_key(one, path, keys, guess)
+            message, fix = _unknown_key(one, path, keys, guess, within)
         elif one["type"] == "missing":
             if (path, id(keys.get(key))) in misspelled:
                 continue  # one mistake, one message
@@ -473,7 +474,7 @@ def _words(one: Mapping[str, Any], on_key: bool) -> tuple[str, str]:
 
 
 def _unknown_key(
-    one: Mapping[str, Any], path: Loc, keys: Mapping[str, FieldInfo], guess: str | None
+    one: Mapping[str, Any], path: Loc, keys: Mapping[str, FieldInfo], guess: str | None, beside: Any
 ) -> tuple[str, str]:
     key = str(path[-1])
     message = f"unknown key {_shown(key)}"
@@ -482,7 +483,9 @@ def _unknown_key(
         return message, "within braces a comma begins a new key: put the text in quotes"
     for name, info in keys.items():
         inner = () if get_origin(info.annotation) in (list, dict) else _models(info.annotation)
-        if any(key in keys_of(child) for child in inner):
+        # Of a mapping inside that was not written it is chance: a judge has a `context`, too.
+        is_near = len(path) == 1 or name in beside
+        if is_near and any(key in keys_of(child) for child in inner):
             inside = field_name((*path[:-1], name))
             return message, f"it belongs to `{inside}`: check the indentation"
     if guess is not None:

@@ -136,6 +136,7 @@ SUITES = [
     ("nmae: a\n", "1:1", "did you mean `name`?"),
     ("schema_version: v2\n", "1:17", "allowed: `v1alpha1`"),
     ("parallelism: 4\n", "1:1", "it belongs to `cases`"),
+    ("cases: {defaults: {context: {setup: [x]}}}\n", "1:20", "known here: `timeout_seconds`"),
     ("cases: {files: 3}\n", "1:16", "no such file"),
     ("cases: {retry_policy: {retry_on: [time-out]}}\n", "1:35", "did you mean `timeout`?"),
     ("cases: {defaults: {trials: 10001}}\n", "1:28", "must be at most 10000"),

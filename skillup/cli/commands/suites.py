@@ -39,12 +39,13 @@ def validate(
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
         return ExitCode.USAGE if errors else ExitCode.PASSED
     sys.stderr.writelines(f"{problem_line(problem)}\n" for problem in problems)
-    checked = [count(n, kind) for kind, n in counts.items() if n or kind != "profile"]
+    # Of what is not valid there are no numbers, and 0 would be wrong.
+    checked = ", ".join(count(n, kind) for kind, n in counts.items() if n)
     verdict = "not valid" if errors else "ok"
     if problems:
         warnings = count(len(problems) - errors, "warning")
         verdict += f" ({count(errors, 'error')}, {warnings})"
-    sys.stderr.write(f"{', '.join(checked)}: {verdict}\n")
+    sys.stderr.write(f"{checked}: {verdict}\n" if checked else f"{verdict}\n")
     return ExitCode.USAGE if errors else ExitCode.PASSED
 
 
