@@ -41,7 +41,7 @@ from skillup.store.places import (
     take_lock,
 )
 from skillup.store.remote import download, is_url
-from skillup.store.stored_run import StoredGrades
+from skillup.store.stored_run import StoredGrades, StoredRun
 
 LAST = "last"
 _SHOWN = 5
@@ -155,9 +155,8 @@ def shown_trials(
     run = RunDirectory.open(path)
     info = run.run_info()
     planned = list(info.get("jobs") or ())
-    if judgement is not None and judgement not in (known := run.judgements()):
-        hint = f"there are: {', '.join(known)}" if known else "see skillup judge RUN --write NAME"
-        raise UsageError(f"--judgement {judgement}: there is no such judgement here", hint=hint)
+    if judgement is not None:
+        check_judgement(run, judgement)
     failed = {f.job_id: _has_failed(f) for f in run.finished(judgement=judgement)}
     ended = list(failed)
     parts = {job: job.rsplit("/", maxsplit=3) for job in [*planned, *ended]}
@@ -179,6 +178,14 @@ def shown_trials(
     labels = {job: named.label(*part) for job, part in parts.items()}
     run_id = str(info.get("run_id") or run.path.name)
     return ShownTrials(run, run_id, len(taken), shown, judgement, labels)
+
+
+def check_judgement(run: StoredRun | None, name: str) -> None:
+    """Raises UsageError, with the judgements that are there, unless `name` is one of them."""
+    known = run.judgements() if run is not None else []
+    if name not in known:
+        hint = f"there are: {', '.join(known)}" if known else "see skillup judge RUN --write NAME"
+        raise UsageError(f"{name}: there is no such judgement here", hint=hint)
 
 
 def _has_failed(found: StoredTrial) -> bool:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from pydantic import ValidationError
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.frozen import frozen
 from skillup.judges.agent import numbered, result_of_agent
-from skillup.judges.evaluate import Judge, JudgeRequest, UsageTracker
+from skillup.judges.evaluate import JudgeRequest, UsageTracker
 from skillup.judges.voting import Vote
 from skillup.load.compat import read_case
 from skillup.load.yaml_reader import Document, near_miss, problems_from, read_text
@@ -38,6 +38,9 @@ from skillup.schema.record import (
 from skillup.schema.suite import Suite
 from skillup.trial.artifacts import keep_references, script_paths
 from skillup.workspace.snapshot import BlobStore, take_snapshot
+
+if TYPE_CHECKING:
+    from skillup.judges.router import JudgeRouter
 
 _KINDS: dict[str, ToolKind] = {
     "shell": "shell", "bash": "shell", "run_command": "shell", "execute_command": "shell",
@@ -212,13 +215,18 @@ def _skill_dir(given: object, path: Path) -> Path:
 class MockedJudge:
     """A `Judge`: answers of agent judges are the file's `mock_results`, others are of `other`."""
 
-    def __init__(self, results: Sequence[Mapping[str, Any]], other: Judge) -> None:
+    def __init__(self, results: Sequence[Mapping[str, Any]], other: JudgeRouter) -> None:
         self._results, self._other = results, other
 
-    def problem(self, case: Case) -> TurnError | None:
-        """None: agent judges need nobody here."""
-        kept = [judge for judge in case.all_judges() if judge.type != "agent_judge"]
-        return self._other.problem(case.model_copy(update={"judge": None, "judges": kept or None}))
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._other.__aexit__(*error)
+
+    def problem(self, _: Case) -> TurnError | None:
+        """What was recorded has no first turn to come."""
+        return None
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         """What the file says for the judge's criteria."""

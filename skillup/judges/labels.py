@@ -24,10 +24,9 @@ COLUMNS = ("job", "turn", "check", "label", "reason", "message", "answer", "judg
 _EXAMPLES = 3  # Of each label
 LONGEST_TEXT = 4000  # Characters of a message, and of an answer
 _LABELS: dict[str, Said] = {
-    **dict.fromkeys(("pass", "yes", "true", "1"), "pass"),
-    **dict.fromkeys(("fail", "no", "false", "0"), "fail"),
-    "unknown": "unknown",
-}
+    "pass": "pass", "yes": "pass", "true": "pass", "1": "pass", "unknown": "unknown",
+    "fail": "fail", "no": "fail", "false": "fail", "0": "fail",
+}  # fmt: skip
 _FORMULA = ("=", "+", "-", "@", "\t", "'")  # What spreadsheets do not take for text, and its mark
 Row = dict[str, str]
 Texts = dict[tuple[str, int], tuple[str, str]]
@@ -84,13 +83,9 @@ def shares_of(pairs: Sequence[tuple[str, str]]) -> dict[str, tuple[int, int]]:
 
 def texts_of(job: str, grade: Grade) -> Texts:
     """What was said in a trial, as label files have it."""
-    found = {(job, t.turn_number): (cut(t.content), cut(t.response)) for t in grade.turns}
-    talk = (f"user: {turn.content}\n\nagent: {turn.response}" for turn in grade.turns)
-    return found | {(job, 0): ("", cut("\n\n".join(talk)))}
-
-
-def cut(text: str) -> str:
-    return text[:LONGEST_TEXT]
+    said = {(job, turn.turn_number): (turn.content, turn.response) for turn in grade.turns}
+    said[job, 0] = "", "\n\n".join(f"user: {one}\n\nagent: {two}" for one, two in said.values())
+    return {place: (a[:LONGEST_TEXT], b[:LONGEST_TEXT]) for place, (a, b) in said.items()}
 
 
 def read_rows(path: Path, content: bytes | None = None) -> tuple[list[str], list[tuple[int, Row]]]:
@@ -157,7 +152,7 @@ def examples_of(
         raise InvalidFilesError([Problem(Path(path), 1, 1, "", what)])
     own = f"{record.case_id}/{record.engine.profile}/{record.variant}/{record.trial}"
     names = tuple(flat(check.name or describe(check)) for check in checks)
-    known = {flat(cut(text)) for text in judged}
+    known = {flat(text[:LONGEST_TEXT]) for text in judged}
     found: dict[str, list[tuple[str, str]]] = {"pass": [], "fail": []}
     for _, row in read_rows(Path(path), content)[1]:
         job, check, answer = (flat(row.get(name, "")) for name in ("job", "check", "answer"))
@@ -165,7 +160,7 @@ def examples_of(
         ours = check.startswith(names) and not job.endswith(own)
         if rows is not None and ours and answer and answer not in known:
             text = f"{row['answer']}\nWhy: {row.get('reason') or '-'}"
-            rows.append((f"{flat(row['label'])} for {check}", harmless(cut(text))))
+            rows.append((f"{flat(row['label'])} for {check}", harmless(text[:LONGEST_TEXT])))
     return [one for rows in found.values() for one in rows[:_EXAMPLES]]
 
 

@@ -228,7 +228,7 @@ def _within(check: CheckResult) -> Iterator[CheckResult]:
     if check.kind not in JUDGED and check.role != "judge":
         for child in check.children:
             yield from _within(child)
-    elif check.assertable or getattr(check, "answers", False):  # else there was nothing to read
+    elif check.assertable or check.answers:  # else there was nothing to read
         yield check
 
 

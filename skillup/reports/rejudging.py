@@ -251,7 +251,7 @@ def _agreement(found: Agreement) -> dict[str, Any]:
 def _score(score: Score) -> dict[str, Any]:
     """Of all labels, and by check and stratum."""
     pairs = score.pairs
-    said = ("pass", "fail", *(["unknown"] if any("unknown" in pair for pair in pairs) else []))
+    said = ("pass", "fail", "unknown")
     wrong = [
         {**asdict(item), **asdict(verdict), "label": label.said, "line": label.line}
         for item, verdict, label in score.wrong
@@ -283,7 +283,6 @@ def _figures(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
 _JUDGE = 48
 _ITEM = 200
 _REASON = 600
-_SHOWN_LABELS = 10  # Labels that fit nothing; there may be a whole file of them, of another run
 _WORDS = {
     "pass": ("pass", "green"),
     "fail": ("fail", "red"),
@@ -348,12 +347,10 @@ def _print_labels(name: str, score: Data, console: Console, quiet: bool) -> None
         left_out = [f"{len(score['unanswered'])} left out: labelled, and the judge failed on it"]
     if score["stale"]:
         left_out.append(f"{count(len(score['stale']), 'label')} left out: of other answers")
-    for label in score["unmatched"][:_SHOWN_LABELS]:
-        what = f"nothing that was judged is {_item_line(label).plain}"
-        left_out.append(f"line {label['line']} left out: {what}")
-    more = len(score["unmatched"]) - _SHOWN_LABELS
-    if more > 0:
-        left_out.append(f"and {more} more labels left out")
+    if score["unmatched"]:
+        first, many = score["unmatched"][0], count(len(score["unmatched"]), "label")
+        what = f"nothing that was judged is, in line {first['line']}, {_item_line(first).plain}"
+        left_out.append(f"{many} left out: {what}")
     for line in left_out:
         print_line(console, f"  {line}", style="yellow")
     for wrong in score["wrong"] if not quiet else ():

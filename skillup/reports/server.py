@@ -1,16 +1,22 @@
-"""The server of `skillup view`: HTTP on loopback, for reading only.
+"""The server of `skillup view` and `skillup label`: HTTP on loopback.
 
-It answers with the page, data as JSON, raw files of a run as plain text, and tells of changes.
+`view` is for reading only: the page, data as JSON, raw files of a run as plain text, and changes
+as they come. What `label` saves is posted as JSON.
 """
 
 from __future__ import annotations
 
 import hmac
+import os
 import re
 import secrets
+import signal
+import sys
 import threading
 import time
+import webbrowser
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -36,6 +42,7 @@ _MOST_AT_ONCE = 200
 """Connections. Each has a thread, and whoever opens more leaves no files for reading runs."""
 _LOOK_EVERY = 0.5
 _SAY_EVERY = 10.0  # Seconds, so that a connection whose other end has gone is noticed
+_LONGEST_POST = 100_000  # Bytes
 _LARGEST_SHOWN = 50_000_000  # Bytes of a file
 _RUN = re.compile(r"api/runs/(?P<run>[^/]+)/(?P<rest>.+)", re.DOTALL)
 _HEADERS = (
@@ -255,12 +262,14 @@ class Answer:
 
 
 Stamp = Callable[[], object]  # Gives something else whenever there is a change to tell of
+Pages = Callable[[str, dict[str, list[str]], bytes | None], Answer | Stamp]
+"""By path, query and what was posted (None: nothing). Raises NotServedError, SkillupError."""
 
 
-def _answer_to(served: Served, first: str | None, path: str, query: str) -> Answer | Stamp:
-    """It never raises. `first`: the run to show at once; None: the list."""
+def _answer_to(pages: Pages, path: str, query: str, body: bytes | None) -> Answer | Stamp:
+    """It never raises."""
     try:
-        return _found(served, first, path, parse_qs(query))
+        return pages(path, parse_qs(query), body)
     except NotServedError:
         return _error(404, "there is nothing here")
     except SkillupError as error:
@@ -268,6 +277,11 @@ def _answer_to(served: Served, first: str | None, path: str, query: str) -> Answ
         return _error(status, error.message, error.hint)
     except Exception as defect:  # noqa: BLE001 - the page shows it; the server goes on
         return _error(500, f"it cannot be shown: {type(defect).__name__}: {defect}")
+
+
+def view_pages(served: Served, first: str | None = None) -> Pages:
+    """`first`: the run to show at once; None: the list."""
+    return lambda path, query, _: _found(served, first, path, query)
 
 
 def _found(
@@ -278,7 +292,7 @@ def _found(
         index = {"schema": PAGE_VERSION, "mode": "view", "folder": folder, "open": first}
         return Answer(200, "text/html; charset=utf-8", page_html(index, {}, title="skillup"))
     if path == "api/runs":
-        return _json(served.listing())
+        return json_answer(served.listing())
     if path == "api/events":
         return served.folder_stamp
     match = _RUN.fullmatch(path)
@@ -287,7 +301,7 @@ def _found(
     run, rest = unquote(match["run"], errors="surrogateescape"), match["rest"]
     against = next(iter(query.get("against", [])), None)
     if rest == "index.json":
-        return _json(served.index(run, against))
+        return json_answer(served.index(run, against))
     if rest == "events":
         served.stamp(run)
         return lambda: served.stamp(run)
@@ -301,19 +315,19 @@ def _found(
     trial = re.fullmatch(r"trials/([0-9]{1,9})\.json", rest)
     if trial is None:
         raise NotServedError
-    return _json(served.detail(run, int(trial[1]), against))
+    return json_answer(served.detail(run, int(trial[1]), against))
 
 
-def _json(value: Json, status: int = 200) -> Answer:
+def json_answer(value: Json, status: int = 200) -> Answer:
     body = to_json(value, no_mask, indent=None)
     return Answer(status, "application/json; charset=utf-8", body)
 
 
 def _error(status: int, message: str, hint: str | None = None) -> Answer:
-    return _json({"error": message, "hint": hint}, status)
+    return json_answer({"error": message, "hint": hint}, status)
 
 
-class ViewServer(ThreadingHTTPServer):
+class LoopbackServer(ThreadingHTTPServer):
     """Serves until it is closed; connections that are open do not keep it."""
 
     daemon_threads = True
@@ -321,9 +335,9 @@ class ViewServer(ThreadingHTTPServer):
     allow_reuse_address = True
     request_queue_size = 128  # the library's 5 makes a browser with a few tabs wait seconds
 
-    def __init__(self, served: Served, port: int | None, first: str | None = None) -> None:
+    def __init__(self, pages: Pages, port: int | None, *, writes: bool = False) -> None:
         """`port`: None: the usual one, or any. Raises UsageError for one that cannot be had."""
-        self.served, self.first = served, first
+        self.pages, self.writes = pages, writes
         self.stopping = threading.Event()
         self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
         self.streams = threading.BoundedSemaphore(_MOST_AT_ONCE // 2)
@@ -342,6 +356,29 @@ class ViewServer(ThreadingHTTPServer):
     def url(self) -> str:
         """What to open: the secret is in it."""
         return f"http://{ADDRESS}:{self.server_port}/{self.guard.token}/"
+
+    def serve(self, *, open_browser: bool) -> None:
+        """Until Ctrl-C."""
+        sys.stdout.write(f"{self.url}\n")
+        sys.stdout.flush()
+        # A desktop whose browser can come up.
+        display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+        if open_browser and (sys.platform == "darwin" or display):
+            threading.Thread(target=webbrowser.open, args=(self.url,), daemon=True).start()
+        usual = signal.getsignal(signal.SIGINT)
+        if usual is signal.default_int_handler:
+            # An exception in the midst of the library's work was lost there now and then.
+            signal.signal(signal.SIGINT, lambda *_: self.stopping.set())
+        with suppress(KeyboardInterrupt):
+            self.serve_forever(poll_interval=0.2)
+        self.stopping.set()
+        self.server_close()
+        signal.signal(signal.SIGINT, usual)
+
+    def service_actions(self) -> None:
+        """Between two requests, and five times a second."""
+        if self.stopping.is_set():
+            raise KeyboardInterrupt
 
     def server_bind(self) -> None:
         """Without asking a name server what this machine is called."""
@@ -372,21 +409,36 @@ class ViewServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     """One request for each connection, which is closed after it: what else it sent is not read."""
 
-    server: ViewServer
+    server: LoopbackServer
     server_version = "skillup"
     sys_version = ""
     timeout = _PATIENCE
 
+    def do_POST(self) -> None:
+        """Of JSON only: a form of another site could not send that unasked."""
+        length = self.headers.get("Content-Length", "")
+        if not self.server.writes:
+            self._send(_error(405, "this server is for reading only"), ("Allow", "GET"))
+        elif self.headers.get_content_type() != "application/json":
+            self._send(_error(415, "write application/json"))
+        elif not length.isdecimal() or int(length) > _LONGEST_POST:
+            self._send(_error(413, "that is too long"))
+        else:
+            self._answer(self.rfile.read(int(length)))
+
     def do_GET(self) -> None:
+        self._answer(None)
+
+    def _answer(self, body: bytes | None) -> None:
         server = self.server
         refusal, path = server.guard.refusal(self.headers), server.guard.inner_path(self.path)
         answer: Answer | Stamp
         if refusal is not None:
             answer = _error(403, refusal)
         elif path is None:
-            answer = _error(404, "open the address that `skillup view` printed")
+            answer = _error(404, "open the address that skillup printed")
         else:
-            answer = _answer_to(server.served, server.first, path, self.path.partition("?")[2])
+            answer = _answer_to(server.pages, path, self.path.partition("?")[2], body)
         if isinstance(answer, Answer):
             self._send(answer)
         elif not server.streams.acquire(blocking=False):

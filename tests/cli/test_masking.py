@@ -94,7 +94,7 @@ def test_keys_in_an_edited_case_are_masked_wherever_they_would_be_said(
     outcome = edited.run("judge", "run", "--cases", "cases", *options, env=KEY)
 
     assert outcome.exit_code in (0, 1), outcome.stderr
-    labels = edited.run("label", "run", env=KEY)
+    labels = edited.run("label", "run", "--no-page", env=KEY)
     said = outcome.stdout + outcome.stderr + labels.stderr
     said += (edited.root / "labels.csv").read_text() if labels.exit_code == 0 else ""
     said += content_of(edited.root / "run").decode(errors="replace")

@@ -12,7 +12,7 @@ from typing import Any
 
 from skillup import __version__
 from skillup.analysis import analyse
-from skillup.app.rejudge.judgements import check_new_name, keep
+from skillup.app.rejudge.judgements import check_new_name
 from skillup.app.rejudge.judging import Judged, RejudgeRequest, Rejudging, file_stamps, masked
 from skillup.errors import ExitCode, SkillupError, UsageError
 from skillup.judges.labels import Texts, against_labels, read_labels, texts_of
@@ -39,6 +39,7 @@ from skillup.reports.terminal.layout import make_console, print_line
 from skillup.reports.text import Labels, plain, shown_id
 from skillup.schema.grade import Grade
 from skillup.schema.record import utc_now
+from skillup.store import RunDirectory
 
 _LOOK_SECONDS = 0.5
 
@@ -49,17 +50,17 @@ def judge_again(request: RejudgeRequest) -> int:
     judged, kept = judging.judge(counts), dict[str, Grade]()
     if request.write is not None:
         check_new_name(source, request.write)
-        judged = _collected(judged, kept)
+        judged = (one for one in judged if kept.setdefault(one[0], one[1]))
     if (by := source.info.get("graded_by")) and not source.since:
-        who = by.get("judge_model") or "the judges of the cases"
-        what = f"the run's grades are those of its judgement {by['name']} ({who})"
-        sys.stderr.write(plain(f"note: {what}, no longer of its recorded cases\n"))
+        who = f"{by['name']} ({by.get('judge_model') or 'the judges of the cases'})"
+        sys.stderr.write(plain(f"note: the run's grades are those of its judgement {who}\n"))
     if request.as_json:
         _write_json(judged, request, judging, counts)
     else:
         _show(judged, request, counts)
     if kept and request.write is not None:
-        keep(source, request.write, kept, judging.about())
+        with RunDirectory.open(source.path, writable=True) as run:
+            run.write_judgement(request.write, kept, judging.about())
     if counts.damaged:
         return ExitCode.ERROR
     if counts.total:
@@ -71,12 +72,6 @@ def judge_again(request: RejudgeRequest) -> int:
         raise UsageError("no record matches the selection", hint="see -k and --tag")
     hint = "go on with skillup run --resume"
     raise UsageError(f"{source.path} holds no finished trial", hint=hint)
-
-
-def _collected(judged: Iterator[Judged], grades: dict[str, Grade]) -> Iterator[Judged]:
-    for one in judged:
-        grades[one[0]] = one[1]
-        yield one
 
 
 def _write_json(

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from skillup.analysis import with_analysis
 from skillup.app.rejudge.sources import RecordSource
 from skillup.app.run_session import index_finished_run
-from skillup.app.runs import run_path
-from skillup.errors import RunDirectoryError, UsageError
+from skillup.app.runs import check_judgement, run_path
+from skillup.errors import UsageError
 from skillup.reports.result import build_result
-from skillup.schema.grade import Grade
+from skillup.schema.grade import RunResult
 from skillup.schema.line import line_of
 from skillup.store import RunDirectory
-from skillup.store.places import is_being_written
+from skillup.store.places import RESULT_FILE
 from skillup.store.remote import is_url
-from skillup.store.stored_run import ORIGINAL, StoredGrades, StoredRun
+from skillup.store.stored_run import ORIGINAL, StoredGrades
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
 
@@ -33,22 +30,6 @@ def check_new_name(source: RecordSource, name: str) -> None:
         raise UsageError("--write keeps a judgement of a run", hint="keep the output of --json")
     if name in source.run.judgements():
         raise UsageError(f"--write {name}: it is there already", hint="choose another name")
-    if is_being_written(source.run.path):
-        raise UsageError("the run is being written", hint="wait until it has ended")
-
-
-def check_known(run: StoredRun | None, option: str, name: str) -> None:
-    """Raises UsageError, with the judgements that are there, unless `name` is one of them."""
-    known = run.judgements() if run is not None else []
-    if name not in known:
-        listed = f"there are: {', '.join(known)}" if known else "skillup judge RUN --write NAME"
-        raise UsageError(f"{option} {name}: there is no such judgement here", hint=listed)
-
-
-def keep(source: RecordSource, name: str, grades: Mapping[str, Grade], by: dict[str, Any]) -> None:
-    """Stores all of it, or nothing. `by`: who judged, by what. Raises RunDirectoryError."""
-    with RunDirectory.open(source.path, writable=True) as run:
-        run.write_judgement(name, grades, by)
 
 
 def promote(target: str, name: str) -> int:
@@ -60,17 +41,16 @@ def promote(target: str, name: str) -> int:
         what = f"--promote {name}: {target} is a URL, and what is changed here is a copy of it"
         raise UsageError(what, hint="promote it where the run is written, and upload that")
     with RunDirectory.open(run_path(target), writable=True) as run:
-        check_known(run, "--promote", name)
-        with suppress(RunDirectoryError):
-            old = run.read_result(cases=False)
-            if old.finished:
-                return _promote(run, name)
-        hint = "finish it with skillup run --resume"
-        raise UsageError(f"--promote {name}: the run is not finished", hint=hint)
+        check_judgement(run, name)
+        old = run.read_result(cases=False) if (run.path / RESULT_FILE).exists() else None
+        if old is None or not old.finished:
+            hint = "finish it with skillup run --resume"
+            raise UsageError(f"--promote {name}: the run is not finished", hint=hint)
+        return _promote(run, name, old)
 
 
-def _promote(run: RunDirectory, name: str) -> int:
-    info, old, lines = run.run_info(), run.read_result(cases=False), {}
+def _promote(run: RunDirectory, name: str, old: RunResult) -> int:
+    lines = {}
     for found in run.finished(judgement=name):
         grade = found.grade()
         if grade is None:
@@ -83,10 +63,10 @@ def _promote(run: RunDirectory, name: str) -> int:
     run.promote(name)
     run.sync()
     grades = StoredGrades(run, list(lines), list(lines.values()))
-    took, saved = old.summary.duration_ms, old.not_needed
-    about = (old.run_id, old.started_at)
-    result = build_result(*about, grades, old.not_needed, took, None, saved, old.warnings)
-    result = with_analysis(result, info)
+    saved = old.not_needed
+    rest = saved, old.summary.duration_ms, None, saved, old.warnings
+    result = build_result(old.run_id, old.started_at, grades, *rest)
+    result = with_analysis(result, run.run_info())
     run.write_result(result)
     index_finished_run(run.path, result, Path(), None)
     return len(lines)

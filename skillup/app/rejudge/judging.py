@@ -7,8 +7,8 @@ import json
 import os
 import sys
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import cache, partial
 from itertools import chain, islice
@@ -28,6 +28,7 @@ from skillup.app.planning import (
 from skillup.app.rejudge.sources import RecordSource, RecordSubject
 from skillup.errors import SkillupError, UsageError
 from skillup.frozen import frozen
+from skillup.importers.judge_debug import MockedJudge
 from skillup.judges.rejudge import GradeChange, Judges, RegradeItem, Regrader, compare, read_by
 from skillup.load.discover import find_suites, suite_root
 from skillup.load.model import LoadedCase, LoadedSuite
@@ -46,7 +47,6 @@ from skillup.store.files import no_mask, to_json
 from skillup.store.places import RUN_FILE
 
 if TYPE_CHECKING:
-    from skillup.judges.evaluate import Judge
     from skillup.judges.models import Preview
     from skillup.judges.router import JudgeRouter
 
@@ -98,10 +98,7 @@ class Rejudging:
         for suite, one in edited or ():
             self._by_id[one.id].append((suite, one))
         self._recorded_case: tuple[str, Case] | None = None
-        anew = bool(request.cases or request.judge_model)
-        preview = request.preview
-        readers = readers_for(self.source, self.secrets, preview, compared=compared, edited=anew)
-        self._regrader = Regrader(readers)
+        self._regrader = Regrader(readers_for(request, self.secrets, compared=compared))
         self._took: Judging | None = None  # What judges that read have taken
 
     def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
@@ -128,13 +125,9 @@ class Rejudging:
 
     def about(self) -> dict[str, Any]:
         """Who judges, and by what."""
-        by: dict[str, Any] = {"judge_model": self.request.judge_model}
-        if self.edited is not None:
-            cases = {f"{s.name}/{one.id}": one.like.model_dump_json() for s, one in self.edited}
-            text = json.dumps(cases, sort_keys=True).encode()
-            by["cases"] = [str(path) for path in self.request.cases]
-            by["cases_digest"] = hashlib.sha256(text).hexdigest()
-        return by
+        cases = [one.like.model_dump_json() for _, one in self.edited or ()]
+        digest = hashlib.sha256("".join(sorted(cases)).encode()).hexdigest() if cases else None
+        return {"judge_model": self.request.judge_model, "cases_digest": digest}
 
     def _say(self, note: str) -> None:
         sys.stderr.write(plain(f"note: {self.secrets.mask(note)}") + "\n")
@@ -341,19 +334,14 @@ def masked(model: M, secrets: Secrets, *, exclude_unset: bool = False) -> M:
 # Who answers what only a judge can.
 
 
-def readers_for(
-    source: RecordSource,
-    hidden: Secrets,
-    preview: Preview | None,
-    *,
-    compared: bool,
-    edited: bool,
-) -> Judges:
+def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> Judges:
     """Makes the router for a record and the case it is judged by, the same one where it can be.
 
     Stored answers are not asked for again; where judges are `compared` all are, and written-down
-    judges are read anew, as where cases are `edited`.
+    judges are read anew, as where cases are edited.
     """
+    source, preview = request.source, request.preview
+    edited = bool(request.cases or request.judge_model)
 
     # Most runs are judged by rules alone: these are loaded only where they are needed.
     @cache
@@ -384,16 +372,7 @@ def readers_for(
         anew = (compared or edited) and model.startswith("scripted:")
         router = router_for(frozenset(keys_of(models_of((), [case]))), anew)
         results = None if compared else source.mock_results
-        return router if results is None else answered_by(results, router)
-
-    @asynccontextmanager
-    async def answered_by(
-        results: Sequence[Mapping[str, Any]], router: JudgeRouter
-    ) -> AsyncIterator[Judge]:
-        from skillup.importers.judge_debug import MockedJudge
-
-        async with router:
-            yield MockedJudge(results, router)
+        return router if results is None else MockedJudge(results, router)
 
     return reader
 

@@ -3,96 +3,99 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
-from skillup.app.rejudge.judging import masked, secrets_of
-from skillup.app.rejudge.sources import RecordSource
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from skillup.errors import UsageError
-from skillup.frozen import frozen
-from skillup.judges.labels import COLUMNS, Row, flat, read_rows, rows_text, texts_of
-from skillup.judges.material import Part, exchanges_of
-from skillup.judges.rejudge import JudgeColumn, JudgedItem, JudgeVerdict
-from skillup.plan import Selection
-from skillup.schema.record import Record
+from skillup.judges.labels import COLUMNS, LONGEST_TEXT, Row, flat, read_rows, rows_text, texts_of
+from skillup.judges.material import exchanges_of
+from skillup.judges.rejudge import JudgeColumn, JudgedItem, JudgeVerdict, Said
+from skillup.reports.label_page import label_page
+from skillup.reports.server import Answer, NotServedError, json_answer
+from skillup.store import RunDirectory
 from skillup.store.files import write_atomic
 
-
-@frozen
-class LabelItem:
-    """One thing that a judge read, as a row and for the page."""
-
-    item: JudgedItem
-    verdict: JudgeVerdict
-    stratum: str
-    message: str
-    answer: str
-
-    def row(self) -> Row:
-        place = {"job": self.item.job, "turn": str(self.item.turn), "check": flat(self.item.check)}
-        said = {"message": self.message, "answer": self.answer, "judge": str(self.verdict.said)}
-        return {**dict.fromkeys(COLUMNS, ""), **place, **said, "stratum": self.stratum}
+LabelItem = tuple[JudgedItem, JudgeVerdict, Row]
+"""One thing that a judge read, what it said, and its row of the file."""
 
 
-@dataclass(slots=True)
+class _Given(BaseModel):
+    """What the page posts."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+    item: int
+    label: Said
+    reason: str = Field("", max_length=LONGEST_TEXT)
+
+
 class Labelling:
     """The items of one sitting, and the file that has their labels."""
 
-    path: Path
-    source: RecordSource
-    items: Sequence[LabelItem]
-    _columns: list[str] = field(default_factory=lambda: list(COLUMNS))
-    _rows: list[Row] = field(default_factory=list)  # All of the file
-    _own: list[Row] = field(default_factory=list)  # Of these, that of each item
+    def __init__(self, path: Path, run: RunDirectory, most: int) -> None:
+        """Rows that are in the file stay, of other runs too; missing ones are added and saved.
 
-    @classmethod
-    def begin(cls, path: Path, source: RecordSource, items: Sequence[LabelItem]) -> Labelling:
-        """Rows that are in the file stay, of other runs too; missing ones are added and saved."""
-        made = cls(path, source, items)
-        if path.exists():
-            columns, rows = read_rows(path)
-            made._columns = [*columns, *(name for name in COLUMNS if name not in columns)]
-            made._rows = [row for _, row in rows]
-        known = {_key(row): row for row in reversed(made._rows)}
-        for one in items:
-            row = one.row()
+        Raises UsageError if there is nothing to label, InvalidFilesError.
+        """
+        self._path, self._run, self._lock = path, run, threading.Lock()
+        self._columns, rows = read_rows(path) if path.exists() else ([], [])
+        self._columns += [name for name in COLUMNS if name not in self._columns]
+        self._rows = [row for _, row in rows]
+        known = {_key(row): row for row in reversed(self._rows)}
+        self.items: list[LabelItem] = []
+        for item, verdict, row in _sample(run, most):
             found = known.get(_key(row)) or known.get(_key(row | {"answer": ""}))
+            self.items.append((item, verdict, row if found is None else found))
             if found is None:
-                made._rows.append(row)
-            made._own.append(found if found is not None else row)
-        made._write()
-        return made
-
-    def row(self, number: int) -> Row:
-        return self._own[number]
-
-    def done(self) -> int:
-        return sum(bool(row.get("label")) for row in self._own)
-
-    def save(self, number: int, label: str, reason: str) -> None:
-        """In place of an earlier label. The judge's reason stands for people's if they agree."""
-        row, verdict = self._own[number], self.items[number].verdict
-        agreed = verdict.reason if label == verdict.said else ""
-        row |= {"label": label, "reason": reason.strip() or agreed}
+                self._rows.append(row)
         self._write()
 
+    def done(self) -> int:
+        return sum(bool(row.get("label")) for _, _, row in self.items)
+
     def _write(self) -> None:
-        write_atomic(self.path, rows_text(self._columns, self._rows).encode(errors="replace"))
+        text = rows_text(self._columns, self._rows)
+        write_atomic(self._path, text.encode(errors="replace"))
 
-    def parts(self, number: int) -> list[tuple[str, Part]]:
-        """The conversation up to what is judged, each text after its exchange."""
-        item = self.items[number].item
-        record = self._record(item.job)
+    def pages(self, path: str, query: dict[str, list[str]], body: bytes | None) -> Answer:
+        """For :class:`skillup.reports.server.LoopbackServer`."""
+        with self._lock:
+            if path != ("" if body is None else "label"):
+                raise NotServedError
+            if body is None:
+                unlabelled = (n for n, one in enumerate(self.items) if not one[2].get("label"))
+                asked = query.get("item", [""])[0]
+                return self._page(int(asked) if asked.isdecimal() else next(unlabelled, 0))
+            try:
+                given = _Given.model_validate_json(body)
+            except ValidationError as error:
+                raise UsageError(f"no label: {error.errors()[0]['msg']}") from None
+            _, verdict, row = self._item(given.item)
+            # The judge's reason stands for people's if they agree.
+            agreed = verdict.reason if given.label == verdict.said else ""
+            row.update({"label": given.label, "reason": given.reason.strip() or agreed})
+            self._write()
+            return json_answer({"labelled": self.done()})
+
+    def _item(self, number: int) -> LabelItem:
+        if not 0 <= number < len(self.items):
+            raise NotServedError
+        return self.items[number]
+
+    def _page(self, number: int) -> Answer:
+        """The item, and the conversation up to it."""
+        (item, verdict, row), place = self._item(number), (number, len(self.items), self.done())
+        record = self._run.read_record(item.job)
         turns = (turn for turn in record.turns if turn.turn_number == item.turn)
-        exchanges = exchanges_of(record, next(turns, None))
-        return [(one.label, part) for one in exchanges for part in one.parts]
-
-    def _record(self, job: str) -> Record:
-        run = self.source.run
-        if run is not None:
-            return run.read_record(job)
-        return next(one.record for one in self.source.subjects() if one.job_id == job)
+        parts = [
+            (exchange.label, part)
+            for exchange in exchanges_of(record, next(turns, None))
+            for part in exchange.parts
+        ]
+        page = label_page(place, item, verdict, parts, row)
+        return Answer(200, "text/html; charset=utf-8", page)
 
 
 def _key(row: Row) -> tuple[str, ...]:
@@ -100,46 +103,28 @@ def _key(row: Row) -> tuple[str, ...]:
     return tuple(flat(row.get(name) or ("0" if name == "turn" else "")) for name in names)
 
 
-def items_to_label(source: RecordSource, selection: Selection, most: int) -> list[LabelItem]:
-    """A sample of what judges read, the same each time. Raises UsageError if there is nothing."""
-    if source.kind not in ("run", "record"):
-        raise UsageError("only grades of runs are labelled", hint="see `skillup judge`")
-    secrets = secrets_of(source, None)
-    found: dict[str, list[LabelItem]] = {}
-    for subject in source.subjects():
-        record, grade = subject.record, subject.grade()
-        tags = [str(tag) for tag in record.case.get("tags") or ()]
-        if grade is None or not selection.takes(record.case_id, tags, record.branch_of):
+def _sample(run: RunDirectory, most: int) -> Iterator[LabelItem]:
+    """What judges read, the same each time: disputed items first, then the others by turns."""
+    order = ("disputed", "unknown", "fail", "pass")
+    drawn: dict[str, list[LabelItem]] = {name: [] for name in order}
+    for found in run.finished():
+        if (grade := found.grade()) is None:
             continue
-        column, grade = JudgeColumn(""), masked(grade, secrets)
-        column.add(subject.job_id, grade)
-        texts = texts_of(subject.job_id, grade)
+        column, texts = JudgeColumn(""), texts_of(found.job_id, grade)
+        column.add(found.job_id, grade)
         for item, verdict in column.read().items():
             if verdict.said is not None:
                 stratum = "disputed" if verdict.divided else verdict.said
-                message, answer = texts[item.job, item.turn]
-                one = LabelItem(item, verdict, stratum, message, answer)
-                found.setdefault(stratum, []).append(one)
-    if not found:
+                place = (item.job, str(item.turn), flat(item.check), "", "")
+                row = (*place, *texts[item.job, item.turn], verdict.said, stratum)
+                drawn[stratum].append((item, verdict, dict(zip(COLUMNS, row, strict=True))))
+    if not any(drawn.values()):
         hint = "rules need no labels; errors have no verdict"
         raise UsageError("no model and no agent read for a check here", hint=hint)
-    return list(_sample(found, most))
-
-
-def _sample(found: dict[str, list[LabelItem]], most: int) -> Iterator[LabelItem]:
-    """What judges dispute first, then of the other strata by turns."""
-    order = ("disputed", "unknown", "fail", "pass")
-    drawn = [sorted(found.get(name, ()), key=_draw) for name in order]
-    first, others = drawn[0][:most], drawn[1:]
-    yield from first
-    left = most - len(first)
-    while left > 0 and any(others):
-        for stratum in filter(None, others[: left + 1]):
-            if left > 0:
-                yield stratum.pop(0)
-                left -= 1
-
-
-def _draw(one: LabelItem) -> bytes:
-    """An order that has nothing to do with what is in it."""
-    return hashlib.sha256(repr(one.item).encode("utf-8", "surrogatepass")).digest()
+    for some in drawn.values():
+        # An order that has nothing to do with what is in it.
+        some.sort(key=lambda one: hashlib.sha256(repr(one[0]).encode(errors="replace")).digest())
+    first, *others = drawn.values()
+    longest = max(map(len, others))
+    by_turns = [some[n] for n in range(longest) for some in others if n < len(some)]
+    yield from [*first, *by_turns][:most]

@@ -18,8 +18,6 @@ from skillup.reports.terminal.layout import make_console, print_line, print_tabl
 from skillup.reports.text import count, money, plain, tokens
 from skillup.schema.record import total_cost
 
-ESTIMATE_VERSION = "skillup.estimate/1"
-QUESTIONS_VERSION = "skillup.questions/1"
 _CHARACTERS = 4  # Of a token, as a rule of thumb
 _NOT_SEEN = "what hangs on a question without an answer (behind a gate, say) is not among them"
 
@@ -40,8 +38,7 @@ def _preview(request: RejudgeRequest, each: Preview) -> int:
 
 
 def show_questions(request: RejudgeRequest) -> int:
-    """Each with its key and its stored answer, on stdout."""
-    rows: list[dict[str, Any]] = []
+    """Each with its key and its stored answer, on stdout; as JSON, each on a line."""
     number = missing = 0
 
     def show(key: str, asked: dict[str, Any], stored: StoredAnswer | None) -> None:
@@ -49,22 +46,18 @@ def show_questions(request: RejudgeRequest) -> int:
         number, missing = number + 1, missing + (stored is None)
         answer = stored.model_dump(mode="json", exclude={"asked"}) if stored else None
         if request.as_json:
-            rows.append({"key": key, "asked": asked, "stored": answer})
+            line = json.dumps({"key": key, "asked": asked, "stored": answer})
+            sys.stdout.write(f"{line}\n")
             return
         lines = [f"===== question {number}: {key} ====="]
-        for title, text in _sections(asked):
+        end = ("stored answer", _shown(answer)) if stored else ("no answer is stored", "")
+        for title, text in (*_sections(asked), end):
             lines += [f"----- {title} -----", text]
-        title = "stored answer" if stored else "no answer is stored"
-        lines += [f"----- {title} -----", *([_shown(answer)] if stored else [])]
         sys.stdout.write(plain("\n".join(lines)) + "\n\n")
 
     code = _preview(request, show)
-    if request.as_json:
-        data = {"schema_version": QUESTIONS_VERSION, "questions": rows}
-        sys.stdout.write(json.dumps(data, ensure_ascii=True, indent=2) + "\n")
-    else:
-        rest = f", {missing} without an answer: {_NOT_SEEN}" if missing else ""
-        sys.stderr.write(f"{count(number, 'question')}{rest}\n")
+    rest = f", {missing} without an answer: {_NOT_SEEN}" if missing else ""
+    sys.stderr.write(f"{count(number, 'question')}{rest}\n")
     return code
 
 
@@ -114,19 +107,12 @@ def estimate_cost(request: RejudgeRequest) -> int:
 
     code = _preview(request, add)
     if request.as_json:
-        models = {name: asdict(one) for name, one in found.items()}
-        data = {"schema_version": ESTIMATE_VERSION, "at_least": True, "models": models}
-        sys.stdout.write(json.dumps(data, ensure_ascii=True, indent=2) + "\n")
+        sys.stdout.write(json.dumps({name: asdict(one) for name, one in found.items()}) + "\n")
         return code
     console, rows = make_console(sys.stdout), []
     for name, one in found.items():
-        to_ask, cost = one.questions - one.stored, money(one.input_cost_usd)
-        rows.append(
-            [name, *map(str, (one.questions, one.stored, to_ask)), tokens(one.input_tokens), cost]
-        )
-    if not rows:
-        print_line(console, "nothing to ask: no model and no agent reads in these cases")
-        return code
+        counts = map(str, (one.questions, one.stored, one.questions - one.stored))
+        rows.append([name, *counts, tokens(one.input_tokens), money(one.input_cost_usd)])
     heads = ["", "questions", "stored", "to ask", "input tokens", "their cost"]
     print_table(console, rows, heads)
     print_line(console, f"At least that: tokens are characters / {_CHARACTERS}, answers cost more,")

@@ -56,25 +56,27 @@ def judge(
     comparison of judges: 0 it was made, 3 a judge failed on something.
     """
     from skillup.app.rejudge.command import compare_judges, judge_again, judge_on_changes
-    from skillup.app.rejudge.judgements import check_known
     from skillup.app.rejudge.judging import RejudgeRequest
     from skillup.app.rejudge.sources import open_source
+    from skillup.app.runs import check_judgement
     from skillup.plan import Selection
     from skillup.store.remote import is_url
 
     panel = bool(against or labels)
-    if (show_prompt or estimate) and (panel or watch or (show_prompt and estimate)):
-        what = "--show-prompt and --estimate look at one judging"
-        raise UsageError(what, hint="give one of them, without --watch and comparisons of judges")
     if panel and judge_model:
         hint = f"name it as one of them: --against {judge_model}"
         raise UsageError("--judge-model is not for comparisons of judges", hint=hint)
     if watch and (panel or as_json or not cases):
         hint = "with --cases, and without --json, --against and --labels"
         raise UsageError("--watch shows what edited cases change", hint=hint)
-    if write and (panel or watch or promote or show_prompt or estimate or is_url(target)):
-        what = "--write keeps one judging of a run here, and not of a URL's copy"
-        raise UsageError(what, hint="without --watch and what only compares, shows or promotes")
+    ways = (panel, watch, show_prompt, estimate, promote is not None)
+    if sum(ways) + (write is not None) > 1 or (write and is_url(target)):
+        what = (
+            "comparing, --watch, --show-prompt, --estimate, --write and --promote are ways to judge"
+        )
+        raise UsageError(
+            f"{what} are ways to judge: give one", hint="--write: of a run that is here"
+        )
     if promote is not None:
         from skillup.app.rejudge.judgements import promote as promote_judgement
 
@@ -94,7 +96,7 @@ def judge(
             write,
         )
         if since is not None:
-            check_known(source.run, "--since", since)
+            check_judgement(source.run, since)
             source.since = since
         if show_prompt or estimate:
             from skillup.app.rejudge.preview import estimate_cost, show_questions
@@ -109,24 +111,26 @@ def label(
     run: str = o.RUN,
     csv: Path | None = option(None, _CSV, "--csv", metavar="FILE"),
     sample: int = option(50, "So many items, disputed ones first.", min=1),
-    case: o.Texts = o.CASE,
-    tag: o.Texts = o.TAG,
+    port: int | None = o.PORT,
+    no_open: bool = o.NO_OPEN,
+    no_page: bool = option(False, "Only write the file.", "--no-page"),
 ) -> int:
-    """Write a file of what judges read in a run, for people to label; `judge --labels` reads it.
+    """Label what judges read in a run, in a browser; `judge --labels` reads the file.
 
     Exit code: 0, or 2 if there is nothing to label.
     """
-    from skillup.app.rejudge.labelling import Labelling, items_to_label
-    from skillup.app.rejudge.sources import open_source
-    from skillup.plan import Selection
+    from skillup.app.rejudge.labelling import Labelling
+    from skillup.app.runs import run_path
+    from skillup.reports.server import LoopbackServer
+    from skillup.store import RunDirectory
 
     path = csv or workspace_root(Path()) / "labels.csv"
     if csv is None and (path.parent / "SKILL.md").is_file():
         path = path.parent / "evals" / path.name  # where no agent under test is given it
-    with open_source(run) as source:
-        selection = Selection(tuple(case or ()), tuple(tag or ()))
-        items = items_to_label(source, selection, sample)
-        made = Labelling.begin(path, source, items)
-        said = f"{count(len(items), 'item')}, {made.done()} of them labelled: {shown_path(path)}"
-        sys.stderr.write(plain(f"{said}\n"))
+    made = Labelling(path, RunDirectory.open(run_path(run)), sample)
+    words = f"{count(len(made.items), 'item')}, {made.done()} of them labelled: {shown_path(path)}"
+    sys.stderr.write(plain(f"{words}\n"))
+    if not no_page:
+        sys.stderr.write("each label is saved at once; Ctrl-C ends it\n")
+        LoopbackServer(made.pages, port, writes=True).serve(open_browser=not no_open)
     return 0

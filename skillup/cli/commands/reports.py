@@ -213,21 +213,16 @@ def view(
         help="A run's directory, its id or the beginning of it, `last`, or a folder of runs. "
         "Default: all runs of this workspace.",
     ),
-    port: int | None = option(
-        None, "Default: 7575, or any if that is in use; 0: any.", min=0, max=65535
-    ),
-    no_open: bool = option(False, "Do not open a browser.", "--no-open"),
+    port: int | None = o.PORT,
+    no_open: bool = o.NO_OPEN,
     index: str | None = o.INDEX,
 ) -> int:
     """Serve runs on 127.0.0.1 for a browser, with what happens in them, until Ctrl-C.
 
     Exit code: 0 ended by Ctrl-C, 2 no such run, or a port that cannot be had.
     """
-    import threading
-    import webbrowser
-
     from skillup.app.runs import run_path
-    from skillup.reports.server import Served, ViewServer
+    from skillup.reports.server import LoopbackServer, Served, view_pages
     from skillup.store.places import RUN_FILE, runs_folder, runs_in
 
     usual = folder = runs_folder(workspace_root(Path())).absolute()
@@ -242,21 +237,11 @@ def view(
             raise UsageError(f"{run} holds no runs", hint="give a run's directory, or its folder")
     only = first if folder != usual else None
     served = Served(folder, only=only, index=index)
-    server = ViewServer(served, port, first)
-    sys.stdout.write(f"{server.url}\n")
-    sys.stdout.flush()
+    server = LoopbackServer(view_pages(served, first), port)
     what = f"run {first}" if served.only else f"the runs in {served.folder}"
     sys.stderr.write(plain(f"{what}; Ctrl-C ends it\n"))
-    # A desktop whose browser can come up.
-    display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
-    if not no_open and (sys.platform == "darwin" or display):
-        threading.Thread(target=webbrowser.open, args=(server.url,), daemon=True).start()
     try:
-        server.serve_forever(poll_interval=0.2)
-    except KeyboardInterrupt:
-        pass
+        server.serve(open_browser=not no_open)
     finally:
-        server.stopping.set()
         served.close()
-        server.server_close()
     return 0
