@@ -109,7 +109,7 @@ def test_variables_are_filled_in_as_delimited_material() -> None:
     assert "Earlier." not in prompt
 
 
-def test_a_prompt_without_output_is_followed_by_all_of_the_material() -> None:
+def test_a_prompt_without_output_comes_after_all_of_the_material() -> None:
     prompt = asked("Be harsh.")
     assert "# Task\n\nBe harsh.\n\n# Criteria\n\nc1: Is polite\n" in prompt
     assert "Earlier." in prompt
