@@ -20,21 +20,12 @@ from skillup.errors import UsageError
 def get_engine(name: str) -> Engine:
     """The adapter of that name. Raises UsageError, with the nearest name, if there is none."""
     if name in ADAPTERS:
-        return load_adapter(name, ADAPTERS[name].target)
+        module, _, class_name = ADAPTERS[name].target.partition(":")
+        engine: Engine = getattr(import_module(module), class_name)()
+        return engine
     near = get_close_matches(name, ADAPTERS, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"known adapters: {', '.join(ADAPTERS)}"
     raise UsageError(f"there is no engine adapter `{name}`", hint=hint)
-
-
-def load_adapter(name: str, target: str) -> Engine:
-    """From its ``module:Class``. Raises UsageError, with where that is said, if it is not there."""
-    module, _, class_name = target.partition(":")
-    try:
-        engine: Engine = getattr(import_module(module), class_name)()
-    except (ImportError, AttributeError, TypeError) as trouble:
-        what = f"the adapter `{name}` cannot be loaded from {target}: {trouble}"
-        raise UsageError(what, hint="correct it, or its line in skillup/adapters.py") from trouble
-    return engine
 
 
 def tokens_of(name: str, environment: Mapping[str, str]) -> dict[str, str]:

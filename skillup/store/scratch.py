@@ -135,10 +135,9 @@ def user_directory(name: str) -> Path:
     return directory
 
 
-def end_what_was_left(register_dir: Path | None = None) -> list[ProcessRow]:
+def end_what_was_left() -> list[ProcessRow]:
     """End the agents and scripts of skillups that were killed, and remove their scratch places."""
-    directory = register_dir or user_directory("processes")
-    ended = end_leftovers(directory) if directory.is_dir() else []
+    ended = end_leftovers(user_directory("processes"))
     remove_orphaned()
     return ended
 

@@ -26,7 +26,7 @@ from skillup.engines.claude_code.engine import ClaudeCode
 from skillup.engines.claude_code.events import ClaudeEvents
 from skillup.engines.environment import EngineHome, login_secrets, renewed_once, trial_environment
 from skillup.engines.events import parse_retry_after
-from skillup.engines.registry import get_engine, load_adapter, remove_logins
+from skillup.engines.registry import get_engine, remove_logins
 from skillup.errors import UsageError
 from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Price, Profile
@@ -145,8 +145,6 @@ def test_the_registry_and_what_each_adapter_says_agree() -> None:
         home = engine.spec.home  # type: ignore[attr-defined]
         assert (home and home.variable) == adapter.home_variable
         assert (ROOT / "engines" / f"{name}.yaml").is_file()
-    with pytest.raises(UsageError, match="`toy` cannot be loaded from skillup"):
-        load_adapter("toy", "skillup.adapters:Toy")
     with pytest.raises(UsageError) as raised:
         get_engine("claude-code")
     assert raised.value.hint == "did you mean `claude_code`?"
