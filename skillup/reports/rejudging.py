@@ -149,6 +149,8 @@ def judged_lines(label: str, grade: Grade, change: GradeChange | None) -> Iterat
             words = f"{_verdict(old)} → {_verdict(new)}"
         sides = {"before  ": old, "after   ": new}
         yield from _check_lines((f"{words:<14}", style), flip.where, flip.check, sides)
+        if old is not None and new is not None and old.name != new.name:
+            yield Text(f"      it was  {one_line(old.name, _NAME)}", style="dim")
 
 
 def _check_lines(

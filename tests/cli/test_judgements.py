@@ -98,7 +98,7 @@ REFUSED = (
     (("judge", "run", "--promote", "none"), "there are: broken, part"),
     (("judge", "run", "--since", "none"), "there are: broken, part"),
     (("show", "run", "--judgement", "none"), "there are: broken, part"),
-    (("judge", "run", "--write", "x", "--against", "a:b"), "are ways to judge"),
+    (("judge", "run", "--write", "x", "--against", "a:b"), "--promote: give one"),
     (("judge", "s3://bucket/run", "--promote", "part"), "is a URL"),
 )
 

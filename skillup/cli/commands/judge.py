@@ -71,12 +71,8 @@ def judge(
         raise UsageError("--watch shows what edited cases change", hint=hint)
     ways = (panel, watch, show_prompt, estimate, promote is not None)
     if sum(ways) + (write is not None) > 1 or (write and is_url(target)):
-        what = (
-            "comparing, --watch, --show-prompt, --estimate, --write and --promote are ways to judge"
-        )
-        raise UsageError(
-            f"{what} are ways to judge: give one", hint="--write: of a run that is here"
-        )
+        what = "comparing, --watch, --show-prompt, --estimate, --write, --promote: give one"
+        raise UsageError(what, hint="--write is for a run that is here")
     if promote is not None:
         from skillup.app.rejudge.judgements import promote as promote_judgement
 
