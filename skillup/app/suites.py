@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -28,7 +27,7 @@ from skillup.load.suites import load_paths
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import count, listed, one_line, shown_id, shown_path
 from skillup.schema.suite import lead_of, playing_model
-from skillup.schema.templates import escape
+from skillup.schema.templates import escape, render
 
 _FIX = "a run of the cases that need it would be an error"
 _SHOWN = 5
@@ -103,12 +102,14 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
         yield suite.document.problem((*field.split("."),), why, fix, severity)
 
 
-# A suite with three cases that run as they are, by their `scripted:` sections also offline. Every
-# value is put in as a JSON string, which YAML reads as the same text whatever is in it.
+# A suite with three cases that run as they are, by their `scripted:` sections also offline: the
+# files in `init`, in which each `<<name>>` stands for a quoted text.
 
 
 def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
     """The files of a suite for the skill in `root`. Raises SkillupError if there is none."""
+    from skillup.importers.write import quoted
+
     if not (root / SKILL_FILE).exists():
         where = "has no SKILL.md" if root.is_dir() else "is no directory"
         raise UsageError(f"{root} {where}", hint="give a skill's directory")
@@ -117,10 +118,20 @@ def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
         raise InvalidFilesError([problem])
     skill = skill_name(root)
     request = request or request_for(" ".join(skill_text(root, "description").split()), skill)
-    files = {root / "evals/eval.yaml": _header(root / "evals", "suite") + _suite(skill, engine)}
-    header = _header(root / "evals/cases", "case")
-    for name, text in _cases(skill, request).items():
-        files[root / f"evals/cases/{name}.yaml"] = f"{header}id: {name}\n{text}"
+    stop = "" if request[-1:] in (".", "!", "?", "") else "."
+    texts = {
+        "skill": skill,
+        "literal": escape(skill),
+        "engine": engine,
+        "request": escape(request),
+        "first": escape(f"{request}{stop} Call this job JUNIPER-7."),
+    }
+    filled = {name: quoted(text) for name, text in texts.items()}
+    folder, files = Path(__file__).with_name("init"), dict[Path, str]()
+    for name in ("eval", "cases/uses-the-skill", "cases/leaves-it-alone", "cases/two-turns"):
+        path = root / f"evals/{name}.yaml"
+        header = _header(path.parent, "suite" if name == "eval" else "case")
+        files[path] = header + render((folder / f"{name}.yaml").read_text("utf-8"), filled)
     return files
 
 
@@ -139,99 +150,6 @@ def request_for(description: str, skill: str) -> str:
         return f"I want {found[1].strip()}. Can you help me with that?"
     # What a skill says of itself is nothing that a user says.
     return f"Can you help me with {' '.join(re.split('[-_]+', skill))}?"
-
-
-def _suite(skill: str, engine: str) -> str:
-    return f"""\
-#   skillup run .                        in the skill's directory: the engine below
-#   skillup run . --engine claude_code   the same cases with another one
-#   skillup run . --baseline             with and without the skill: what does it add?
-name: {_text(skill)}
-skills:
-  - {{path: .}}
-engine: {{name: {_text(engine)}}}
-cases:
-  parallelism: 2
-  defaults:
-    timeout_seconds: 600
-gates:                                   # what `skillup compare` fails on
-  max_new_failures: 0                    # cases that regressed, and that is no chance
-  max_fall: 0                            # of the pass rate of all cases together: the same
-  max_errors: 0                          # trials with an ERROR
-  max_not_run: 0                         # trials that were planned and not run
-"""
-
-
-def _cases(skill: str, request: str) -> dict[str, str]:
-    """By their ids, all but these and what names their schema."""
-    name, literal = _text(skill), _text(escape(skill))
-    stop = "" if request[-1:] in (".", "!", "?", "") else "."
-    return {
-        "uses-the-skill": f"""\
-title: A request that the skill is for makes the agent use it
-tags: [trigger]
-input:
-  turns:
-    - content: {_text(escape(request))}
-assertions:
-  - skill_used: {literal}
-  # What should come of it? For example, the first two without, the third with a judge's model:
-  # - contains: {{any: [done, ready]}}
-  # - files_exist: ["*.md"]
-  # - The answer says what was done, in plain words
-# How the agent that skillup ships answers; real agents do not see it.
-scripted:
-  - needs_skill: {name}
-    steps: [{{skill: {name}}}]
-    say: I have done as the skill says.
-  - say: I have no skill for that, so I did what I could.
-""",
-        "leaves-it-alone": f"""\
-title: A request that the skill is not for does not make the agent use it
-tags: [trigger]
-input:
-  turns:
-    - content: What is 17 times 23? Only the number, please.
-assertions:
-  - skill_not_used: {literal}
-  - contains: "391"
-scripted:
-  - say: "391"
-""",
-        "two-turns": f"""\
-title: The second message is answered in the light of the first
-tags: [conversation]
-input:
-  turns:
-    - content: {_text(escape(f"{request}{stop} Call this job JUNIPER-7."))}
-      capture:                       # taken out of the answer; usable as <<job>> from here on
-        - {{variable: job, pattern: '(JUNIPER-\\d)', default: JUNIPER-7}}
-    - content: "What did I call this job? Change no file."
-      assertions:
-        - contains: JUNIPER-7
-        - tool_not_called: {{kind: write}}
-scripted:
-  - turn: 1
-    needs_skill: {name}
-    steps: [{{skill: {name}}}]
-    say: Noted as JUNIPER-7, and done as the skill says.
-  - turn: 1
-    say: Noted as JUNIPER-7.
-  - turn: 2
-    say: You called it JUNIPER-7.
-""",
-    }
-
-
-def _text(text: str) -> str:
-    """A JSON string, with the escapes that YAML's double-quoted form needs besides."""
-
-    def escaped(character: str) -> str:
-        number = ord(character)
-        return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
-
-    quoted = json.dumps(text, ensure_ascii=False)
-    return "".join(c if c.isprintable() else escaped(c) for c in quoted)
 
 
 def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -261,6 +262,12 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
+
+
+def quoted(text: str) -> str:
+    """A double-quoted scalar, which says the same whatever is in it."""
+    whole: str = yaml.dump(text, default_style='"', allow_unicode=True, width=sys.maxsize)
+    return whole.strip()
 
 
 def to_yaml(data: dict[str, Any]) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableSequence, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from skillup.errors import InvalidFilesError, Problem
 from skillup.frozen import frozen
@@ -16,15 +16,8 @@ from skillup.schema.judge import JudgeConfig
 from skillup.schema.judge_model import AskedModels, JudgeModel
 from skillup.schema.suite import Suite
 
-
-class ItemSource(Protocol):
-    """The items of a dataset, by their index."""
-
-    lines: MutableSequence[int]
-
-    def case_of(self, loaded: LoadedCase) -> Case: ...
-    def digest_of(self, index: int) -> str: ...
-    def text_of(self, index: int) -> str: ...
+if TYPE_CHECKING:
+    from skillup.load.datasets import Items
 
 
 @frozen
@@ -33,7 +26,7 @@ class LoadedCase:
     """The case, the suite's defaults merged in. Of an item that is made into a case when it is
     needed, another one's: id, `vars`, texts and messages of `input` differ, and nothing else."""
     document: Document
-    items: ItemSource | None = None  # The dataset that it is from
+    items: Items | None = None  # The dataset that it is from
     index: int = 0  # In there
     item_id: str | None = None  # None: `like` is the case itself
     branch_of: str | None = None

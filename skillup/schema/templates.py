@@ -7,7 +7,7 @@ is none.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel
@@ -19,9 +19,9 @@ _TEMPLATE = re.compile(
 _ANGLES = re.compile(rf"(?P<escape>\\)?<<\s*(?P<name>{_NAME})\s*>>(?P<brace>(?!))?")
 
 
-def has_templates(text: str, *, braces: bool = True) -> bool:
+def has_templates(text: str) -> bool:
     """Whether :func:`render` would change `text`, if only by taking out a backslash."""
-    return ("<<" in text or "{{" in text) and _pattern(braces).search(text) is not None
+    return _TEMPLATE.search(text) is not None
 
 
 def written_in(text: str, *, braces: bool = True) -> dict[str, str]:
@@ -41,13 +41,7 @@ def escape(text: str) -> str:
 
 
 class UnresolvedNameError(LookupError):
-    """A template names what nothing has defined; ``name`` says which."""
-
-    def __init__(self, name: str, written: str, known: Set[str]) -> None:
-        self.name = name
-        self.known = sorted(known)
-        listed = ", ".join(self.known) or "none"
-        super().__init__(f"{written} has no value (defined so far: {listed})")
+    """A template names what nothing has defined."""
 
 
 def render(
@@ -68,7 +62,8 @@ def render(
             return match[0][1:]
         name = match["name"] or match["brace"]
         if name not in variables:
-            raise UnresolvedNameError(name, match[0], variables.keys())
+            listed = ", ".join(sorted(variables)) or "none"
+            raise UnresolvedNameError(f"{match[0]} has no value (defined so far: {listed})")
         return variables[name] if quote is None else quote(variables[name])
 
     return _pattern(braces).sub(value, text)
