@@ -37,7 +37,6 @@ ADAPTERS = {
     "scripted": Adapter("skillup.engines.scripted.engine:ScriptedEngine"),
 }
 
-LOGIN_FILES = frozenset(each.login_file for each in ADAPTERS.values() if each.login_file)
 ALIASES = {alias: name for name, adapter in ADAPTERS.items() for alias in adapter.aliases}
 HOME_VARIABLES = frozenset(
     {"HOME", *(each.home_variable for each in ADAPTERS.values() if each.home_variable)}

@@ -43,7 +43,7 @@ def main() -> None:
     try:
         _run(message, request)
     except (SkillupError, BaseExceptionGroup) as error:
-        refused = error if isinstance(error, SkillupError) else first_skillup_error(error)
+        refused = first_skillup_error(error)
         if refused is None:
             raise
         problems = getattr(refused, "problems", ())[:3]

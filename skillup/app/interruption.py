@@ -177,10 +177,7 @@ def milliseconds_of_starts(events: Iterable[Mapping[str, Any]]) -> int:
     """Of all starts of a run, each from its first journal entry to its last, if it is later."""
     starts: list[tuple[datetime, datetime]] = []
     for event in events:
-        try:
-            at = datetime.fromisoformat(event["time"])
-        except (KeyError, TypeError, ValueError):
-            continue
+        at = datetime.fromisoformat(event["time"])
         if not starts or event.get("event") in ("run_created", "run_reopened"):
             starts.append((at, at))
         starts[-1] = starts[-1][0], at
@@ -280,10 +277,8 @@ def _stopping_signals() -> list[signal.Signals]:
     return stopping
 
 
-def first_skillup_error(group: BaseExceptionGroup[BaseException]) -> SkillupError | None:
-    """The error in `group` that a user can act on."""
-    for error in group.exceptions:
-        found = first_skillup_error(error) if isinstance(error, BaseExceptionGroup) else error
-        if isinstance(found, SkillupError):
-            return found
-    return None
+def first_skillup_error(error: BaseException) -> SkillupError | None:
+    """The error that a user can act on: `error`, or one in it if it is a group."""
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(first_skillup_error, error.exceptions)), None)
+    return error if isinstance(error, SkillupError) else None

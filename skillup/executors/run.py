@@ -107,9 +107,8 @@ class SafeObserver:
         failure = self._failure
         if failure is None:
             return
-        frames = traceback.extract_tb(failure.__traceback__)
-        last = frames[-1] if frames else None
-        where = f" ({last.filename}:{last.lineno}, in {last.name})" if last else ""
+        last = traceback.extract_tb(failure.__traceback__)[-1]
+        where = f" ({last.filename}:{last.lineno}, in {last.name})"
         what = f"{type(failure).__name__}: {failure}".rstrip(": ")
         raise SkillupError(
             f"the run was ended, because what shows it failed: {what}{where}",

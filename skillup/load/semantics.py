@@ -1,6 +1,6 @@
 """What a single field cannot know: names, turn numbers, files, ids and switches that fit.
 
-What loads and cannot be run yet (``unsupported_in_…``) is a warning here, and an ERROR in a run.
+What loads and cannot be run yet (``unsupported_in``) is a warning here, and an ERROR in a run.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:
         if case.input.conversation is not None:
             fix += "; or name a judge (`judge: {model: …}`): whether the objective was reached"
         yield problem((), f"nothing is checked {where}", fix, "warning")
-    for place, message in unsupported_in_case(case):
+    for place, message in unsupported_in(case):
         yield problem(place, message, severity="warning")
     user = suite.user_simulator
     player = user.engine if user is not None and user.engine else playing_model(user, case)
@@ -219,22 +219,16 @@ def _in_conversation(path: LoadedCase, suite: Suite) -> Iterator[Problem]:
         yield problem(("input",), "nobody plays the simulated user", fix, "warning")
 
 
-def unsupported_in_suite(suite: Suite) -> Iterator[tuple[Loc, str]]:
-    """Where the suite asks for something that is not run yet, and what it is."""
-    if suite.environment.type != "none":
-        what = f"environment `{suite.environment.type}` is not run yet"
-        yield ("environment", "type"), f"{what}: trials run on this machine, with `none`"
-    yield from _unsupported(suite, [((), suite.skills or [])])
-
-
-def unsupported_in_case(case: Case) -> Iterator[tuple[Loc, str]]:
-    """Where the case asks for something that is not run yet, and what it is."""
-    return _unsupported(case, [(loc, judge.skills) for loc, judge in judges_of(case)])
-
-
-def _unsupported(
-    owner: Case | Suite, installed: list[tuple[Loc, list[SkillRef]]]
-) -> Iterator[tuple[Loc, str]]:
+def unsupported_in(owner: Suite | Case) -> Iterator[tuple[Loc, str]]:
+    """Where a file asks for something that is not run yet, and what it is."""
+    installed: list[tuple[Loc, list[SkillRef]]]
+    if isinstance(owner, Case):
+        installed = [(loc, judge.skills) for loc, judge in judges_of(owner)]
+    else:
+        installed = [((), owner.skills or [])]
+        if owner.environment.type != "none":
+            what = f"environment `{owner.environment.type}` is not run yet"
+            yield ("environment", "type"), f"{what}: trials run on this machine, with `none`"
     if owner.mcp.get("servers"):
         yield ("mcp", "servers"), "MCP servers are not set up yet"
     for loc, skills in installed:
@@ -290,7 +284,7 @@ def suite_problems(suite: Suite, document: Document, root: Path) -> Iterator[Pro
             as_is = skill.as_is and (root / skill.path).is_dir()
             fix = "what is there is installed all the same" if as_is else _ERROR
             yield document.problem(loc, what, fix, "warning")
-    unsupported = [*unsupported_in_suite(suite)]
+    unsupported = [*unsupported_in(suite)]
     if suite.engine is not None and suite.engine.custom is not None:
         message = "custom engines are not run yet; choose one with --engine"
         unsupported.append((("engine", "custom"), message))

@@ -18,7 +18,7 @@ from skillup.engines.base import EngineTurn, HistorySeeder, SessionResumer, Tria
 from skillup.load.discover import skill_name
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
-from skillup.load.semantics import unsupported_in_case, unsupported_in_suite
+from skillup.load.semantics import unsupported_in
 from skillup.process.live import LiveSlot
 from skillup.process.tree import new_marker
 from skillup.schema import templates
@@ -190,7 +190,7 @@ async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnE
 def case_problem(request: TrialRequest) -> TurnError | None:
     """Why the conversation cannot be run, known before anything of it is made."""
     case = request.job.loaded.case
-    missing = [*unsupported_in_suite(request.job.suite.suite), *unsupported_in_case(case)]
+    missing = [*unsupported_in(request.job.suite.suite), *unsupported_in(case)]
     if missing:
         what = "; ".join(dict.fromkeys(message for _, message in missing))
         return TurnError(kind="unsupported", message=what)
