@@ -14,13 +14,13 @@ import pytest
 from skillup.judges import grade_record
 from skillup.reports.html.build import html_report, packed, page_html
 from skillup.reports.html.detail import ORDINARY, detail_of
-from skillup.reports.html.page_data import TYPES, typescript
 from skillup.reports.html.run_files import RawFiles
 from skillup.reports.result import ADVICE, error_data
 from skillup.schema.record import ErrorKind, TurnError
 from skillup.store import RunDirectory
 from skillup.store.files import pack, unpack
 from tests.docs.blocks import PAGES, tables_of
+from tests.reports.page.viewer_types import TYPES, typescript
 from tests.support.large_runs import write_large_run
 from tests.support.pages import marked, page_of
 from tests.support.pictures import gif, png
@@ -159,7 +159,7 @@ def test_large_pictures_are_named_and_all_of_a_report_have_a_limit(project: Proj
 
 
 def test_the_types_of_the_page_are_fresh() -> None:
-    """If they are not: `python -m skillup.reports.html.page_data`."""
+    """If they are not: `python -m tests.reports.page.viewer_types`."""
     assert TYPES.read_text("utf-8") == typescript()
 
 

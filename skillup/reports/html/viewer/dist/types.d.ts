@@ -1,4 +1,4 @@
-/* Made by `python -m skillup.reports.html.page_data`. */
+/* Made by `python -m tests.reports.page.viewer_types`. */
 
 export interface Analysis {
   confidence: number;
