@@ -83,7 +83,7 @@ def with_analysis(result: RunResult, run_info: Mapping[str, Any]) -> RunResult:
     analysis = analyse(
         lines_of(result.cases), run_info, not_run=result.not_run, not_needed=result.not_needed
     )
-    return result.model_copy(update={"analysis": analysis})
+    return result.model_copy(update={"analysis": analysis, "ran": run_info.get("ran", "")})
 
 
 def _in_order(keys: Iterable[CaseKey]) -> list[CaseKey]:

@@ -21,6 +21,7 @@ from skillup.load.profiles import load_profile, profile_files
 from skillup.load.suites import Sampling, load_paths, sampled
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import Secrets
+from skillup.reports.text import listed
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.judge_model import JudgeModel
@@ -28,6 +29,7 @@ from skillup.schema.profile import Profile
 from skillup.schema.suite import Suite, UserSimulator
 
 FALLBACK_VARIABLE = "SKILLUP_JUDGE_MODEL"  # Names the model of judges for cases that name none
+_RAN = ("suite", "skill", "engine", "judge")
 DEFAULT_ENGINE = "scripted"  # Embedded: it needs no network and no key
 
 
@@ -99,14 +101,11 @@ def parse_vars(given: Sequence[str] | None) -> dict[str, str]:
 
 def default_paths(paths: Sequence[Path] | None) -> Sequence[Path]:
     """What was given; else the suites of this folder. Raises UsageError if there are none."""
-    for candidate in (Path("eval.yaml"), Path("evals"), Path("cases")):
-        if not paths and candidate.exists():
-            return [candidate]
-    if paths:
-        return paths
-    hint = "name a suite, or change to a folder that has one"
+    usual = [path for path in map(Path, ("eval.yaml", "evals", "cases")) if path.exists()]
+    if paths or usual:
+        return paths or usual[:1]
     what = f"no suite given, and no eval.yaml, evals/ or cases/ in {Path.cwd()}"
-    raise UsageError(what, hint=hint)
+    raise UsageError(what, hint="name a suite, or change to a folder that has one")
 
 
 def refuse(problems: Mapping[str, bool], hint: str) -> None:
@@ -248,11 +247,7 @@ def check_executor(request: RunRequest, *, keep: bool) -> None:
     refuse(problems, "for example --executor dask --scheduler tcp://host:8786")
     if local:
         return
-    try:
-        installed = find_spec("distributed") is not None
-    except ImportError:
-        installed = False
-    if not installed:
+    if find_spec("distributed") is None:
         what = "--executor dask needs the extra `cluster`, which is not installed"
         raise SkillupError(what, hint="pip install 'skillup-eval[cluster]'")
 
@@ -405,6 +400,23 @@ def names_of_run(plan: Plan, base: Path) -> set[str]:
     """By which the run's files name its trials and find its suites again."""
     paths = {str(job.suite.path.absolute()) for job in plan.jobs}
     return {str(base.absolute()), *paths, *(job.id for job in plan.jobs)}
+
+
+def what_ran(plan: Plan, skills: Iterable[str]) -> str:
+    """In a line for people: suites, skills, engines with their models, and who judges."""
+    cases = {id(job.loaded.like): job.loaded.like for job in plan.jobs}.values()
+    judges = [str(model.model) for case in cases for model in judge_models(case)]
+    judges += [j.engine or j.type for c in cases for j in c.all_judges() if j.type == "agent_judge"]
+    model = "no model" if judges else "no model is asked"
+    suites, engines = [job.suite.name for job in plan.jobs], []
+    for name, own in {job.profile.name: job.profile for job in plan.jobs}.items():
+        asked = model if own.engine == DEFAULT_ENGINE else own.model or "its default model"
+        engines.append(f"{name} ({asked})")
+    parts = []
+    for word, names in zip(_RAN, (suites, skills, engines, judges), strict=True):
+        once = list(dict.fromkeys(names))
+        parts += [f"{word}{'s' * (len(once) > 1)} {listed(once[:6], len(once))}"] * bool(once)
+    return " · ".join(parts)
 
 
 def warn_of_spared(secrets: Secrets, warn: Callable[[str], None]) -> None:

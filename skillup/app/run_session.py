@@ -23,6 +23,7 @@ from skillup.app.planning import (
     root_with_engines,
     secrets_of_plan,
     warn_of_spared,
+    what_ran,
 )
 from skillup.app.provenance import provenance
 from skillup.checks.registry import JUDGED
@@ -306,6 +307,7 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
         **({"planned": [job.id for job in jobs]} if plan.whole else {}),
         "case_digests": case_digests(jobs),
         "label": request.label,
+        "ran": what_ran(plan, [name for about in suites.values() for name in about["skills"]]),
     }
 
 

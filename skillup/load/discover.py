@@ -44,10 +44,9 @@ def workspace_root(start: Path) -> Path:
 
 
 def _is_marked(directory: Path) -> bool:
-    if (directory / WORKSPACE_FILE).is_file():
-        return True
-    files = (directory / "engines").glob("*.y*ml")
-    return any(not _OF_A_PROFILE.isdisjoint(_keys(file)) for file in files if file.is_file())
+    profiles = (file for file in (directory / "engines").glob("*.y*ml") if file.is_file())
+    keys = (key for file in profiles for key in _keys(file))
+    return (directory / WORKSPACE_FILE).is_file() or not _OF_A_PROFILE.isdisjoint(keys)
 
 
 def suite_root(suite_file: Path) -> Path:

@@ -127,11 +127,8 @@ def check_profile(
         message = f"with `isolation: clean` each trial has its own {name}"
         fix = "leave it out, or set `isolation: shared`"
         problems.append(document.problem(("env", name), message, fix))
-    if (
-        profile.session == "live"
-        and profile.engine in ADAPTERS
-        and not ADAPTERS[profile.engine].live
-    ):
+    adapter = ADAPTERS.get(profile.engine)
+    if profile.session == "live" and adapter is not None and not adapter.live:
         message = f"the adapter `{profile.engine}` cannot keep a process from turn to turn"
         problems.append(document.problem(("session",), message, "use `resume`"))
     # A command given as a relative path starts at the profile's folder, not where one stands.

@@ -31,7 +31,7 @@ from skillup.reports.result import (
     total_tokens,
 )
 from skillup.reports.tables import CaseNames, Cell, Sheet, percent, sheets_of, trial_sheet
-from skillup.reports.text import money, one_line, plain, seconds, tokens
+from skillup.reports.text import money, one_line, plain, seconds, tokens, total
 from skillup.schema.grade import RunResult
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&!$])")
@@ -58,11 +58,12 @@ def markdown(result: RunResult, compared: Compared | None = None) -> str:
     baseline = baseline_words(result.summary.baseline)
     headline = "; ".join(filter(None, (", ".join(counts), baseline)))
     lines = [*_compared(*compared), ""] if compared is not None else []
-    lines += [f"# skillup: {headline}", "", *_figures(result), *_tables(view)]
+    lines += [f"# skillup: {headline}", "", escape(result.ran, 1000), ""]
+    lines += [*_figures(view), *_tables(view)]
     retried = view.retried()
     if retried is not None:
         lines += ["", f"⚠️ {escape(retried, 1000)}"]
-    lines += [line for sheet in sheets_of(result.analysis) for line in _sheet(sheet)]
+    lines += [line for sheet in sheets_of(result.analysis, view.lines) for line in _sheet(sheet)]
     lines += _failed(view)
     lines += [f"\n⚠️ {escape(warning)}" for warning in result.warnings]
     if result.not_run:
@@ -142,34 +143,32 @@ def _compared(comparison: Comparison, gates: Sequence[GateResult]) -> Iterator[s
         yield from _folded(title, [*head, *rows[_ROWS_AT_ONCE:]])
 
 
-def _figures(result: RunResult) -> Iterator[str]:
-    summary = result.summary
+def _figures(view: RunView) -> Iterator[str]:
+    summary = view.result.summary
     judges = summary.judging.cost_usd if summary.judging is not None else None
     cells = {"of trials passed": percent(summary.pass_rate).text}
     if summary.baseline is not None:
         cells["without the skill"] = percent(summary.baseline.pass_rate).text
     cells |= {
         "time": seconds(summary.duration_ms),
-        "cost": money(summary.cost_usd),
+        "cost": total(t.cost_usd for t in view.lines if t.status != "SKIP"),
         "cost of judges": money(judges),
         "tokens": tokens(total_tokens(summary.usage)),
-        "run": escape(result.run_id),
+        "run": escape(view.result.run_id),
     }
     yield from (row(cells), "|" + "---|" * len(cells), row(cells.values()))
 
 
 def _tables(view: RunView) -> Iterator[str]:
     """A row for each trial; of many, for those that did not pass, errors and failures first."""
+    if view.side_by_side:
+        return
     all_of_them = len(view.lines) <= _ROWS_AT_ONCE
     rows = list(view.rows(lambda line: all_of_them or is_bad(line) or line.status == "SKIP"))
     if not all_of_them:
         rows.sort(key=lambda row: row.grade.status == "SKIP")
-    left = len(view.lines) - len(rows) + len(rows[_FOLDED_ROWS:])
-    first, rest = rows[:_ROWS_AT_ONCE], rows[_ROWS_AT_ONCE:_FOLDED_ROWS]
-    yield from _sheet(_marked(trial_sheet(view, first)))
-    if rest:
-        yield from _folded(f"… and {len(rest)} more", _sheet(_marked(trial_sheet(view, rest))))
-    if left:
+    yield from _sheet(_marked(trial_sheet(view, rows[:_ROWS_AT_ONCE])))
+    if left := len(view.lines) - len(rows[:_ROWS_AT_ONCE]):
         yield from ("", f"… and {left} more trials; result.json has them all.")
 
 

@@ -177,6 +177,8 @@ class RunView:
         self.result = result
         self.lines = lines_of(result.cases)
         self.labels = Labels((t.engine, t.variant, t.trial) for t in self.lines)
+        # Then a case is a row of the analysis, with a column for each engine or variant.
+        self.side_by_side = result.analysis is not None and any(self.labels.several[:2])
 
     def rows(self, shown: Callable[[TrialLine], bool] = lambda _: True) -> Iterator[Row]:
         """Of the trials that are to be shown; their grades are read one by one."""

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from skillup import stats
 from skillup.history.runs import WITH_SKILL, CaseKey
-from skillup.reports.result import STYLE, Row, RunView, is_bad
+from skillup.reports.result import STYLE, Row, RunView, is_bad, summarize, total_tokens
 from skillup.reports.text import (
     count,
     listed,
@@ -20,17 +20,18 @@ from skillup.reports.text import (
     seconds,
     shown_id,
     tokens,
+    total,
     were,
 )
 from skillup.schema.grade import (
     Analysis,
     CaseReliability,
     Difference,
-    EngineColumn,
     Rate,
     Triggering,
     Uplift,
 )
+from skillup.schema.line import TrialLine
 
 T = TypeVar("T")
 _MOST_ROWS = 40  # From more rows than these, those are left out that say nothing
@@ -112,17 +113,17 @@ class CaseNames:
         return self.engine(self.case(case.suite, case.case_id), case.engine) + variant
 
 
-def sheets_of(analysis: Analysis | None) -> list[Sheet]:
-    """What several trials, a baseline, triggering checks or several engines came to; else none."""
+def sheets_of(analysis: Analysis | None, trials: Sequence[TrialLine] = ()) -> list[Sheet]:
+    """What several engines, trials, a baseline or triggering checks came to; else none."""
     if analysis is None:
         return []
     names = CaseNames(analysis.cases)
     level = f"{100 * analysis.confidence:g} %"
     found = [
+        *_engines(analysis, names, trials),
         *_trials(analysis.cases, names, level),
         *_uplift(analysis.uplift, names, level),
         _triggering(analysis.triggering, names),
-        *_engines(analysis, names),
     ]
     for sheet in found:
         if len(sheet.rows) > _MOST_ROWS and sheet.dull:
@@ -317,29 +318,26 @@ def _points(item: Uplift) -> list[Cell]:
     return [Cell(shown(item.uplift), style), between, known(item.p, p_value)]
 
 
-_TOTALS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
-    ("score", "score", "{:.2f}".format),
-    ("turns a trial", "turns", "{:.1f}".format),
-    ("tokens a trial", "tokens", lambda value: tokens(round(value))),
-    ("cost a trial", "cost_usd", money),
-    ("time a trial", "duration_ms", lambda value: seconds(round(value))),
-)
+# Of an engine's trials, whatever their verdicts.
+_TOTALS: dict[str, Callable[[Sequence[TrialLine]], str]] = {
+    "cost": lambda own: total(trial.cost_usd for trial in own if trial.status != "SKIP"),
+    "tokens": lambda own: tokens(total_tokens(summarize(own).usage)),
+    "time": lambda own: seconds(summarize(own).duration_ms),
+}
 
 
-def _engines(analysis: Analysis, names: CaseNames) -> Iterator[Sheet]:
+def _engines(analysis: Analysis, names: CaseNames, trials: Sequence[TrialLine]) -> Iterator[Sheet]:
     for suite, variant in dict.fromkeys((case.suite, case.variant) for case in analysis.cases):
         cases = [c for c in analysis.cases if (c.suite, c.variant) == (suite, variant)]
         if len({case.engine for case in cases}) > 1:
             title = "Engines" + (f", {one_line(suite)}" if names.several_suites else "")
             title += "" if variant == WITH_SKILL else ", without skill"
-            # What the baseline took is in its own table.
-            known = analysis.engines if variant == WITH_SKILL else []
-            columns = {item.engine: item for item in known if item.suite == suite}
-            yield _engine_sheet(title, cases, columns)
+            own = [t for t in trials if (t.suite, t.variant) == (suite, variant)]
+            yield _engine_sheet(title, cases, own)
 
 
 def _engine_sheet(
-    title: str, cases: Sequence[CaseReliability], columns: dict[str, EngineColumn]
+    title: str, cases: Sequence[CaseReliability], trials: Sequence[TrialLine]
 ) -> Sheet:
     engines = list(dict.fromkeys(case.engine for case in cases))
     sheet = Sheet(title, ["case", *map(one_line, engines)])
@@ -357,18 +355,24 @@ def _engine_sheet(
     passes = [Cell(f"{p}/{n}") if n else NONE for p, n in counts]
     sheet.rows.append([Cell("passed", "bold"), *passes])
     sheet.rows.append([Cell("rate", "bold"), *(percent(p / n if n else None) for p, n in counts)])
-    for name, field_name, show in _TOTALS:
-        values = [getattr(columns.get(engine), field_name, None) for engine in engines]
-        if any(value is not None for value in values):
-            sheet.rows.append([Cell(name, "bold"), *(known(value, show) for value in values)])
-    if any(case.error for case in cases):
+    for name, show in _TOTALS.items():
+        cells = [Cell(show([t for t in trials if t.engine == engine])) for engine in engines]
+        if {cell.text for cell in cells} != {NONE.text}:
+            sheet.rows.append([Cell(name, "bold"), *cells])
+    if any(case.error and _planned(case) > 1 for case in cases):
         sheet.lines.append(Cell("E: errors, which are no verdict", "dim"))
     return sheet
 
 
 def _matrix_cell(case: CaseReliability) -> Cell:
-    """``✓ 3/3``, ``~ 2/3``, ``✗ 0/3``; errors among them are named; E: no verdict for errors."""
+    """``✓ 3/3``, ``~ 2/3``, ``✗ 0/3``; errors among them are named; E: no verdict for errors. Of
+    one trial its status.
+    """
     rate = case.rate
+    if _planned(case) == 1 and not case.not_run:
+        passed = "PASS" if rate.passed else "FAIL"
+        status = "ERROR" if case.error else "SKIP" if case.skip else passed
+        return Cell(status, STYLE[status])
     if not rate.judged:
         return Cell("E", "magenta") if case.error else Cell("-" if case.skip else "?", "dim")
     shown = _passed(rate)

@@ -113,6 +113,13 @@ def money(usd: float | None) -> str:
     return f"${usd:.4f}" if usd < 0.1 else f"${usd:.2f}"
 
 
+def total(costs: Iterable[float | None]) -> str:
+    """A sum; ``≥ $0.19`` if some of it is not known."""
+    every = list(costs)
+    known = [cost for cost in every if cost is not None]
+    return "≥ " * (0 < len(known) < len(every)) + money(sum(known) if known else None)
+
+
 def p_value(p: float) -> str:
     """`0.012`, or that it is too small to be worth its digits."""
     return "< 0.0001" if p < 0.0001 else f"{p:.3g}"

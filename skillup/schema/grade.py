@@ -387,6 +387,7 @@ class RunResult(Model):
     schema_version: str = Field(RESULT_VERSION, description="The version of this format.")
     run_id: str = Field(description="The run's id.")
     started_at: str = Field(description="UTC, ISO 8601.")
+    ran: str = Field("", description="Suites, skills, engines and judges, in one line for people.")
     finished: bool = Field(description="False: some trials were not run.")
     summary: Summary = Field(description="Counts and sums.")
     cases: Sequence[Grade] = Field(description="Every grade, in the order of the plan.")

@@ -222,7 +222,7 @@ def _expect_output(example: Example, told: str) -> None:
 def _shown_lines() -> list[list[str]]:
     """What stands indented before the engines' section, in words; times differ each time."""
     page = (ROOT / "docs" / "trials.md").read_text("utf-8").splitlines()
-    start = page.index("    $ skillup run . --quiet") + 1
+    start = page.index("    $ skillup run .") + 1
     lines = takewhile(lambda line: line != "## Several engines", page[start:])
     shown = [line.split() for line in lines if line.startswith("    ")]
     return [words for words in shown if words[0] != "time"]
@@ -232,7 +232,7 @@ def test_the_tables_are_those_of_the_example(project: Project) -> None:
     (example,) = [each for each in EXAMPLES if each.options.get("name") == "nightly"]
     project.write(example.files)
 
-    printed = [line.split() for line in project.run("run", ".", "--quiet").stderr.splitlines()]
+    printed = [line.split() for line in project.run("run", ".").stderr.splitlines()]
 
     shown = _shown_lines()
     assert len(shown) > 15

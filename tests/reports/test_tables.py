@@ -141,11 +141,37 @@ def test_engines_stand_side_by_side() -> None:
     assert "E: errors, which are no verdict" in matrix
 
 
+def test_of_one_trial_the_status_stands_and_sums_say_what_they_miss() -> None:
+    grades = [
+        *(a_grade("asks", mark, engine=e) for mark, e in (("p", "a"), ("e", "b"))),
+        *(a_grade("says", mark, engine=e) for mark, e in (("f", "a"), ("s", "b"))),
+        *(a_grade("more", "p", engine=e, cost_usd=c) for e, c in (("a", 0.19), ("b", None))),
+    ]
+    text = page(*grades)
+    matrix = text.partition("## Engines")[2].partition("## ")[0]
+    assert "| asks | PASS | ERROR |" in matrix
+    assert "| says | FAIL | SKIP |" in matrix
+    assert "| cost | ≥ \\$0.19 | – |" in matrix
+    assert "≥ $0.19 |" in text.partition("## Engines")[0], "of all of them"
+    assert text.count("| asks") == 1, "one row"
+
+
 @pytest.mark.parametrize("width", [50, 80, 140])
 def test_many_engines_fold_their_names_and_the_numbers_stay_whole(width: int) -> None:
     matrix = shown(*engines(5), width=width).partition("Engines")[2]
     assert max(map(cell_len, matrix.splitlines())) <= width
     assert all(count in matrix for count in ("✓ 3/3", "~ 2/3", "✗ 0/3", "✓ 2/2 1E"))
+
+
+def test_at_80_columns_no_word_is_cut() -> None:
+    words = ["asks-before-it-deletes-the-production-database", "says-how-many-files-are-left-there"]
+    grades = [g for word in words for g in grades_of(word, "ppfe", engine="a-long-engine-name")]
+    text = shown(*grades, width=80)
+    assert max(map(cell_len, text.splitlines())) <= 80
+    lines = [line.split()[0] for line in text.splitlines() if line.strip()]
+    pieces = {f"{part}-" for word in words for part in word.split("-")} | {"database", "there"}
+    for line in lines[2 : lines.index("flaky:")]:
+        assert set(re.findall("[^-]+-?", line)) <= pieces
 
 
 def test_of_very_many_cases_those_that_say_something_are_shown() -> None:
@@ -207,5 +233,6 @@ def test_no_name_breaks_out_of_its_cell(name: str) -> None:
     for line in text.splitlines():
         if line.startswith("| "):
             assert not re.search(r"(?<!\\)(?:\\\\)*[<>`*\[\]]", line)
-    rows = [line for line in text[text.index("## Engines") :].splitlines() if line.startswith("| ")]
+    matrix = text.partition("## Engines")[2].partition("## ")[0]
+    rows = [line for line in matrix.splitlines() if line.startswith("| ")]
     assert len({len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows}) == 1

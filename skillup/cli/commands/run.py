@@ -16,7 +16,7 @@ from skillup.cli import options as o
 from skillup.cli.entry import report
 from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
-from skillup.reports.text import count, shown_path
+from skillup.reports.text import count, plain, shown_path
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -180,9 +180,7 @@ def _stderr() -> tuple[Callable[[], Console], Callable[[str, str | None], None]]
         return make_console()
 
     def say(text: str, style: str | None) -> None:
-        from skillup.reports.terminal.layout import make_text
-
-        console().print(make_text(text), style=style, soft_wrap=True)
+        console().print(plain(text), style=style, soft_wrap=True, markup=False)
 
     return console, say
 
@@ -229,6 +227,8 @@ def _run_and_show(
         if remote is not None:
             remote.begin(warn)
         directory, url = session.directory, remote.url if remote is not None else None
+        if not quiet and not as_json:
+            sys.stderr.write(plain(directory.run_info().get("ran", "")) + "\n")
         command = resume_command(url or directory.path, request, index)
         with _reporter_type(quiet=quiet or as_json)(
             plan,
@@ -253,7 +253,7 @@ def _run_and_show(
     if as_json:
         sys.stdout.writelines(result_json(result, session.secrets.mask))
     else:
-        print_result(result, path, console(), verbose=verbose)
+        print_result(result, path, console(), quiet=quiet, verbose=verbose)
     print_ending(result, command, console())
     if errors := worth_retrying(session.lines.values()):
         met = f"{count(errors, 'trial')} met an error"

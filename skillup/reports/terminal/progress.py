@@ -164,7 +164,11 @@ class PlainReporter:
         self.quiet = quiet
         self.mask = mask
         self.progress = RunProgress(plan, finished=finished)
-        self._stream = self._conversations() if verbose else None
+        self._stream: ConversationStream | None = None
+        if verbose:
+            from skillup.reports.terminal.conversation import ConversationStream
+
+            self._stream = ConversationStream(self.console, mask)
         self._jobs = {job.id: job for job in plan.jobs}
         self._labels = Labels(job.id.rsplit("/", maxsplit=3)[1:] for job in plan.jobs)
         self._silent = True
@@ -178,11 +182,6 @@ class PlainReporter:
     def _widest(self) -> int:
         widest = max((len(self.label(job)) for job in self._jobs.values()), default=0)
         return min(widest, _WIDEST_LABEL, self.console.width // 3)
-
-    def _conversations(self) -> ConversationStream:
-        from skillup.reports.terminal.conversation import ConversationStream
-
-        return ConversationStream(self.console, self.mask)
 
     def __enter__(self) -> PlainReporter:
         if not self.quiet:
@@ -200,10 +199,10 @@ class PlainReporter:
             self._silent = True
 
     def _print(self, text: str | Text, style: str = "") -> None:
-        from skillup.reports.terminal.layout import make_text, print_text
+        from skillup.reports.terminal.layout import print_line
 
         self._silent = False
-        print_text(self.console, make_text(text), style)
+        print_line(self.console, text, style=style)
 
     def label(self, job: Job) -> str:
         return self._labels.label(*job.id.rsplit("/", maxsplit=3))  # a case may hold slashes

@@ -17,9 +17,10 @@ from skillup.reports.result import (
     baseline_words,
     count_parts,
     grouped,
+    is_bad,
     stop_lines,
 )
-from skillup.reports.terminal.layout import make_text, print_sheet
+from skillup.reports.terminal.layout import print_line, print_sheet
 from skillup.reports.terminal.progress import PlainReporter
 from skillup.reports.text import count, money, one_line, plain, seconds, tokens
 from skillup.schema.grade import RunResult
@@ -86,40 +87,42 @@ class LiveReporter(PlainReporter):
         yield table
 
 
-def print_result(result: RunResult, where: str, console: Console, *, verbose: bool = False) -> None:
-    """The closing table, then one line that counts; `where`: the run's directory.
-
-    Of many trials, and of cases that ran several times, only those that did not pass, unless
-    `verbose`.
+def print_result(
+    result: RunResult, where: str, console: Console, *, quiet: bool = False, verbose: bool = False
+) -> None:
+    """The tables, what did not pass and why, then one line that counts; `where`: the run's
+    directory. Of many trials, and of cases that ran several times, only those that did not pass,
+    unless `verbose`. If `quiet`, no tables.
     """
     from skillup.reports.tables import sheets_of, trial_sheet
 
     view = RunView(result)
     lines = view.lines
-    many = len(lines) > _ALL_ROWS or any(line.trial > 1 for line in lines)
+    many = quiet or len(lines) > _ALL_ROWS or any(line.trial > 1 for line in lines)
     rows = list(view.rows(lambda line: verbose or not many or line.status != "PASS"))
-    if rows:
+    listed = not quiet and (verbose or not view.side_by_side)
+    if rows and listed:
         print_sheet(console, trial_sheet(view, rows))
-    if len(rows) < len(lines):
-        _print(console, f"{count(len(lines) - len(rows), 'trial')} passed", "dim")
+    if listed and (passed := len(lines) - len(rows)):
+        print_line(console, f"{count(passed, 'trial')} passed", style="dim")
+    for sheet in () if quiet else sheets_of(result.analysis, lines):
+        print_sheet(console, sheet)
+    console.print("" if quiet else "\n", end="")
+    for note, style in view.notes():
+        if not quiet or style != "dim":
+            print_line(console, f"note: {note}", style=style)
     # Why each did not pass; once for trials of which it is the same, as of turns they share.
     for alike in grouped(rows, lambda row: (row.grade.status, _why(row))):
         grade, why = alike[0].grade, _why(alike[0])
-        if why:
-            line = make_text((f"{view.names(alike)}: ", STYLE[grade.status]), why)
-            console.print(line, soft_wrap=True)
-    for note, style in view.notes():
-        _print(console, f"note: {note}", style)
-    for sheet in sheets_of(result.analysis):
-        print_sheet(console, sheet)
-    console.print()
+        if why and not (quiet and grade.status == "FAIL" and not is_bad(grade)):
+            print_line(console, (f"{view.names(alike)}: ", STYLE[grade.status]), why)
     parts = count_parts(
         result.summary, not_run=len(result.not_run), not_needed=len(result.not_needed)
     )
     baseline = baseline_words(result.summary.baseline)
     counts = Text(", ").join(Text(text, style=style) for text, style in parts)
     rest = f" in {seconds(result.summary.duration_ms)}{f'; {baseline}' if baseline else ''}"
-    console.print(make_text(counts, f"{rest}   {where}"), soft_wrap=True)
+    print_line(console, counts, f"{rest}   {where}")
 
 
 def print_ending(result: RunResult, go_on: str, console: Console) -> None:
