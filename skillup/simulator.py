@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -275,16 +275,12 @@ def part_text(part: SimulatorPart) -> str:
     if persona is not None:
         described["Who you are"] = persona.role
         described["What you want"] = persona.objective
-        described["What you know"] = _facts(persona.knowledge)
-        described["How you behave"] = _facts(persona.behavior)
+        described["What you know"] = "\n".join(f"- {one}" for one in persona.knowledge)
+        described["How you behave"] = "\n".join(f"- {one}" for one in persona.behavior)
     if part.scenario is not None:
         described["Who you are, what you want and know"] = part.scenario.strip()
     sections = [f"{what}:\n{text}" for what, text in described.items() if text]
     return "\n\n".join([_TASK, *sections, _KEEP])
-
-
-def _facts(given: Sequence[str]) -> str:
-    return "\n".join(f"- {item}" for item in given)
 
 
 def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> str:

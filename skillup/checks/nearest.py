@@ -22,7 +22,7 @@ _LEAST = 3  # Characters that the beginning of a pattern matches, lest it is fou
 _LIKE = 0.6  # Ratio of difflib from which on two texts are alike
 _BEFORE, _AFTER = 60, 100  # Characters of the line shown around the difference
 
-_LOOKALIKES: dict[Relaxation, dict[int, str]] = {
+LOOKALIKES: dict[Relaxation, dict[int, str]] = {
     "dash": dict.fromkeys(map(ord, "‐‑‒–—―−﹣－"), "-"),
     "quote": {
         **dict.fromkeys(map(ord, "‘’‚‛′ʼ`´"), "'"),
@@ -105,7 +105,7 @@ class Missing:
     def _relaxed(self, text: str, relaxed: Sequence[Relaxation]) -> str:
         if "unicode" in relaxed:
             text = regex.sub(r"\p{Cf}+", "", plain(text, "NFKC"))
-        for name, same in _LOOKALIKES.items():
+        for name, same in LOOKALIKES.items():
             text = text.translate(same) if name in relaxed else text
         if "space" in relaxed:  # Lines are the pattern's own concern
             text = re.sub(r"[^\S\n]+" if self.is_pattern else r"\s+", " ", text)

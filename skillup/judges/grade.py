@@ -31,6 +31,7 @@ from skillup.schema.grade import CaseStatus, CheckResult, Grade, Simulated, Turn
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.record import Record, TurnError, TurnRecord, joined, total_cost, total_usage
 from skillup.schema.suite import fidelity_of, lead_of
+from skillup.trial.session import not_sent
 
 
 async def grade(
@@ -70,20 +71,11 @@ def grade_record(
     written = dict(enumerate(case.input.all_turns(), start=1))
     turns = [_grade_turn(turn, written.get(turn.turn_number), context) for turn in record.turns]
     present = {turn.turn_number for turn in context.record.turns}
-    missing = [
-        _grade_turn(
-            TurnRecord(
-                turn_number=number,
-                status="skipped",
-                reason=f"turn {number} was not run",
-                content=written[number].content or written[number].respond or "",
-            ),
-            written[number],
-            context,
-        )
-        for number in range(1, (written_turns(case) or 0) + 1)
-        if number not in present
-    ]
+    missing = []
+    for number in (n for n in range(1, (written_turns(case) or 0) + 1) if n not in present):
+        text = written[number].content or written[number].respond or ""
+        turn = not_sent(number, text, f"turn {number} was not run")
+        missing.append(_grade_turn(turn, written[number], context))
     conversation = _conversation_checks(case, context, pending)
     judged = Judged(case, record, turns[: len(context.record.turns)], missing, conversation)
     departed = fidelity_check(record, case) if ask is not None else None

@@ -15,6 +15,7 @@ from typing import Any
 
 from skillup.checks.context import Span, around, beginning, quoted
 from skillup.checks.evaluate import reaches, weighted_mean
+from skillup.checks.nearest import LOOKALIKES
 from skillup.frozen import frozen
 from skillup.judges.material import Part
 from skillup.schema.grade import CheckResult, EvidenceSpan
@@ -248,13 +249,7 @@ def _word(vote: Vote, *, by_score: bool) -> str:
 
 # Whether what a judge quotes is there, and where.
 
-_LIKE = str.maketrans(
-    {
-        **dict.fromkeys("‘’‚‛′`´", "'"),
-        **dict.fromkeys("“”„‟″«»", '"'),
-        **dict.fromkeys("‐‑‒–—−", "-"),
-    }
-)
+_LIKE = LOOKALIKES["quote"] | LOOKALIKES["dash"]
 _MARKUP = "*`>"
 _PLAIN = _LIKE | dict.fromkeys(map(ord, _MARKUP))
 _LEFT_OUT = re.compile(r"(?:\[\s*)?(?:\.\.\.|…)(?:\s*\])?")

@@ -17,6 +17,7 @@ from junitparser.junitparser import Attr, IntAttr
 from junitparser.xunit2 import FlakyFailure
 
 from skillup.checks.nearest import near_words
+from skillup.engines.events import shortened
 from skillup.history.runs import key_of
 from skillup.reports.result import Row, RunView
 from skillup.reports.text import plain
@@ -24,7 +25,6 @@ from skillup.schema.grade import BASELINE, Grade, RunResult
 
 # What XML 1.0 cannot hold, however it is written: https://www.w3.org/TR/xml/#charsets
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_MESSAGE_CHARACTERS = 4000
 
 
 class _Suite(junit.TestSuite):
@@ -121,19 +121,13 @@ def _details(row: Row) -> Iterator[str]:
 def _conversation(grade: Grade) -> Iterator[str]:
     for turn in grade.turns:
         if turn.status == "skipped":
-            yield f"[turn {turn.turn_number}, not sent] {_shortened(turn.content)}"
+            yield f"[turn {turn.turn_number}, not sent] {shortened(turn.content)}"
             continue
-        yield f"[turn {turn.turn_number}] {_shortened(turn.content)}"
-        yield f"[answer] {_shortened(turn.response)}"
+        yield f"[turn {turn.turn_number}] {shortened(turn.content)}"
+        yield f"[answer] {shortened(turn.response)}"
         for follow_up in turn.follow_ups:
-            yield f"[{follow_up.label}] {_shortened(follow_up.content)}"
-            yield f"[answer] {_shortened(follow_up.response)}"
-
-
-def _shortened(text: str) -> str:
-    if len(text) <= _MESSAGE_CHARACTERS:
-        return text
-    return f"{text[:_MESSAGE_CHARACTERS]}… ({len(text)} characters in all)"
+            yield f"[{follow_up.label}] {shortened(follow_up.content)}"
+            yield f"[answer] {shortened(follow_up.response)}"
 
 
 def _text(text: str) -> str:

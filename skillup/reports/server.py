@@ -28,7 +28,7 @@ from skillup.errors import RunDirectoryError, SkillupError, UsageError
 from skillup.frozen import frozen
 from skillup.reports.html.build import compared_lines, history_data, page_html, sides_of
 from skillup.reports.html.detail import WIDE
-from skillup.reports.html.run_data import PAGE_VERSION, RunData, file_stamp
+from skillup.reports.html.run_data import PAGE_VERSION, RunData, run_stamp
 from skillup.store import RunDirectory
 from skillup.store.files import no_mask, to_json
 from skillup.store.places import RESULT_FILE, RUN_FILE, is_being_written
@@ -84,36 +84,6 @@ def _listed(info: Mapping[str, Any], summary: Mapping[str, Any], **known: Any) -
     }
 
 
-def _run_stamp(run: Path) -> object:
-    """Differs when anything is written, and when the run is opened, ends, is replaced or killed (of
-    which no file says anything, but that nobody writes it).
-    """
-    names = (RUN_FILE, f"{RUN_FILE}-wal", RESULT_FILE)
-    return [file_stamp(f"{run}/{name}") for name in names], is_being_written(run)
-
-
-class _OpenRun:
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._data: RunData | None = None
-        self._stamp: object = None
-        self.version = 0  # Counts what :meth:`fresh` has seen change
-
-    def fresh(self) -> RunData:
-        """The run as it is now. Raises RunDirectoryError if it cannot be read any more."""
-        data, stamp = self._data, _run_stamp(self._path)
-        if data is None or stamp != self._stamp:
-            self._data = None  # of what was read in part, nothing stays
-            if data is None:
-                name = quote(self._path.name, safe="", errors="surrogateescape")
-                data = RunData(self._path, base=f"api/runs/{name}/files/")
-                self.version += 1
-            elif data.read():
-                self.version += 1
-            self._data, self._stamp = data, stamp
-        return data
-
-
 class Served:
     """The runs of one folder. All methods may be called from several threads."""
 
@@ -122,7 +92,7 @@ class Served:
         self.folder = folder.absolute()
         self.only = only
         self._index = index
-        self._open: dict[str, _OpenRun] = {}
+        self._open: dict[str, RunData] = {}
         self._entries: dict[str, tuple[object, Json]] = {}
         self._lock = threading.Lock()
 
@@ -145,7 +115,7 @@ class Served:
         runs = []
         with self._lock:
             for run_id in self.ids():
-                stamp = _run_stamp(self.folder / run_id)
+                stamp = run_stamp(self.folder / run_id)
                 known = self._entries.get(run_id)
                 if known is None or known[0] != stamp:
                     known = self._entries[run_id] = (stamp, {"id": run_id, **self._entry(run_id)})
@@ -156,9 +126,9 @@ class Served:
     def index(self, run_id: str, against: str | None = None) -> Json:
         """The page's index. Raises NotServedError; RunDirectoryError for a run that is damaged."""
         with self._lock:
-            data, sides = self._run(run_id).fresh(), None
+            data, sides = self._run(run_id), None
             if against is not None and against != run_id:
-                other = self._run(against).fresh()
+                other = self._run(against)
                 sides = sides_of(other, data, shift=len(data.rows), index=self._index)
             history = None if data.running else history_data(data.path, self._index)
             lines = [] if data.running or sides else compared_lines(data.path, self._index)
@@ -167,11 +137,11 @@ class Served:
     def detail(self, run_id: str, n: int, against: str | None = None) -> Json:
         """One trial; those of `against` come after the run's own. As :meth:`index`."""
         with self._lock:
-            data = self._run(run_id).fresh()
+            data = self._run(run_id)
             shift = len(data.rows)
             if n <= shift or against is None:
                 return data.detail(n, WIDE)
-            return self._run(against).fresh().detail(n - shift, WIDE, shift=shift)
+            return self._run(against).detail(n - shift, WIDE, shift=shift)
 
     def file(self, run_id: str, job: str, name: str) -> bytes:
         """A file of a trial, or as much as is shown and a little more. Raises NotServedError."""
@@ -193,15 +163,20 @@ class Served:
     def stamp(self, run_id: str) -> object:
         """Differs when the run's page would. As :meth:`index`."""
         with self._lock:
-            run = self._run(run_id)
-            run.fresh()
-            return run.version
+            return self._run(run_id).stamp
 
     def folder_stamp(self) -> object:
-        return [(run_id, _run_stamp(self.folder / run_id)) for run_id in self.ids()]
+        return [(run_id, run_stamp(self.folder / run_id)) for run_id in self.ids()]
 
-    def _run(self, run_id: str) -> _OpenRun:
-        return self._open.setdefault(run_id, _OpenRun(self.path(run_id)))
+    def _run(self, run_id: str) -> RunData:
+        """The run as it is now. Raises RunDirectoryError if it cannot be read any more."""
+        path, data = self.path(run_id), self._open.pop(run_id, None)
+        if data is None:  # of what was read in part, nothing stays
+            name = quote(path.name, safe="", errors="surrogateescape")
+            data = RunData(path, base=f"api/runs/{name}/files/")
+        data.read()
+        self._open[run_id] = data
+        return data
 
     def _entry(self, run_id: str) -> Json:
         path = self.folder / run_id
@@ -214,7 +189,7 @@ class Served:
                 summary = result.summary.model_dump(mode="json", by_alias=True)
                 return _listed(info, summary, status=status, **known)
             # What nobody writes is not kept open: there may be hundreds.
-            data = self._run(run_id).fresh() if is_being_written(path) else RunData(path)
+            data = self._run(run_id) if is_being_written(path) else RunData(path)
             status = "running" if data.running else "unfinished"
             known = {"run_id": data.run_id, "started_at": data.started_at}
             return _listed(data.info, data.summary(), status=status, **known)
@@ -281,41 +256,39 @@ def _answer_to(pages: Pages, path: str, query: str, body: bytes | None) -> Answe
 
 def view_pages(served: Served, first: str | None = None) -> Pages:
     """`first`: the run to show at once; None: the list."""
-    return lambda path, query, _: _found(served, first, path, query)
 
+    def pages(path: str, query: dict[str, list[str]], _: bytes | None) -> Answer | Stamp:
+        if path == "":
+            folder = str(served.folder)
+            index = {"schema": PAGE_VERSION, "mode": "view", "folder": folder, "open": first}
+            return Answer(200, "text/html; charset=utf-8", page_html(index, {}, title="skillup"))
+        if path == "api/runs":
+            return json_answer(served.listing())
+        if path == "api/events":
+            return served.folder_stamp
+        match = _RUN.fullmatch(path)
+        if match is None:
+            raise NotServedError
+        run, rest = unquote(match["run"], errors="surrogateescape"), match["rest"]
+        against = next(iter(query.get("against", [])), None)
+        if rest == "index.json":
+            return json_answer(served.index(run, against))
+        if rest == "events":
+            served.stamp(run)
+            return lambda: served.stamp(run)
+        if rest.startswith("files/"):
+            job, __, name = rest.removeprefix("files/").partition("/")
+            data = served.file(run, unquote(job), unquote(name))
+            if len(data) > _LARGEST_SHOWN:
+                return _error(413, "it is too large to be shown: export the run's files")
+            # As plain text, whatever its name says it is.
+            return Answer(200, "text/plain; charset=utf-8", data)
+        trial = re.fullmatch(r"trials/([0-9]{1,9})\.json", rest)
+        if trial is None:
+            raise NotServedError
+        return json_answer(served.detail(run, int(trial[1]), against))
 
-def _found(
-    served: Served, first: str | None, path: str, query: dict[str, list[str]]
-) -> Answer | Stamp:
-    if path == "":
-        folder = str(served.folder)
-        index = {"schema": PAGE_VERSION, "mode": "view", "folder": folder, "open": first}
-        return Answer(200, "text/html; charset=utf-8", page_html(index, {}, title="skillup"))
-    if path == "api/runs":
-        return json_answer(served.listing())
-    if path == "api/events":
-        return served.folder_stamp
-    match = _RUN.fullmatch(path)
-    if match is None:
-        raise NotServedError
-    run, rest = unquote(match["run"], errors="surrogateescape"), match["rest"]
-    against = next(iter(query.get("against", [])), None)
-    if rest == "index.json":
-        return json_answer(served.index(run, against))
-    if rest == "events":
-        served.stamp(run)
-        return lambda: served.stamp(run)
-    if rest.startswith("files/"):
-        job, _, name = rest.removeprefix("files/").partition("/")
-        data = served.file(run, unquote(job), unquote(name))
-        if len(data) > _LARGEST_SHOWN:
-            return _error(413, "it is too large to be shown: export the run's files")
-        # As plain text, whatever its name says it is.
-        return Answer(200, "text/plain; charset=utf-8", data)
-    trial = re.fullmatch(r"trials/([0-9]{1,9})\.json", rest)
-    if trial is None:
-        raise NotServedError
-    return json_answer(served.detail(run, int(trial[1]), against))
+    return pages
 
 
 def json_answer(value: Json, status: int = 200) -> Answer:

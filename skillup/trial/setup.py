@@ -169,7 +169,10 @@ async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnE
     references = keep_references(case, request.job.suite.root, live.blobs, variables)
     placed = EngineTurn()
     if past.items:
-        placed = await _place_history(live, past)
+        if not (isinstance(engine, HistorySeeder) and isinstance(engine, SessionResumer)):
+            what = f"{engine.name} cannot be given a history; use another engine with --engine"
+            return TurnError(kind="unsupported", message=what)
+        placed = await engine.seed(past.items, live.context)
         if placed.error is not None:
             return placed.error
         live.session, live.fingerprint = placed.session, placed.fingerprint
@@ -252,15 +255,6 @@ async def _prepare(
     snapshot = await look_at(made.root, request.blobs)
     infos = tuple(skill.info for skill in made.skills)
     return LiveSession(request.engine, context, request.blobs, snapshot), infos
-
-
-async def _place_history(live: LiveSession, past: Past) -> EngineTurn:
-    """A session of this trial's that holds the past; the error says why there is none."""
-    engine = live.engine
-    if isinstance(engine, HistorySeeder) and isinstance(engine, SessionResumer):
-        return await engine.seed(past.items, live.context)
-    problem = f"{engine.name} cannot be given a history; use another engine with --engine"
-    return EngineTurn(error=TurnError(kind="unsupported", message=problem))
 
 
 def system_of(given: Input, variables: Mapping[str, str]) -> str | None:

@@ -6,6 +6,7 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -66,18 +67,21 @@ class RunData:
         self._base = base
         self._ended: dict[str, _Ended] = {}
         self._directory = RunDirectory.open(self.path)
-        self._stamp: object = None
+        self.stamp: object = None
+        """Differs when a trial has begun, ended or come to another turn, or anything else is new"""
+        self._files: object = None
         self.read()
 
     def read(self) -> bool:
-        """False: no trial has begun, ended or come to another turn, and nothing else is new."""
+        """Looks again; False: `stamp` is the same."""
+        [file, _, result], writing = files = run_stamp(self.path)
+        if files == self._files:
+            return False
         directory = RunDirectory.open(self.path)  # it may be another run's by now
-        file = file_stamp(f"{self.path}/{RUN_FILE}")
-        result = file_stamp(f"{self.path}/{RESULT_FILE}")
-        writing = is_being_written(self.path)
         stamp = file and file[0], result, writing, directory.progress_stamp()
-        if stamp == self._stamp:
+        if stamp == self.stamp:
             directory.close()
+            self._files = files
             return False
         self._directory.close()
         self._directory = directory
@@ -97,7 +101,7 @@ class RunData:
         self._trees: dict[str, list[PageRow]] = defaultdict(list)
         for row in self.rows:
             self._trees[_root(row["job"], self.progress.forks)].append(row)
-        self._stamp = stamp  # now that all was read
+        self.stamp, self._files = stamp, files  # now that all was read
         return True
 
     def detail(self, n: int, limits: PageLimits, *, shift: int = 0) -> dict[str, Any]:
@@ -271,12 +275,10 @@ class RunData:
         grade = found.grade()
         if grade is None:
             return None
-        try:
-            record = json.loads(found.record_json)
-            engine, branch_of = record.get("engine"), record.get("branch_of")
-        except (ValueError, RecursionError, AttributeError):
-            engine = branch_of = None
-        version = engine.get("version") if isinstance(engine, dict) else None
+        version = branch_of = None
+        with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            record = json.loads(found.record_json)  # it may be damaged
+            branch_of, version = record.get("branch_of"), record["engine"].get("version")
         self._ended[planned["job"]] = known = _Ended(
             stamp,
             graded_row(planned, grade, branch_of if isinstance(branch_of, str) else None),
@@ -284,6 +286,14 @@ class RunData:
             version if isinstance(version, str) else None,
         )
         return known
+
+
+def run_stamp(run: Path) -> tuple[list[tuple[int, ...] | None], bool]:
+    """Differs when anything is written, and when the run is opened, ends, is replaced or killed (of
+    which no file says anything, but that nobody writes it).
+    """
+    names = (RUN_FILE, f"{RUN_FILE}-wal", RESULT_FILE)
+    return [file_stamp(f"{run}/{name}") for name in names], is_being_written(run)
 
 
 def file_stamp(path: str) -> tuple[int, ...] | None:
