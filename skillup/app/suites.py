@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import count, listed, one_line, shown_id, shown_path
+from skillup.schema import SCHEMAS, json_schema
 from skillup.schema.suite import lead_of, playing_model
 from skillup.schema.templates import escape, render
+from skillup.store.places import schema_folder
 
 _FIX = "a run of the cases that need it would be an error"
 _SHOWN = 5
@@ -130,18 +133,34 @@ def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
     folder, files = Path(__file__).with_name("init"), dict[Path, str]()
     for name in ("eval", "cases/uses-the-skill", "cases/leaves-it-alone", "cases/two-turns"):
         path = root / f"evals/{name}.yaml"
-        header = _header(path.parent, "suite" if name == "eval" else "case")
+        header = _header(root, path.parent, "suite" if name == "eval" else "case")
         files[path] = header + render((folder / f"{name}.yaml").read_text("utf-8"), filled)
     return files
 
 
-def _header(folder: Path, kind: str) -> str:
-    """The workspace's JSON Schema, if it has one, as a file in `folder` names it to editors."""
+def _header(skill: Path, folder: Path, kind: str) -> str:
+    """Names the JSON Schema to editors: the workspace's own, or that which is installed there."""
     from skillup.importers.write import relative
 
-    path = workspace_root(folder) / "docs" / "schema" / f"{kind}.schema.json"
-    schema = relative(folder, path)
-    return f"# yaml-language-server: $schema={schema}\n" if path.is_file() else ""
+    root = workspace_root(skill)
+    schemas = root / "docs" / "schema"
+    if not (schemas / f"{kind}.schema.json").is_file():
+        schemas = schema_folder(root)
+        if not schemas.exists():
+            write_schemas(schemas)
+    schema = relative(folder, schemas / f"{kind}.schema.json")
+    return f"# yaml-language-server: $schema={schema}\n"
+
+
+def write_schemas(folder: Path, names: Iterable[str] = SCHEMAS) -> None:
+    """``NAME.schema.json``, as editors read them. Raises UsageError if that cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            text = json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n"
+            (folder / f"{name}.schema.json").write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write to {folder}: {error.strerror or error}") from None
 
 
 def request_for(description: str, skill: str) -> str:

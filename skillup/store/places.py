@@ -56,6 +56,11 @@ def shared_answers_path(workspace_root: Path) -> Path:
     return _home(workspace_root) / "judge-cache"
 
 
+def schema_folder(workspace_root: Path) -> Path:
+    """``<root>/.skillup/schema``: JSON Schemas for editors, for suites that `init` writes."""
+    return _home(workspace_root) / "schema"
+
+
 def default_index_path(workspace_root: Path, *, make: bool) -> Path:
     """``<root>/.skillup/index.sqlite``: the index of its past runs."""
     home = _home(workspace_root) if make else workspace_root / HOME_DIRECTORY

@@ -27,7 +27,8 @@ FILES = {
 
 
 def files_in(directory: Path) -> set[str]:
-    return {p.relative_to(directory).as_posix() for p in directory.rglob("*") if p.is_file()}
+    files = (p.relative_to(directory) for p in directory.rglob("*") if p.is_file())
+    return {file.as_posix() for file in files if ".skillup" not in file.parts}
 
 
 @pytest.fixture
@@ -40,6 +41,11 @@ def test_what_it_writes_validates_and_passes_as_it_is(skill: Project) -> None:
 
     assert outcome.exit_code == 0, outcome.stderr
     assert files_in(skill.root) == {f"sk/{name}" for name in FILES}
+    for name in FILES - {"SKILL.md"}:  # for editors; not committed
+        file = skill.root / "sk" / name
+        schema = file.parent / file.read_text("utf-8").splitlines()[0].rpartition("=")[2]
+        assert json.loads(schema.read_bytes())["title"].startswith("skillup ")
+        assert (schema.parents[1] / ".gitignore").read_text() == "*\n"
     validated = skill.run("validate", "sk")
     assert (validated.exit_code, validated.stderr) == (0, "1 suite, 3 cases: ok\n"), validated
     ran = skill.run("run", "sk", "--baseline", "--json")

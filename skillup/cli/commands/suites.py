@@ -146,22 +146,16 @@ def schema(
     ),
 ) -> int:
     """Print the JSON Schema of what skillup reads, and of what it writes and prints."""
+    from skillup.app.suites import write_schemas
     from skillup.schema import SCHEMAS, json_schema
 
     names = [which.value] if which else list(SCHEMAS)
-    schemas = {name: json_schema(name) for name in names}
-    if out is None:
-        data = schemas[which.value] if which else schemas
-        sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+    if out is not None:
+        write_schemas(out, names)
         return 0
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, value in schemas.items():
-            text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-            (out / f"{name}.schema.json").write_text(text, encoding="utf-8")
-    except OSError as error:
-        what = f"cannot write to {out}: {error.strerror or error}"
-        raise UsageError(what, hint="choose another --out") from None
+    schemas = {name: json_schema(name) for name in names}
+    data = schemas[which.value] if which else schemas
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
     return 0
 
 
