@@ -115,8 +115,8 @@ def test_follow_ups_simulated_users_branches_and_trials(seen: Opened) -> None:
     assert "The desk confirmed the renewal." in page.inner_text(".simulated-end")
     seen.go("#/")
     seen.open_case("moody")
-    assert page.locator(".trials:not(.compare) .trial-link").count() == 12
-    assert page.locator(".trial-link[aria-current]").count() == 1
+    assert page.locator(".trials:not(.compare) a").count() == 12
+    assert page.locator(".trials a[aria-current]").count() == 1
     seen.go("#/")
     seen.open_case("remove/agree")
     here = page.locator(".family [aria-current]")

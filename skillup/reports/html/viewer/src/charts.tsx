@@ -8,37 +8,34 @@ const bar = (share: number, status: string): Cell => ({
   text: <span class={`chart-bar status-${status}`} style={{ width: `${share * 100}%` }} />,
 });
 
+const chart = (counted: string, rows: Cell[][], caption: string) => (
+  <>
+    <p class="axis">{caption}</p>
+    <Table heads={["", counted, ""]} rows={rows} caption={caption} />
+  </>
+);
+
 /* How past runs and this one fared: each engine's mean of the pass rates of its cases. */
 export function trend(index: Index) {
-  const lines = new Map<string, { head: string; started: string; rates: number[] }>();
+  const lines = new Map<string, { head: string; rates: number[] }>();
   const runs = new Set<string>();
   for (const one of index.history || [])
     for (const { run_id, started_at, passed, judged } of one.marks) {
       runs.add(run_id);
       const name = one.engine + (isBaseline(one) ? ", without the skill" : "");
       const key = `${started_at} ${run_id} ${name}`;
-      const line = lines.get(key) || {
-        head: `${time(started_at)} ${name}`,
-        started: key,
-        rates: [],
-      };
+      const line = lines.get(key) || { head: `${time(started_at)} ${name}`, rates: [] };
       lines.set(key, line);
       if (judged) line.rates.push(passed / judged);
     }
   if (runs.size < 2) return null;
-  const ordered = [...lines.values()].sort((a, b) => (a.started < b.started ? -1 : 1));
-  const rows = ordered.map(({ head, rates }): Cell[] => {
+  const ordered = [...lines].sort(([a], [b]) => (a < b ? -1 : 1));
+  const rows = ordered.map(([, { head, rates }]): Cell[] => {
     const rate = mean(rates, (one) => one);
     return [{ head }, { number: percent(rate) }, bar(rate || 0, "PASS")];
   });
   const caption = "Mean pass rate of the cases, runs from oldest to newest";
-  const inside = (
-    <>
-      <p class="axis">{caption}</p>
-      <Table heads={["", "passed", ""]} rows={rows} caption={caption} />
-    </>
-  );
-  return { id: "trend", title: "Over past runs", inside };
+  return { id: "trend", title: "Over past runs", inside: chart("passed", rows, caption) };
 }
 
 /* Where conversations first fail: a bar for each turn, of the trials whose first failed turn it is. */
@@ -61,11 +58,6 @@ export function firstFailures(index: Index) {
     return [{ head }, { number: count(number) }, bar(number / most, "FAIL")];
   });
   const caption = `Trials that first failed there, of ${count(verdicts.length)} with a verdict`;
-  const inside = (
-    <>
-      <p class="axis">{caption}</p>
-      <Table heads={["", "trials", ""]} rows={rows} caption={caption} />
-    </>
-  );
+  const inside = chart("trials", rows, caption);
   return { id: "failures", title: "Where conversations first fail", inside };
 }

@@ -1,7 +1,7 @@
 /* Checks: passed or not, what was expected and found, and where it stands in the text. */
 import type { Check } from "./data";
 import { checksText } from "./data";
-import { Aside, Fold, Verdict, showMark } from "./dom";
+import { Aside, Button, Fold, Verdict, showMark } from "./dom";
 import { known, percent, score } from "./text/format";
 import { Text } from "./text/text";
 
@@ -111,13 +111,12 @@ function CheckInside({ check }: { check: Check }) {
         {check.kind && check.kind !== check.name ? line("check", check.kind + scope) : null}
       </dl>
       {check.key ? (
-        <button
-          type="button"
+        <Button
           class="show-evidence"
           onClick={(event) => showMark(event.currentTarget, check.key!)}
         >
           {inChanges ? "Show what changed" : "Show in the text"}
-        </button>
+        </Button>
       ) : null}
       {check.children?.length ? (
         <ul>

@@ -5,7 +5,7 @@ import type { Side, SideRow, SideRun, Sides } from "../dist/types";
 import type { Trial } from "./data";
 import { Ending, ErrorBox, Jump, Opening, TurnView } from "./conversation";
 import { turnPairs, type TurnPair } from "./text/diff";
-import { Aside, Fold, SignAndWord, Status } from "./dom";
+import { Aside, Fold, SignAndWord, Status, TableHead } from "./dom";
 import { asSentence, known, plural, score, time } from "./text/format";
 import { address, back, go, isBaseline, page, rowOf } from "./state";
 import { trialAddress, trialName, trialsOf } from "./state";
@@ -89,14 +89,10 @@ type Numbered = { row: SideRow; at: number };
 const SidesTable = ({ rows }: { rows: Numbered[] }) => (
   <div class="scroll" tabIndex={0} role="region" aria-label="Cases in both runs">
     <table class="cases-table sides-table">
-      <caption class="visually-hidden">How each case fared in both runs</caption>
-      <thead>
-        <tr>
-          {["Change", "Case", "A", "B", "Engine"].map((name) => (
-            <th scope="col">{name}</th>
-          ))}
-        </tr>
-      </thead>
+      <TableHead
+        heads={["Change", "Case", "A", "B", "Engine"]}
+        caption="How each case fared in both runs"
+      />
       <tbody>
         {rows.map(({ row, at }) => (
           <SideLine key={at} row={row} at={at} />
@@ -172,10 +168,15 @@ function Pair({ top, columns }: { top: ComponentChildren; columns: [Column, Colu
   const differing = pairs.filter((pair) => pair.what.length);
   const first = differing[0];
   const all = details.every(Boolean);
-  const row = (part: (detail: Trial) => ComponentChildren) =>
-    details.map((detail, at) => (
-      <div class={`pair-cell side-${"AB"[at]}`}>{detail ? <div>{part(detail)}</div> : null}</div>
-    ));
+  const both = (Part: typeof Opening) => (
+    <div class="pair-row">
+      {details.map((detail, at) => (
+        <div class={`pair-cell side-${"AB"[at]}`}>
+          <div>{detail && <Part detail={detail} />}</div>
+        </div>
+      ))}
+    </div>
+  );
   return (
     <article class="case pair">
       {top}
@@ -205,19 +206,11 @@ function Pair({ top, columns }: { top: ComponentChildren; columns: [Column, Colu
       ) : (
         <p class="first-difference">Messages, tool calls and answers are the same.</p>
       )}
-      <div class="pair-row">
-        {row((detail) => (
-          <Opening detail={detail} />
-        ))}
-      </div>
+      {both(Opening)}
       {pairs.map((pair) => (
         <PairRow key={pair.number} pair={pair} details={details} />
       ))}
-      <div class="pair-row">
-        {row((detail) => (
-          <Ending detail={detail} />
-        ))}
-      </div>
+      {both(Ending)}
     </article>
   );
 }

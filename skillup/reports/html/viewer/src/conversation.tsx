@@ -4,7 +4,7 @@ import type { Link, Trial, TrialError, Turn } from "./data";
 import { Checks } from "./checks";
 import { turnMark } from "./data";
 import { WorkspaceChanges } from "./text/diff";
-import { Aside, Fold, SignAndWord, Status, showMark } from "./dom";
+import { Aside, Button, Fold, SignAndWord, Status, showMark } from "./dom";
 import { cost, duration, known, plural, score, usageText } from "./text/format";
 import { trialAddress } from "./state";
 import { Answer, Text, type Range } from "./text/text";
@@ -281,8 +281,7 @@ function Captures({ turn, detail }: { turn: Turn; detail: Trial }) {
         const key = captureKey(turn.turn_number, variable);
         return (
           <li>
-            <button
-              type="button"
+            <Button
               class="capture"
               data-marks={key}
               title={where ? "Show where it was found" : undefined}
@@ -292,7 +291,7 @@ function Captures({ turn, detail }: { turn: Turn; detail: Trial }) {
               <span class="capture-value">
                 {value.length > 120 ? `${value.slice(0, 120)}…` : value}
               </span>
-            </button>
+            </Button>
             <Aside>{used_in.length ? " used in" : " not used in a later message"}</Aside>
             {used_in.map((number) => [
               " ",

@@ -3,14 +3,10 @@
    addresses. */
 import type { CheckData, Index, OfRecord, OfTurn, Row, SimulatedEnd } from "../dist/types";
 import type { ToolResult, TrialGrade, TurnError, WorkspaceChanges } from "../dist/types";
+import type { Mark } from "./dom";
 import { known } from "./text/format";
 import { page, view, hasRun } from "./state";
 import type { Range } from "./text/text";
-
-export type Evident = Range & { in: string; item: number | null } & {
-  part?: string | null;
-  argument?: string | null;
-};
 
 /* A conversation, as detail.py makes it. */
 export interface Link { name: string; href: string }
@@ -26,6 +22,7 @@ export interface Evidence {
   end: number;
   more?: Evidence[];
 }
+export type Evident = Range & Pick<Evidence, "in" | "item" | "part" | "argument">;
 export interface Check extends CheckData {
   children: Check[];
   evidence: Evidence | null;
@@ -226,12 +223,6 @@ export function checksText(checks: Check[]): string {
   if (moot === checks.length) return "not evaluated";
   if (moot) return `${moot} of ${checks.length} not evaluated`;
   return checks.length > 1 ? `all ${checks.length} passed` : "passed";
-}
-
-export interface Mark {
-  sign: string;
-  word: string;
-  status: string;
 }
 
 const MARKS: Record<string, Mark> = {

@@ -94,8 +94,9 @@ export const behaviour = (): ScrollBehavior =>
 export const byId = (id: string) => document.getElementById(id);
 export const announce = (text: string) => void (byId("status")!.textContent = text);
 
-type ButtonProps = HTMLAttributes<HTMLButtonElement> & { onClick: () => void };
-export const Button = (props: ButtonProps) => <button type="button" {...(props as object)} />;
+export const Button = (props: HTMLAttributes<HTMLButtonElement>) => (
+  <button type="button" {...(props as object)} />
+);
 
 /* What a node that can be unfolded is told by: true or false; null only has its inside made. */
 export type Foldable = HTMLElement & { fold?: (open: boolean | null) => void };
@@ -162,19 +163,17 @@ export function showMark(from: Element, key: string): void {
   found[0].scrollIntoView({ block: "center", behavior: behaviour() });
 }
 
-export const Sign = ({ status }: { status: string }) => (
+export const Sign = (props: { sign: string } | { status: string }) => (
   <span class="sign" aria-hidden="true">
-    {STATUS[status]?.sign}
+    {"sign" in props ? props.sign : STATUS[props.status]?.sign}
   </span>
 );
 
-type Signed = { sign: string; word: string; status: string };
-export const SignAndWord = ({ sign, word, status }: Signed) => (
+/* How something came out: "✓", "passed", "PASS". */
+export type Mark = { sign: string; word: string; status: string };
+export const SignAndWord = ({ sign, word, status }: Mark) => (
   <span class={`status status-${status}`}>
-    <span class="sign" aria-hidden="true">
-      {sign}
-    </span>{" "}
-    {word}
+    <Sign sign={sign} /> {word}
   </span>
 );
 
@@ -185,19 +184,11 @@ export const Status = ({ status }: { status: string }) => (
 export const Hidden = ({ text }: { text: string }) => <span class="visually-hidden">{text}</span>;
 export const Aside = (props: { children: ComponentChildren }) => <span class="aside" {...props} />;
 
-export const Verdict = ({ sign, word, status }: Signed) => (
+export const Verdict = ({ sign, word, status }: Mark) => (
   <span class={`sign status-${status}`} title={word.trim()}>
     <span aria-hidden="true">{sign}</span>
     <Hidden text={word} />
   </span>
-);
-
-/* A titled part of the first page. */
-export const Panel = (props: { title: string; id: string; children: ComponentChildren }) => (
-  <section class="panel" id={props.id} aria-labelledby={`${props.id}-title`}>
-    <h2 id={`${props.id}-title`}>{props.title}</h2>
-    {props.children}
-  </section>
 );
 
 export interface Cell {
@@ -208,16 +199,24 @@ export interface Cell {
   class?: string;
 }
 
+type Headed = { heads: string[]; caption: string };
+
+/* What a table is called, for those who do not see it, and its columns. */
+export const TableHead = ({ heads, caption }: Headed) => (
+  <>
+    <caption class="visually-hidden">{caption}</caption>
+    <thead>
+      <tr>
+        {heads.map((head) => (
+          <th scope="col">{head}</th>
+        ))}
+      </tr>
+    </thead>
+  </>
+);
+
 /* A small table. */
-export function Table({
-  heads,
-  rows,
-  caption,
-}: {
-  heads: string[];
-  rows: Cell[][];
-  caption: string;
-}) {
+export function Table({ heads, rows, caption }: Headed & { rows: Cell[][] }) {
   const cell = (one: Cell) =>
     one.head !== undefined ? (
       <th scope="row">{one.head}</th>
@@ -232,14 +231,7 @@ export function Table({
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label={caption}>
       <table class="small">
-        <caption class="visually-hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {heads.map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead heads={heads} caption={caption} />
         <tbody>
           {rows.map((row) => (
             <tr>{row.map(cell)}</tr>

@@ -134,27 +134,16 @@ export const listOf = (text = "") => text.split(",").filter(Boolean);
    is said of all rows alike, such as "all checks passed". Trials that were not needed are shown
    on request. */
 function haystack(row: Row): string {
-  const failed = row.status === "FAIL" || row.status === "ERROR";
-  const parts = [
-    row.case_id,
-    row.title,
-    row.suite,
-    row.engine,
-    failed && row.reason,
-    row.error_kind,
-  ];
+  const reason = hasFailed(row) ? row.reason : null;
+  const parts = [row.case_id, row.title, row.suite, row.engine, reason, row.error_kind];
   return [...parts, ...(row.tags || [])].filter(Boolean).join("\n").toLowerCase();
 }
 
 export function matches(row: Row, filter: Filter, said: (n: number) => string = () => ""): boolean {
   const statuses = listOf(filter.status);
-  if (row.status === "NOT_NEEDED" && !statuses.includes(row.status)) return false;
-  if (
-    statuses.length &&
-    !statuses.includes(row.status) &&
-    !(row.flaky && statuses.includes("FLAKY"))
-  )
-    return false;
+  const wanted = statuses.includes(row.status);
+  if (row.status === "NOT_NEEDED" && !wanted) return false;
+  if (statuses.length && !wanted && !(row.flaky && statuses.includes("FLAKY"))) return false;
   if (!listOf(filter.tag).every((tag) => (row.tags || []).includes(tag))) return false;
   for (const key of ["engine", "variant", "suite"] as const)
     if (filter[key] && row[key] !== filter[key]) return false;
@@ -198,6 +187,7 @@ export const isBaseline = (row: { variant: string }) => row.variant === "without
 export const isBad = (row: Row) =>
   row.status === "ERROR" || (row.status === "FAIL" && !isBaseline(row));
 export const hasRun = (row: Row) => !/^(NOT_RUN|NOT_NEEDED|RUNNING|WAITING)$/.test(row.status);
+export const hasFailed = (row: Row) => row.status === "FAIL" || row.status === "ERROR";
 export const hasVerdict = (row: Row) => row.status === "PASS" || row.status === "FAIL";
 
 const gathered = (rows: Row[], keyOf: (row: Row) => string) => {
@@ -283,7 +273,7 @@ export const shownGroups = (rows: Row[], filter: Filter, said?: (n: number) => s
 
 /* Where a trial went wrong first: {at: a turn's number, "end" or null, error}. */
 export function firstFailure(row: Row): { at: number | "end" | null; error: boolean } | null {
-  if (row.status !== "FAIL" && row.status !== "ERROR") return null;
+  if (!hasFailed(row)) return null;
   const error = row.status === "ERROR";
   const at = row.turns.findIndex(
     (turn) =>

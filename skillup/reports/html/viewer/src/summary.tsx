@@ -5,12 +5,13 @@ import type { Rate, Row, Uplift } from "../dist/types";
 import { Decision } from "./table/cells";
 import { firstFailures, trend } from "./charts";
 import { AgainstChoice, NightsView, SidesView } from "./compare";
-import { Aside, Button, Fold, Panel, Sign, Table, type Cell } from "./dom";
+import { Aside, Button, Fold, Sign, Table, type Cell } from "./dom";
 import { asSentence, cost, count, duration, interval, known, mean } from "./text/format";
 import { percent, plural, points, score, signed, tokenText, tokens } from "./text/format";
 import { NO_FILTER, STATUS, caseKey, caseOf, hasVerdict, isBaseline } from "./state";
 import { setFilter, trialAddress } from "./state";
-import { CaseTable, tally } from "./table/table";
+import { tally } from "./table/filter";
+import { CaseTable } from "./table/table";
 
 /* The mean of the cases' pass rates: each counts the same, however many verdicts it has; on several
    engines it is one case. Said where trials are more than cases. */
@@ -70,25 +71,20 @@ function Baseline({ index }: { index: Index }) {
   return <p id="baseline">Without the skill {parts.join("; ")}.</p>;
 }
 
+/* A titled part of the first page; null: there is nothing to say. */
 type Part = { id: string; title: string; inside: ComponentChildren } | null;
 
+const panel = (part: Part) =>
+  part && (
+    <section class="panel" id={part.id} aria-labelledby={`${part.id}-title`}>
+      <h2 id={`${part.id}-title`}>{part.title}</h2>
+      {part.inside}
+    </section>
+  );
+
 export function FirstPage({ index }: { index: Index }) {
-  const lower = [
-    flaky(index),
-    firstFailures(index),
-    trend(index),
-    engines(index),
-    triggering(index),
-  ];
-  const parts = lower.filter((part) => part !== null);
-  const took = totals(index);
-  const added = uplift(index);
-  const panel = (part: Part) =>
-    part && (
-      <Panel id={part.id} title={part.title}>
-        {part.inside}
-      </Panel>
-    );
+  const lower = [flaky, firstFailures, trend, engines, triggering];
+  const parts = lower.map((part) => panel(part(index))).filter(Boolean);
   return (
     <>
       <section class="summary" aria-labelledby="headline">
@@ -106,13 +102,13 @@ export function FirstPage({ index }: { index: Index }) {
           <p class="notice warning">{text}</p>
         ))}
       </section>
-      {panel(added)}
+      {panel(uplift(index))}
       <AgainstChoice />
       {index.sides ? <SidesView sides={index.sides} /> : null}
       {index.compared.length ? <NightsView lines={index.compared} /> : null}
       <CaseTable index={index} />
-      {panel(took)}
-      {parts.length ? <div class="summary-parts">{parts.map(panel)}</div> : null}
+      {panel(totals(index))}
+      {parts.length ? <div class="summary-parts">{parts}</div> : null}
     </>
   );
 }
@@ -223,25 +219,30 @@ function totals({ summary, rows, run }: Index): Part {
 const rateText = (rate: Rate | null) =>
   known(rate?.rate) ? `${percent(rate.rate)} (${rate.passed}/${rate.judged})` : "–";
 
+/* What a trial takes, on average: the last columns of those tables. */
+const TAKEN = [
+  ["turns", "turns", score],
+  ["tokens", "tokens", tokenText],
+  ["cost", "cost_usd", cost],
+  ["time", "duration_ms", duration],
+] as const;
+const TAKEN_HEADS = TAKEN.map(([head]) => head);
+
 /* Each engine's rate and means, and each case by engine; a single one would say the headline
    again. */
 function engines(index: Index): Part {
   const columns = index.analysis?.engines || [];
   if (columns.length < 2) return null;
   const suites = new Set(columns.map((column) => column.suite)).size > 1;
-  const means = "passed,errors,score,turns,tokens,cost,time".split(",");
   const rows = columns.map((column): Cell[] => [
     { head: (suites ? `${column.suite}, ` : "") + column.engine },
     { text: `${rateText(column.rate)} ${interval(column.rate.low, column.rate.high)}` },
     { number: count(column.error) },
     { number: score(column.score) },
-    { number: score(column.turns) },
-    { number: tokenText(column.tokens) },
-    { number: cost(column.cost_usd) },
-    { number: duration(column.duration_ms) },
+    ...TAKEN.map(([, key, text]) => ({ number: text(column[key]) })),
   ]);
   const caption = "Engines side by side; turns, tokens, cost and time are per trial";
-  const heads = [suites ? "suite, engine" : "engine", ...means];
+  const heads = [suites ? "suite, engine" : "engine", "passed", "errors", "score", ...TAKEN_HEADS];
   const inside = <Table heads={heads} rows={rows} caption={caption} />;
   return { id: "engines", title: "Side by side", inside };
 }
@@ -282,23 +283,9 @@ function uplift({ analysis }: Index): Part {
     { number: points(one.uplift), class: "strong" },
     { number: known(one.low) && known(one.high) ? between(one.low, one.high) : "–" },
     { number: known(one.p) ? chance(one.p) : "–" },
-    differenceCell(one.turns, score),
-    differenceCell(one.tokens, tokenText),
-    differenceCell(one.cost_usd, cost),
-    differenceCell(one.duration_ms, duration),
+    ...TAKEN.map(([, key, text]) => differenceCell(one[key], text)),
   ];
-  const heads = [
-    "",
-    "with",
-    "without",
-    "uplift",
-    "interval",
-    "p",
-    "turns",
-    "tokens",
-    "cost",
-    "time",
-  ];
+  const heads = ["", "with", "without", "uplift", "interval", "p", ...TAKEN_HEADS];
   const table = (some: Uplift[], caption: string) => (
     <Table heads={heads} rows={some.map(line)} caption={caption} />
   );

@@ -1,11 +1,10 @@
 /* What an agent did within a turn: its calls, a line each, and what it said or thought between
    them. */
 import type { ComponentChildren } from "preact";
-import type { Item } from "./data";
-import type { Evident } from "./data";
+import type { Evident, Item } from "./data";
 import { Diff, editLines } from "./text/diff";
 import { Aside, Fold, Verdict } from "./dom";
-import { Answer, Text, holding, opensFor } from "./text/text";
+import { Answer, Text, folded, keysOf } from "./text/text";
 
 /* Something that was said or done within a turn. */
 export function ItemView({ item, ranges }: { item: Item; ranges: Evident[] }) {
@@ -20,16 +19,7 @@ export function ItemView({ item, ranges }: { item: Item; ranges: Evident[] }) {
       </>
     );
     const inside = () => <Text text={text} ranges={ranges} />;
-    const start = opensFor(ranges);
-    return (
-      <Fold
-        class="reasoning"
-        {...holding(ranges)}
-        summary={summary}
-        inside={inside}
-        start={start}
-      />
-    );
+    return <Fold class="reasoning" {...folded(ranges)} summary={summary} inside={inside} />;
   }
   const block = <Answer text={text} ranges={ranges} />;
   if (!item.agent) return block;
@@ -65,7 +55,7 @@ function callText({ arguments: given = {} }: Item): string {
    `ranges`: places in its result or its arguments to be marked; one without extent means all of
    it. */
 function Tool({ item, ranges }: { item: Item; ranges: Evident[] }) {
-  const whole = ranges.filter((one) => one.start === one.end).flatMap((one) => one.marks || []);
+  const whole = ranges.filter((one) => one.start === one.end);
   const kind = item.kind || "other";
   const [sign, word, status] = item.result
     ? RESULT[item.result.status] || RESULT.unknown!
@@ -81,11 +71,10 @@ function Tool({ item, ranges }: { item: Item; ranges: Evident[] }) {
   return (
     <Fold
       class="tool"
-      data-marks={whole.join(" ") || undefined}
-      {...holding(ranges)}
+      data-marks={keysOf(whole)}
+      {...folded(ranges)}
       summary={summary}
       inside={() => <ToolInside item={item} ranges={ranges} />}
-      start={opensFor(ranges)}
     />
   );
 }

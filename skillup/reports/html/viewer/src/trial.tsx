@@ -200,6 +200,14 @@ function AttemptView({ detail, attempt }: { detail: Trial; attempt: Attempt }) {
   );
 }
 
+/* To a trial, with how it came out; `current`: the one that is shown. */
+const statusLink = (to: Pick<Row, "status">, text: string, href: string, current: boolean) => (
+  <a href={href} class={`status-${to.status}`} aria-current={current ? "page" : undefined}>
+    <Sign status={to.status} /> {text}
+    <Hidden text={` ${STATUS[to.status]!.word}`} />
+  </a>
+);
+
 /* Cases that branch from one conversation: a tree of its trials, each below the one that it forked
    from. */
 function Family({ detail }: { detail: Trial }) {
@@ -211,14 +219,7 @@ function Family({ detail }: { detail: Trial }) {
   };
   const branch = (trial: FamilyTrial) => (
     <li>
-      <a
-        href={trialAddress(trial.n)}
-        aria-current={trial.n === detail.n ? "page" : undefined}
-        class={`status-${trial.status}`}
-      >
-        <Sign status={trial.status} /> {trial.case_id}
-        <Hidden text={` ${STATUS[trial.status]!.word}`} />
-      </a>
+      {statusLink(trial, trial.case_id, trialAddress(trial.n), trial.n === detail.n)}
       {trial.forks_at > 1 ? <Aside> its own from turn {trial.forks_at}</Aside> : null}
       {below(trial.n)}
     </li>
@@ -232,24 +233,13 @@ function Family({ detail }: { detail: Trial }) {
 }
 
 /* The other trials of a case. */
-const trialLink = (row: Row, all: Row[], href: string, current: boolean) => (
-  <a
-    href={href}
-    class={`trial-link status-${row.status}`}
-    aria-current={current ? "page" : undefined}
-  >
-    <Sign status={row.status} /> {trialName(row, all)}
-    <Hidden text={` ${STATUS[row.status]!.word}`} />
-  </a>
-);
-
 function TrialLinks({ n }: { n: number }) {
   const row = rowOf(n);
   const all = row ? trialsOf(row) : [];
   if (!row || all.length < 2) return null;
   return (
     <nav class="trials" aria-label="Trials of this case">
-      {all.map((one) => trialLink(one, all, trialAddress(one.n), one === row))}
+      {all.map((one) => statusLink(one, trialName(one, all), trialAddress(one.n), one === row))}
     </nav>
   );
 }
@@ -259,7 +249,8 @@ export function CompareLinks({ n, shown = null }: { n: number; shown?: number | 
   const others = comparable(n);
   if (!others.length) return null;
   const all = trialsOf(others[0]!);
-  const link = (row: Row) => trialLink(row, all, compareAddress(n, row.n), row.n === shown);
+  const link = (row: Row) =>
+    statusLink(row, trialName(row, all), compareAddress(n, row.n), row.n === shown);
   return (
     <nav class="trials compare" aria-label="Compare with another trial">
       <span class="label">compare with</span>

@@ -83,7 +83,7 @@ export function Reasons({ rows }: { rows: Row[] }) {
   const counts = new Map<string, number>();
   for (const row of rows) {
     if (row.status === "PASS" || !row.reason) continue;
-    if (rows.length > 1 && row.status !== "FAIL" && row.status !== "ERROR") continue;
+    if (rows.length > 1 && !state.hasFailed(row)) continue;
     counts.set(row.reason, (counts.get(row.reason) || 0) + 1);
   }
   const sorted = [...counts].sort((a, b) => b[1] - a[1]);

@@ -1,8 +1,9 @@
 /* The start page of `skillup view`: every run of a folder, newest first; of many, the first on
    request. */
 import type { RunLine } from "../data";
-import { Sign } from "../dom";
-import { MoreButton, SearchField } from "./table";
+import { SignAndWord, TableHead } from "../dom";
+import { SearchField } from "./filter";
+import { MoreButton } from "./table";
 import { cost, count, duration, plural, time } from "../text/format";
 import { FIRST, STATUS, page } from "../state";
 
@@ -36,14 +37,10 @@ export function RunsPage({ runs }: { runs: RunLine[] }) {
         </output>
       </div>
       <table class="cases-table runs-table">
-        <caption class="visually-hidden">All runs, newest first</caption>
-        <thead>
-          <tr>
-            {["Started", "Run", "Suites", "Engines", "Result", "Time", "Cost"].map((name) => (
-              <th scope="col">{name}</th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead
+          heads={["Started", "Run", "Suites", "Engines", "Result", "Time", "Cost"]}
+          caption="All runs, newest first"
+        />
         <tbody id="rows">
           {some.map((run) => (
             <RunRow key={run.id} run={run} />
@@ -75,11 +72,10 @@ function RunRow({ run }: { run: RunLine }) {
         <span class="run-counts">
           {Object.entries(run.counts || {})
             .filter(([, number]) => number)
-            .map(([status, number]) => (
-              <span class={`status status-${status}`}>
-                <Sign status={status} /> {count(number)} {STATUS[status]!.word}
-              </span>
-            ))}
+            .map(([status, number]) => {
+              const { sign, word } = STATUS[status]!;
+              return <SignAndWord sign={sign} word={`${count(number)} ${word}`} status={status} />;
+            })}
         </span>
       </td>
       <td class="number">{duration(run.duration_ms)}</td>

@@ -5,7 +5,7 @@ import type { Changes, Picture, Trial, Turn } from "../data";
 import { turnMark, type Evident } from "../data";
 import { Aside, Fold, Hidden } from "../dom";
 import { count } from "./format";
-import { Long, opensFor, type Range } from "./text";
+import { Long, keysOf, opensFor, type Range } from "./text";
 
 type Line = [kind: string, text: string];
 const PLACE = /^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@/;
@@ -138,7 +138,7 @@ export function WorkspaceChanges({ changes, ranges }: { changes: Changes; ranges
   return (
     <Fold
       class="changes"
-      data-marks={ranges.flatMap((one) => one.marks || []).join(" ") || undefined}
+      data-marks={keysOf(ranges)}
       summary={summary}
       inside={inside}
       start={opensFor(ranges)}

@@ -7,26 +7,7 @@ import { gfmTable } from "micromark-extension-gfm-table";
 
 export type Place = { start: number; end: number };
 export type Element = {
-  tag:
-    | "p"
-    | "div"
-    | "span"
-    | "pre"
-    | "code"
-    | "ul"
-    | "ol"
-    | "li"
-    | "blockquote"
-    | "hr"
-    | "table"
-    | "thead"
-    | "tbody"
-    | "tr"
-    | "th"
-    | "td"
-    | "strong"
-    | "em"
-    | "a";
+  tag: keyof HTMLElementTagNameMap;
   class?: string;
   href?: string;
   attributes?: Record<string, string | number>;

@@ -1,6 +1,6 @@
 /* A text with places in it marked: evidence of checks, captures, differences. The text itself is
    never changed: ranges are offsets in it as it was written, also where its Markdown is drawn. */
-import type { ComponentChild, ComponentChildren } from "preact";
+import { h, type ComponentChild, type ComponentChildren } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button, outside, say, sync, type Foldable } from "../dom";
 import { count } from "./format";
@@ -46,17 +46,17 @@ export function marked(text: string, ranges: Range[]): ComponentChild[] {
   if (!ranges.length) return [say(text)];
   return pieces(text, ranges).map((piece) => {
     if (!piece.ranges.length) return say(piece.text);
-    const marks = piece.ranges.flatMap((one) => one.marks || []);
+    const keys = keysOf(piece.ranges);
     const title = piece.ranges
       .map((one) => one.title)
       .filter(Boolean)
       .join("; ");
-    const Tag = marks.length ? "mark" : "span";
+    const Tag = keys ? "mark" : "span";
     return (
       <Tag
         class={[...new Set(piece.ranges.map((one) => one.class))].join(" ")}
         title={title || undefined}
-        data-marks={marks.join(" ") || undefined}
+        data-marks={keys}
       >
         {piece.text}
       </Tag>
@@ -64,13 +64,19 @@ export function marked(text: string, ranges: Range[]): ComponentChild[] {
   });
 }
 
-/* What is folded away says which marks are in it; it is open from the start where a check failed by
-   it. */
-export const holding = (ranges: Range[]) => ({
-  "data-holds": ranges.flatMap((one) => one.marks || []).join(" ") || undefined,
-});
+/* The keys of all of them, as an attribute. */
+export const keysOf = (ranges: Range[]) =>
+  ranges.flatMap((one) => one.marks || []).join(" ") || undefined;
+
 export const opensFor = (ranges: Range[]) =>
   ranges.some((one) => /evidence-failed/.test(one.class));
+
+/* What is folded away says which marks are in it; it is open from the start where a check failed by
+   it. */
+export const folded = (ranges: Range[]) => ({
+  "data-holds": keysOf(ranges),
+  start: opensFor(ranges),
+});
 
 /* What is inside, with a button that shows all of it, if `text` is long. */
 export function Long({ text, children }: { text: string; children: ComponentChildren }) {
@@ -148,12 +154,7 @@ function draw(text: string, nodes: Drawn[], ranges: Range[], seen: Set<Range>): 
     if ("tag" in node) {
       const inside = draw(text, node.children, ranges, seen);
       if (node.href) return outside(node.href, inside);
-      const Tag = node.tag;
-      return (
-        <Tag class={node.class} {...node.attributes}>
-          {inside}
-        </Tag>
-      );
+      return h(node.tag, { class: node.class, ...node.attributes }, inside);
     }
     const here: Range[] = [];
     for (const one of ranges) {
