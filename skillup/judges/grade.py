@@ -236,17 +236,8 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
     success = [evaluate(check, context, role="success") for check in judge.success]
     if not success and judge.otherwise == "pass" and all(rule.passed for rule in failure):
         found = f"failure rules: {len(failure)}; none matches"
-        success = [
-            CheckResult(
-                name="no rule is broken",
-                kind="rule_based",
-                passed=True,
-                score=1.0,
-                role="judge",
-                expected="no failure rule matches",
-                found=found,
-            )
-        ]
+        about = {"name": "no rule is broken", "expected": "no failure rule matches", "found": found}
+        success = [blank_result("rule_based", "judge", passed=True, score=1.0, **about)]
     return [*failure, *success]
 
 

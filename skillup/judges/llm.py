@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
+from statistics import fmean
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
@@ -17,6 +18,7 @@ from skillup.judges.material import Exchange, material
 from skillup.judges.question import AnswerForm, AskModel, Number, Reason
 from skillup.judges.reading import QUOTE, REASON, Answers, JudgePrompt, Reading, indented
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
+from skillup.load.model import model_for
 from skillup.schema.checks import Aspect, Check, Criterion
 from skillup.schema.grade import CheckResult
 
@@ -240,7 +242,7 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         return answers.facet(aspect, "aspect", vote, threshold=spec.threshold)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
-        score = _mean(children)
+        score = round(fmean(child.score for child in children), 6)
         high = all(reaches(child.score, least) for child in children)
         return score, high and reaches(score, spec.threshold)
 
@@ -253,10 +255,6 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
 
     blank, facets = reading.blank(check, answers), [facet(aspect) for aspect in aspects]
     return result_of(blank, facets, outcome, found, notes=answers.notes, by_score=True)
-
-
-def _mean(children: Sequence[CheckResult]) -> float:
-    return round(sum(child.score for child in children) / len(children), 6)
 
 
 # Does the answer mean the same as a text?
@@ -386,7 +384,7 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
     read = await gather(ask, windows)
 
     def outcome(children: Sequence[CheckResult]) -> tuple[float, bool]:
-        score = _mean(children)
+        score = round(fmean(child.score for child in children), 6)
         return score, reaches(score, spec.threshold)
 
     def found(result: CheckResult) -> str:
@@ -434,7 +432,7 @@ async def read_checks(
     questions: dict[object, list[int]] = {}
     for place, check in enumerate(checks):
         own = check.rubric is not None and check.rubric.prompt is not None
-        models = reading.models(check)
+        models = model_for(request.case, check)
         together = models and models.model_dump_json()
         alone = check.key in _OWN_QUESTIONS or own
         questions.setdefault(place if alone else together, []).append(place)

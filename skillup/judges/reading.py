@@ -20,7 +20,7 @@ from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import fill, uses
-from skillup.schema.judge_model import Combine, JudgeModel
+from skillup.schema.judge_model import Combine
 
 A = TypeVar("A", bound=BaseModel)
 _NO_MODEL = (
@@ -217,7 +217,8 @@ class Reading:
         if judged is None:
             ran = [exchange for exchange in self._shown if exchange.step is not None]
             judged = self._shown[-1:] if self.is_turn else ran
-        quotations, models = Quotations(in_order_of_weight(shown.parts)), self.models(checks[0])
+        quotations = Quotations(in_order_of_weight(shown.parts))
+        models = model_for(self._case, checks[0])
         if models is None:
             return Answers([_NO_MODEL], quotations, shown.notes)
         said = [part for part in shown.parts if part.kind == "answer"]
@@ -260,9 +261,6 @@ class Reading:
             notes += dict.fromkeys(_sampling(answers[n]) for n in sorted(answers))
         notes = [note for note in notes if note]
         return Answers(samples, quotations, tuple(notes), keys, voters, models.combine)
-
-    def models(self, check: Check) -> JudgeModel | None:
-        return model_for(self._case, check)
 
 
 def _sampling(answer: ModelAnswer) -> str:

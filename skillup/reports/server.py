@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -59,29 +59,12 @@ _PAGE_POLICY = (
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 _DATA_POLICY = "default-src 'none'; frame-ancestors 'none'; sandbox"
-_STATUSES = {"PASS": "pass", "FAIL": "fail", "ERROR": "error", "SKIP": "skip"}
-"""And what each is called in a summary."""
+_STATUSES = ("PASS", "FAIL", "ERROR", "SKIP")
 Json = dict[str, Any]
 
 
 class NotServedError(Exception):
     """There is no such run or file to serve; why is nobody's business."""
-
-
-def _listed(info: Mapping[str, Any], summary: Mapping[str, Any], **known: Any) -> Json:
-    """An entry of the list; what is not known of a run that cannot be read stays empty."""
-    baseline = summary.get("baseline") or {}
-    return {
-        "problem": None,
-        "suites": list(info.get("suites") or ()),
-        "engines": list(info.get("profiles") or ()),
-        "planned": len(info.get("jobs") or ()),
-        # Verdicts are those with the skill; how far the run is, all trials say.
-        "done": (summary.get("total") or 0) + (baseline.get("total") or 0),
-        "counts": {status: summary.get(name) or 0 for status, name in _STATUSES.items()},
-        **{name: summary.get(name) for name in ("pass_rate", "duration_ms", "cost_usd")},
-        **known,
-    }
 
 
 class Served:
@@ -179,25 +162,36 @@ class Served:
         return data
 
     def _entry(self, run_id: str) -> Json:
-        path = self.folder / run_id
+        """An entry of the list; what is not known of a run that cannot be read stays empty."""
+        path, info, summary = self.folder / run_id, dict[str, Any](), dict[str, Any]()
+        known = {"run_id": run_id, "started_at": None, "status": "damaged", "problem": None}
         try:
             if not is_being_written(path) and (path / RESULT_FILE).is_file():
                 with RunDirectory.open(path) as directory:
                     result, info = directory.read_result(cases=False), directory.run_info()
-                status = "finished" if result.finished else "unfinished"
-                known = {"run_id": result.run_id, "started_at": result.started_at}
                 summary = result.summary.model_dump(mode="json", by_alias=True)
-                return _listed(info, summary, status=status, **known)
-            # What nobody writes is not kept open: there may be hundreds.
-            data = self._run(run_id) if is_being_written(path) else RunData(path)
-            status = "running" if data.running else "unfinished"
-            known = {"run_id": data.run_id, "started_at": data.started_at}
-            return _listed(data.info, data.summary(), status=status, **known)
+                known |= {"run_id": result.run_id, "started_at": result.started_at}
+                known["status"] = "finished" if result.finished else "unfinished"
+            else:  # What nobody writes is not kept open: there may be hundreds.
+                data = self._run(run_id) if is_being_written(path) else RunData(path)
+                info, summary = data.info, data.summary()
+                known |= {"run_id": data.run_id, "started_at": data.started_at}
+                known["status"] = "running" if data.running else "unfinished"
         except SkillupError as error:
-            problem = error.message
+            known["problem"] = error.message
         except Exception as defect:  # noqa: BLE001 - one odd run must not hide the others
-            problem = f"it cannot be read: {type(defect).__name__}: {defect}"
-        return _listed({}, {}, run_id=run_id, started_at=None, status="damaged", problem=problem)
+            known["problem"] = f"it cannot be read: {type(defect).__name__}: {defect}"
+        baseline = summary.get("baseline") or {}
+        return {
+            **known,
+            "suites": list(info.get("suites") or ()),
+            "engines": list(info.get("profiles") or ()),
+            "planned": len(info.get("jobs") or ()),
+            # Verdicts are those with the skill; how far the run is, all trials say.
+            "done": (summary.get("total") or 0) + (baseline.get("total") or 0),
+            "counts": {status: summary.get(status.lower()) or 0 for status in _STATUSES},
+            **{name: summary.get(name) for name in ("pass_rate", "duration_ms", "cost_usd")},
+        }
 
 
 # Who may ask: this machine's own browser, on purpose, and nobody through it.

@@ -8,7 +8,6 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -59,17 +58,14 @@ class OpenTrial:
     """What judges used meanwhile, in a part of the conversation that another process ran."""
 
 
-@cache
-def _is_in_evals(suite: Path) -> bool:
-    return suite.resolve().parent.name == "evals"
-
-
 def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | TurnError:
     """The skills to install: those under test (not in the baseline), and distractors."""
     found: list[SkillToInstall] = []
     under_test = suite.suite.skills
     if under_test is None:  # the skill whose directory holds `evals/`
-        is_skill = _is_in_evals(suite.path) and Path(suite.root / "SKILL.md").is_file()
+        is_skill = (
+            suite.path.resolve().parent.name == "evals" and Path(suite.root / "SKILL.md").is_file()
+        )
         under_test = [SkillRef(path=".")] if is_skill else []
     refs: list[tuple[Literal["under_test", "distractor"], SkillRef]]
     refs = [("under_test", ref) for ref in under_test if variant == "with_skill"]

@@ -215,14 +215,10 @@ def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:
 
 def _representative(own: Sequence[PageRow], other: Sequence[PageRow]) -> PageRow | None:
     """Of several trials the one to look at: the first that did not pass, where any did not."""
-    tests: tuple[Callable[[PageRow], bool], ...] = (
-        lambda row: row["status"] == "FAIL",
-        lambda row: row["status"] == "ERROR",
-        # Else the same repetition as the other side's, so that like is beside like.
-        lambda row: any(row["trial"] == o["trial"] and o["status"] != "PASS" for o in other),
-        lambda _: True,
-    )
-    return next((row for test in tests for row in own if test(row)), None)
+    red = {row["trial"] for row in other if row["status"] != "PASS"}
+    # Else the same repetition as the other side's, so that like is beside like.
+    order = [*(r for s in ("FAIL", "ERROR") for r in own if r["status"] == s)]
+    return next(iter([*order, *(row for row in own if row["trial"] in red), *own]), None)
 
 
 def _side(tally: CaseTally, row: PageRow | None, shift: int) -> page_data.Side | None:
