@@ -124,7 +124,7 @@ def test_a_named_check_flips_in_place(project: Project) -> None:
     assert changed.data["left_out"] == 1
 
 
-def test_an_exported_run_a_trial_of_it_and_one_taken_out_of_it(project: Project) -> None:
+def test_an_exported_run_and_a_trial_of_it_but_none_taken_out_of_it(project: Project) -> None:
     assert project.run("export", "run", "--format", "files", "--out", "files").exit_code == 0
     trial = "files/trials/notes/scripted/with_skill/1"
     files = (
@@ -145,8 +145,10 @@ def test_an_exported_run_a_trial_of_it_and_one_taken_out_of_it(project: Project)
     assert (missing.exit_code, "1 not run" in missing.stderr) == (3, True)
     shutil.copytree(project.root / trial, project.root / "alone")
     outside = project.run("judge", "alone")
-    assert outside.exit_code == 3
-    assert "outside of its run" in outside.stderr
+    assert (outside.exit_code, "not in the folder of an exported run" in outside.stderr) == (
+        2,
+        True,
+    )
 
 
 def test_selections(project: Project) -> None:
@@ -172,7 +174,7 @@ def test_trials_without_a_record_and_damaged_ones_are_no_pass(project: Project) 
     [
         ("nowhere", "no session begins with"),
         ("cases", "neither a run nor a trial"),
-        ("other.json", "is no record of skillup"),
+        ("other.json", "not in the folder of an exported run"),
     ],
 )
 def test_what_cannot_be_judged_is_a_usage_error(project: Project, target: str, says: str) -> None:

@@ -44,7 +44,7 @@ from skillup.workspace.snapshot import BlobStore
 
 ReadFile = Callable[[FileState], bytes | None]
 _HINT = (
-    "give a run (its directory, its id or `last`), an exported run or trial, a record.json, a "
+    "give a run (its directory, its id or `last`), an exported run or trial, its record.json, a "
     "judge-debug file of skill-up, a session of Claude Code or Codex, or a folder of sessions"
 )
 
@@ -189,43 +189,31 @@ def _exported_run(path: Path, folder: Path) -> RecordSource:
     return source
 
 
-def _read_exported(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
-    """As :func:`_read_run`."""
+def _read_exported(
+    source: RecordSource, *_: object, only: Path | None = None
+) -> Iterator[RecordSubject]:
+    """As :func:`_read_run`, of all trials or `only` that in this folder."""
     assert source.exported is not None
     order = {job: place for place, job in enumerate(source.info.get("jobs") or ())}
     found = exported_trials(source.exported)
     for job, place in sorted(found, key=lambda trial: order.get(trial[0], len(order))):
-        with _noted(source, job):
-            yield _of_file(place / RECORD_FILE, source.exported, job)
+        if only in (None, place.resolve()):
+            with _noted(source, job):
+                record, older = (
+                    load_record(place / RECORD_FILE),
+                    partial(load_grade, place / GRADE_FILE),
+                )
+                yield RecordSubject(job, record, partial(exported_content, source.exported), older)
 
 
 def _alone(path: Path) -> RecordSource:
-    """A record in a file, that of an exported run or copied out of it."""
-    above = (folder for folder in path.resolve().parents if _is_exported(folder))
-    source = RecordSource(path, "record", _read_alone, exported=next(above, None))
-    if source.exported is not None:
-        with suppress(RunDirectoryError):
-            source.info = load_info(source.exported)
-    return source
-
-
-def _read_alone(source: RecordSource, *_: object) -> Iterator[RecordSubject]:
-    path, folder, job = source.path, source.exported, None
-    if folder is not None:
-        here, trials = path.resolve().parent, exported_trials(folder)
-        job = next((job for job, place in trials if place.resolve() == here), None)
-    try:
-        yield _of_file(path, folder, job)
-    except DamagedRecordError:
-        what = f"{path} is no record of skillup, or damaged"
-        raise RunDirectoryError(what, hint=_HINT) from None
-
-
-def _of_file(path: Path, folder: Path | None, job: str | None) -> RecordSubject:
-    record = load_record(path)
-    read_file = _no_files if folder is None else partial(exported_content, folder)
-    older = partial(load_grade, path.with_name(GRADE_FILE))
-    return RecordSubject(job or _job_id(record), record, read_file, older)
+    """The record of one trial, in the folder of an exported run."""
+    here = path.resolve().parent
+    folder = next((folder for folder in here.parents if _is_exported(folder)), None)
+    if folder is None:
+        raise UsageError(f"{path} is not in the folder of an exported run", hint=_HINT)
+    read = partial(_read_exported, only=here)
+    return RecordSource(path, "record", read, exported=folder, info=load_info(folder))
 
 
 def _job_id(record: Record, trial: object = None) -> str:
@@ -234,10 +222,7 @@ def _job_id(record: Record, trial: object = None) -> str:
 
 
 def _no_files(_: FileState) -> bytes | None:
-    raise CannotEvaluateError(
-        "the record stands outside of its run, and only the run has the contents of files: "
-        "judge it where the run is, or inside the folder that the run was exported to"
-    )
+    raise CannotEvaluateError("a session is without its run, which has the contents of files")
 
 
 def _read_sessions(source: RecordSource, case: Case | None, suite: str) -> Iterator[RecordSubject]:
