@@ -177,7 +177,10 @@ def milliseconds_of_starts(events: Iterable[Mapping[str, Any]]) -> int:
     """Of all starts of a run, each from its first journal entry to its last, if it is later."""
     starts: list[tuple[datetime, datetime]] = []
     for event in events:
-        at = datetime.fromisoformat(event["time"])
+        try:
+            at = datetime.fromisoformat(event["time"])
+        except (KeyError, TypeError, ValueError):  # a damaged journal
+            continue
         if not starts or event.get("event") in ("run_created", "run_reopened"):
             starts.append((at, at))
         starts[-1] = starts[-1][0], at

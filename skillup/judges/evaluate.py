@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from skillup.checks.context import Ask, CheckContext
 from skillup.checks.registry import describe, expected
+from skillup.judges.question import PROMPTS
 from skillup.schema import templates
 from skillup.schema.case import Case, Persona
 from skillup.schema.checks import Check, Criterion, Rubric
@@ -189,20 +190,6 @@ class TurnJudge:
 
 # Whether a simulated user kept to its part: asked of the judge's model, and no part of the verdict.
 
-_KEPT = """\
-In this conversation somebody played the user by the part below, which the agent did not know. In \
-place of the agent, judge the messages of the user: did each keep to the part?
-
-{part}
-
-A message departs from the part where it
-- states something about the user or their affairs, as a fact or a choice that matters, which the \
-part does not hold and nobody said before;
-- contradicts the part, wants something else, or gives up what the user wants without a reason;
-- is none of this user's: it does the agent's work, grades it, speaks of playing or of a test, or \
-is written in a way that the part rules out.
-To say less than the user knows, small talk, wording and slips of the pen are no departure."""
-
 
 def fidelity_check(record: Record, case: Case) -> Check | None:
     """Asks of each message of a led conversation; None: of none, or `case` does not want it."""
@@ -222,5 +209,5 @@ def fidelity_check(record: Record, case: Case) -> Check | None:
     part = "".join(piece for piece, _ in templates.pieces("\n- ".join(told), variables))
     outcome = "The user's message of {} keeps to the part."
     asked = [Criterion(id=name, outcome=outcome.format(name)) for name in written]
-    rubric = Rubric(criteria=asked, prompt=_KEPT.format(part=part))
+    rubric = Rubric(criteria=asked, prompt=PROMPTS["user kept to its part"].format(part=part))
     return Check(name="the simulated user kept to its part", literal=True, rubric=rubric)

@@ -15,7 +15,7 @@ from skillup.checks.context import one_line
 from skillup.checks.evaluate import reaches
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, gather
 from skillup.judges.material import Exchange, material
-from skillup.judges.question import AnswerForm, AskModel, Number, Reason
+from skillup.judges.question import PROMPTS, AnswerForm, AskModel, Number, Reason
 from skillup.judges.reading import QUOTE, REASON, Answers, JudgePrompt, Reading, indented
 from skillup.judges.voting import Facet, Vote, by_weight, criteria_met, flat_result, result_of
 from skillup.load.model import model_for
@@ -23,28 +23,6 @@ from skillup.schema.checks import Aspect, Check, Criterion
 from skillup.schema.grade import CheckResult
 
 # Rubrics and expected outputs: criteria that the model finds met or not.
-
-_RUBRIC_TASK = """\
-For each criterion below, decide whether it is met. Take each by itself, and read it as it is \
-written: neither more strictly nor more generously."""
-
-_RUBRIC_ANSWER = """\
-Give exactly one verdict for each of {ids}, and none for anything else. For each:
-- `id`: the criterion's id.
-- {reason}
-- {quote}
-- `verdict`: "pass" if the material shows that the criterion is met; "fail" if it is not met, \
-is met only in part, or if the material does not show it; "unknown" only if nobody could tell, \
-because what decides it was left out of the material. A criterion that something be absent is met \
-where it is absent."""
-
-_SAME_MEANING = """\
-{answer} says what the reference below says: the same facts, with the same meaning. Other words, \
-another order and additional details are fine as long as nothing contradicts the reference; \
-a fact of the reference that is missing, or changed, is not.
-   Reference:
-{reference}"""
-
 
 Verdict = Literal["pass", "fail", "unknown"]
 _VERDICTS: dict[Verdict, bool | None] = {"pass": True, "fail": False, "unknown": None}
@@ -63,19 +41,6 @@ class RubricAnswer(AnswerForm):
     """One verdict for each criterion."""
 
     verdicts: list[CriterionVerdict] = Field(description="One for each criterion, in order.")
-
-
-_SCALE_TASK = """\
-For each criterion below, choose the step of its scale that describes the agent's work. Take each \
-by itself, and read the steps as they are written."""
-
-_SCALE_ANSWER = """\
-Give exactly one step for each of {ids}, and none for anything else. For each:
-- `id`: the id, or the name.
-- {reason}
-- {quote}
-- `step`: the number of the step, the lower one where two seem to fit; null only if nobody could \
-tell, because what decides it was left out of the material."""
 
 
 @lru_cache
@@ -124,7 +89,7 @@ def _criteria_of(check: Check, reading: Reading) -> list[Criterion]:
     if check.rubric is not None:
         return check.rubric.criteria
     answer, reference = f"The answer of {reading.last.label}", check.expected_output or ""
-    line = _SAME_MEANING.format(answer=answer, reference=indented(reference))
+    line = PROMPTS["same meaning"].format(answer=answer, reference=indented(reference))
     return [Criterion(outcome=line)]
 
 
@@ -139,8 +104,8 @@ async def _ask(
         lines[f"c{len(lines) + 1}"] = line
     prompt = JudgePrompt(
         target=reading.target(),
-        task=_SCALE_TASK if steps else _RUBRIC_TASK,
-        answer=_SCALE_ANSWER if steps else _RUBRIC_ANSWER,
+        task=PROMPTS["scale task"] if steps else PROMPTS["rubric task"],
+        answer=PROMPTS["scale answer"] if steps else PROMPTS["rubric answer"],
         ids=tuple(lines),
         criteria="\n".join(f"{name}: {line}" for name, line in lines.items()),
         own=checks[0].rubric.prompt if checks[0].rubric is not None else None,
@@ -180,40 +145,6 @@ def _vote_on(name: str, scores: Sequence[float], least: float) -> Callable[[Any]
 
 _GRADES = (0, 0.25, 0.5, 0.75, 1)
 
-_QUALITY_TASK = """\
-Grade what the agent answered by each of the criteria below. Take each by itself: a fault that \
-belongs to one must not lower another."""
-
-_STEPS: dict[Aspect, str] = {
-    "correctness": """\
-correctness: is what it says right, and borne out by what the user and the tools said?
-   5: everything it states is right.
-   4: right, but for a slip that would mislead nobody.
-   3: right in the main point; one error that matters.
-   2: wrong in the main point, or wrong in several others.
-   1: wrong throughout, or made up.""",
-    "completeness": """\
-completeness: does it answer all that was asked?
-   5: every part of the request is dealt with.
-   4: every part but a minor one.
-   3: the main part, with something substantial missing.
-   2: only a small part.
-   1: nothing that was asked for.""",
-    "flow": """\
-flow: does it follow from what was said before, and read as one line of thought?
-   5: it takes up the conversation exactly where it stands, and each step leads to the next.
-   4: clear, with a needless repetition or an abrupt step.
-   3: understandable with some effort: it jumps, repeats itself, or overlooks an earlier message.
-   2: hard to follow, or at odds with what was said before.
-   1: incoherent, or unrelated to the conversation.""",
-    "format": """\
-format: does its form suit its content, and keep to what the user asked for?
-   5: it has just the form that was asked for or, if none was, one that serves the reader.
-   4: a small departure that disturbs nobody.
-   3: usable, but in a form that the reader must work around.
-   2: against an explicit request, or hard to use.
-   1: unusable in this form.""",
-}
 _REFERENCE = """
 
 A good answer would say this; hold correctness and completeness against it:
@@ -228,10 +159,10 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
     more = _REFERENCE.format(reference=indented(reference)) if reference else ""
     prompt = JudgePrompt(
         target=reading.target(),
-        task=_QUALITY_TASK + more,
-        answer=_SCALE_ANSWER,
+        task=PROMPTS["quality task"] + more,
+        answer=PROMPTS["scale answer"],
         ids=tuple(aspects),
-        criteria="\n\n".join(_STEPS[aspect] for aspect in aspects),
+        criteria="\n\n".join(PROMPTS[f"aspect {aspect}"] for aspect in aspects),
         own=spec.prompt,
     )
     answers = await reading.ask([check], prompt, scale_form(len(_GRADES)))
@@ -260,22 +191,6 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
 # Does the answer mean the same as a text?
 
 _SIMILAR_TARGET = "Judge one answer of the agent: the only text of the material."
-_SIMILAR_TASK = """\
-How close is the answer in meaning to this reference?
-
-{reference}
-
-Only meaning counts: wording, order, style, length and language do not."""
-
-_SIMILAR_ANSWER = """\
-- {reason}
-- {quote}
-- `score`: a number from 0 to 1. These are the marks of the scale; numbers in between are allowed.
-   1.0: the same meaning: each says all that the other says.
-   0.8: the same meaning, but for a minor detail that one has and the other lacks.
-   0.5: the main point in part: something substantial is missing or added.
-   0.2: the same subject, but it says something else.
-   0.0: unrelated, or it contradicts the reference."""
 
 
 class SimilarityAnswer(AnswerForm):
@@ -294,8 +209,8 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
     assert spec is not None
     answer = next(part for part in reversed(last.parts) if part.kind == "answer")
     alone = [Exchange(last.label, 1, (replace(answer, label="answer"),))]
-    task = _SIMILAR_TASK.format(reference=indented(spec.to))
-    prompt = JudgePrompt(_SIMILAR_TARGET, task, _SIMILAR_ANSWER)
+    task = PROMPTS["similar task"].format(reference=indented(spec.to))
+    prompt = JudgePrompt(_SIMILAR_TARGET, task, PROMPTS["similar answer"])
     shown = material(alone)
     answers = await reading.ask([check], prompt, SimilarityAnswer, shown=shown, judged=alone)
 
@@ -311,21 +226,6 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
 
 
 # Are the answers relevant? Windows of turns, as in the published conversation relevance metric.
-
-_RELEVANCE_TASK = """\
-Are the answers to be judged relevant to the conversation? Take each in the light of the message \
-it answers and of everything before it.
-
-An answer is irrelevant only if it has nothing to do with what the user said: it speaks of \
-another subject, or answers a question that nobody asked. Whether it is right, complete, helpful \
-or polite does not matter here. To ask back, to refuse, or to say that one does not know is \
-relevant. A vague answer to a vague message, such as a greeting, is relevant too."""
-
-_RELEVANCE_ANSWER = """\
-- {reason} If an answer is irrelevant, name its turn.
-- {quote}
-- `relevant`: true if every answer to be judged is relevant, false if one of them is not; null \
-only if nobody could tell, because what decides it was left out of the material."""
 
 
 class WindowAnswer(AnswerForm):
@@ -369,7 +269,8 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         labels = ", ".join(exchange.label for exchange in judged)
         target = f"Judge the agent's {'answer' if count == 1 else 'answers'} of {labels}."
         target += " What stands before is context." if len(exchanges) > count else ""
-        prompt = JudgePrompt(target, _RELEVANCE_TASK, _RELEVANCE_ANSWER, own=spec.prompt)
+        task, answer = PROMPTS["relevance task"], PROMPTS["relevance answer"]
+        prompt = JudgePrompt(target, task, answer, own=spec.prompt)
         answers = await reading.ask([check], prompt, WindowAnswer, shown=shown, judged=judged)
         turns = [exchange.turn for exchange in exchanges if exchange.turn > 0]
         label = f"turn {turns[0]}" if turns[0] == turns[-1] else f"turns {turns[0]}-{turns[-1]}"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import field
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -20,6 +21,12 @@ from skillup.schema.record import Usage
 _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.S | re.I)
 _OBJECT_START = re.compile(r"""\{\s*["']""")
+
+
+# What models and agents are told: the texts of `prompts.md`, by their headings.
+_PAGE = Path(__file__).with_name("prompts.md").read_text("utf-8")
+_PARTS = re.split(r"^## (.+)\n", _PAGE, flags=re.MULTILINE)
+PROMPTS = {name: text.strip("\n") for name, text in zip(_PARTS[1::2], _PARTS[2::2], strict=True)}
 
 
 class MalformedAnswerError(Exception):
