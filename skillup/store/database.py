@@ -23,50 +23,9 @@ from skillup.errors import ExitCode, RunDirectoryError
 from skillup.store.files import disk_errors, file_system, sync_directory
 
 APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
-VERSION = 1  # `user_version`: of the tables below
+VERSION = 1  # `user_version`: of the tables in `tables.sql`
 NEW_FILE = ".run.sqlite.new"
 """A run's file that is being made; one that is left is nobody's."""
-
-# JSON and contents are compressed: see `pack`.
-_TABLES = """
-CREATE TABLE run (name TEXT PRIMARY KEY, json BLOB NOT NULL) STRICT;
-CREATE TABLE jobs (name TEXT PRIMARY KEY, planned INTEGER NOT NULL DEFAULT 0) STRICT;
-CREATE TABLE file_lists (sha256 BLOB PRIMARY KEY, json BLOB NOT NULL) STRICT;
-CREATE TABLE attempts (
-    id INTEGER PRIMARY KEY,
-    job TEXT NOT NULL REFERENCES jobs,
-    state TEXT NOT NULL CHECK (state IN ('begun', 'finished', 'retried', 'unused')),
-    record BLOB,
-    grade BLOB,
-    graded INTEGER NOT NULL DEFAULT 0,
-    checkpoint BLOB,
-    initial_files BLOB REFERENCES file_lists
-) STRICT;
-CREATE INDEX attempts_of_job ON attempts (job);
-CREATE UNIQUE INDEX one_record ON attempts (job) WHERE state = 'finished';
-CREATE TABLE streams (
-    attempt INTEGER NOT NULL REFERENCES attempts,
-    name TEXT NOT NULL,
-    part INTEGER NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (attempt, name, part)
-) STRICT;
-CREATE TABLE blobs (sha256 BLOB PRIMARY KEY, data BLOB NOT NULL) STRICT;
-CREATE TABLE files (
-    attempt INTEGER NOT NULL REFERENCES attempts,
-    path TEXT NOT NULL,
-    sha256 BLOB NOT NULL REFERENCES blobs,
-    PRIMARY KEY (attempt, path)
-) STRICT;
-CREATE TABLE answers (key TEXT PRIMARY KEY, json BLOB NOT NULL) STRICT;
-CREATE TABLE judgements (
-    name TEXT NOT NULL,
-    attempt INTEGER NOT NULL REFERENCES attempts,
-    grade BLOB NOT NULL,
-    PRIMARY KEY (name, attempt)
-) STRICT;
-CREATE TABLE events (id INTEGER PRIMARY KEY, json TEXT NOT NULL) STRICT;
-"""
 
 _BUSY_SECONDS = 30.0
 _MOST_WAITING_BYTES = 64 << 20
@@ -121,7 +80,7 @@ def create(path: Path, first: Statement) -> None:
     Raises RunDirectoryError.
     """
     new = path.with_name(NEW_FILE)
-    tables = _TABLES
+    tables = Path(__file__).with_name("tables.sql").read_text("utf-8")
     if sqlite3.sqlite_version_info < (3, 37):
         tables = tables.replace(") STRICT;", ");")
     with database_errors("make", path), disk_errors("make", path):
