@@ -19,6 +19,7 @@ _TARGET = (
     "file of skill-up, an agent's session, or a folder of sessions."
 )
 _AGAINST = "Compare judges: this model, with another --against or the recorded grades."
+_PREFER = "Ask a model, trial by trial, which is better: this run, or that run (or engine of it)."
 
 _PROMOTE = "Make this judgement the run's grades, and end; those before become `original`."
 _SHOW_PROMPT = "Print what models and agents would be asked, and the stored answers; ask nobody."
@@ -37,6 +38,7 @@ def judge(
     judge_model: str | None = o.JUDGE_MODEL,
     trust: bool = o.TRUST,  # noqa: ARG001 - its callback does it
     against: o.Texts = option(None, _AGAINST, metavar="MODEL"),
+    prefer: str | None = option(None, _PREFER, metavar="RUN|ENGINE"),
     labels: Path | None = option(None, "Compare judges with what people said.", metavar="CSV"),
     show_prompt: bool = option(False, _SHOW_PROMPT, "--show-prompt"),
     estimate: bool = option(False, _ESTIMATE, "--estimate"),
@@ -69,7 +71,7 @@ def judge(
     if watch and (panel or as_json or not cases):
         hint = "with --cases, and without --json, --against and --labels"
         raise UsageError("--watch shows what edited cases change", hint=hint)
-    ways = (panel, watch, show_prompt, estimate, promote is not None)
+    ways = (panel, watch, show_prompt, estimate, promote is not None, prefer is not None)
     if sum(ways) + (write is not None) > 1 or (write and is_url(target)):
         what = "comparing, --watch, --show-prompt, --estimate, --write, --promote: give one"
         raise UsageError(what, hint="--write is for a run that is here")
@@ -98,6 +100,10 @@ def judge(
             from skillup.app.rejudge.preview import estimate_cost, show_questions
 
             return (estimate_cost if estimate else show_questions)(request)
+        if prefer is not None:
+            from skillup.app.rejudge.preference import prefer as ask_which
+
+            return ask_which(request, prefer)
         if panel:
             return compare_judges(request, tuple(against or ()), labels)
         return judge_on_changes(request, report) if watch else judge_again(request)
