@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from skillup.checks.context import CheckContext
 from skillup.checks.registry import describe
@@ -90,19 +91,37 @@ def texts_of(job: str, grade: Grade) -> Texts:
 
 def read_rows(path: Path, content: bytes | None = None) -> tuple[list[str], list[tuple[int, Row]]]:
     """The columns, and the rows with their lines. Raises InvalidFilesError."""
+
+    def refuse(line: int, what: str, fix: str = "") -> NoReturn:
+        raise InvalidFilesError([Problem(path, line, 1, "", what, fix)])
+
     try:
-        text = (path.read_bytes() if content is None else content).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidFilesError([Problem(path, 1, 1, "", f"cannot be read: {error}")]) from None
-    rows = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True)
-    columns = list(rows.fieldnames or ())
-    lacking = [f"`{name}`" for name in ("job", "label") if name not in columns]
-    if lacking:
-        what, fix = f"the first line lacks {', '.join(lacking)}", "write the columns: "
-        raise InvalidFilesError([Problem(path, 1, 1, "", what, fix + ",".join(COLUMNS[:4]))])
-    return columns, [
-        (rows.line_num, {name: _unmarked(row.get(name) or "") for name in columns}) for row in rows
-    ]
+        data = path.read_bytes() if content is None else content
+        text = data.decode("utf-8-sig")
+    except OSError as error:
+        refuse(1, f"cannot be read: {error.strerror or error}")
+    except UnicodeDecodeError as error:
+        refuse(data.count(b"\n", 0, error.start) + 1, "this is not UTF-8", "save it as UTF-8")
+    rows = csv.DictReader(io.StringIO(text, newline=""), skipinitialspace=True, strict=True)
+    found, line = list[tuple[int, Row]](), 1
+    try:
+        columns = list(rows.fieldnames or ())
+        lacking = ", ".join(f"`{name}`" for name in ("job", "label") if name not in columns)
+        if lacking and ";" in "".join(columns):
+            refuse(1, "the separator is `;`", "separate by commas")
+        if lacking:
+            refuse(1, f"the first line lacks {lacking}", f"write: {','.join(COLUMNS[:4])}")
+        if twice := [name for name in columns if columns.count(name) > 1]:
+            refuse(1, f"column `{twice[0]}` twice", "leave one of them out")
+        line = rows.line_num + 1
+        for row in rows:
+            if any(row.pop(None, ())):  # Cells beyond the columns
+                refuse(line, "more cells than columns", "quote a text that has commas")
+            found.append((rows.line_num, {k: _unmarked(v or "") for k, v in row.items()}))
+            line = rows.line_num + 1
+    except csv.Error as error:
+        refuse(line, f"the row that begins here cannot be read: {error}", 'a `"` in a text is `""`')
+    return columns, found
 
 
 def read_labels(path: Path) -> list[Label]:

@@ -115,6 +115,7 @@ def test_what_a_judge_failed_on_is_apart_and_makes_it_an_error(project: Project)
         (("--against", "a:b", "--against", "a:b"), "is there twice"),
         (("--against", "a:b", "--judge-model", "a:c"), "not for comparisons"),
         (("--labels", "empty.csv"), "has no label yet"),
+        (("--labels", "cases"), "cannot be read: Is a directory"),
         (("--labels", "other.csv"), "no label is of anything that was judged"),
     ],
 )
@@ -126,6 +127,32 @@ def test_what_cannot_be_compared_is_a_usage_error(
     )
     outcome = project.run("judge", "run", *options)
     assert (outcome.exit_code, told in outcome.stderr) == (2, True), outcome.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("job,label,label\nasks,fail,pass\n", 1, "column `label` twice"),
+        ('job,label,check\nasks,pass,\nasks,fail,"case\nhasty,pass,case\n', 3, "unexpected end"),
+        ('job,label,check\nasks,pass,"a\nb"\nasks,fail,"x"y"\n', 4, "expected after"),
+        ("job,label\nasks,pass,\nasks,fail,because, so\n", 3, "more cells than columns"),
+        ("job,label\nasks,maybe\n", 2, "is no label"),
+        ("job,label\nasks,pass\nasks,fail\n", 3, "line 2 says the opposite"),
+        ("job,turn,label\nasks,x,pass\n", 2, "is no turn"),
+        ("job;label\nasks;pass\n", 1, "the separator is `;`"),
+        ("job,label,reason\nasks,pass,caf\udce9\n", 2, "save it as UTF-8"),
+    ],
+)
+def test_a_wrong_file_of_labels_is_refused_by_both_and_left_as_it_was(
+    project: Project, text: str, line: int, told: str
+) -> None:
+    path = project.root / "w.csv"
+    path.write_bytes(text.encode(errors="surrogateescape"))
+    label = project.run("label", "run", "--no-page", "--csv", "w.csv")
+    for outcome in (label, project.run("judge", "run", "--labels", "w.csv")):
+        assert (outcome.exit_code, f"w.csv:{line}:" in outcome.stderr) == (2, True), outcome.stderr
+        assert told in " ".join(outcome.stderr.split()), outcome.stderr
+    assert path.read_bytes() == text.encode(errors="surrogateescape")
 
 
 def test_labels_are_written_filled_in_and_compared_with(project: Project) -> None:
@@ -176,9 +203,9 @@ def test_labels_are_written_filled_in_and_compared_with(project: Project) -> Non
     assert any("not drawn at random" in line for line in told)
 
     # Again: what is in the file stays, and what is missing is added.
-    path.write_text(path.read_text("utf-8").replace("\nhasty", "\n,").replace("gone,", "kept,"))
+    path.write_text(path.read_text("utf-8").replace("\nhasty", "\nlost").replace("gone,", "kept,"))
     again = project.run("label", "run", "--no-page", "--csv", "labels.csv", "--sample", "4")
-    assert "4 items" in again.stderr
+    assert "4 items, 1 of them labelled; 8 labels in labels.csv" in again.stderr, again.stderr
     assert {"kept", HASTY} <= {
         row["job"] for row in csv.DictReader(path.read_text("utf-8").splitlines())
     }

@@ -123,15 +123,18 @@ def label(
     """
     from skillup.app.rejudge.labelling import Labelling
     from skillup.app.runs import run_path
+    from skillup.judges.labels import read_labels
     from skillup.reports.server import LoopbackServer
     from skillup.store import RunDirectory
 
     path = csv or workspace_root(Path()) / "labels.csv"
     if csv is None and (path.parent / "SKILL.md").is_file():
         path = path.parent / "evals" / path.name  # where no agent under test is given it
+    labels = read_labels(path) if path.exists() else []
     made = Labelling(path, RunDirectory.open(run_path(run)), sample)
-    words = f"{count(len(made.items), 'item')}, {made.done()} of them labelled: {shown_path(path)}"
-    sys.stderr.write(plain(f"{words}\n"))
+    words = f"{count(len(made.items), 'item')}, {made.done()} of them labelled"
+    there = f"{count(len(labels), 'label')} in {shown_path(path)}"
+    sys.stderr.write(plain(f"{words}; {there}\n"))
     if not no_page:
         sys.stderr.write("each label is saved at once; Ctrl-C ends it\n")
         LoopbackServer(made.pages, port, writes=True).serve(open_browser=not no_open)
