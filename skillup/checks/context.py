@@ -128,6 +128,20 @@ def plain(text: str, form: Literal["NFC", "NFKC"] = "NFC") -> str:
     return _NOT_ASCII.sub(lambda piece: unicodedata.normalize(form, piece[0]), text)
 
 
+# What has no shape of its own (Unicode's Default_Ignorable_Code_Point, and annotations): zero-width
+# characters, directions, fillers, variation selectors, tags.
+INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0000-\U000e0fff]+"
+)
+
+
+def is_said(text: str) -> bool:
+    """Whether there is anything to see in `text`."""
+    return bool(text.strip() and INVISIBLE.sub("", text).strip())
+
+
 def first_difference(one: Sequence[str], other: Sequence[str]) -> int:
     pairs = enumerate(zip(one, other, strict=False))
     return next((i for i, (a, b) in pairs if a != b), min(len(one), len(other)))

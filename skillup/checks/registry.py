@@ -23,6 +23,7 @@ from skillup.checks.context import (
     around,
     beginning,
     first_difference,
+    is_said,
     listed,
     original_span,
     plain,
@@ -408,7 +409,7 @@ def look(kind: CheckKind, spec: Any, subject: CheckSubject, *, negated: bool) ->
         found = find(spec, subject)
         if _forbids(kind, spec) != negated and found.passed != negated:
             # That something was left alone says nothing of an agent that did not even answer.
-            idle = _without(subject, lambda turn: bool(turn.response.strip() or turn.tool_calls))
+            idle = _without(subject, lambda turn: is_said(turn.response) or bool(turn.tool_calls))
             if idle is not None:
                 raise NotAssertableError(f"the agent neither answered nor called a tool{idle}")
         if kind.of == "calls":
@@ -431,10 +432,10 @@ def look(kind: CheckKind, spec: Any, subject: CheckSubject, *, negated: bool) ->
         turn, found = next((one for one in each if one[1].passed != forbids), each[-1])
         of_a_file = isinstance(spec, GoldenFile) and spec.file is not None
         if forbids != negated and found.passed == forbids and not of_a_file:
-            unanswered = _without(subject, lambda turn: bool(turn.response.strip()))
+            unanswered = _without(subject, lambda turn: is_said(turn.response))
             if unanswered is not None:
                 found = Finding(False, f"the agent gave no answer{unanswered}", assertable=False)
-        elif found.passed and not (forbids or kind.empty_answer or turn.response.strip()):
+        elif found.passed and not (forbids or kind.empty_answer or is_said(turn.response)):
             found = Finding(False, "the agent gave no answer", assertable=False)
         elif turn is not subject.last:
             found = replace(found, found=f"turn {turn.turn_number}: {found.found}")

@@ -219,7 +219,7 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
     """Failure rules, which outrank success rules, then those.
 
     A failure rule's result is turned round: it passes when its pattern is absent. That weighs
-    nothing, since it speaks for nothing; one that could not be evaluated does not pass.
+    nothing, since it speaks for nothing. One that could not be evaluated does not pass, and weighs.
     """
     failure = []
     for check in judge.failure:
@@ -228,7 +228,7 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
         turned = {
             "passed": absent,
             "score": float(absent),
-            "weight": 0.0,
+            "weight": 0.0 if absent else result.weight,
             "name": f"not ({result.name})",
             "expected": f"not: {result.expected}",
         }
@@ -444,8 +444,9 @@ def _departures(fidelity: CheckResult | None) -> list[str]:
         return []
     if fidelity.error is not None:
         return [f"whether the simulated user kept to its part is not known: {fidelity.error}"]
-    left = [one for one in fidelity.children if one.assertable and not one.passed]
-    return [f"the simulated user left its part in {one.name}: {one.found}" for one in left]
+    left = [(one, "may have left" if one.unknown else "left") for one in fidelity.children]
+    said = "the simulated user {} its part in {}: {}"
+    return [said.format(word, one.name, one.found) for one, word in left if not one.passed]
 
 
 def _simulated(record: Record, fidelity: CheckResult | None) -> Simulated | None:

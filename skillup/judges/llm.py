@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
-from skillup.checks.context import one_line
+from skillup.checks.context import is_said, one_line
 from skillup.checks.evaluate import reaches
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, gather
 from skillup.judges.material import Exchange, material
@@ -322,6 +322,11 @@ async def read_checks(
 ) -> list[CheckResult]:
     """A result for each of the request's checks, in order; nothing is raised."""
     reading, checks = Reading(request, asker, usage), request.checks
+    ran = [e for e in reading.exchanges if e.step] if not reading.is_turn else [reading.last]
+    theirs = (p.text for e in ran for p in e.parts if p.kind != "user")
+    if request.role != "simulator" and not any(map(is_said, theirs)):
+        idle = {"assertable": False, "found": "the agent neither answered nor called a tool"}
+        return [reading.blank(check).model_copy(update=idle) for check in checks]
     results: dict[int, CheckResult] = {}
 
     async def read(places: list[int]) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Literal
 
-from skillup.checks.context import beginning
+from skillup.checks.context import INVISIBLE, beginning, is_said
 from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.grade import EvidenceSpan
@@ -28,13 +28,6 @@ _SHOWN: dict[int, str] = (
     | dict.fromkeys(range(0x80, 0xA0), "·")
     | {0x2028: "\n", 0x2029: "\n"}
 )
-# What has no shape of its own (Unicode's Default_Ignorable_Code_Point, and annotations): zero-width
-# characters, directions, fillers, variation selectors, tags.
-_INVISIBLE = re.compile(
-    "[\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
-    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff]+"
-)
 _STYLES = frozenset(("\u200c", "\u200d", "\ufe0e", "\ufe0f", "\ufe0f\u200d"))
 """What emoji and joined scripts are made of: one such between two characters hides nothing."""
 
@@ -43,7 +36,7 @@ def harmless(text: str) -> str:
     """`text` with invisible characters named; what emoji and joined scripts are made of stays."""
     if text.isascii() and text.isprintable():
         return text
-    return _INVISIBLE.sub(_named, text.replace("\r\n", "\n").translate(_SHOWN))
+    return INVISIBLE.sub(_named, text.replace("\r\n", "\n").translate(_SHOWN))
 
 
 def _named(found: re.Match[str]) -> str:
@@ -259,7 +252,7 @@ def _parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
             yield replace(part, span=span, recorded=part.text)
         elif item.type == "message" and item.text and place not in answers[-1:]:
             yield Part("message", f"agent, while it worked{by}", item.text)
-    label = "answer" if step.response.strip() else "answer (empty)"
+    label = "answer" if is_said(step.response) else "answer (empty)"
     span = EvidenceSpan.model_validate({**own, "part": "response"})
     yield Part("answer", label, step.response, span, step.response)
     if (changes := step.changes) is not None:

@@ -191,7 +191,7 @@ class Reading:
         models = model_for(self._case, checks[0])
         if models is None:
             return Answers([_NO_MODEL], quotations, shown.notes)
-        said = [part for part in shown.parts if part.kind == "answer"]
+        said = [p for p in shown.parts if p.kind == "answer" or p.exchange == "left out"]
         try:
             own = (checks, self._context, [part.text for part in said])
             examples = examples_of(models.examples, *own) if models.examples else []
@@ -201,7 +201,8 @@ class Reading:
         text = "".join([*pieces, rest])
         shared = tuple(pieces) if often or models.repeat > 1 else ()
         latest = said[-1].text.strip("\n") if said else ""
-        whole = [part.text.strip("\n") for part in said if part.label.startswith("turn ")]
+        own_turns = ("turn ", "left out")
+        whole = [part.text.strip("\n") for part in said if part.label.startswith(own_turns)]
         in_question = latest if self.is_turn else "\n\n".join(whole)
 
         asked = [(m, n) for m in models.members() for n in range(models.repeat)]

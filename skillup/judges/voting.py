@@ -137,7 +137,7 @@ def result_of(
         whole.append(Vote(round(own_score, 6), own_passed, error=error, unknown=unknown, by=by))
     unknown = _is_open(children, outcome)
     update: dict[str, Any] = {"children": children, "unknown": unknown, "assertable": not unknown}
-    said = None if unknown else passed
+    passed, said = passed and not unknown, None if unknown else passed
     update |= _agreement(whole, said, list(dict.fromkeys(notes)), by_score=by_score)
     error = next((child.error for child in children if child.error is not None), None)
     if error is not None:
@@ -154,11 +154,12 @@ def result_of(
 
 
 def _is_open(children: Sequence[CheckResult], outcome: Outcome) -> bool:
-    """Whether it did not pass, and would with what nobody knows."""
+    """Whether it did not pass, and would with what nobody knows; or nobody knows anything."""
     best = [
         c.model_copy(update={"passed": True, "score": 1.0}) if c.unknown else c for c in children
     ]
-    return not outcome(children)[1] and outcome(best)[1]
+    nothing = all(child.unknown for child in children)
+    return nothing or (not outcome(children)[1] and outcome(best)[1])
 
 
 def flat_result(blank: CheckResult, facet: Facet, notes: Sequence[str] = ()) -> CheckResult:
@@ -183,7 +184,8 @@ def _finding(facet: Facet) -> dict[str, Any]:
         low, high = (combined([end * v.unknown + v.score for v in votes]) for end in (0.0, 1.0))
         known = [vote.score for vote in votes if not vote.unknown]
         verdict = reaches(low, facet.threshold) and error is None
-        verdict = None if reaches(high, facet.threshold) != verdict and not error else verdict
+        is_open = reaches(high, facet.threshold) != verdict or not known
+        verdict = None if is_open and not error else verdict
         score = round(combined(known), 6) if verdict is not None and known else 0.0
     if error is not None:
         said = _agreement(votes, verdict, [], by_score=by_score)

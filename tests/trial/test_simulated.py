@@ -181,6 +181,7 @@ JUDGE = """
             - {id: c1, verdict: pass, reason: It asks for what they want.}
             - {id: c2, verdict: fail, reason: Nobody is called Kim., quote: Dana Kim}
     """
+UNSURE = JUDGE.replace("verdict: fail", "verdict: unknown")
 UNKNOWN = "rules: [{when: no such question, answer: {score: 1}}]\n"
 
 
@@ -193,6 +194,13 @@ UNKNOWN = "rules: [{when: no such question, answer: {score: 1}}]\n"
         ("flag", UNKNOWN, "PASS", "is not known: no rule of judge.yaml applies"),
         ("error", JUDGE, "ERROR", "left its part in turn 2: Nobody is called Kim."),
         ("error", UNKNOWN, "ERROR", "is not known: no rule of judge.yaml applies"),
+        ("flag", UNSURE, "PASS", "may have left its part in turn 2: the judge cannot tell: Nobody"),
+        (
+            "error",
+            UNSURE,
+            "ERROR",
+            "may have left its part in turn 2: the judge cannot tell: Nobody",
+        ),
     ],
 )
 def test_a_judge_flags_messages_that_leave_the_part_and_leaves_the_verdict(

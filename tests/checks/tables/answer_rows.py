@@ -34,6 +34,8 @@ ROWS = [
     row(False, "not_contains", ["a", "b"], ""),  # S6
     row(False, "not_glob", "a*", " \n"),  # S6
     row(False, "contains", {"none": ["a"]}, ""),  # S6
+    row(False, "not_contains", "a", "\u200b \u2060\ufeff\xad"),
+    row(False, "tool_not_called", "Write", make_record("\u200b")),
     row(False, "matches", {"none": ["a"]}, ""),  # S6
     row(True, "matches", "^$", ""),
     row(False, "none_of", [{"contains": "a"}], ""),  # S6

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 YES, NO = {"contains": "yes"}, {"contains": "absent"}
+NOT_REQUIRED = {"failure": [YES], "required": False}
 ASKED = "Is polite"  # of a reader, whom nobody asks here: an error
 AGAIN = {"prompt": "Again.", "assertions": [{"contains": "fine"}]}
 SAID_NO = {"contains": "no"}
@@ -315,6 +316,10 @@ EXAMPLES: dict[int, list[Callable[[], bool]]] = {
         is_("FAIL", whole(NO, of=1, judge={"failure": [NO]}, pass_threshold=0.5), "yes"),
         is_("PASS", whole(YES, of=1, judge={"failure": [NO]}), "yes"),
         is_("PASS", whole(of=1, judge={"failure": [NO], "otherwise": "pass"}), "yes"),
+        *(
+            is_(status, whole(YES, of=1, judge=NOT_REQUIRED, pass_threshold=least), "yes")
+            for status, least in (("PASS", 0.5), ("FAIL", 0.6), ("FAIL", None))
+        ),
     ],
     26: [
         lambda: graded(turns([NO, AGAIN]), followed("no", (1, "fine"))).status == "PASS",
@@ -433,7 +438,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (22, REGISTRY, "if unanswered is not None:", "if False:"),
     (22, REGISTRY, "if not turn.slash_command] or subject.turns", "] or subject.turns"),
     (22, REGISTRY, "] or subject.turns\n", "][-1:] or subject.turns\n"),
-    (22, REGISTRY, "turn.response.strip() or turn.tool_calls", "turn.response.strip()"),
+    (22, REGISTRY, "is_said(turn.response) or bool(turn.tool_calls)", "is_said(turn.response)"),
     (23, FOLDING, "folded = text if case_sensitive else", "folded = text if True else"),
     (23, FOLDING, "folded = text if case_sensitive else", "folded = text if False else"),
     (23, FOLDING, "plain(text) if case_sensitive else", "plain(text) if True else"),
@@ -442,7 +447,8 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (24, GRADING, "absent = result.assertable and", "absent ="),
     (24, GRADING, "result.error is None and not result.passed", "True"),
     (24, GRADING, "for check in judge.success]", "for check in judge.success[:1]]"),
-    (25, GRADING, '"weight": 0.0,', ""),
+    (25, GRADING, '"weight": 0.0 if absent else result.weight,', ""),
+    (25, GRADING, "0.0 if absent else result.weight", "0.0"),
     (25, GRADING, 'judge.otherwise == "pass"', "False"),
     (26, LEVELS, "return speaks_for_it(results) and", "return"),
     (26, LEVELS, " and not unmet(results)", ""),

@@ -12,7 +12,7 @@ from skillup.judges.evaluate import UsageTracker
 from skillup.judges.question import ModelQuestion
 from skillup.schema.checks import Criterion
 from skillup.schema.record import HistoryItem
-from tests.support.records import Recorded, make_record, make_turn
+from tests.support.records import Recorded, call, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
 
 # Rubrics: criteria in one question, verdicts by id, weights, evidence, and what goes wrong.
@@ -75,6 +75,17 @@ def test_a_rubric_passes_by_its_weighted_share_and_its_required_criteria(
     assert (result.passed, result.score) == (passed, score)
 
 
+@pytest.mark.parametrize("answer", ["", "\n", "\u200b"])
+def test_of_an_agent_that_did_nothing_no_model_is_asked(answer: str) -> None:
+    for turn in (1, None):
+        asker = ScriptedAsker(verdicts(c1="pass"))
+        (result,) = read(asker, checks("Deletes nothing"), make_record(answer), turn=turn)
+        assert (result.passed, result.assertable, asker.questions) == (False, False, [])
+    called = make_record(make_turn(answer, calls=[call("Bash")]))
+    (result,) = read(ScriptedAsker(verdicts(c1="pass")), checks("Deletes nothing"), called, turn=1)
+    assert result.passed
+
+
 @pytest.mark.parametrize("given", [["c1"], ["c1", "c9"], ["c1", "c2", "c2"]])
 def test_not_one_verdict_on_each_criterion_is_an_error(given: list[str]) -> None:
     said = {"verdicts": [verdicts(**{name: "pass"})["verdicts"][0] for name in given]}
@@ -122,6 +133,8 @@ def steps(*taken: Any) -> dict[str, Any]:
         ([3, 3, None], 0.4, "pass", 1.0),
         ([3, 1, None], 0.4, "unknown", 0.0),
         ([1, 1, None], 0.4, "fail", 0.0),
+        ([1], 0.0, "pass", 0.0),
+        ([None], 0.0, "unknown", 0.0),
     ],
 )
 def test_a_step_counts_what_the_case_says(
@@ -249,6 +262,8 @@ def test_what_the_others_leave_open_is_an_error_or_unknown_and_never_a_pass(
         ([1, 1], 0.5, ("fail", "unknown"), "unknown"),
         ([3, 1], 0.75, ("unknown", "fail"), "unknown"),
         ([1, 3], 0.75, ("unknown", "fail"), "fail"),
+        ([1, 1], 0.0, ("fail", "unknown"), "pass"),
+        ([1, 1], 0.0, ("unknown", "unknown"), "unknown"),
     ],
 )
 def test_a_rubric_is_open_where_what_nobody_knows_would_decide_it(
