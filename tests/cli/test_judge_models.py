@@ -168,7 +168,9 @@ def test_an_edited_criterion_is_asked_and_flips(project: Project) -> None:
     shown = project.run("show", "run", "a", "--full").stdout
     assert f"found    {PASS['verdicts'][0]['reason']}" in shown  # J4: reasons of passes, too
     assert re.search(r"^ +answer   [0-9a-f]{16,}$", shown, re.M)
-    assert "answer  " not in project.run("show", "run", "a").stdout
+    shown = project.run("show", "run", "a").stdout
+    assert "answer  " not in shown
+    assert re.search(r"^ +note     .*quot", shown, re.M), shown
     outcome = project.run("judge", "run", "--cases", "cases")
     assert outcome.exit_code == 1, outcome.stderr
     assert "PASS → FAIL" in outcome.stderr

@@ -178,13 +178,14 @@ def _check(
         word, colour = ("unknown", "yellow") if check.unknown else ("FAILED", "red")
         word, colour = ("ERROR", "magenta") if check.error else (word, colour)
         yield f"{indent}{word:<8} {one_line(sentence, 460)}", f"{colour} not dim not bold"
-    if fields:
+    if fields or (details and check.passed):
         fields += [("note", note) for note in check.notes]
         fields += [("answer", key) for key in check.answers if full]
     for word, text in fields:
         for number, line in enumerate(text_lines(text, _RESULT_LINES)):
             yield f"{indent}         {word if number == 0 else '':<8} {line}", style
-    if full or (details and not check.passed):
+    noted = any(child.notes for child in check.children)  # As of a quotation that is not there
+    if full or (details and (noted or not check.passed)):
         for child in check.children:
             yield from _check(child, status, details, full, depth + 1)
 
