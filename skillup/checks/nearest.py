@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from difflib import SequenceMatcher
@@ -174,6 +175,10 @@ def near_words(near: NearMatch) -> str:
     rest = one_line(near.wanted[near.matched :][:_LONGEST])
     wanted = f'expected "{rest}"' if rest else "nothing more is expected"
     differs = f"/{rest}/ does not match from here on" if near.is_pattern else wanted
+    letters = near.line[near.at : near.at + 1] + near.wanted[near.matched : near.matched + 1]
+    names = [unicodedata.name(one, "").lower() for one in letters if one.isalpha()]
+    if len({name.partition(" ")[0] for name in names}) > 1:  # Two that may look the same
+        differs += f" ({names[0]} is not {names[1]})"
     words = _WORDS | _FLAGS if near.is_pattern else _WORDS
     would = " and ".join(words[one] for one in near.would_match)
     return differs + (f"; it would match with {would}" if would else "")
