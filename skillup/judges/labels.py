@@ -107,10 +107,9 @@ def read_rows(path: Path, content: bytes | None = None) -> tuple[list[str], list
     try:
         columns = list(rows.fieldnames or ())
         lacking = ", ".join(f"`{name}`" for name in ("job", "label") if name not in columns)
-        if lacking and ";" in "".join(columns):
-            refuse(1, "the separator is `;`", "separate by commas")
         if lacking:
-            refuse(1, f"the first line lacks {lacking}", f"write: {','.join(COLUMNS[:4])}")
+            why = "; the separator is `;`" * (";" in "".join(columns))
+            refuse(1, f"the first line lacks {lacking}{why}", f"write: {','.join(COLUMNS[:4])}")
         if twice := [name for name in columns if columns.count(name) > 1]:
             refuse(1, f"column `{twice[0]}` twice", "leave one of them out")
         line = rows.line_num + 1

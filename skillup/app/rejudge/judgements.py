@@ -10,6 +10,7 @@ from skillup.app.rejudge.sources import RecordSource
 from skillup.app.run_session import index_finished_run
 from skillup.app.runs import check_judgement, run_path
 from skillup.errors import UsageError
+from skillup.judges.rejudge import RECORDED
 from skillup.reports.result import build_result
 from skillup.schema.grade import RunResult
 from skillup.schema.line import line_of
@@ -18,13 +19,13 @@ from skillup.store.places import RESULT_FILE
 from skillup.store.remote import is_url
 from skillup.store.stored_run import ORIGINAL, StoredGrades
 
-_NAME = re.compile(r"[A-Za-z0-9._-]{1,80}")
+_NAME = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,80}")
 
 
 def check_new_name(source: RecordSource, name: str) -> None:
     """Raises UsageError unless the judgement `name` could be kept."""
-    if not _NAME.fullmatch(name) or name == ORIGINAL:
-        hint = "letters, digits, dots, dashes and underscores; `original` is what was replaced"
+    if not _NAME.fullmatch(name) or name in (ORIGINAL, RECORDED):
+        hint = "letters, digits, dots, dashes and underscores; not `original`, not `recorded`"
         raise UsageError(f"--write {name}: that is no name for a judgement", hint=hint)
     if source.run is None:
         raise UsageError("--write keeps a judgement of a run", hint="keep the output of --json")
