@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -207,6 +207,8 @@ class Models:
     mask: Callable[[str], str]  # Hides secrets: from the models that are asked, too
     answers: AnswerCache = field(default_factory=AnswerCache)  # Where answers are kept
     rate_limiter: RateLimiter = field(default_factory=RateLimiter)  # Shared with agents
+    batch: Callable[[str], object] | None = None  # Given: by providers' batches; is told of them
+    programs: AbstractAsyncContextManager[object] = field(default_factory=nullcontext)  # Limits
     _remote: RemoteModels | None = field(init=False, default=None)
 
     def asker(self, suite_root: Path) -> AskModel:
@@ -293,9 +295,10 @@ class Models:
             return ModelAnswer(value, model=model.model)
         endpoint = endpoint_of(model, self.environment)
         if self._remote is None:
-            from skillup.judges.remote import RemoteModels
+            from skillup.judges.remote import Batches, RemoteModels
 
-            self._remote = RemoteModels(self.rate_limiter)
+            batches = Batches(self.batch) if self.batch is not None else None
+            self._remote = RemoteModels(self.rate_limiter, batches)
         return await self._remote.ask(question, endpoint)
 
     def clean(self, data: Any) -> Any:

@@ -11,19 +11,20 @@ refusal (rate limit, overload) is waited out here, with all who ask the same pro
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import anyio
 from pydantic_ai import exceptions as ai
 from pydantic_ai import messages as msg
-from pydantic_ai.direct import model_request
+from pydantic_ai.direct import model_request, model_request_batch
 from pydantic_ai.models import ModelRequestParameters
-from pydantic_ai.settings import ModelSettings
+from pydantic_ai.models.batch import BatchRequest
 from pydantic_ai.tools import ToolDefinition
 
 from skillup.judges.question import (
@@ -51,6 +52,8 @@ _NO_KEY = "none"  # Sent to servers that ask for no key: the client refuses to h
 _ASKED_AGAIN = 2  # How often a model is told that its answer is of the wrong form, and asked again
 _AT_ONCE = 8  # Requests that may be under way
 _WORTH_CACHING = 8_000  # Characters: of less, no provider that has to be told keeps anything
+_QUIET_SECONDS = 1.0  # After the latest question, a batch is sent
+_FIRST_PAUSE = timedelta(seconds=2)  # Before it is looked at; pauses grow to ten minutes
 _TOOL = "answer"
 _SHOWN = 300
 
@@ -93,7 +96,8 @@ _WORDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str],
     (ai.ModelHTTPError, "{0} answered with status {status}: {1}"),
     (ai.ContentFilterError, "{0} refused to answer: {1}"),
     (ai.OutputTokenLimitExceeded, "{0}: the answer was cut off for its length: {1}"),
-    (CannotAskError, "{0} was not asked: {1}"),
+    ((CannotAskError, ai.UserError), "{0} was not asked: {1}"),
+    (ai.ModelAPIError, "{0}: {1}"),
     (MalformedAnswerError, "{0} gave no answer of the form asked for: {1}"),
 )
 
@@ -129,10 +133,56 @@ def _words(error: BaseException) -> str:
 
 
 @dataclass(slots=True)
+class _Batch:
+    requests: list[BatchRequest] = field(default_factory=list)
+    outcomes: list[msg.ModelResponse | Exception] = field(default_factory=list)  # In the same order
+    ended: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass(slots=True)
+class Batches:
+    """Those of one event loop. Who asks first sends a batch; cancelled, it cancels the batch."""
+
+    say: Callable[[str], object]  # To the user
+    _open: dict[Endpoint, _Batch] = field(default_factory=dict)
+
+    async def ask(self, endpoint: Endpoint, model: Model, asked: Any) -> msg.ModelResponse:
+        """The response to what is `asked`. Raises as if it had been asked alone."""
+        batch = self._open.setdefault(endpoint, _Batch())
+        place = len(batch.requests)
+        batch.requests.append(BatchRequest(custom_id=f"question-{place}", **asked))
+        if place == 0:
+            await self._send(batch, endpoint, model)
+        await batch.ended.wait()
+        if isinstance(outcome := batch.outcomes[place], Exception):
+            raise outcome
+        return outcome
+
+    async def _send(self, batch: _Batch, endpoint: Endpoint, model: Model) -> None:
+        size = 0
+        while size < len(batch.requests):
+            size = len(batch.requests)
+            await anyio.sleep(_QUIET_SECONDS)
+        del self._open[endpoint]
+        self.say(f"a batch for {endpoint.name} (requests: {size}); Ctrl-C cancels it")
+        try:
+            # What expired or was refused costs nothing: the next judging asks it again.
+            batch.outcomes[:] = await model_request_batch(
+                model, batch.requests, max_resubmissions=0, poll_interval=_FIRST_PAUSE
+            )
+        except Exception as error:  # noqa: BLE001  each of those who asked says why
+            unknown = isinstance(error, ai.ModelHTTPError) and error.status_code in (404, 405, 501)
+            what = f"{endpoint.base_url} knows no batches: judge without --batch"
+            batch.outcomes[:] = [CannotAskError(what) if unknown else error] * size
+        batch.ended.set()
+
+
+@dataclass(slots=True)
 class RemoteModels:
     """Asks; what goes wrong is in the answers. To be used, and closed, in one event loop."""
 
     rate_limiter: RateLimiter  # All askers'
+    batches: Batches | None = None  # Given: nobody is asked in another way
     _limiter: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_AT_ONCE))
     _providers: dict[tuple[str, str, str | None], Any] = field(default_factory=dict)
     _closing: AsyncExitStack = field(default_factory=AsyncExitStack)
@@ -168,7 +218,7 @@ class RemoteModels:
     ) -> Any:
         """Adds to `responses`, `sampling`. Raises MalformedAnswerError if that stays, and more."""
         content: list[msg.UserContent] = [question.prompt]
-        begin, system, wrong = "".join(question.shared), question.system, ""
+        begin, system, wrong = "" if self.batches else "".join(question.shared), question.system, ""
         turn = anyio.Lock()
         if endpoint.api == "anthropic" and len(begin) >= _WORTH_CACHING:
             # It compares whole blocks, and finds only what an earlier request has written.
@@ -224,7 +274,6 @@ class RemoteModels:
                 sampling["temperature"] = question.temperature
                 if question.temperature and endpoint.api == "chat" and "seed" not in refused:
                     sampling["seed"] = question.seed * 1000 + question.sample
-            settings = cast("ModelSettings", {"timeout": seconds, **sampling})
             tool = ToolDefinition(
                 name=_TOOL,
                 parameters_json_schema=schema,
@@ -235,15 +284,18 @@ class RemoteModels:
             parameters = ModelRequestParameters(
                 output_mode="tool", output_tools=[tool], allow_text_output=False
             )
+            asked: dict[str, Any] = {
+                "messages": messages,
+                "model_settings": sampling | ({} if self.batches else {"timeout": seconds}),
+                "model_request_parameters": parameters,
+            }
             try:
-                async with self._limiter:
-                    with anyio.fail_after(longest):
-                        response = await model_request(
-                            model,
-                            messages,
-                            model_settings=settings,
-                            model_request_parameters=parameters,
-                        )
+                if self.batches is not None:
+                    response = await self.batches.ask(endpoint, model, asked)
+                else:
+                    async with self._limiter:
+                        with anyio.fail_after(longest):
+                            response = await model_request(model, **asked)
             except ai.ModelRequestRejectedError as error:
                 words = _words(error)
                 setting = next((name for name in _MAY_REFUSE if name in words), None)
@@ -252,7 +304,7 @@ class RemoteModels:
                 refused.add(setting)
             except ai.ModelHTTPError as error:
                 final = isinstance(error, ai.ModelQuotaExceededError)
-                if final or error.status_code not in _REFUSALS:
+                if final or self.batches or error.status_code not in _REFUSALS:
                     raise
                 refusal = TurnError(
                     kind="rate_limit" if error.status_code == 429 else "overloaded",
@@ -272,11 +324,12 @@ class RemoteModels:
         key = (family, endpoint.base_url, endpoint.key)
         if key not in self._providers:
             sdk: Any = import_module(family)
+            hooks = [] if self.batches else [_receive]  # one file has all answers of a batch
             client = getattr(sdk, f"Async{name}")(
                 api_key=endpoint.key or _NO_KEY,
                 base_url=endpoint.base_url,
                 max_retries=RETRIES,
-                http_client=sdk.DefaultAsyncHttpxClient(event_hooks={"response": [_receive]}),
+                http_client=sdk.DefaultAsyncHttpxClient(event_hooks={"response": hooks}),
                 **({"open_telemetry": False} if anthropic else {}),
             )
             self._closing.push_async_callback(client.close)
@@ -328,5 +381,7 @@ def _price_of(response: msg.ModelResponse) -> float | None:
     """None for a model or an address that has no known price."""
     with suppress(LookupError, ValueError):
         if response.model_name and _usage_of(response.usage) is not None:
-            return float(response.cost().total_price)
+            details = {**(response.provider_details or {})}
+            share = 0.5 if details.pop("processing", None) == "batch" else 1.0
+            return share * float(replace(response, provider_details=details).cost().total_price)
     return None

@@ -76,7 +76,8 @@ class JudgeRouter:
                 prefix="skillup-judge-", ignore_cleanup_errors=True
             ) as scratch:
                 place = self._place(root, record.engine.profile, Path(scratch).resolve())
-                return await judge_by_program(request, usage, place)
+                async with self.models.programs:
+                    return await judge_by_program(request, usage, place)
         except SkillupError:
             raise
         except Exception as defect:  # noqa: BLE001  a defect of ours must not become a verdict

@@ -118,7 +118,8 @@ def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCoun
         if counts.took is not None:
             calls, stored, total, cost = took_words(counts.took.model_dump())
             words = f"calls {calls}, of them stored {stored}, tokens {total}, cost {cost}"
-            console.print(f"judges that read: {words}", soft_wrap=True)
+            by = ", by batches" if request.batch else ""
+            console.print(f"judges that read{by}: {words}", soft_wrap=True)
 
 
 def judge_on_changes(request: RejudgeRequest, report: Callable[[SkillupError], object]) -> int:

@@ -15,6 +15,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import anyio
 from pydantic import BaseModel
 
 from skillup.app.planning import (
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from skillup.judges.router import JudgeRouter
 
 _AT_ONCE = 8  # Records; how many questions are under way at once, their readers limit themselves
+_IN_BATCHES = 300  # Records of `--batch`: what they ask goes out together
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
 Judged = tuple[str, Grade, GradeChange | None]
@@ -73,6 +75,7 @@ class RejudgeRequest:
     """With `--watch`: the grades of the time before, which the new ones take the place of."""
     write: str | None = None  # Keep it as a judgement of this name
     preview: Preview | None = None  # Is told what would be asked; nobody is
+    batch: bool = False  # Models are asked by their providers' batches
 
     @property
     def is_selection(self) -> bool:
@@ -154,7 +157,7 @@ class Rejudging:
 
     def graded(self, items: Iterator[tuple[T, RegradeItem]]) -> Iterator[tuple[T, Grade]]:
         """In order; of some at a time, those that judges read are read at once."""
-        while some := list(islice(items, _AT_ONCE)):
+        while some := list(islice(items, _IN_BATCHES if self.request.batch else _AT_ONCE)):
             grades = [self._regrader.by_rules(item) for _, item in some]
             to_read = [item for (_, item), g in zip(some, grades, strict=True) if g is None]
             read = iter(self._regrader.by_judges(to_read) if to_read else ())
@@ -365,6 +368,9 @@ def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> 
             answers = answer_cache(None, Path.cwd(), secrets.mask, anew=False)
         answers.preview = preview
         models = Models(environment, secrets.mask, answers)
+        if request.batch:
+            models.batch = lambda text: sys.stderr.write(plain(f"note: {text}\n"))
+            models.programs = anyio.CapacityLimiter(_AT_ONCE)  # of agents and scripts
         return JudgeRouter(models, partial(_profile, source), secrets=secrets)
 
     def reader(_: Record, case: Case) -> Any:

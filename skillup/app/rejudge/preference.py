@@ -121,8 +121,7 @@ def _pairs(judging: Rejudging, prefer: str, counts: Counter[str]) -> Iterator[Pa
             continue
         if item.case.judge_model is None and not judge_models(item.case):
             raise UsageError(f"{name}: no model is named to read", hint="give --judge-model")
-        keys = ("title", "input", "expected_output", "assertions")
-        counts["differing"] += any(a.case.get(key) != b.case.get(key) for key in keys)
+        counts["differing"] += a.case != b.case
         yield (subject.job_id, job), item.case, a, b
     alone = [job.rsplit("/", 3)[1:3] for job in left if not judging.request.is_selection]
     counts["unpaired"] += sum(alone.count([one, "with_skill"]) for one in engines.values())

@@ -100,7 +100,8 @@ def estimate_cost(request: RejudgeRequest) -> int:
         else:
             sent = (asked["system"], asked["prompt"], json.dumps(asked["answer"]))
             took = sum(map(len, sent)) // _CHARACTERS
-            cost = None if asked["base_url"] else _price(asked["model"], took)
+            paid = took // 2 if request.batch else took
+            cost = None if asked["base_url"] else _price(asked["model"], paid)
             one.input_tokens = (one.input_tokens or 0) + took
             known = None not in (cost, one.input_cost_usd)
             one.input_cost_usd = total_cost([one.input_cost_usd, cost]) if known else None

@@ -42,6 +42,7 @@ def judge(
     labels: Path | None = option(None, "Compare judges with what people said.", metavar="CSV"),
     show_prompt: bool = option(False, _SHOW_PROMPT, "--show-prompt"),
     estimate: bool = option(False, _ESTIMATE, "--estimate"),
+    batch: bool = option(False, "By providers' batches: half the price, in a day.", "--batch"),
     write: str | None = option(None, "Keep it beside the run's grades.", metavar="NAME"),
     since: str | None = option(None, "Compare with this judgement.", metavar="NAME"),
     promote: str | None = option(None, _PROMOTE, metavar="NAME"),
@@ -92,6 +93,7 @@ def judge(
             judge_model,
             {} if watch else None,
             write,
+            batch=batch,
         )
         if since is not None:
             check_judgement(source.run, since)

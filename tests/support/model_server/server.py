@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Self
 
 from tests.support.model_server import anthropic, openai
+from tests.support.model_server.batches import BatchServer
 from tests.support.model_server.model import (
     Answer,
     CutStream,
@@ -62,6 +63,7 @@ class ModelServer:
         self._lock = threading.Lock()
         handler = type("BoundHandler", (_Handler,), {"owner": self})
         self._listener = _Listener(handler, self._problems)
+        self.batches = BatchServer(self.url)
         self._thread = threading.Thread(
             target=self._listener.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
         )
@@ -156,6 +158,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Answers the listing of models; refuses WebSockets so that the client uses HTTP."""
         self.owner.others.append(f"GET {self.path}")
         route = self.path.partition("?")[0]
+        if self._batch(b""):
+            return
         if self.headers.get("upgrade"):
             self._send_json(426, openai.error_body(426, "no WebSocket here"))
         elif route == "/v1/models":
@@ -173,10 +177,41 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(_READERS[route](self.path, headers, json.loads(payload)))
             return
         self.owner.others.append(f"POST {self.path}")
+        if self._batch(payload):
+            return
         if route == "/v1/messages/count_tokens":
             self._send_json(200, {"input_tokens": len(payload) // 4})
         else:
             self._send_json(404, openai.error_body(404, f"no such page: {route}"))
+
+    def do_DELETE(self) -> None:
+        """Takes a file away."""
+        self.owner.others.append(f"DELETE {self.path}")
+        assert self._batch(b"")
+
+    def _batch(self, payload: bytes) -> bool:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+
+        def ask(path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]] | None:
+            request, reply = self.owner.reply_to(_READERS[path](path, headers, body))
+            if isinstance(reply, Hang):
+                return None
+            if isinstance(reply, HttpError):
+                api = anthropic if request.api == "anthropic" else openai
+                return reply.status, api.error_body(reply.status, reply.message)
+            assert not isinstance(reply, Drop | Garbage | CutStream)
+            answer = reply if isinstance(reply, Answer) else Answer(reply)
+            return 200, _WRITERS[request.api](request, answer)
+
+        found = self.owner.batches.answer(self.command, self.path, payload, ask)
+        if found is None:
+            return False
+        status, body = found
+        if isinstance(body, bytes):
+            self._send(status, body, {"content-type": "application/x-jsonl"})
+        else:
+            self._send_json(status, body)
+        return True
 
     def _answer(self, request: ModelRequest) -> None:
         request, reply = self.owner.reply_to(request)
