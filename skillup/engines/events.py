@@ -7,6 +7,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from skillup.engines.base import Progress
@@ -22,25 +23,6 @@ _TRY_AGAIN = re.compile(
 )
 _HEADER = re.compile(r"retry[-_]after[\"']?\s*[:=]\s*[\"']?(\d+(?:\.\d+)?)\b", re.IGNORECASE)
 
-ADVICE: dict[ErrorKind, str] = {
-    "auth": "{login}",
-    "rate_limit": "wait, or run fewer trials at once (-j)",
-    "quota": "waiting for minutes is no use; once there is allowance, resume the run",
-    "overloaded": "try again later",
-    "network": "check the connection and the profile's `base_url`",
-    "model_error": "check the profile's `model`",
-    "max_turns": "raise `max_turns` if the task needs more steps",
-    "budget": "raise the budget in the profile's `args`",
-    "engine_not_found": "{install}",
-    "timeout": "raise `timeout_seconds`, or see in the raw stream what it was waiting for",
-    "crash": "the evidence has the end of what it wrote, the turn's raw stream all of it; "
-    "`skillup doctor --probe` shows whether it works at all",
-    "protocol": "see the trial's raw stream; `skillup doctor` shows the CLI's version",
-    "output_limit": "see the trial's raw stream for what it printed",
-    "session_lost": "its answer is not believed; run the case again, and see what else writes to "
-    "the session's file if it happens again",
-    "session_mismatch": "its answer is not believed; run the case again",
-}
 _STATUS: dict[int, ErrorKind] = {
     401: "auth",
     403: "auth",
@@ -60,6 +42,19 @@ class Failure:
 
 
 KindsByText = Mapping[ErrorKind, tuple[str, ...]]  # Parts of a CLI's messages, by their kind
+
+
+def kinds_by_text(file: Path) -> KindsByText:
+    """Of a file with a line ``kind: text`` for each text; of two kinds the first one counts."""
+    kinds: dict[Any, tuple[str, ...]] = {}
+    for line in file.read_text("utf-8").splitlines():
+        kind, _, text = line.partition(": ")
+        kinds[kind] = (*kinds.get(kind, ()), text)
+    return kinds
+
+
+_ADVICE = kinds_by_text(Path(__file__).with_name("advice.txt"))
+ADVICE = {kind: text for kind, (text,) in _ADVICE.items()}
 
 
 def kind_of_text(text: str, kinds: KindsByText) -> ErrorKind | None:

@@ -20,11 +20,9 @@ _TARGET = (
 )
 _AGAINST = "Compare judges: this model, with another --against or the recorded grades."
 _PREFER = "Ask a model, trial by trial, which is better: this run, or that run (or engine of it)."
-
 _PROMOTE = "Make this judgement the run's grades, and end; those before become `original`."
 _SHOW_PROMPT = "Print what models and agents would be asked, and the stored answers; ask nobody."
 _ESTIMATE = "Say how many requests, tokens and dollars it would take; ask nobody."
-
 _CSV = "The file of labels. Default: labels.csv in the workspace (of a skill: in evals/)."
 
 

@@ -12,7 +12,6 @@ from skillup.engines.base import Progress
 from skillup.engines.events import (
     EventParser,
     Failure,
-    KindsByText,
     Transcript,
     as_amount,
     as_dict,
@@ -22,6 +21,7 @@ from skillup.engines.events import (
     counts,
     kind_of_status,
     kind_of_text,
+    kinds_by_text,
     words,
 )
 from skillup.engines.session_files import SessionLine, SessionReader
@@ -44,20 +44,7 @@ _BY_API_ERROR: dict[str, ErrorKind] = {
 }
 
 # Parts of `result`, `errors` and stderr, where nothing else says it.
-BY_TEXT: KindsByText = {
-    "session_lost": ("No conversation found", "--resume requires a valid session"),
-    "session_mismatch": ("is already in use",),
-    "network": ("Unable to connect to API", "Connection error", "Request timed out"),
-    "auth": ("Not logged in", "Invalid API key"),
-    "engine_not_usable": (
-        "cannot be used with root",
-        "error: unknown option",
-        "error: option",
-        "error: unknown command",
-        "Error: Settings file not found",
-        "Error: Invalid MCP configuration",
-    ),
-}
+BY_TEXT = kinds_by_text(Path(__file__).with_name("messages.txt"))
 
 # How texts about an allowance that is used up go on or begin: a subscription's limit for five hours
 # or a week, an organisation's spending limit, prepaid credits. All come with the status 429 or 400,

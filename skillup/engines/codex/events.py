@@ -16,7 +16,6 @@ from skillup.engines.base import Progress
 from skillup.engines.events import (
     EventParser,
     Failure,
-    KindsByText,
     Status,
     Transcript,
     as_dict,
@@ -26,6 +25,7 @@ from skillup.engines.events import (
     counts,
     kind_of_status,
     kind_of_text,
+    kinds_by_text,
     words,
 )
 from skillup.engines.session_files import SessionReader
@@ -35,47 +35,12 @@ _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh"})
 _SHELL_OPTIONS = frozenset({"-c", "-lc", "-lic", "-ic"})
 _STATUS = re.compile(r"^(?:exceeded retry limit, last status:|unexpected status) (\d{3})\b")
 
-# Of the messages of `turn.failed`: Codex reports failures in words only.
-_BY_TEXT: KindsByText = {
-    "auth": (
-        "Missing environment variable",
-        "Your access token could not be refreshed",
-        "Not logged in",
-    ),
-    "quota": (
-        "You've hit your usage limit",
-        "You've reached your usage limit",
-        "You hit your spend cap",
-        "You hit the spend cap",
-        "Your workspace is out of credits",
-        "Quota exceeded",
-    ),
-    "rate_limit": ("Rate limit reached",),
-    # The second is the text for the status 500.
-    "overloaded": ("Selected model is at capacity", "We're currently experiencing high demand"),
-    "network": (
-        "Connection failed",
-        "stream disconnected before completion",
-        "error sending request",
-        "timeout waiting for",
-        "request timed out",
-    ),
-}
+# Of the messages of `turn.failed`: Codex reports failures in words only. (Of the texts about an
+# overload the second is that for the status 500.)
+_BY_TEXT = kinds_by_text(Path(__file__).with_name("messages.txt"))
 
 # What stderr says where no event came.
-BY_STDERR: KindsByText = {
-    "session_lost": ("no rollout found for thread id",),
-    "session_mismatch": ("already has an active writer",),
-    "engine_not_usable": (
-        "Cannot change this thread's model provider",
-        "Not inside a trusted directory",
-        "Error loading config.toml",
-        "Error: Unknown feature flag",
-        "error: unexpected argument",
-        "error: invalid value",
-        "error: the following required argument",
-    ),
-}
+BY_STDERR = kinds_by_text(Path(__file__).with_name("stderr.txt"))
 
 
 def inner_command(command: str) -> str:
