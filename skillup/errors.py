@@ -5,7 +5,8 @@ What happens *inside* a conversation is data: :class:`skillup.schema.record.Turn
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from enum import IntEnum
 from pathlib import Path
 
@@ -96,3 +97,21 @@ class InvalidFilesError(SkillupError):
         self.problems = tuple(problems)
         count = len(self.problems)
         super().__init__(f"{count} problem{'s' if count != 1 else ''} found")
+
+
+def near_miss(name: str, known: Iterable[str]) -> str | None:
+    """The name of `known` that is most like `name`, but for case, hyphens and blanks, if any is."""
+
+    def plain(text: str) -> str:
+        return text[:80].casefold().replace("-", "_").replace(" ", "_")
+
+    by_spelling = {plain(candidate): candidate for candidate in reversed(list(known))}
+    # The first words may stand for a whole name.
+    longer = [spelling for spelling in by_spelling if spelling.startswith(f"{plain(name)}_")]
+    close = get_close_matches(plain(name), by_spelling, n=1, cutoff=0.7)
+    found = longer if len(longer) == 1 and plain(name) not in by_spelling else close
+    # Nor is a name with words before it a misspelling of a longer one: `response_contains`.
+    ends = [spelling for spelling in by_spelling if plain(name).endswith(f"_{spelling}")]
+    if ends and not get_close_matches(plain(name), found, cutoff=0.9):
+        found = [max(ends, key=len)]
+    return by_spelling[found[0]] if found else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +13,7 @@ from skillup.engines.base import Engine
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.environment import EngineHome, login_secrets
 from skillup.engines.session_files import SessionReader
-from skillup.errors import UsageError
+from skillup.errors import UsageError, near_miss
 
 
 def get_engine(name: str) -> Engine:
@@ -23,8 +22,8 @@ def get_engine(name: str) -> Engine:
         module, _, class_name = ADAPTERS[name].target.partition(":")
         engine: Engine = getattr(import_module(module), class_name)()
         return engine
-    near = get_close_matches(name, ADAPTERS, n=1)
-    hint = f"did you mean `{near[0]}`?" if near else f"known adapters: {', '.join(ADAPTERS)}"
+    near = near_miss(name, ADAPTERS)
+    hint = f"did you mean `{near}`?" if near else f"known adapters: {', '.join(ADAPTERS)}"
     raise UsageError(f"there is no engine adapter `{name}`", hint=hint)
 
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 
 from pydantic import ValidationError
 
-from skillup.errors import InvalidFilesError, Problem, UsageError
+from skillup.errors import InvalidFilesError, Problem, UsageError, near_miss
 from skillup.frozen import frozen
 from skillup.judges.agent import numbered, result_of_agent
 from skillup.judges.evaluate import JudgeRequest, UsageTracker
 from skillup.judges.voting import Vote
 from skillup.load.compat import read_case
-from skillup.load.yaml_reader import Document, near_miss, problems_from, read_text
+from skillup.load.yaml_reader import Document, problems_from, read_text
 from skillup.schema.case import Case
 from skillup.schema.checks import ToolKind
 from skillup.schema.grade import CheckResult

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.adapters import ADAPTERS, ALIASES, HOME_VARIABLES
-from skillup.errors import InvalidFilesError, Problem, UsageError
-from skillup.load.yaml_reader import Loc, near_miss, problems_from, read_yaml
+from skillup.errors import InvalidFilesError, Problem, UsageError, near_miss
+from skillup.load.yaml_reader import Loc, problems_from, read_yaml
 from skillup.schema.profile import Profile
 
 _REFERENCE = re.compile(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from skillup.errors import Problem
+from skillup.errors import Problem, near_miss
 from skillup.load import compat
 from skillup.load.discover import ALLOW, SKILL_FILE, is_trusted, leaves, project_of, skill_name
 from skillup.load.model import (
@@ -27,7 +27,7 @@ from skillup.load.model import (
     paths_of,
     read_by_model,
 )
-from skillup.load.yaml_reader import Document, Loc, near_miss, problems_from
+from skillup.load.yaml_reader import Document, Loc, problems_from
 from skillup.schema import templates
 from skillup.schema.base import outside_suite
 from skillup.schema.case import Case, Turn

@@ -12,7 +12,6 @@ import re
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, get_args, get_origin
@@ -23,7 +22,7 @@ from yaml import SafeLoader
 from yaml.error import MarkedYAMLError, YAMLError
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from skillup.errors import InvalidFilesError, Problem
+from skillup.errors import InvalidFilesError, Problem, near_miss
 
 try:
     from yaml._yaml import CParser as _Parser
@@ -275,8 +274,7 @@ class _Builder:
 
     def _mapping(self, node: MappingNode) -> dict[Any, Any]:
         data: dict[Any, Any] = {}
-        keys: dict[Any, int] = {}
-        merges: list[dict[Any, Any]] = []
+        keys, merges = dict[Any, int](), list[dict[Any, Any]]()
         for key_node, value_node in node.value:
             at = key_node.start_mark.index
             key, value = self.value(key_node), self.value(value_node)
@@ -311,7 +309,7 @@ _FIXES: tuple[tuple[str, str], ...] = (
     ("document", "keep one document in each file"),
     ("expected ('-'|<block end>|key)|block", "check the indentation and the quotes above"),
     ("',' or", "write a comma, or the closing bracket"),
-    ("start any token|tab char", f"indent with blanks; {_QUOTE_IT} if it is one"),
+    ("'.t'", "indent with blanks, not with tabs"),
     ("", f"{_QUOTE_IT} if it is one"),
 )
 
@@ -322,7 +320,7 @@ def _explain(error: Exception, text: str) -> tuple[int, str, str]:
         return at, f"not YAML: {str(error).splitlines()[0]}", "save it as plain text in UTF-8"
     # libyaml's last mark may lie behind the text.
     at = min(error.problem_mark.index if error.problem_mark else 0, len(text))
-    complaint = str(error.problem)
+    complaint = str(error.problem).replace("character that", f"{text[at : at + 1]!r} that")
     if error.context:
         began = error.context_mark.index if error.context_mark else 0
         complaint = f"{error.context} from line {line_and_column(text, began)[0]} on, {complaint}"
@@ -331,24 +329,6 @@ def _explain(error: Exception, text: str) -> tuple[int, str, str]:
 
 
 # From pydantic's validation errors to problems with a place, a field and a way out.
-
-
-def near_miss(name: str, known: Iterable[str]) -> str | None:
-    """The name of `known` that is most like `name`, but for case, hyphens and blanks, if any is."""
-
-    def plain(text: str) -> str:
-        return text[:80].casefold().replace("-", "_").replace(" ", "_")
-
-    by_spelling = {plain(candidate): candidate for candidate in reversed(list(known))}
-    # The first words may stand for a whole name.
-    longer = [spelling for spelling in by_spelling if spelling.startswith(f"{plain(name)}_")]
-    close = get_close_matches(plain(name), by_spelling, n=1, cutoff=0.7)
-    found = longer if len(longer) == 1 and plain(name) not in by_spelling else close
-    # Nor is a name with words before it a misspelling of a longer one: `response_contains`.
-    ends = [spelling for spelling in by_spelling if plain(name).endswith(f"_{spelling}")]
-    if ends and not get_close_matches(plain(name), found, cutoff=0.9):
-        found = [max(ends, key=len)]
-    return by_spelling[found[0]] if found else None
 
 
 @cache
@@ -378,14 +358,18 @@ def _model_at(model: type[BaseModel], loc: Loc) -> type[BaseModel]:
 
 
 _MOST_LISTED = 12  # Beyond this, allowed values (or keys) are not listed
+_OFTEN: Mapping[str, tuple[str, str]] = {  # wrong keys: one that is known there, what to do
+    "llm_judge": ("rubric", ""), "timeout": ("timeout_seconds", ""), "user": ("content", ""),
+    "tool": ("kind", "did you mean `name`?"), "say": ("replies", "begin each reply with `- `"),
+    "fixtures": ("context", "use `context.fixture`"), "value": ("any", "a bare text will do"),
+}  # fmt: skip
 
 
 def problems_from(
     error: ValidationError, document: Document, model: type[BaseModel]
 ) -> list[Problem]:
     """The problems behind `error`, in the order of the file; what was validated is its data."""
-    problems: dict[Problem, None] = {}
-    misspelled = set()
+    problems, misspelled = dict[Problem, None](), set[tuple[Loc, int | None]]()
     for one in sorted(error.errors(include_url=False), key=lambda one: one["type"] == "missing"):
         loc: Loc = tuple(part for part in one["loc"] if part != "[key]")
         path: Loc = ()
@@ -400,7 +384,7 @@ def problems_from(
         # A mapping's own first line says more about it than the first key inside.
         at_key = on_key or (isinstance(value, dict | list) and bool(path))
         if one["type"] == "extra_forbidden":
-            guess = near_miss(key, keys)
+            guess = often if (often := _OFTEN.get(key, ("",))[0]) in keys else near_miss(key, keys)
             misspelled.add((path[:-1], id(keys[guess]) if guess else None))
             message, fix = _unknown_key(one, path, keys, guess, within)
         elif one["type"] == "missing":
@@ -424,8 +408,7 @@ _KINDS: Mapping[str, tuple[str, str]] = {  # by how the error type begins
     "float": ("a number", "write a number without quotes, such as 3"),
     "bool": ("true or false", "write `true` or `false`"),
     "list": ("a list", "begin each item with `- ` on a line of its own, or write [one, other]"),
-    "dict": ("a mapping", "write `key: value` lines below it"),
-    "model": ("a mapping", "write `key: value` lines below it"),
+    **dict.fromkeys(("dict", "model"), ("a mapping", "write `key: value` lines below it")),
 }
 _RANGES: Mapping[str, tuple[str, str]] = {
     "greater_than": ("{value} is out of range", "it must be above {gt:g}"),
@@ -460,9 +443,8 @@ def _words(one: Mapping[str, Any], on_key: bool) -> tuple[str, str]:
     if kind == "literal_error":
         allowed = re.findall(r"'([^']*)'", context["expected"]) or [context["expected"]]
         guess = near_miss(str(one["input"]), allowed)
-        every = f"allowed: {_quoted(allowed)}"
         fix = f"did you mean `{guess}`? " if guess else ""
-        fix += every if not guess or len(allowed) <= _MOST_LISTED else ""
+        fix += f"allowed: {_quoted(allowed)}" if not guess or len(allowed) <= _MOST_LISTED else ""
         return f"{value} is not allowed here", fix.rstrip()
     if kind in _RANGES:
         message, fix = (text.format(value=value, **context) for text in _RANGES[kind])
@@ -484,12 +466,15 @@ def _unknown_key(
     for name, info in keys.items():
         inner = () if get_origin(info.annotation) in (list, dict) else _models(info.annotation)
         # Of a mapping inside that was not written it is chance: a judge has a `context`, too.
-        is_near = len(path) == 1 or name in beside
-        if is_near and any(key in keys_of(child) for child in inner):
-            inside = field_name((*path[:-1], name))
-            return message, f"it belongs to `{inside}`: check the indentation"
+        if (len(path) == 1 or name in beside) and any(key in keys_of(child) for child in inner):
+            return (
+                message,
+                f"it belongs to `{field_name((*path[:-1], name))}`: check the indentation",
+            )
     if guess is not None:
-        return message, f"did you mean `{guess}`?"
+        often, fix = _OFTEN.get(key, ("", ""))
+        return message, (often == guess and fix) or f"did you mean `{guess}`?"
     if 0 < len(keys) <= _MOST_LISTED:
         return message, f"known here: {_quoted(keys)}"
-    return message, "`skillup schema` lists the keys that are known here"
+    fix = "put a rubric that holds `: ` in quotes; " * ("rubric" in keys)
+    return message, f"{fix}`skillup schema` lists the keys that are known here"

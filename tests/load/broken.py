@@ -22,6 +22,8 @@ CASES = [
     # keys
     (CHECKED + "max_turn: 3\n", "3:1", "did you mean `max_turns`?"),
     ("id: x\nassertions: [{contains: x}]\n", "1:1", "`input` is missing"),
+    (CHECKED + "timeout: 30\n", "3:1", "did you mean `timeout_seconds`?"),
+    (CHECKED + "fixtures: data\n", "3:1", "use `context.fixture`"),
     (CHECKED + "1: x\n", "3:1", "is not a text"),
     (CHECKED + "context: {git: {zzz: 1}}\n", "3:17", "known here: `init`, `checkout`"),
     (CHECKED + "qqqq: 1\n", "3:1", "`skillup schema` lists the keys"),
@@ -47,6 +49,7 @@ CASES = [
      + ONE_CHECK, "1:1", "`history` beside `transcript`"),
     ("input: {turns: []}\nassertions: [{contains: x}]\n", "1:9", "at least 1 item"),
     ("input: {prompt: a, turns: [b]}\nassertions: [{contains: x}]\n", "1:1", "keep exactly one"),
+    ("input: {turns: [{user: hi}]}\n" + ONE_CHECK, "1:18", "did you mean `content`?"),
     ("input: {turns: [{content: ''}]}\nassertions: [{contains: x}]\n", "1:17", "message is empty"),
     ("input: {turns: [{role: user}]}\n" + ONE_CHECK, "1:17", "needs one of `content`"),
     ("input: {turns: [{content: a, role: system}]}\n" + ONE_CHECK, "1:36", "allowed: `user`"),
@@ -63,6 +66,10 @@ CASES = [
     # checks
     (check("{}"), "2:14", "no check asks for anything"),
     (check("{contians: x}"), "2:15", "did you mean `contains`?"),
+    (check("{llm_judge: is nice}"), "2:15", "did you mean `rubric`?"),
+    (check("{is nice: really}"), "2:15", "put a rubric that holds `: ` in quotes"),
+    (check("{tool_called: {tool: Bash}}"), "2:29", "did you mean `name`?"),
+    (check("{contains: {value: x}}"), "2:26", "a bare text will do"),
     (check("{response_contains: x}"), "2:15", "did you mean `contains`?"),
     (check("{trun_response_contains: x}"), "2:15", "did you mean `turn_response_contains`?"),
     (check("{tool_sequence: 3}"), "2:30", "write `key: value` lines below it (`calls`, "),
@@ -106,6 +113,7 @@ CASES = [
     (CHECKED + "aggregation: min\n", "1:1", "`aggregation` without turns"),
     (turn("expected_output: a") + "expected_output: b\n", "1:1", "`expected_output` beside"),
     # the script of the scripted engine
+    (CHECKED + "scripted: {say: hi}\n", "3:12", "begin each reply with `- `"),
     (CHECKED + "scripted: [{say: a, when: '('}]\n", "3:27", "not a regular expression"),
     (CHECKED + "scripted: [{steps: [{run: a, read: b}]}]\n", "3:21", "keep exactly one"),
     # a comma in a text without quotes
