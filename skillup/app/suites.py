@@ -25,6 +25,7 @@ from skillup.load.discover import (
 from skillup.load.model import Loaded, LoadedCase, LoadedSuite, judge_models
 from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
+from skillup.load.yaml_reader import Loc
 from skillup.redaction.secrets import Secrets
 from skillup.reports.text import count, listed, one_line, shown_id, shown_path
 from skillup.schema import SCHEMAS, json_schema
@@ -77,8 +78,8 @@ def _engine_problems(suite: LoadedSuite) -> Iterator[Problem]:
 def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     """Models and players that could not be asked: warnings; written-down judges are checked."""
     given = suite.suite.user_simulator
-    cases = {id(loaded.like): loaded.like for loaded in suite.cases}.values()
-    if given is None and not any(case.judge_model or judge_models(case) for case in cases):
+    cases = {id(loaded.like): loaded for loaded in suite.cases}.values()
+    if given is None and not any(one.like.judge_model or judge_models(one.like) for one in cases):
         return
     from skillup.app.run_session import simulators_of
     from skillup.judges.models import Models
@@ -87,22 +88,34 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     secrets = Secrets.from_environment(os.environ)
     models = Models(os.environ, secrets.mask)
     simulators = simulators_of(models, Path.cwd(), os.environ, secrets)
-    found: dict[tuple[str, str, str], None] = {}
-    for case in cases:
+    found: dict[Problem, None] = {}
+    for loaded in cases:
+        case = loaded.like
         asked = judge_models(case)
         own = case.judge_model.members() if case.judge_model is not None else []
         for model in [*asked, *(one for one in own if one.model.startswith("scripted:"))]:
-            why = models.problem(model, suite.root)
-            severity = "error" if model.model.startswith("scripted:") else "warning"
-            found |= {("judge.model", why, severity): None} if why is not None else {}
+            if (why := models.problem(model, suite.root)) is None:
+                continue
+            loc = _place(loaded.document.data, model.model)
+            document = suite.document if loc is None else loaded.document
+            loc = loc or _place(document.data, model.model) or ("judge", "model")
+            how = ("", "error") if model.model.startswith("scripted:") else (_FIX, "warning")
+            found[document.problem(loc, why, *how)] = None
         # Where nobody is named, the case's own problems say so.
         if given is not None or playing_model(given, case) is not None:
             why = simulators.known_problem(case, given, suite.root)
             if why not in (None, NOBODY):
-                found["user_simulator", str(why), "warning"] = None
-    for field, why, severity in sorted(found, key=lambda one: (one[0], one[2])):
-        fix = _FIX if severity == "warning" else ""
-        yield suite.document.problem((*field.split("."),), why, fix, severity)
+                loc = ("user_simulator",)
+                found[suite.document.problem(loc, str(why), _FIX, "warning")] = None
+    yield from sorted(found, key=lambda one: (one.file, one.line, one.severity))
+
+
+def _place(data: Any, value: str, loc: Loc = ()) -> Loc | None:
+    """Where `value` is first written in nested `data`."""
+    if not isinstance(data, dict | list):
+        return loc if data == value else None
+    keyed = data.items() if isinstance(data, dict) else enumerate(data)
+    return next((at for key, one in keyed if (at := _place(one, value, (*loc, key)))), None)
 
 
 # A suite with three cases that run as they are, by their `scripted:` sections also offline: the

@@ -101,6 +101,10 @@ CASES = [
     (check("{prompt: sure?, assertions: [{contains: y}]}"), "2:23", "outside of a turn"),
     (check("{contains: x, assertions: [{contains: y}]}"), "2:14", "add the follow-up's `prompt`"),
     # judges; F6: a key stood in the record
+    ("judge_model: scripted:no.yaml\n" + PROMPT + check("{rubric: x}")[len(PROMPT):],
+     "1:14", "judge_model: there is no judge script"),
+    (CHECKED + "judge: {model: scripted:no.yaml}\nexpect: {relevance: {}}\n",
+     "3:16", "judge.model: there is no judge script"),
     (f"judge_model: {{model: 'openai:x', api_key_env: sk-{'a1' * 12}}}\n" + CHECKED,
      "1:47", "not the name of a variable"),
     (CHECKED + f"judge: {{type: agent_judge, criteria: [x], api_key_env: gh{'a1' * 12}}}\n",
@@ -155,5 +159,7 @@ SUITES = [
     ("engine: {model: x}\n", "1:1", "`name` is missing"),
     ("environment: {env: {HOME: /h}}\n", "1:15", "the agent out of its trial's own home"),  # V19
     ("environment: {network_policy: deny_all}\n", "1:1", "which cannot keep it"),  # F20
+    ("judge: {model: scripted:no.yaml}\ncases: {defaults: {expect: {relevance: {}}}}\n",
+     "1:16", "judge.model: there is no judge script"),
     ("judge: {model: m}\njudges: [{success: [x]}]\n", "1:1", "both `judge` and `judges`"),
 ]  # fmt: skip
