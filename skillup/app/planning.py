@@ -247,9 +247,11 @@ def check_executor(request: RunRequest, *, keep: bool) -> None:
     refuse(problems, "for example --executor dask --scheduler tcp://host:8786")
     if local:
         return
-    if find_spec("distributed") is None:
-        what = "--executor dask needs the extra `cluster`, which is not installed"
-        raise SkillupError(what, hint="pip install 'skillup-eval[cluster]'")
+    with suppress(ImportError):
+        if find_spec("distributed") is not None:
+            return
+    what = "--executor dask needs the extra `cluster`, which is not installed"
+    raise SkillupError(what, hint="pip install 'skillup-eval[cluster]'")
 
 
 # Which engine runs which suite's cases.

@@ -31,7 +31,6 @@ from skillup.reports.text import count, listed, one_line, shown_id, shown_path
 from skillup.schema import SCHEMAS, json_schema
 from skillup.schema.suite import lead_of, playing_model
 from skillup.schema.templates import escape, render
-from skillup.store.places import schema_folder
 
 _FIX = "a run of the cases that need it would be an error"
 _SHOWN = 5
@@ -154,6 +153,7 @@ def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
 def _header(skill: Path, folder: Path, kind: str) -> str:
     """Names the JSON Schema to editors: the workspace's own, or that which is installed there."""
     from skillup.importers.write import relative
+    from skillup.store.places import schema_folder
 
     root = workspace_root(skill)
     schemas = root / "docs" / "schema"

@@ -362,9 +362,9 @@ class CliTurn:
             error=error,
         )
         result = engine.finish(result, self.turn, trial, None if lost else file)
-        cost = cost_usd(trial.profile, result.model, result.usage)
-        response = parser.response if result.error is None else ""
-        cost = result.cost_usd if cost is None else cost
+        costs = cost_usd(trial.profile, result.model, result.usage), result.cost_usd
+        response = parser.response if (well := result.error is None) else ""
+        cost = next((one for one in costs if one or (well and one is not None)), None)
         return replace(result, response=response, cost_usd=cost)
 
     async def _process(

@@ -81,7 +81,8 @@ def test_a_refused_connection_is_a_network_error(begin: Begin) -> None:
     with socket.socket() as reserved:
         reserved.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{reserved.getsockname()[1]}"
-        assert error_kind(begin(url, retries=1).say("hello")) == "network"
+        outcome = begin(url, retries=1).say("hello")
+        assert (error_kind(outcome), outcome.cost_usd) == ("network", None)  # not $0.00
 
 
 def test_a_model_that_hangs_is_a_timeout(begin: Begin, model_server: Serve) -> None:

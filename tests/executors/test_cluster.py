@@ -108,10 +108,20 @@ FILES = {
         scripted: [{when: two, steps: [{delay: 0.5}], say: said}, {say: said}]
         """,
 }
-# Of `version`: the client has no CLI to ask.
+# Of `version`: the client has no CLI to ask. Of `answers`: the keys of written-down judges name
+# the place of their suite.
 VOLATILE = {
-    *("argv", "asked_for", "cost_usd_note", "duration_ms", "finished_at", "prefix_bytes"),
-    *("prefix_sha256", "run_id", "session_id", "session_path", "started_at", "version"),
+    *(
+        "answers",
+        "argv",
+        "asked_for",
+        "cost_usd_note",
+        "duration_ms",
+        "finished_at",
+        "prefix_bytes",
+    ),
+    *("prefix_bytes", "prefix_sha256", "run_id", "session_id", "session_path", "started_at"),
+    "version",
 }
 PLACES = re.compile(
     r"/[^ \"']*/skillup-[^ \"'/]*/[0-9a-f]{12}|\b[0-9a-f]{8}-[0-9a-f]{4}-[-0-9a-f]*|after \d+ s"

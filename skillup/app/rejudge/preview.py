@@ -46,8 +46,7 @@ def show_questions(request: RejudgeRequest) -> int:
         number, missing = number + 1, missing + (stored is None)
         answer = stored.model_dump(mode="json", exclude={"asked"}) if stored else None
         if request.as_json:
-            line = json.dumps({"key": key, "asked": asked, "stored": answer})
-            sys.stdout.write(f"{line}\n")
+            sys.stdout.write(json.dumps({"key": key, "asked": asked, "stored": answer}) + "\n")
             return
         lines = [f"===== question {number}: {key} ====="]
         end = ("stored answer", _shown(answer)) if stored else ("no answer is stored", "")

@@ -78,8 +78,7 @@ def judge(
         from skillup.app.rejudge.judgements import promote as promote_judgement
 
         trials = count(promote_judgement(target, promote), "trial")
-        done = f"{promote} is the grades of {trials} now; its reports: skillup report {target}"
-        sys.stderr.write(plain(f"{done}\n"))
+        sys.stderr.write(plain(f"{promote} is the grades of {trials}: skillup report {target}\n"))
         return 0
     with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
         request = RejudgeRequest(
