@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 import traceback
 import zlib
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import anyio.to_thread
 
-from skillup.engines.base import Availability, Engine
+from skillup.engines.base import AddressedEngine, Availability, Engine
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError, UsageError
 from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
 from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.frozen import frozen
+from skillup.gateway.meter import NewRoute
 from skillup.plan import Job, Plan
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
@@ -73,6 +75,7 @@ class RunOptions:
     simulators: SimulatorFactory | None = None
     """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
     judge_again: Collection[str] = ()  # Finished jobs whose grade does not stand (`--retry-errors`)
+    keep_traffic: bool = False  # Keep what passes between agents and their models
     keep_scratch: bool = False  # Leave workspaces and homes in place after their trial
 
 
@@ -151,6 +154,21 @@ class Run:
         """By case and path, the SHA-256 of files that judging needs; as the run has them."""
         self._unplayable: dict[int, TurnError] = {}  # By the identity of `LoadedCase.like`
         self.scheduler = Scheduler((), {}, options.parallel, self.stopping.has_room)
+        self._new_route: NewRoute | None = None
+
+    @asynccontextmanager
+    async def gateway(self) -> AsyncIterator[None]:
+        """While this lasts agents reach their models through a gateway, where one can."""
+        profiles = {job.profile.name: job.profile for job in self.plan.jobs}.values()
+        options, wanted = self.options, [p.name for p in profiles if p.gateway == "on"]
+        if not any(isinstance(self.engines[name][0], AddressedEngine) for name in wanted):
+            yield
+            return
+        from skillup.gateway.server import open_gateway
+
+        async with open_gateway(options.environment, keep=options.keep_traffic) as opened:
+            self._new_route = opened.route
+            yield
 
     async def check_engines(self) -> None:
         """Ask each profile's engine, and each simulated user, once whether it can run at all."""
@@ -369,6 +387,7 @@ class Run:
             throttle=throttle,
             checkpoint=write,
             notify=self.observer.trial_event,
+            new_route=self._new_route,
         )
 
     def turn_judge(self) -> TurnJudge | None:

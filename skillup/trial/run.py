@@ -217,6 +217,8 @@ class SharedPrefix:
         snapshot = await look_at(workspace, request.blobs)
         state = placed.session, placed.fingerprint, live.messages
         forked = LiveSession(engine, context, request.blobs, snapshot, *state)
+        places = str(before.workspace), str(workspace)
+        forked.prompts = tuple(moved_text(prompt, *places) for prompt in live.prompts)
         return OpenTrial(
             request,
             record,
