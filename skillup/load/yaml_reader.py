@@ -362,6 +362,7 @@ _OFTEN: Mapping[str, tuple[str, str]] = {  # wrong keys: one that is known there
     "llm_judge": ("rubric", ""), "timeout": ("timeout_seconds", ""), "user": ("content", ""),
     "tool": ("kind", "did you mean `name`?"), "say": ("replies", "begin each reply with `- `"),
     "fixtures": ("context", "use `context.fixture`"), "value": ("any", "a bare text will do"),
+    "regex": ("matches", ""), "regexp": ("matches", ""), "pattern": ("matches", ""),
 }  # fmt: skip
 
 

@@ -70,6 +70,9 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
     refs: list[tuple[Literal["under_test", "distractor"], SkillRef]]
     refs = [("under_test", ref) for ref in under_test if variant == "with_skill"]
     refs += [("distractor", SkillRef(path=path)) for path in suite.suite.distractors]
+    judge = (suite.suite.judge.model or "") if suite.suite.judge is not None else ""
+    written_down = judge.startswith("scripted:")  # It says what is looked for
+    hidden = [Path(judge.removeprefix("scripted:")).as_posix()] if written_down else []
     for role, ref in refs:
         source = (suite.root / ref.path).resolve()
         problem = unusable(source, as_is=ref.as_is)
@@ -77,7 +80,7 @@ def skills_for(suite: LoadedSuite, variant: Variant) -> list[SkillToInstall] | T
             what = "skill" if role == "under_test" else "distractor"
             return TurnError(kind="setup", message=f"{what} {ref.path}: {problem}")
         name = ref.name or skill_name(source)
-        files = ref.include, ref.exclude
+        files = ref.include, [*ref.exclude, *hidden]
         found.append(SkillToInstall(name, source, *files, ref.target, role, ref.as_is))
     return found
 

@@ -125,3 +125,14 @@ def test_a_skill_of_any_name_passes_its_suite(project: Project, name: str) -> No
     ran = project.run("run", "s", "--json")
 
     assert ran.data["summary"]["pass"] == 3, ran.stderr
+
+
+def test_a_written_down_judge_beside_the_skill_is_not_shown_to_the_agent(skill: Project) -> None:
+    skill.write({"sk/judge.yaml": "criteria: [{found: here}]", "sk/more.md": "more"})
+    judged = "name: s\nskills: [{path: .}]\njudge: {model: 'scripted:judge.yaml'}"
+    looks = "scripted: [{steps: [{run: 'ls .agents/skills/*'}], say: '{{output}}'}]"
+    check = "{contains: {all: [more.md], none: [judge]}}"
+    case = f"input: {{prompt: x}}\nassertions: [{check}]\n{looks}"
+    skill.write({"sk/evals/eval.yaml": judged, "sk/evals/case.yaml": case})
+    ran = skill.run("run", "sk", "--json")
+    assert [c["status"] for c in ran.data["cases"]] == ["PASS"], ran.data["cases"][0]["reason"]

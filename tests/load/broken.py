@@ -67,6 +67,7 @@ CASES = [
     (check("{}"), "2:14", "no check asks for anything"),
     (check("{contians: x}"), "2:15", "did you mean `contains`?"),
     (check("{llm_judge: is nice}"), "2:15", "did you mean `rubric`?"),
+    (check("{regex: is nice}"), "2:15", "did you mean `matches`?"),
     (check("{is nice: really}"), "2:15", "put a rubric that holds `: ` in quotes"),
     (check("{tool_called: {tool: Bash}}"), "2:29", "did you mean `name`?"),
     (check("{contains: {value: x}}"), "2:26", "a bare text will do"),

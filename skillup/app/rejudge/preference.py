@@ -89,13 +89,9 @@ def _sides(run: RunDirectory | None, prefer: str) -> tuple[RunDirectory, dict[st
     """Where the other trials are, and of each engine the one that it is compared with."""
     if run is None:
         raise UsageError("--prefer compares trials of runs", hint="give a run")
-    own, (asked, _, engine) = _engines(run), prefer.rpartition(",")
-    if engine in own:
-        others = [name for name in own if name != engine and asked in ("", name)]
-        if len(others) != 1:
-            hint = f"write --prefer OTHER,{engine}; the engines of the run: {', '.join(own)}"
-            raise UsageError(f"--prefer {prefer}: which engine is compared with it?", hint=hint)
-        return run, {others[0]: engine}
+    own = _engines(run)
+    if prefer in own:
+        return run, {name: prefer for name in own if name != prefer}
     other = RunDirectory.open(run_path(prefer))
     other.database.check_unchanged()
     theirs = _engines(other)
@@ -124,7 +120,7 @@ def _pairs(judging: Rejudging, prefer: str, counts: Counter[str]) -> Iterator[Pa
         counts["differing"] += a.case != b.case
         yield (subject.job_id, job), item.case, a, b
     alone = [job.rsplit("/", 3)[1:3] for job in left if not judging.request.is_selection]
-    counts["unpaired"] += sum(alone.count([one, "with_skill"]) for one in engines.values())
+    counts["unpaired"] += sum(alone.count([one, "with_skill"]) for one in {*engines.values()})
     counts["damaged"] = len(judging.source.damaged)
 
 
