@@ -38,8 +38,6 @@ USUAL_PORT = 7575
 _NAMES = (ADDRESS, "localhost", "[::1]")
 _OWN_SITES = ("same-origin", "none")  # `none`: typed in, from a bookmark, or opened by a program
 _PATIENCE = 5  # Seconds that a connection may be silent within a request, or between two
-_MOST_AT_ONCE = 200
-"""Connections. Each has a thread, and whoever opens more leaves no files for reading runs."""
 _LOOK_EVERY = 0.5
 _SAY_EVERY = 10.0  # Seconds, so that a connection whose other end has gone is noticed
 _LONGEST_POST = 100_000  # Bytes
@@ -306,9 +304,6 @@ class LoopbackServer(ThreadingHTTPServer):
         """`port`: None: the usual one, or any. Raises UsageError for one that cannot be had."""
         self.pages, self.writes = pages, writes
         self.stopping = threading.Event()
-        self._room = threading.BoundedSemaphore(_MOST_AT_ONCE)
-        self.streams = threading.BoundedSemaphore(_MOST_AT_ONCE // 2)
-        """So that however many pages wait for changes, others are answered."""
         try:
             super().__init__((ADDRESS, USUAL_PORT if port is None else port), _Handler)
         except OSError as error:
@@ -352,23 +347,6 @@ class LoopbackServer(ThreadingHTTPServer):
         TCPServer.server_bind(self)
         self.server_name, self.server_port = ADDRESS, self.server_address[1]
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """In a thread of its own; beyond what there is room for, it is closed."""
-        if not self._room.acquire(blocking=False):
-            self.shutdown_request(request)
-            return
-        try:
-            super().process_request(request, client_address)
-        except BaseException:  # no thread could be had
-            self._room.release()
-            raise
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            self._room.release()
-
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that has gone is no news."""
 
@@ -408,13 +386,8 @@ class _Handler(BaseHTTPRequestHandler):
             answer = _answer_to(server.pages, path, self.path.partition("?")[2], body)
         if isinstance(answer, Answer):
             self._send(answer)
-        elif not server.streams.acquire(blocking=False):
-            self._send(_error(503, "too many pages wait for changes: close some"))
         else:
-            try:
-                self._tell_changes(answer)
-            finally:
-                server.streams.release()
+            self._tell_changes(answer)
 
     def _head(self, status: int, kind: str, *headers: tuple[str, str]) -> None:
         self.send_response(status)

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.history.runs import CaseKey, planned_key
@@ -31,10 +31,9 @@ from skillup.reports.html.page_data import (
 from skillup.reports.html.run_files import Fork, RawFiles, progress_of
 from skillup.reports.result import Row, summarize, total_tokens
 from skillup.reports.tables import deciding
-from skillup.schema.grade import BASELINE, Analysis, Grade, Summary
+from skillup.schema.grade import BASELINE, Analysis, Grade, RunResult
 from skillup.schema.line import line_of
 from skillup.store import RunDirectory
-from skillup.store.files import read_regular
 from skillup.store.places import RESULT_FILE, RUN_FILE, is_being_written
 
 PAGE_VERSION = "skillup.page/1"
@@ -90,10 +89,12 @@ class RunData:
         self.run_id = str(self.info.get("run_id") or self.path.name)
         self.started_at = str(self.info.get("started_at") or "")
         self.progress = progress_of(self._directory.events())
-        self.result = _object(self.path / RESULT_FILE)
-        self.result.pop("cases", None)
         # A process that was killed leaves no word in the journal.
         self.running = not self.progress.ended and writing
+        self.result: RunResult | None = None
+        if result is not None and not self.running:
+            with suppress(RunDirectoryError):  # it is damaged
+                self.result = self._directory.read_result(cases=False)
         self._saved = frozenset(() if self.running else self.not_needed())
         self._raw = RawFiles(self._directory.trial_files, self.progress.forks, self._base)
         self.rows = [self._row(planned) for planned in planned_rows(self.info)]
@@ -172,9 +173,9 @@ class RunData:
         return {
             "run_id": self.run_id,
             "started_at": self.started_at,
-            "finished": bool(self.result.get("finished")) and not self.running,
+            "finished": self.result is not None and self.result.finished,
             "running": self.running,
-            "stopped": None if self.running else self.result.get("stopped"),
+            "stopped": _json(self.result and self.result.stopped),
             "path": str(self.path),
             "engines": engines,
             "suites": list(suites),
@@ -189,12 +190,8 @@ class RunData:
         sides: dict[str, Any] | None = None,
         compared: Sequence[str] = (),
     ) -> dict[str, Any]:
-        analysis = None if self.running else self.result.get("analysis")
-        warnings = self.result.get("warnings")
-        try:
-            words = list(deciding(Analysis.model_validate(analysis).cases))
-        except ValidationError:  # there is none, or it is another version's
-            words = []
+        result = self.result
+        analysis = result.analysis if result is not None else None
         saved = Counter(case_of(row) for row in self.rows if row["status"] == "NOT_NEEDED")
         waiting = ("NOT_RUN", "RUNNING", "WAITING")
         decided = [  # of a run that is running, so far; else it is in the analysis
@@ -205,25 +202,24 @@ class RunData:
             "schema": PAGE_VERSION,
             "mode": mode,
             "run": self.head(),
-            "summary": cast("Summary", self.summary()),
+            "summary": self.summary(),
             "analysis": _shown(analysis),
-            "deciding": words,
+            "deciding": list(deciding(analysis.cases)) if analysis is not None else [],
             "decided": cast("list[Decided]", decided),
             "rows": self.rows,
             "not_run": [row["job"] for row in self.rows if row["status"] in waiting],
             "not_needed": self.not_needed(),
-            "warnings": [str(text) for text in warnings] if isinstance(warnings, list) else [],
+            "warnings": result.warnings if result is not None else [],
             "history": history,
             "sides": cast("Sides | None", sides),
             "compared": list(compared),
         }
         return dict(page)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> Any:
         """`result.json`'s; of a run that is running or was cut short, of the trials that ended."""
-        summary = self.result.get("summary")
-        if isinstance(summary, dict) and not self.running:
-            return summary
+        if self.result is not None:
+            return _json(self.result.summary)
         lines = [line_of(known.light) for known in self._ended.values()]
         try:
             first, last = (
@@ -233,14 +229,13 @@ class RunData:
             duration = round((last - first).total_seconds() * 1000)
         except (ValueError, TypeError):
             duration = 0
-        return summarize(lines, duration).model_dump(mode="json", by_alias=True)
+        return _json(summarize(lines, duration))
 
     def not_needed(self) -> list[str]:
         """Trials that `--until-decided` saved; of a run that is running, so far."""
         if self.running:
             return [row["job"] for row in self.rows if row["status"] == "NOT_NEEDED"]
-        jobs = self.result.get("not_needed")
-        return [str(job) for job in jobs] if isinstance(jobs, list) else []
+        return self.result.not_needed if self.result is not None else []
 
     def _row(self, planned: PageRow) -> PageRow:
         job = planned["job"]
@@ -305,21 +300,15 @@ def file_stamp(path: str) -> tuple[int, ...] | None:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(read_regular(path))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+def _json(model: BaseModel | None) -> Any:
+    return model and model.model_dump(mode="json", by_alias=True)
 
 
-def _shown(analysis: Any) -> Any:
+def _shown(analysis: Analysis | None) -> Any:
     """`analysis` without what the page has no place for: a run of many cases has much of it."""
-    try:
-        cases = [{**case, "turns": [], "at_k": []} for case in analysis["cases"]]
-    except (KeyError, TypeError):  # there is none, or it is another version's
-        return analysis
-    return {**analysis, "cases": cases}
+    less: dict[str, Any] = {"turns": [], "at_k": []}
+    cases = [case.model_copy(update=less) for case in analysis.cases] if analysis else []
+    return analysis and _json(analysis.model_copy(update={"cases": cases}))
 
 
 # A line of the page's table for each trial, whether it ran or not.

@@ -256,14 +256,6 @@ def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path) -> No
     assert shown["rate"] == rate.model_dump()
 
 
-@pytest.mark.parametrize("analysis", [None, "broken", {"cases": [{"decision": {"x": 1}}]}])
-def test_an_analysis_of_another_version_says_nothing(tmp_path: Path, analysis: Any) -> None:
-    path = _decided(tmp_path / "r", FAILED).path
-    result = json.loads((path / "result.json").read_text()) | {"analysis": analysis}
-    (path / "result.json").write_text(json.dumps(result))
-    assert RunData(path).index("report")["deciding"] == []
-
-
 def test_while_a_run_goes_on_its_decisions_come_from_the_journal(tmp_path: Path) -> None:
     info = {"run_id": "r", "jobs": TRIALS, "suites": SUITES}
     about: dict[str, Any] = {"suite": "suite", "case": "a", "engine": "scripted"}
