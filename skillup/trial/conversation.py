@@ -230,9 +230,7 @@ class LiveConversation:
         stem, source = f"turn-{len(self.turns) + 1:02d}", "case" if written is None else "simulator"
         result = await self._send(turn, text, stem, source)
         if written is not None:
-            update = {"source": "simulator", "simulator": written.info}
-            update["notes"] = [*result.notes, *written.notes]
-            result = result.model_copy(update=update)
+            result = result.model_copy(update={"source": source, "simulator": written.info})
         if result.status != "completed":
             return result
         if turn.post_condition is not None:

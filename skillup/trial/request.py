@@ -59,7 +59,6 @@ class SimulatorMessage:
     reason: str = ""
     info: SimulatorInfo = field(default_factory=SimulatorInfo)
     error: TurnError | None = None
-    notes: tuple[str, ...] = ()
 
 
 SimulatedUser = Callable[[SimulatorPart], Awaitable[SimulatorMessage]]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import anyio
@@ -16,13 +14,6 @@ from skillup.schema.record import HistoryItem, TurnError, TurnRecord
 from skillup.trial.request import SimulatorMessage, SimulatorPart, TrialEvent, TrialRequest
 from skillup.trial.session import internal_error, not_sent
 from skillup.workspace.disk import refuse_full_disk
-
-_RECITED = 3
-"""Facts in one message from which on they are recited and not asked for."""
-_COPIED = 30
-"""Characters of an instruction that nobody says by chance."""
-_WORD = re.compile(r"\w+")
-_PLAYS = re.compile(r" (as an ai|language model|simulated user|my (role|objective) is) ")
 
 
 async def next_message(
@@ -80,7 +71,7 @@ async def next_message(
         text = f"turn {number}: {message.error.message}"
         error = message.error.model_copy(update={"message": text})
         return SimulatorMessage(info=message.info, error=error)
-    return replace(message, notes=tuple(_departures(message.text or "", part)))
+    return message
 
 
 def unwritten(number: int, message: SimulatorMessage, content: str = "") -> TurnRecord:
@@ -88,28 +79,6 @@ def unwritten(number: int, message: SimulatorMessage, content: str = "") -> Turn
     error = message.error or TurnError(kind="judge", message="the simulated user wrote nothing")
     turn = not_sent(number, content, error.message, error=error)
     return turn.model_copy(update={"source": "simulator", "simulator": message.info})
-
-
-def _departures(text: str, part: SimulatorPart) -> Iterator[str]:
-    """Where a message is plainly not what the user was to write, as far as its words show."""
-    message, persona = _folded(text), part.persona
-    instructions: list[str] = [part.scenario or "", part.instruction or ""]
-    if persona is not None:
-        instructions += [persona.role or "", persona.objective, *persona.behavior]
-        facts = (fact.rpartition(": ")[2] for fact in persona.knowledge)
-        folded = {fact for fact in map(_folded, facts) if len(fact) > 3}
-        found = sum(fact in message for fact in folded)
-        if found >= _RECITED and found * 2 > len(folded):
-            yield f"the simulated user told {found} of the {len(folded)} things it knows at once"
-    if any(len(piece) >= _COPIED and piece in message for piece in map(_folded, instructions)):
-        yield "the simulated user said its instructions word for word"
-    if _PLAYS.search(message):
-        yield "the simulated user spoke of playing a part"
-
-
-def _folded(text: str) -> str:
-    """Its words alone, with a space on either side."""
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
 
 
 def _rendered(value: Any, variables: dict[str, str]) -> Any:

@@ -70,31 +70,6 @@ def test_the_user_leads_until_it_has_what_it_wants_and_never_sees_the_criteria(
     assert record["turns"][1]["files_changed"] == {}
 
 
-FACTS = "{name: Dana Reyes, born: 3 May 1990, street: Elm Road 4}"
-
-
-@pytest.mark.parametrize(
-    ("message", "note"),
-    [
-        ("Please renew my card.", None),
-        ("I am Dana Reyes, born 3 May 1990. Renew it.", None),
-        ("Dana Reyes, 3 May 1990, Elm Road 4. Renew it!", "told 3 of the 3 things it knows"),
-        ("Renew it: have the library card renewed today, before noon", "word for word"),
-        ("As an AI, I want you to renew it.", "playing a part"),
-    ],
-)
-def test_a_user_that_leaves_its_part_is_noted(
-    project: Project, message: str, note: str | None
-) -> None:
-    """J15: a user that recited all it knew drew no note."""
-    case = LED.replace("renew the card", "Have the library card renewed today")
-    case = case.replace("{name: Dana}", FACTS)
-    run_case(project, case, USER.replace("Please renew my card.", json.dumps(message)))
-    notes = project.record("a/scripted/with_skill/1")["turns"][0]["notes"]
-    assert len(notes) == (note is not None)
-    assert all((note or "") in one for one in notes)
-
-
 def test_after_the_last_turn_that_is_allowed_nothing_is_asked_any_more(project: Project) -> None:
     case = LED.replace("max_turns: 4", "max_turns: 2").replace("Dana, say", "nobody, say")
     result = run_case(project, case)
