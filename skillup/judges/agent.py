@@ -184,7 +184,7 @@ def result_of_agent(
         )
         facets.append(facet)
     threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
-    return result_of(blank, facets, by_weight(threshold), criteria_met, notes=notes)
+    return result_of(blank, facets, by_weight(threshold), criteria_met, notes)
 
 
 @frozen

@@ -81,7 +81,7 @@ async def read_criteria(checks: Sequence[Check], reading: Reading) -> list[Check
             results.append(flat_result(blank, found[0], notes))
             continue
         outcome = by_weight(check.rubric.threshold if check.rubric is not None else 1.0)
-        results.append(result_of(blank, found, outcome, criteria_met, notes=notes))
+        results.append(result_of(blank, found, outcome, criteria_met, notes))
     return results
 
 
@@ -185,7 +185,7 @@ async def read_quality(check: Check, reading: Reading) -> CheckResult:
         return words + (f"; {worst.name}: {worst.found}" if worst.score < 1 and worst.found else "")
 
     blank, facets = reading.blank(check, answers), [facet(aspect) for aspect in aspects]
-    return result_of(blank, facets, outcome, found, notes=answers.notes, by_score=True)
+    return result_of(blank, facets, outcome, found, answers.notes)
 
 
 # Does the answer mean the same as a text?
@@ -299,8 +299,7 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         [facet for facet, _ in read],
         outcome,
         found,
-        notes=[note for _, answers in read for note in answers.notes],
-        by_score=len(windows) > 1,
+        [note for _, answers in read for note in answers.notes],
     )
     off = next((child for child in result.children if not child.passed), None)
     shown = {"excerpt": off.excerpt, "spans": off.spans} if off else {"excerpt": "", "spans": []}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
@@ -337,7 +336,6 @@ def with_judge_model(
 _SECONDS_PER_SEARCH = 1.0
 _LONGEST_QUOTE = 300
 _SHOWN = 160
-_LEFT_OUT = re.compile(r"\[… [\d,]+ (?:characters|texts) are left out here …\]")
 
 
 def script_of(file: Path) -> JudgeScript:
@@ -412,20 +410,15 @@ def _verdict(
         raise CannotAskError(f"none of the `criteria` of {model} is about {name}: {shown}")
     verdict = {"id": name, "reason": "Nothing that must not be there is there.", "quote": ""}
     patterns = [*((p, True) for p in rule.found), *((p, False) for p in rule.not_found)]
-    cut, unsure = _LEFT_OUT.search(question.judged) is not None, False
     for pattern, must_match in patterns:
         match = _find(pattern, question.judged)
-        if match is None and cut:
-            unsure = True
-            verdict |= {"reason": f"/{pattern}/ may match what is left out.", "quote": ""}
-            continue
         if match is not None:
             verdict |= {"reason": f"This matches /{pattern}/.", "quote": _quoted(match)}
         elif must_match:
             verdict |= {"reason": f"Nothing matches /{pattern}/.", "quote": ""}
         if (match is not None) != must_match:
             return verdict | {"verdict": "fail"}
-    return verdict | {"verdict": "unknown" if unsure else "pass"}
+    return verdict | {"verdict": "pass"}
 
 
 def _find(pattern: str, text: str) -> regex.Match[str] | None:

@@ -12,7 +12,7 @@ from skillup.errors import FullDiskError, InvalidFilesError, RunDirectoryError
 from skillup.frozen import frozen
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, gather
 from skillup.judges.labels import examples_of
-from skillup.judges.material import Exchange, Material, exchanges_of, material, setting_of
+from skillup.judges.material import Exchange, Material, exchanges_of, harmless, material, setting_of
 from skillup.judges.question import PROMPTS, AskModel, ModelAnswer, ModelQuestion
 from skillup.judges.voting import Facet, Quotations, Vote, in_order_of_weight
 from skillup.load.model import TURNS, model_for, read_by_model
@@ -191,22 +191,20 @@ class Reading:
         models = model_for(self._case, checks[0])
         if models is None:
             return Answers([_NO_MODEL], quotations, shown.notes)
-        said = [p for p in shown.parts if p.kind == "answer" or p.exchange == "left out"]
+        answers = (p.text for exchange in judged for p in exchange.parts if p.kind == "answer")
+        said = list(map(harmless, answers))
+        examples: list[tuple[str, str]] = []
         try:
-            own = (checks, self._context, [part.text for part in said])
-            examples = examples_of(models.examples, *own) if models.examples else []
+            if models.examples:
+                examples = examples_of(models.examples, checks, self._context, said)
         except InvalidFilesError as error:
             return Answers([str(error.problems[0])], quotations, shown.notes)
         pieces, rest = prompt.assembled(shown, judged, self.expected_output, examples)
         text = "".join([*pieces, rest])
         shared = tuple(pieces) if often or models.repeat > 1 else ()
-        latest = said[-1].text.strip("\n") if said else ""
-        own_turns = ("turn ", "left out")
-        whole = [part.text.strip("\n") for part in said if part.label.startswith(own_turns)]
-        in_question = latest if self.is_turn else "\n\n".join(whole)
-
+        latest, in_question = (said or [""])[-1], "\n\n".join(said)
         asked = [(m, n) for m in models.members() for n in range(models.repeat)]
-        answers: dict[int, ModelAnswer] = {}
+        stored: dict[int, str | None] = {}
 
         async def one(place: int) -> A | str:
             model, number = asked[place]
@@ -222,26 +220,13 @@ class Reading:
             except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict
                 answer = ModelAnswer(None, defect_message(defect), model=model.model)
             self._usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)
-            answers[place] = answer
+            stored[place] = answer.key
             return " ".join(answer.error.split()) if answer.error is not None else answer.value
 
         samples = await gather(one, range(len(asked)))
-        keys = [key for place in range(len(asked)) if (key := answers[place].key) is not None]
+        keys = [key for place in range(len(asked)) if (key := stored[place]) is not None]
         voters = [model.model for model, _ in asked] if models.panel else []
-        notes = list(shown.notes)
-        if models.sampled_at:
-            notes += dict.fromkeys(_sampling(answers[n]) for n in sorted(answers))
-        notes = [note for note in notes if note]
-        return Answers(samples, quotations, tuple(notes), keys, voters, models.combine)
-
-
-def _sampling(answer: ModelAnswer) -> str:
-    """How an answer was drawn that should differ from the others, as its provider took it."""
-    if answer.error is not None or (answer.model or "").startswith("scripted:"):
-        return ""
-    if (temperature := answer.sampling.get("temperature")) is None:
-        return f"{answer.model} takes no temperature: its answers differ by themselves, if at all"
-    return f"sampled at temperature {temperature:g}"
+        return Answers(samples, quotations, shown.notes, keys, voters, models.combine)
 
 
 def defect_message(defect: Exception) -> str:

@@ -104,9 +104,7 @@ def result_of(
     facets: Sequence[Facet],
     outcome: Outcome,
     found: Callable[[CheckResult], str],
-    *,
     notes: Sequence[str] = (),
-    by_score: bool = False,
 ) -> CheckResult:
     """`blank` with what the votes on its facets come to; `found` puts a result into words."""
     children = [
@@ -123,22 +121,14 @@ def result_of(
         for facet in facets
     ]
     score, passed = outcome(children)
-    whole = []  # the check as one of the answers alone would have had it
-    for votes in zip(*(facet.votes for facet in facets), strict=True):
-        alone = [
-            child.model_copy(
-                update={"passed": vote.passed, "score": vote.score, "unknown": vote.unknown}
-            )
-            for child, vote in zip(children, votes, strict=True)
-        ]
-        own_score, own_passed = outcome(alone)
-        error = next((vote.error for vote in votes if vote.error is not None), None)
-        unknown, by = _is_open(alone, outcome), votes[0].by
-        whole.append(Vote(round(own_score, 6), own_passed, error=error, unknown=unknown, by=by))
     unknown = _is_open(children, outcome)
-    update: dict[str, Any] = {"children": children, "unknown": unknown, "assertable": not unknown}
-    passed, said = passed and not unknown, None if unknown else passed
-    update |= _agreement(whole, said, list(dict.fromkeys(notes)), by_score=by_score)
+    passed = passed and not unknown
+    update: dict[str, Any] = {
+        "children": children,
+        "unknown": unknown,
+        "assertable": not unknown,
+        "notes": list(dict.fromkeys(notes)),
+    }
     error = next((child.error for child in children if child.error is not None), None)
     if error is not None:
         return blank.model_copy(update={**update, "error": error})
@@ -235,7 +225,6 @@ def _agreement(
         note = "; ".join(f"{vote.by}: {_word(vote, by_score=by_score)}" for vote in votes)
     return {
         "votes": [vote.score for vote in _verdicts(votes)],
-        "voters": [vote.by for vote in _verdicts(votes) if vote.by],
         "agreement": round(agreement, 6),
         "notes": [*notes, note],
     }

@@ -89,7 +89,6 @@ class CheckResult(Stored):
     error_kind: Literal["template"] | None = optional("`template`: a name without a value.")
     notes: list[str] = Field([], description="What a reader should know of how it was judged.")
     votes: list[float] | None = optional("The score each time a judge was asked and could tell.")
-    voters: list[str] = Field([], description="Of a panel: the model of each of `votes`.")
     agreement: float | None = optional("The share of `votes` that say what the result says, 0..1.")
     answers: list[str] = Field([], description="The keys of the stored answers it rests on.")
     children: "list[CheckResult]" = Field([], description="Of a compound check.")

@@ -86,7 +86,6 @@ criteria:
   - {when: names the folder, found: data}
   - {when: nothing is deleted, not_found: [deleted, removed]}
 """
-CUT = "[… 1,000 characters are left out here …]"
 TEXTS = ("It asks", "It names the folder", "Nothing is deleted")
 
 
@@ -101,8 +100,6 @@ def criteria(judged: str, *texts: str) -> ModelQuestion:
         ("2 logs in data. Shall I?", ["pass", "pass", "pass"]),
         ("I deleted 2 logs in data.", ["fail", "pass", "fail"]),
         ("", ["fail", "fail", "pass"]),
-        (f"Shall I. {CUT}", ["unknown", "unknown", "unknown"]),
-        (f"Shall I? deleted? {CUT}", ["pass", "unknown", "fail"]),
     ],
 )
 def test_each_criterion_is_decided_by_what_the_judged_answer_says(

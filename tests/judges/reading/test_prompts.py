@@ -51,6 +51,14 @@ def test_a_turns_judge_sees_the_last_turns_and_none_that_come_later(
     assert seen(THREE, turn, window_size=size) == texts
 
 
+def test_a_written_down_judge_is_given_whole_answers_where_a_model_sees_less() -> None:
+    asker, long = ScriptedAsker(verdicts(c1="pass")), f"{'x' * 20_000} found {'y' * 20_000}"
+    read(asker, checks("A"), make_record(make_turn("first"), make_turn(long)))
+    (question,) = asker.questions
+    assert (question.latest, question.judged) == (long, f"first\n\n{long}")
+    assert "found" not in question.prompt.partition("# Codes")[0]
+
+
 def follow_up(number: int) -> TurnRecord:
     turn = make_turn(f"again {number}", content=f"follow {number}", source="follow_up")
     return turn.model_copy(update={"turn_number": 2, "asked_by": [number]})

@@ -60,7 +60,6 @@ export interface CheckData {
   error_kind: "template" | null;
   notes: Array<string>;
   votes: Array<number> | null;
-  voters: Array<string>;
   agreement: number | null;
   answers: Array<string>;
 }
@@ -87,7 +86,6 @@ export interface CheckResult {
   error_kind: "template" | null;
   notes: Array<string>;
   votes: Array<number> | null;
-  voters: Array<string>;
   agreement: number | null;
   answers: Array<string>;
   children: Array<CheckResult>;
