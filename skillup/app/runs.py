@@ -30,7 +30,7 @@ from skillup.schema.line import line_of
 from skillup.store import RunDirectory, StoredTrial, new_run_id
 from skillup.store.documents import DamagedRecordError
 from skillup.store.export import ANSWERS_FOLDER
-from skillup.store.files import TEMPORARY_ENDING, disk_errors
+from skillup.store.files import disk_errors
 from skillup.store.places import (
     LOCK_FILE,
     RESULT_FILE,
@@ -42,12 +42,13 @@ from skillup.store.places import (
 )
 from skillup.store.remote import download, is_url
 from skillup.store.stored_run import StoredGrades, StoredRun
+from skillup.workspace.disk import TEMPORARY_ENDING
 
 LAST = "last"
 _SHOWN = 5
 _SAME = ("schema_version", "skillup_version", "case_digests", "profiles")
 _FILES = re.compile(
-    rf"lock|run\.sqlite(-wal|-shm|-journal)?|\.run\.sqlite\.new|result\.json(\.earlier-\d+)?|"
+    rf"lock|run\.sqlite(-wal|-shm|-journal)?|\.run\.sqlite\.new|result\.json(\.earlier)?|"
     rf"\..*{re.escape(TEMPORARY_ENDING)}|{'|'.join(map(re.escape, FORMATS.values()))}"
 )
 _FOLDERS = {

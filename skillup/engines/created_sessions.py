@@ -15,10 +15,9 @@ import anyio.to_thread
 
 from skillup.engines.base import EngineTurn, TrialContext
 from skillup.engines.cli_runner import CliEngine
-from skillup.engines.environment import write_private
 from skillup.engines.session_files import json_line, rewriting, rows_of
 from skillup.schema.record import ErrorKind, HistoryItem, TurnError
-from skillup.workspace.disk import refuse_full_disk
+from skillup.workspace.disk import refuse_full_disk, write_whole
 
 Row = dict[str, Any]
 
@@ -186,4 +185,4 @@ def _write_whole(file: Path, lines: Iterable[bytes]) -> None:
     if file.exists():
         raise FileExistsError(f"{file} is there already")
     file.parent.mkdir(parents=True, exist_ok=True)
-    write_private(file, lines)
+    write_whole(file, lines, 0o600)

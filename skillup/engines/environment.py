@@ -6,9 +6,8 @@ import fcntl
 import json
 import os
 import shutil
-import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from skillup.engines.events import as_dict, words
 from skillup.frozen import frozen
 from skillup.redaction.secrets import NO_SECRETS, Secrets, json_texts
 from skillup.schema.profile import Profile
+from skillup.workspace.disk import write_whole
 
 # What a program needs to run here at all: where things are, language, the way to the network.
 _PASSED_ON = words("""
@@ -98,23 +98,10 @@ def clean_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": os.defpath, **kept}
 
 
-def write_private(path: Path, chunks: Iterable[bytes]) -> None:
-    """At once, for the owner only: who reads the file finds the old or the new, whole."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # mode 0600
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.writelines(chunks)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
 # Both CLIs renew a login from five minutes before its expiry on; one minute more for our clocks.
 _RENEWED_BEFORE_SECONDS = 360.0
 _LOCK_PAUSE_SECONDS = 0.1
+_PRIVATE = 0o600  # For the owner only
 
 
 @frozen
@@ -198,7 +185,7 @@ class _SharedLogin:
         self._taken = _read(self._theirs)
         due = self._due(self._taken) or 0
         if self._own.resolve() != self._theirs and due > (self._due(_read(self._own)) or 0):
-            write_private(self._own, [self._taken])
+            write_whole(self._own, [self._taken], _PRIVATE)
             self._secrets.learn(login_secrets(self._own))
         self._stamp = self._stamp_now()
 
@@ -215,7 +202,7 @@ class _SharedLogin:
             masking.learn(login_secrets(self._own))
         if self._own.resolve() != self._theirs and _read(self._theirs) == self._taken:
             with suppress(OSError):  # the user's file may be read-only: the trial has its own
-                write_private(self._theirs, [new])
+                write_whole(self._theirs, [new], _PRIVATE)
         self.unlock()
 
     async def lock(self) -> None:

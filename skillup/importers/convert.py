@@ -34,7 +34,7 @@ class Imported:
 def import_files(
     paths: Sequence[Path], out: Path, *, format_: str | None = None, force: bool = False
 ) -> list[Imported]:
-    """Write `paths` as suites: one file into `out`, several into folders of it; or nothing."""
+    """Write `paths` as suites: one file into `out`, several into folders of it."""
     names: set[str] = set()
     imported: list[Imported] = []
     files: dict[Path, str | Path] = {}
@@ -46,7 +46,8 @@ def import_files(
         directory = out / folder if len(paths) > 1 else out
         imported.append(Imported(path, found, draft, directory, notes))
         files |= lay_out(draft, directory)
-    write_files(files, force=force, check=lambda: _read_back(imported))
+    write_files(files, force=force)
+    _read_back(imported)
     return imported
 
 

@@ -7,8 +7,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from skillup.load.yaml_reader import resolve_plain
 from skillup.schema.case import Case
 from skillup.schema.suite import Suite
 from skillup.schema.templates import escape, has_templates
+from skillup.workspace.disk import write_whole
 
 _LONGEST_SLUG = 60
 
@@ -184,53 +184,29 @@ def relative(start: Path, path: Path) -> str:
     return Path(os.path.relpath(path.resolve(), start.resolve())).as_posix()
 
 
-def write_files(
-    files: Mapping[Path, str | Path],
-    *,
-    force: bool = False,
-    check: Callable[[], object] = lambda: None,
-) -> None:
-    """Write texts, and copies of files; undone on Ctrl-C, or if `check` or a write raises.
+def write_files(files: Mapping[Path, str | Path], *, force: bool = False) -> None:
+    """Write texts, and copies of files.
 
-    What is there is replaced with `force`, a link by a file; else it is a UsageError.
+    What is there is replaced with `force`, a link by a file; else it is a UsageError, and nothing
+    is written.
     """
     there = [path for path in files if os.path.lexists(path)]
-    old = {path: path.with_name(f".{path.name}.{os.getpid()}.old") for path in there}
     if there and not force:
         shown = ", ".join(str(path) for path in there[:3])
         more = f" and {len(there) - 3} more" if len(there) > 3 else ""
         hint = "choose another --out, or replace with --force"
         raise UsageError(f"already there: {shown}{more}", hint=hint)
-    with ExitStack() as undo:
-        try:
-            for path, content in files.items():
-                for missing in reversed([up for up in path.parents if not os.path.lexists(up)]):
-                    missing.mkdir()
-                    undo.callback(_remove, missing)
-                new = path.with_name(f".{path.name}.{os.getpid()}.new")
-                undo.callback(_remove, new)
-                if isinstance(content, Path):
-                    shutil.copy(content, new)
-                else:
-                    new.write_bytes(content.encode("utf-8", "surrogateescape"))
-                if path in there:
-                    shutil.copy2(path, old[path], follow_symlinks=False)
-                    undo.callback(old[path].replace, path)
-                else:
-                    undo.callback(_remove, path)
-                new.replace(path)
-            check()
-        except OSError as error:
-            what = f"cannot write {error.filename}: {error.strerror}"
-            raise UsageError(what, hint="choose a directory that can be written to") from error
-        undo.pop_all()
-    for kept in old.values():
-        _remove(kept)
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.rmdir() if path.is_dir() else path.unlink()
+    try:
+        for path, content in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, str):
+                write_whole(path, [content.encode("utf-8", "surrogateescape")])
+                continue
+            path.unlink(missing_ok=True)
+            shutil.copy(content, path)
+    except OSError as error:
+        what = f"cannot write {error.filename}: {error.strerror}"
+        raise UsageError(what, hint="choose a directory that can be written to") from error
 
 
 # YAML that our reader, and any other, reads back as what it was.

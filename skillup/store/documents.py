@@ -19,8 +19,6 @@ from skillup.schema.record import (
     Checkpoint,
     FileState,
     Record,
-    TurnError,
-    Usage,
 )
 from skillup.store.files import Mask, disk_errors, masked_json, open_regular, read_regular, to_json
 from skillup.store.places import RESULT_FILE
@@ -59,39 +57,6 @@ def json_of_files(files: Mapping[str, FileState], mask: Mask) -> bytes | None:
 def with_files(data: bytes, files: bytes) -> bytes:
     """The JSON of a record, or of a checkpoint, with its list of files."""
     return data.replace(_BEFORE_FILES, _BEFORE_FILES + b',"initial_files":' + files, 1)
-
-
-class _SuiteShape(BaseModel):
-    path: str | None = None
-    gates: dict[str, Any] | None = None
-    cases: dict[str, Any] | None = None
-    titles: dict[str, str | None] | None = None
-    tags: dict[str, list[str]] | None = None
-
-
-class _ProfileShape(BaseModel):
-    api_key_env: str | None = None
-
-
-class _RequestShape(BaseModel):
-    directory: str | None = None
-    paths: list[Any] | None = None
-
-
-class RunShape(BaseModel):
-    """What must be as it is in what the run knows of itself, where it is there."""
-
-    run_id: str = ""
-    started_at: str = ""
-    jobs: list[str] | None = None
-    hidden_variables: list[str] | None = None
-    case_digests: dict[str, str] | None = None
-    profiles: dict[str, _ProfileShape] | None = None
-    suites: dict[str, _SuiteShape] | None = None
-    references: dict[str, dict[str, str | None]] | None = None
-    request: _RequestShape | None = None
-    used: dict[str, str | bool | dict[str, Any]] | None = None
-    label: str = ""
 
 
 class DamagedRecordError(Exception):
@@ -143,16 +108,9 @@ def load_record(path: Path) -> Record:
 def parsed_grade(data: bytes) -> Grade | None:
     """The grade in `data`; None if it is damaged: it can be derived again."""
     try:
-        grade = Grade.model_validate_json(data)
-        for error in (grade.error, *(turn.error for turn in grade.turns)):
-            if error is not None:
-                TurnError.model_validate(error)
-        for usage in (grade.usage, *(turn.usage for turn in grade.turns)):
-            if usage is not None:
-                Usage.model_validate(usage)
+        return Grade.model_validate_json(data)
     except ValidationError:
         return None
-    return grade
 
 
 def load_grade(path: Path) -> Grade | None:

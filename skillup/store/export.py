@@ -20,9 +20,9 @@ from typing import Any
 
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import FileState
-from skillup.store.documents import RECORD_FILE, RunShape
+from skillup.store.documents import RECORD_FILE
 from skillup.store.files import disk_errors, no_mask, read_regular, to_json, unpack
-from skillup.store.places import RESULT_FILE, directory_of_job, job_of_directory
+from skillup.store.places import RESULT_FILE, directory_of_job
 from skillup.store.stored_run import StoredRun
 from skillup.workspace.disk import path_problem
 
@@ -69,23 +69,18 @@ def export_files(run: StoredRun, out: Path) -> int:
             place = f"{TRIALS_FOLDER}/{directory_of_job(job)}"
             for name, read in run.trial_files(job).items():
                 write(f"{place}/{name}", read())
-            if job_of_directory(directory_of_job(job)) is None:
-                write(f"{place}/{JOB_FILE}", [job.encode()])
+            write(f"{place}/{JOB_FILE}", [job.encode()])
     return len(jobs)
 
 
 def exported_trials(out: Path) -> Iterator[tuple[str, Path]]:
     """Job id and directory of all trials with a record below `out`, in fixed order."""
-    root = str(out / TRIALS_FOLDER)
-    for parent, names, files in os.walk(root):
+    for parent, names, files in os.walk(out / TRIALS_FOLDER):
         names[:] = sorted(name for name in names if name.partition(".")[0] not in ("raw", "files"))
         if RECORD_FILE in files:
-            job = job_of_directory(parent[len(root) + 1 :])
-            if job is None:
-                file = Path(parent, JOB_FILE)
-                with disk_errors("read", file):
-                    job = file.read_text("utf-8")
-            yield job, Path(parent)
+            file = Path(parent, JOB_FILE)
+            with disk_errors("read", file):
+                yield file.read_text("utf-8"), Path(parent)
 
 
 def load_info(out: Path) -> dict[str, Any]:
@@ -93,9 +88,8 @@ def load_info(out: Path) -> dict[str, Any]:
     path = out / INFO_FILE
     try:
         with disk_errors("read", path):
-            value: dict[str, Any] = json.loads(read_regular(path))
-        RunShape.model_validate(value, strict=True)
-    except (ValueError, RecursionError):  # of which pydantic's is one
+            value: dict[str, Any] = {**json.loads(read_regular(path))}
+    except (TypeError, ValueError, RecursionError):
         raise RunDirectoryError(f"{path} is damaged", hint="export the run anew") from None
     return value
 

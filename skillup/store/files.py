@@ -7,9 +7,7 @@ import json
 import math
 import os
 import re
-import secrets
 import stat
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -22,6 +20,7 @@ from pydantic_core import PydanticSerializationError
 from skillup.errors import ExitCode, RunDirectoryError
 from skillup.redaction.secrets import is_absent
 from skillup.schema.record import ON_DISK
+from skillup.workspace.disk import write_whole
 
 _NOT_ALLOWED = "you may not write there: change its permissions, or choose another --out"
 _HINTS = {
@@ -35,7 +34,6 @@ _HINTS = {
     errno.ENFILE: "the machine has too many open files: run fewer trials at once (-j)",
     errno.ENAMETOOLONG: "the path is too long for this file system: choose a shorter --out",
 }
-TEMPORARY_ENDING = ".skillup-tmp"
 
 
 @contextmanager
@@ -57,19 +55,8 @@ def write_atomic(path: Path, data: bytes | Iterable[bytes]) -> None:
 
     Raises RunDirectoryError if writing fails; ``path`` is then as it was. Several may write it.
     """
-    # In the same directory, because a rename across file systems is a copy.
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{TEMPORARY_ENDING}")
     with disk_errors("write", path):
-        try:
-            with temporary.open("xb") as file:
-                file.writelines([data] if isinstance(data, bytes) else data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
+        write_whole(path, [data] if isinstance(data, bytes) else data)
         sync_directory(path.parent)
 
 
@@ -96,15 +83,6 @@ def make_directory(directory: Path) -> None:
             sync_directory(made.parent)
 
 
-def set_aside(path: Path, suffix: str) -> Path:
-    """Renames ``path`` to ``<name>.<suffix>-<n>`` with the first free n from 1; returns that."""
-    number = 1
-    while os.path.lexists(target := path.with_name(f"{path.name}.{suffix}-{number}")):
-        number += 1
-    with disk_errors("set aside", path):
-        return path.rename(target)
-
-
 def open_regular(path: Path) -> BinaryIO:
     """The file, to be read. Raises OSError, also for a pipe, which would block for ever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -125,24 +103,11 @@ def read_regular(path: Path) -> bytes:
 
 def file_system(path: Path) -> str:
     """The kind of file system that `path` is on; empty if it is not known."""
-    if sys.platform == "linux":
-        try:
-            lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
-        except OSError:
-            return ""
-        # Spaces and the like are written as octal numbers: proc(5).
-        mounts = [
-            (re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[1]), fields[2])
-            for fields in map(str.split, lines)
-            if len(fields) > 2
-        ]
-    else:
-        import psutil
+    import psutil
 
-        mounts = [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
     real = path.resolve()
-    found = [(place, kind) for place, kind in mounts if real.is_relative_to(place)]
-    return max(found, key=lambda one: len(one[0]), default=("", ""))[1]
+    found = [at for at in psutil.disk_partitions(all=True) if real.is_relative_to(at.mountpoint)]
+    return max(found, key=lambda at: len(at.mountpoint)).fstype if found else ""
 
 
 Mask = Callable[[str], str]

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from skillup.errors import RunDirectoryError
 from skillup.store.database import NEW_FILE, Database
@@ -77,7 +77,7 @@ def _home(workspace_root: Path) -> Path:
     return home
 
 
-# Job ids as names of directories, and back.
+# Job ids as names of directories.
 
 _LONGEST = 120  # most file systems allow 255 bytes for a name
 _CUT = "~"  # stands in no name that was not cut: quoting turns it into %7E
@@ -101,14 +101,6 @@ def directory_of_job(job_id: str) -> str:
             name = f"{name[: _LONGEST - len(digest) - 1]}{_CUT}{digest}"
         names.append(name)
     return "/".join(names)
-
-
-def job_of_directory(directory: str) -> str | None:
-    """The job id whose directory this is; None if a part was too long to be kept whole."""
-    if _CUT in directory:
-        return None
-    parts = ("" if part == _EMPTY else part for part in directory.split("/"))
-    return "/".join(unquote(part, errors="surrogatepass") for part in parts)
 
 
 # The runs in a folder, and who writes one.

@@ -29,11 +29,11 @@ from skillup.store.database import Database, Statement, create
 from skillup.store.documents import MANY_FILES, json_of_files, result_json
 from skillup.store.files import (
     Mask,
+    disk_errors,
     make_directory,
     masked_json,
     no_mask,
     pack,
-    set_aside,
     to_json,
     write_atomic,
 )
@@ -458,8 +458,9 @@ class RunDirectory(StoredRun):
         """That of an earlier start says other things of the trial that ends or begins now."""
         if self._has_result:
             self._has_result = False
-            with suppress(FileNotFoundError):
-                set_aside(self.path / RESULT_FILE, "earlier")
+            result = self.path / RESULT_FILE
+            with disk_errors("set aside", result), suppress(FileNotFoundError):
+                result.rename(self.path / f"{RESULT_FILE}.earlier")
 
     def write_result(self, result: RunResult) -> None:
         """Stores ``result.json``, in place of an older one, and journals ``result_written``.

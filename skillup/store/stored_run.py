@@ -21,7 +21,6 @@ from skillup.store.database import Database
 from skillup.store.documents import (
     DamagedRecordError,
     ForeignRecordError,
-    RunShape,
     load_result,
     parsed_checkpoint,
     parsed_grade,
@@ -84,8 +83,7 @@ class StoredRun:
                     "SELECT name FROM jobs WHERE planned > 0 ORDER BY planned"
                 )
             ]
-            RunShape.model_validate(value, strict=True)
-        except (TypeError, ValueError, RecursionError):  # of which pydantic's is one
+        except (TypeError, ValueError, RecursionError):
             where = f"what {self.database.path} says of the run"
             raise RunDirectoryError(f"{where} is damaged", hint="start the run anew") from None
         return value

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal, TypeVar
@@ -157,6 +159,28 @@ def copy_entries(entries: Iterable[Entry], source: Path, destination: Path) -> N
     # file changes its directory's time.
     for path in reversed(directories):
         shutil.copystat(source / path, destination / path)
+
+
+TEMPORARY_ENDING = ".skillup-tmp"
+
+
+def write_whole(path: Path, parts: Iterable[bytes], mode: int = 0o666) -> None:
+    """Replaces ``path``, also a link: who reads it finds the old file or the new one, synced.
+
+    If that fails it is as it was. Its directory must exist; several may write it. Raises OSError.
+    """
+    # In the same directory, because a rename across file systems is a copy.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}{TEMPORARY_ENDING}")
+    try:
+        with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
 
 
 # A full disk is nobody's doing in a trial: no error of the trial, but the end of the run.

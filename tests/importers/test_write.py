@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from skillup.errors import InvalidFilesError, UsageError
 from skillup.importers.convert import import_files
-from skillup.importers.write import to_yaml, write_files
+from skillup.importers.write import to_yaml
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import parse_yaml
 from tests.support.project import Project
@@ -67,40 +67,18 @@ def test_names_that_differ_in_case_only_get_files_of_their_own(tmp_path: Path) -
     assert [case.id for case in imported.draft.cases] == ["A b", "a-b", "../../x", "é"]
 
 
-def test_what_cannot_become_a_suite_leaves_everything_as_it_was(tmp_path: Path) -> None:
-    """F11: a circle is told where it stands; whatever else does not load is taken back."""
-    out = tmp_path / "out"
+def test_tests_that_wait_for_each_other_are_told_where_they_stand(tmp_path: Path) -> None:
     path = tmp_path / "tests.yaml"
     path.write_text(
         "- {id: a, input: x, criteria: c, depends_on: [b]}\n"
         "- {id: b, input: x, criteria: c, depends_on: [a]}\n"
     )
     with pytest.raises(InvalidFilesError) as circle:
-        import_files([path], out)
+        import_files([path], tmp_path / "out")
     (problem,) = circle.value.problems
     assert (problem.file, problem.line) == (path, 1)
     assert "a → b → a" in problem.message
-    (tmp_path / "copied.txt").write_text("x")
-    files: dict[Path, str | Path] = {
-        out / "eval.yaml": "name: n\n",
-        out / "cases/a.yaml": "new\n",
-        out / "deep/er/b": "x",
-        out / "files/x.txt": tmp_path / "copied.txt",
-    }
-
-    def refused() -> None:
-        assert (out / "cases" / "a.yaml").read_text() == "new\n"
-        raise InvalidFilesError([])
-
-    with pytest.raises(InvalidFilesError):
-        write_files(files, check=refused)
-    assert not out.exists()
-
-    write_files({out / "cases" / "a.yaml": "old\n"})
-    with pytest.raises(InvalidFilesError):
-        write_files(files, force=True, check=refused)
-    assert [path.name for path in out.rglob("*") if path.is_file()] == ["a.yaml"]
-    assert (out / "cases" / "a.yaml").read_text() == "old\n"
+    assert not (tmp_path / "out").exists()
 
 
 HERE = Path("written.yaml")

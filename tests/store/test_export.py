@@ -47,7 +47,7 @@ def test_the_layout_is_as_documented(run: Path) -> None:
     assert files.pop(blob) == "artifact"
     assert {name.removeprefix(f"{trial}/") for name in files} == {
         *("run.json", "events.jsonl", "result.json", "record.json", "grading.json"),
-        *("attempt-1.json", "raw.attempt-1/turn-01.stdout.jsonl"),
+        *("attempt-1.json", "raw.attempt-1/turn-01.stdout.jsonl", "job-id.txt"),
     }
     assert [job for job, _ in exported_trials(out)] == [JOB, LONG]
     with pytest.raises(RunDirectoryError, match="not empty"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from skillup.store import RunDirectory, default_run_path, new_run_id
 from skillup.store.places import (
     directory_of_job,
     is_being_written,
-    job_of_directory,
     runs_in,
     take_lock,
 )
@@ -62,23 +60,11 @@ def test_runs_are_in_the_order_of_their_start_and_what_is_no_run_is_left_out(
     assert runs_in(tmp_path / "nowhere") == runs_in(tmp_path / "file") == []
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        *("", "{", "[]", "[" * 200_000, {"run_id": 3}, {"suites": []}, {"suites": {"a": 1}}),
-        *({"suites": {"a": {"tags": {"x": "no list"}}}}, {"suites": {"a": {"titles": {"x": [1]}}}}),
-        *({"suites": {"a": {"cases": []}}}, {"references": {"a": {"b": 1}}}, {"request": "run"}),
-    ],
-)
-def test_what_a_run_says_of_itself_in_another_shape_is_damaged(
-    tmp_path: Path, damage: dict[str, object] | str
-) -> None:
-    info = {"jobs": ["a"], "suites": {"a": {"cases": {}}}, "more": 1}
-    with RunDirectory.create(tmp_path / "run", info) as run:
-        assert run.run_info() == info
-    text = damage if isinstance(damage, str) else json.dumps(damage)
+@pytest.mark.parametrize("damage", ["", "{", "[]", "[" * 200_000])
+def test_what_a_run_says_of_itself_may_be_damaged(tmp_path: Path, damage: str) -> None:
+    RunDirectory.create(tmp_path / "run", {"jobs": ["a"]}).close()
     sql = "UPDATE run SET json = ? WHERE name = 'info'"
-    change(tmp_path / "run", sql, zlib.compress(text.encode()))
+    change(tmp_path / "run", sql, zlib.compress(damage.encode()))
     with pytest.raises(RunDirectoryError, match=r"of the run is damaged"):
         RunDirectory.open(tmp_path / "run").run_info()
 
@@ -96,19 +82,17 @@ def test_what_a_run_says_of_itself_in_another_shape_is_damaged(
 )
 def test_odd_parts_of_job_ids_are_encoded(job: str, directory: str) -> None:
     assert directory_of_job(job) == directory
-    assert job_of_directory(directory) == job
 
 
-@given(st.text(st.characters(exclude_categories=()), max_size=60))
-def test_every_job_id_has_a_safe_directory_and_short_ones_come_back(job: str) -> None:
-    directory = directory_of_job(job)
-    assert directory.isascii()
-    assert not directory.startswith("/")
-    parts = directory.split("/")
-    assert len(parts) == len(job.split("/"))
-    assert all(0 < len(part) <= 120 and not part.startswith(".") for part in parts)
-    assert ".." not in PurePosixPath(directory).parts
-    assert job_of_directory(directory) in (job, None)
+@given(st.sets(st.text(st.characters(exclude_categories=()), max_size=60), max_size=4))
+def test_every_job_id_has_a_safe_directory_of_its_own(jobs: set[str]) -> None:
+    directories = [directory_of_job(job) for job in jobs]
+    assert len(set(directories)) == len(jobs)
+    for directory in directories:
+        assert directory.isascii()
+        parts = directory.split("/")
+        assert all(0 < len(part) <= 120 and not part.startswith(".") for part in parts)
+        assert ".." not in PurePosixPath(directory).parts
 
 
 def test_the_second_writer_is_refused_by_name_and_a_killed_one_is_in_nobodys_way(

@@ -359,7 +359,7 @@ def test_the_result_of_an_earlier_start_does_not_outlive_the_next_trial(run: Run
         assert again.read_result() == a_result()
         again.write_record(JOB, a_record())
         assert not (run.path / "result.json").exists()
-        assert (run.path / "result.json.earlier-1").exists()
+        assert (run.path / "result.json.earlier").exists()
         again.write_result(a_result())
     assert RunDirectory.open(run.path).read_result() == a_result()
 
