@@ -110,8 +110,4 @@ def near_miss(name: str, known: Iterable[str]) -> str | None:
     longer = [spelling for spelling in by_spelling if spelling.startswith(f"{plain(name)}_")]
     close = get_close_matches(plain(name), by_spelling, n=1, cutoff=0.7)
     found = longer if len(longer) == 1 and plain(name) not in by_spelling else close
-    # Nor is a name with words before it a misspelling of a longer one: `response_contains`.
-    ends = [spelling for spelling in by_spelling if plain(name).endswith(f"_{spelling}")]
-    if ends and not get_close_matches(plain(name), found, cutoff=0.9):
-        found = [max(ends, key=len)]
     return by_spelling[found[0]] if found else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import time
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from difflib import SequenceMatcher
@@ -124,29 +123,17 @@ class Missing:
         return None if match is None else match.span()
 
     def _of_pattern(self, pattern: str, would: Sequence[Relaxation]) -> tuple[int, Span] | None:
-        """The longest beginning of one of its alternatives that matches."""
-        flags = m[0] if (m := re.match(r"(\(\?[a-zA-Z]+\))+", pattern)) else ""
+        """The longest beginning of it that matches; of alternatives each is one."""
         there = None  # Where it would match, if places in the text are the same then
         if would and all(one in _FLAGS for one in would):
             there = self._search("".join(_FLAGS[one] for one in would) + pattern, self.text)
-        best = None if there is None else (0, (there[0], there[0]))
-        bars = [n for n, letter in enumerate(pattern) if letter == "|"]
-        # A bar within a group or a class leaves a beginning that is no pattern.
-        bars = [n for n in bars if self._search(f"{pattern[:n]}|", self.text) is not None]
-        for begin, end in zip([len(flags), *(n + 1 for n in bars)], [*bars, None], strict=True):
-            part = pattern[begin:end][:_LONGEST]
-            for size in range(len(part), best[0] if best else 0, -1):
-                if part[size : size + 1] in tuple("{*+?"):  # which belongs to what stands before
-                    continue
-                span = self._search(flags + part[:size], self.text, there and there[0])
-                if span is not None and (span[1] - span[0] >= _LEAST or there):
-                    best = begin + size, span
-                    break
-        if best is None:  # Not even its beginning: the line most like its longest plain words
-            words = re.findall(r"\w[\w ,:'-]{3,}", re.sub(r"\\.|\(\?[^)]*", "\n", pattern))
-            near = self._of_text(max(words, key=len)) if words else None
-            best = None if near is None else (0, (near[1][0], near[1][0]))
-        return best
+        for size in range(min(len(pattern), _LONGEST), 0, -1):
+            if pattern[size : size + 1] in tuple("{*+?"):  # which belongs to what stands before
+                continue
+            span = self._search(pattern[:size], self.text, there and there[0])
+            if span is not None and (span[1] - span[0] >= _LEAST or there):
+                return size, span
+        return None if there is None else (0, (there[0], there[0]))
 
     def _of_text(self, piece: str) -> tuple[int, Span] | None:
         """By difflib, in the few pieces of the text that share most with `piece`."""
@@ -175,10 +162,6 @@ def near_words(near: NearMatch) -> str:
     rest = one_line(near.wanted[near.matched :][:_LONGEST])
     wanted = f'expected "{rest}"' if rest else "nothing more is expected"
     differs = f"/{rest}/ does not match from here on" if near.is_pattern else wanted
-    letters = near.line[near.at : near.at + 1] + near.wanted[near.matched : near.matched + 1]
-    names = [unicodedata.name(one, "").lower() for one in letters if one.isalpha()]
-    if len({name.partition(" ")[0] for name in names}) > 1:  # Two that may look the same
-        differs += f" ({names[0]} is not {names[1]})"
     words = _WORDS | _FLAGS if near.is_pattern else _WORDS
     would = " and ".join(words[one] for one in near.would_match)
     return differs + (f"; it would match with {would}" if would else "")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import zlib
 from array import array
 from collections.abc import Hashable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
@@ -40,19 +39,17 @@ HISTORY = ("history", "chat_history", "messages")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _LEADS = frozenset({"prompt", "turns", "conversation", "transcript"})
 OF_ITEM = frozenset({"id", "vars", "input", "expected_output"})  # In a case of some form
-_IN_BLOCK = 256
 _READ_AGAIN = 300  # Cases that are remembered: more than trials at once
 
 
 class Items:
-    """The valid items of a dataset, compressed; the case of each is made when it is asked for."""
+    """The valid items of a dataset as JSON; the case of each is made when it is asked for."""
 
     def __init__(self, template: Document) -> None:
         self._template, self._digests = template, bytearray()
         self.lines: MutableSequence[int] = array("L")
         self._start = hashlib.sha256(repr(template.data).encode(errors="surrogatepass"))
-        self._blocks, self._open = list[bytes](), list[str]()
-        self._read: tuple[int, list[str]] = -1, []  # The block that was asked for last
+        self._texts: list[str] = []
         self._made: dict[int, Case] = {}
 
     def add(self, text: str, item: DatasetItem) -> int:
@@ -61,11 +58,8 @@ class Items:
         digest.update(repr(replace(item, line=0)).encode(errors="surrogatepass"))
         self._digests += digest.digest()[:8]
         self.lines.append(item.line)
-        self._open.append(text)
-        if len(self._open) == _IN_BLOCK:
-            self._blocks.append(zlib.compress("\n".join(self._open).encode(), 1))
-            self._open.clear()
-        return len(self.lines) - 1
+        self._texts.append(text)
+        return len(self._texts) - 1
 
     def digest_of(self, index: int) -> str:
         """Of the template and of what the item adds to it."""
@@ -90,14 +84,7 @@ class Items:
         return case
 
     def _item(self, index: int, default_id: str) -> DatasetItem:
-        block, place = divmod(index, _IN_BLOCK)
-        known, texts = self._read
-        if block == len(self._blocks):
-            texts = self._open
-        elif block != known:
-            texts = zlib.decompress(self._blocks[block]).decode().split("\n")
-            self._read = block, texts
-        return read_item(json.loads(texts[place]), self.lines[index], default_id)
+        return read_item(json.loads(self._texts[index]), self.lines[index], default_id)
 
 
 def dataset_cases(

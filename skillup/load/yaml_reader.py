@@ -7,9 +7,7 @@ duplicate keys, tags, several documents, aliases that multiply, nesting without 
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -95,16 +93,10 @@ def refuse(path: Path, message: str, fix: str = "", line: int = 1, column: int =
 
 def read_file(path: Path) -> bytes:
     """The content of a regular file of at most MAX_BYTES. Raises InvalidFilesError."""
-
-    def without_waiting(name: str, flags: int) -> int:
-        descriptor = os.open(name, flags | os.O_NONBLOCK)  # a pipe has no writer, perhaps
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return descriptor
-        os.close(descriptor)
-        refuse(path, "this is not a regular file")
-
     try:
-        with open(path, "rb", opener=without_waiting) as stream:
+        if path.exists() and not path.is_file():  # to open a pipe would wait for its writer
+            refuse(path, "this is not a regular file")
+        with path.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         refuse(path, f"the file cannot be read: {getattr(error, 'strerror', None) or error}")

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator
 
 from skillup.adapters import ADAPTERS
 from skillup.schema.base import (
@@ -183,11 +183,6 @@ class Script(Model):
     """All replies of one case (``scripted:`` takes a plain list of replies, too)."""
 
     replies: list[Reply] = Field(min_length=1, description="Rules, the first that applies wins.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _widen(cls, value: Any) -> Any:
-        return _replies(value)
 
 
 ScriptOrReplies = Annotated[

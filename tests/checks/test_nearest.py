@@ -38,7 +38,7 @@ def ask(spec: dict[str, Any], answer: str = ANSWER) -> CheckResult:
         ({"matches": r"total: [\d,]+"}, "", r"total: [\d,]+", ["case"]),
         ({"matches": "counted.*rows"}, "I counted.", "rows", ["(?s)"]),
         ({"matches": "file [-] not"}, "It’s in the file ", "[-] not", ["dash"]),
-        ({"matches": r"^total: \d+ rows$"}, "", r"^total: \d+ rows$", []),
+        ({"matches": r"Total: \d+ rows|none"}, "Total: 1", " rows|none", []),
         ({"equals": "I counted.\n\nTotal: 1204"}, "Total: 1", "204", []),
     ],
 )
@@ -53,15 +53,7 @@ def test_the_nearest_line_with_the_first_difference(
     assert near.would_match == would
     for span in near.spans:
         assert ANSWER[span.start : span.end]
-    assert " is not latin" not in near_words(near)
     assert near_words(near).endswith(("ignored", "marks", ")", "dash", "space", "on", '"'))
-
-
-def test_letters_of_two_scripts_that_look_the_same_are_named() -> None:
-    near = ask({"contains": "Delete it"}, "D\u0435lete it").nearest
-    assert near is not None
-    words = "(cyrillic small letter ie is not latin small letter e)"
-    assert near_words(near) == f'expected "elete it" {words}'
 
 
 def test_what_is_unlike_everything_has_no_nearest_line_and_what_passed_none() -> None:

@@ -27,7 +27,7 @@ from tests.support.engine_turns import Conversation, make_trial, raw_streams
 def scripted(base: Path, replies: Any, trial: Any = None, **profile: Any) -> Conversation:
     """Of a script, in directories of its own; `trial` are fields of the context."""
     fields = {"environment": os.environ, "home": base / "home", "version": "1.0.0", **(trial or {})}
-    script = None if replies is None else Script.model_validate(replies)
+    script = None if replies is None else Script.model_validate({"replies": replies})
     made = make_trial(base, Profile(engine="scripted", **profile), script=script, **fields)
     return Conversation(ScriptedEngine(), made)
 

@@ -158,7 +158,7 @@ def speak(
     profile = Profile(name="player", engine="scripted", permission="read_only")
     models = Models({"PATH": os.environ["PATH"]}, str)
     factory = SimulatorFactory(models, lambda name, _: profile)
-    suite = UserSimulator(engine="player", scripted=Script.model_validate(replies))
+    suite = UserSimulator(engine="player", scripted=Script.model_validate({"replies": replies}))
     place = SimulatorPlace(base / "user", streams or KeptStreams())
     user = EngineUser(
         ScriptedEngine(),

@@ -71,7 +71,6 @@ CASES = [
     (check("{is nice: really}"), "2:15", "put a rubric that holds `: ` in quotes"),
     (check("{tool_called: {tool: Bash}}"), "2:29", "did you mean `name`?"),
     (check("{contains: {value: x}}"), "2:26", "a bare text will do"),
-    (check("{response_contains: x}"), "2:15", "did you mean `contains`?"),
     (check("{trun_response_contains: x}"), "2:15", "did you mean `turn_response_contains`?"),
     (check("{tool_sequence: 3}"), "2:30", "write `key: value` lines below it (`calls`, "),
     (check("{contains: x, equals: y}"), "2:14", "make each its own list item"),

@@ -47,7 +47,7 @@ class RawAgent:
         self.home.mkdir(parents=True, exist_ok=True)
         self.workspace.mkdir(exist_ok=True)
         self.script = self.home / "script.json"
-        script = Script.model_validate(replies).model_dump(mode="json")
+        script = Script.model_validate({"replies": replies}).model_dump(mode="json")
         self.script.write_text(json.dumps({**script, **options}))
 
     def run(self, message: str, *args: str, env: Mapping[str, str] | None = None) -> RawRun:
