@@ -82,31 +82,18 @@ class AnswerFolder:
 
     path: Path
     mask: Callable[[str], str]
+    older: AnswerPlace | None = None  # Only read: where answers are that are not here
 
     def read(self, key: str) -> bytes | None:
         try:
             return (self.path / f"{key}.json").read_bytes()
         except OSError:
-            return None
+            return self.older.read(key) if self.older is not None else None
 
     def write(self, key: str, answer: BaseModel) -> None:
         with suppress(SkillupError):
             make_directory(self.path)
             write_atomic(self.path / f"{key}.json", to_json(answer, self.mask, indent=1))
-
-
-@frozen
-class LaterAnswers:
-    """Those of a run that only can be read, and those that came later, in a folder of its own."""
-
-    run: AnswerPlace
-    later: AnswerFolder
-
-    def read(self, key: str) -> bytes | None:
-        return self.later.read(key) or self.run.read(key)
-
-    def write(self, key: str, answer: BaseModel) -> None:
-        self.later.write(key, answer)
 
 
 def kept_answer(place: AnswerPlace, key: str) -> StoredAnswer | None:
@@ -389,14 +376,10 @@ def answer_to(question: ModelQuestion, file: Path) -> BaseModel:
         f"`{name}`" if field.is_required() else f"`{name}` (optional)"
         for name, field in question.form.model_fields.items()
     )
-    if misfits:
-        raise CannotAskError(
-            f"no rule of {file.name} has an answer of the form asked for ({keys}); "
-            + "; ".join(misfits)
-        )
     asked = " ".join(question.prompt.split())[:_SHOWN]
+    why = "; ".join(misfits) or "applies"
     raise CannotAskError(
-        f"no rule of {file.name} applies; add one whose answer has {keys}, for: {asked}"
+        f"no rule of {file.name} {why}; add one whose answer has {keys}, for: {asked}"
     )
 
 

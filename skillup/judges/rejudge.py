@@ -35,33 +35,28 @@ class RegradeItem:
     case: Case
 
 
-@frozen
-class Regrader:
-    """Grades records: by rules one after the other, by judges several at once."""
+def by_rules(item: RegradeItem) -> Grade | None:
+    """Its new grade; None: it needs more than rules."""
+    pending = PendingJudgements(item.case)
+    graded = grade_record(item.record, item.read_file, case=item.case, pending=pending)
+    return None if pending.open else graded
 
-    judges: Judges
 
-    def by_rules(self, item: RegradeItem) -> Grade | None:
-        """None: it needs more than rules."""
-        pending = PendingJudgements(item.case)
-        graded = grade_record(item.record, item.read_file, case=item.case, pending=pending)
-        return None if pending.open else graded
+def by_judges(items: Sequence[RegradeItem], judges: Judges) -> list[Grade]:
+    """All at once: the grades in order; their `judging` is what this judging took."""
 
-    def by_judges(self, items: Sequence[RegradeItem]) -> list[Grade]:
-        """The grades of all of `items`, in order; their `judging` is what this judging took."""
+    async def one(read: tuple[RegradeItem, Judge]) -> Grade:
+        item, judge = read
+        record = item.record.model_copy(update={"judging": None})
+        return await grade(record, item.read_file, judge, case=item.case)
 
-        async def one(read: tuple[RegradeItem, Judge]) -> Grade:
-            item, judge = read
-            record = item.record.model_copy(update={"judging": None})
-            return await grade(record, item.read_file, judge, case=item.case)
+    async def every() -> list[Grade]:
+        async with AsyncExitStack() as stack:
+            made = [judges(item.record, item.case) for item in items]
+            entered = [await stack.enter_async_context(judge) for judge in made]
+            return await gather(one, zip(items, entered, strict=True))
 
-        async def every() -> list[Grade]:
-            async with AsyncExitStack() as stack:
-                judges = [self.judges(item.record, item.case) for item in items]
-                entered = [await stack.enter_async_context(judge) for judge in judges]
-                return await gather(one, zip(items, entered, strict=True))
-
-        return anyio.run(every)
+    return anyio.run(every)
 
 
 # Two grades of the same record, compared check by check.

@@ -50,19 +50,31 @@ class JudgeRouter:
 
     def problem(self, case: Case) -> TurnError | None:
         """Why `case` could not be judged, found before its first turn; nobody is asked."""
+        why = next(self._problems(case), None)
+        return None if why is None else TurnError(kind="judge", message=self.models.mask(why))
+
+    def _problems(self, case: Case) -> Iterator[str]:
+        """No model is named, or none can be asked; a script is not there, or an agent."""
         root, profile = self.case_location(case) or (Path(), None)
-        read = read_by_model(case)
-        alone = next((loc for loc, check in read if model_for(case, check) is None), None)
-        if alone is not None:
-            fix = "write `judge: {model: …}` in eval.yaml, or give --judge-model"
-            why: str | None = f"`{alone[-1]}` is read by a model, and none is named: {fix}"
-        else:
-            problems = (self.models.problem(model, root) for model in judge_models(case))
-            why = next((problem for problem in problems if problem is not None), None)
-        if why is None and profile is not None:
-            # Nothing is started, so nothing is written to the scratch directory.
-            return problem_of(case, self._place(root, profile, Path(tempfile.gettempdir())))
-        return TurnError(kind="judge", message=self.models.mask(why)) if why else None
+        for loc, check in read_by_model(case):
+            if model_for(case, check) is None:
+                fix = "write `judge: {model: …}` in eval.yaml, or give --judge-model"
+                yield f"`{loc[-1]}` is read by a model, and none is named: {fix}"
+        yield from filter(None, (self.models.problem(one, root) for one in judge_models(case)))
+        if profile is None:
+            return
+        for path in script_paths(case):
+            if outside := outside_suite(path):
+                yield f"{outside}: put it into the suite"
+            try:
+                command_of(root / path)
+            except CannotJudgeError as problem:
+                yield str(problem)
+        # Nothing is started, so nothing is written to the scratch directory.
+        place = self._place(root, profile, Path(tempfile.gettempdir()))
+        for judge in case.all_judges():
+            if judge.type == "agent_judge" and (why := problem_of_agent(judge, place)):
+                yield f"{judge.id or 'agent_judge'}: {why}"
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         first = request.checks[0].key if request.checks else ""
@@ -93,25 +105,6 @@ class JudgeRouter:
             return self.profiles(name or own_profile, suite_root)
 
         return JudgePlace(self.models, scratch, profiles, suite_root, self.secrets)
-
-
-def problem_of(case: Case, place: JudgePlace) -> TurnError | None:
-    """What is known before the first turn: a script that is not there, an agent that is not."""
-
-    def problems() -> Iterator[str]:
-        for path in script_paths(case):
-            if outside := outside_suite(path):
-                yield f"{outside}: put it into the suite"
-            try:
-                command_of(place.suite_root / path)
-            except CannotJudgeError as problem:
-                yield str(problem)
-        for judge in case.all_judges():
-            if judge.type == "agent_judge" and (why := problem_of_agent(judge, place)):
-                yield f"{judge.id or 'agent_judge'}: {why}"
-
-    first = next(problems(), None)
-    return None if first is None else TurnError(kind="judge", message=place.models.mask(first))
 
 
 async def judge_by_program(

@@ -34,6 +34,7 @@ from skillup.judges.artifacts import (
     copy_of,
 )
 from skillup.judges.evaluate import blank_result
+from skillup.judges.material import harmless
 from skillup.judges.question import MalformedAnswerError, Number, bare, strict_json, what_is_wrong
 from skillup.process.run import CompletedOutput, run_quiet
 from skillup.schema.grade import CheckResult
@@ -176,7 +177,7 @@ def _environment(
 
 # The verdict: an exit code, and perhaps a JSON object.
 
-_DECIDING = {"pass", "passed", "score", "assertions", "details"}
+_DECIDING = ("pass", "passed", "score", "assertions", "details")
 _CANNOT_RUN = {126: "it may not be executed", 127: "a command was not found"}
 # `[ok] …` and `[1/3] …` are ways to write a log.
 _LIKE_JSON = re.compile(
@@ -198,13 +199,8 @@ class _Verdict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _decides(cls, given: Any) -> Any:
-        if isinstance(given, dict):
-            deciding = {key for key in given if key.lower() in _DECIDING}
-            twice = deciding >= {"pass", "passed"} or deciding >= {"assertions", "details"}
-            if twice or deciding - _DECIDING:
-                raise ValueError(f"the keys {', '.join(sorted(deciding))} may mean two things")
-            if all(given[key] in (None, []) for key in deciding):
-                raise ValueError("neither `score` nor `pass` nor any `assertions`")
+        if isinstance(given, dict) and all(given.get(key) in (None, []) for key in _DECIDING):
+            raise ValueError("neither `score` nor `pass` nor any `assertions`")
         return given
 
     def result(self, blank: CheckResult, threshold: float) -> dict[str, Any]:
@@ -293,6 +289,4 @@ def _shown(given: Any, longest: int = 200) -> str:
     """In words, shortened, and without what could steer a terminal."""
     if not isinstance(given, str):
         given = "" if given is None else json.dumps(given, ensure_ascii=False)
-    unknown = "\N{REPLACEMENT CHARACTER}"
-    safe = "".join(c if c.isprintable() or c in "\n\t" else unknown for c in given)
-    return shortened(safe, longest)
+    return shortened(harmless(given), longest)

@@ -8,9 +8,8 @@ from typing import Any
 import anyio
 
 from skillup.errors import FullDiskError, RunDirectoryError
-from skillup.schema import templates
-from skillup.schema.case import Persona
 from skillup.schema.record import HistoryItem, TurnError, TurnRecord
+from skillup.schema.templates import UnresolvedNameError, fill
 from skillup.trial.request import SimulatorMessage, SimulatorPart, TrialEvent, TrialRequest
 from skillup.trial.session import internal_error, not_sent
 from skillup.workspace.disk import refuse_full_disk
@@ -36,20 +35,16 @@ async def next_message(
     try:
         led, scenario = case.input.conversation, case.user_simulator
         persona = led.persona if led is not None else None
-        if persona is not None:
-            given = ((name, getattr(persona, name)) for name in Persona.model_fields)
-            filled_in = {name: _rendered(value, variables) for name, value in given}
-            persona = persona.model_copy(update=filled_in)
         part = SimulatorPart(
-            persona=persona,
-            scenario=_rendered(scenario.scenario if scenario else None, variables),
-            instruction=_rendered(instruction, variables),
+            persona=fill("persona", persona, variables),
+            scenario=fill("scenario", scenario and scenario.scenario, variables),
+            instruction=fill("instruction", instruction, variables),
             said=[(step.content, step.response) for turn in turns for step in turn.executed()],
             history=history,
             messages_left=messages_left,
             may_stop=may_stop,
         )
-    except templates.UnresolvedNameError as missing:
+    except UnresolvedNameError as missing:
         return failed("template", f"{missing}; nobody was asked")
     if request.simulator is None:
         return failed("judge", "there is nobody to play the user")
@@ -79,12 +74,3 @@ def unwritten(number: int, message: SimulatorMessage, content: str = "") -> Turn
     error = message.error or TurnError(kind="judge", message="the simulated user wrote nothing")
     turn = not_sent(number, content, error.message, error=error)
     return turn.model_copy(update={"source": "simulator", "simulator": message.info})
-
-
-def _rendered(value: Any, variables: dict[str, str]) -> Any:
-    """The value with all templates in it filled in; raises UnresolvedNameError."""
-    if isinstance(value, str):
-        return templates.render(value, variables)
-    if isinstance(value, list):
-        return [_rendered(item, variables) for item in value]
-    return value

@@ -15,7 +15,7 @@ from skillup.judges import grade
 from skillup.judges.artifacts import JudgePlace
 from skillup.judges.evaluate import JudgeRequest, UsageTracker
 from skillup.judges.models import AnswerCache, Models
-from skillup.judges.router import judge_by_program, problem_of
+from skillup.judges.router import JudgeRouter, judge_by_program
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
 from skillup.schema.checks import Check
@@ -80,7 +80,7 @@ class Bench:
         return result
 
     def problem_before(self, **case: Any) -> TurnError | None:
-        return problem_of(Case.model_validate({"input": {"prompt": "go"}, **case}), self.place())
+        return self.problem(Case.model_validate({"input": {"prompt": "go"}, **case}))
 
     def grade(self, recorded: Recorded, **case: Any) -> Grade:
         edited = Case.model_validate({"id": "case", "input": {"prompt": "go"}, **case})
@@ -91,7 +91,11 @@ class Bench:
         return anyio.run(graded)
 
     def problem(self, case: Case) -> TurnError | None:
-        return problem_of(case, self.place())
+        place = self.place()
+        router = JudgeRouter(
+            place.models, lambda name, _: place.profiles(name or None), lambda _: (self.suite, "")
+        )
+        return router.problem(case)
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         return await judge_by_program(request, usage, self.place())

@@ -30,7 +30,15 @@ from skillup.app.rejudge.sources import RecordSource, RecordSubject
 from skillup.errors import SkillupError, UsageError
 from skillup.frozen import frozen
 from skillup.importers.judge_debug import MockedJudge
-from skillup.judges.rejudge import GradeChange, Judges, RegradeItem, Regrader, compare, read_by
+from skillup.judges.rejudge import (
+    GradeChange,
+    Judges,
+    RegradeItem,
+    by_judges,
+    by_rules,
+    compare,
+    read_by,
+)
 from skillup.load.discover import find_suites, suite_root
 from skillup.load.model import LoadedCase, LoadedSuite
 from skillup.load.profiles import load_profile
@@ -101,7 +109,7 @@ class Rejudging:
         for suite, one in edited or ():
             self._by_id[one.id].append((suite, one))
         self._recorded_case: tuple[str, Case] | None = None
-        self._regrader = Regrader(readers_for(request, self.secrets, compared=compared))
+        self._readers = readers_for(request, self.secrets, compared=compared)
         self._took: Judging | None = None  # What judges that read have taken
 
     def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
@@ -158,9 +166,9 @@ class Rejudging:
     def graded(self, items: Iterator[tuple[T, RegradeItem]]) -> Iterator[tuple[T, Grade]]:
         """In order; of some at a time, those that judges read are read at once."""
         while some := list(islice(items, _IN_BATCHES if self.request.batch else _AT_ONCE)):
-            grades = [self._regrader.by_rules(item) for _, item in some]
+            grades = [by_rules(item) for _, item in some]
             to_read = [item for (_, item), g in zip(some, grades, strict=True) if g is None]
-            read = iter(self._regrader.by_judges(to_read) if to_read else ())
+            read = iter(by_judges(to_read, self._readers) if to_read else ())
             for (about, item), grade in zip(some, grades, strict=True):
                 if grade is None:
                     grade = next(read)
@@ -350,7 +358,7 @@ def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> 
     @cache
     def router_for(keys: frozenset[str], anew: bool) -> JudgeRouter:
         from skillup.app.run_session import answer_cache
-        from skillup.judges.models import AnswerCache, AnswerFolder, LaterAnswers, Models
+        from skillup.judges.models import AnswerCache, AnswerFolder, Models
         from skillup.judges.router import JudgeRouter
 
         if preview is None:
@@ -360,8 +368,8 @@ def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> 
         if anew:
             answers = AnswerCache()
         elif source.run is not None:
-            later = AnswerFolder(source.run.path / ANSWERS_FOLDER, secrets.mask)
-            answers = AnswerCache(LaterAnswers(source.run.answers, later))
+            later = source.run.path / ANSWERS_FOLDER
+            answers = AnswerCache(AnswerFolder(later, secrets.mask, source.run.answers))
         elif source.exported is not None:
             answers = AnswerCache(AnswerFolder(source.exported / ANSWERS_FOLDER, secrets.mask))
         else:
