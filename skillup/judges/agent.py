@@ -35,6 +35,7 @@ from skillup.judges.artifacts import (
     diff_lines,
     file_list,
     make_read_only,
+    notes_on,
     texts_of,
     write_materials,
 )
@@ -280,10 +281,10 @@ class _AgentJudge:
         directory = root / "work"
         directory.mkdir()
         (root / "home").mkdir(mode=0o700)
-        copy = copy_of(judged.files, judged.read_file, directory / "workspace")
+        lacks = copy_of(judged.files, judged.read_file, directory / "workspace")
         context = judge.context or JudgeContext()
         materials = write_materials(directory / "judge", judged, context, place.models.mask)
-        materials.notes += copy.notes()
+        materials.notes += notes_on(lacks)
         skills: dict[str, Path] = {}
         for ref in judge.skills:
             skill = _to_install(ref, place.suite_root)

@@ -30,6 +30,7 @@ from skillup.schema.record import (
     TranscriptItem,
     TurnRecord,
 )
+from skillup.trial.history import as_turns
 from skillup.workspace.disk import list_tree, path_problem
 from skillup.workspace.snapshot import file_diffs, printable
 
@@ -136,7 +137,8 @@ def texts_of(judged: JudgedPart) -> Iterator[Part]:
 
 def as_json(turns: Iterable[TurnRecord], history: Sequence[HistoryItem] = ()) -> str:
     """A list of entries (docs/judges.md); messages placed in the session before have turn 0."""
-    entries = [*_history_entries(history), *(entry for turn in turns for entry in _entries(turn))]
+    earlier = (entry for turn in as_turns(history) for entry in _entries(turn, 0))
+    entries = [*earlier, *(entry for turn in turns for entry in _entries(turn, turn.turn_number))]
     return json.dumps(entries, ensure_ascii=False, indent=1)
 
 
@@ -152,12 +154,13 @@ def as_markdown(exchanges: Sequence[Exchange]) -> list[str]:
     return pieces
 
 
-def _entries(turn: TurnRecord) -> Iterator[dict[str, Any]]:
-    number, items = turn.turn_number, turn.transcript
+def _entries(turn: TurnRecord, number: int) -> Iterator[dict[str, Any]]:
+    items = turn.transcript
     # The answer too, where the engine reported nothing else.
     if turn.response and not any(item.text == turn.response for item in items):
         items = [*items, TranscriptItem(type="message", text=turn.response)]
-    yield {"role": "user", "turn": number, "content": turn.content}
+    if turn.content:
+        yield {"role": "user", "turn": number, "content": turn.content}
     for item in items:
         if item.tool_call is not None:
             entry = _tool_entry("tool_call", number, item.tool_call)
@@ -167,16 +170,6 @@ def _entries(turn: TurnRecord) -> Iterator[dict[str, Any]]:
             role = "assistant" if item.type == "message" else item.type
             entry = {"role": role, "turn": number, "content": item.text or ""}
         yield entry | ({"agent": item.agent} if item.agent else {})
-
-
-def _history_entries(history: Sequence[HistoryItem]) -> Iterator[dict[str, Any]]:
-    for item in history:
-        if item.tool_result is not None:
-            yield _tool_entry("tool_result", 0, item.tool_result)
-            continue
-        yield {"role": item.role, "turn": 0, "content": item.content}
-        for call in item.tool_calls:
-            yield _tool_entry("tool_call", 0, call)
 
 
 def _tool_entry(role: str, turn: int, tool: ToolCall | ToolResult) -> dict[str, Any]:
@@ -190,29 +183,17 @@ class CannotJudgeError(Exception):
     """There is no verdict; the message says why and what to do."""
 
 
-@frozen
-class WorkspaceCopy:
-    root: Path
-    not_kept: tuple[str, ...] = ()  # Files that were too large to be kept with the record
-    left_out: tuple[str, ...] = ()  # Links that led out of the workspace
-
-    def notes(self) -> list[str]:
-        """For the reader of a grade."""
-        kinds = (
-            ("too large to be kept", self.not_kept),
-            ("links out of the workspace", self.left_out),
-        )
-        return [f"not shown, {why}: {listed(paths)}" for why, paths in kinds if paths]
+TOO_LARGE, LED_OUT = "too large to be kept", "links out of the workspace"
 
 
-def copy_of(files: Files, read_file: ReadFile, destination: Path) -> WorkspaceCopy:
+def copy_of(files: Files, read_file: ReadFile, destination: Path) -> dict[str, list[str]]:
     """Writes `files` to the new directory `destination`: contents, executable bits, links.
 
-    Raises CannotJudgeError if a content that should be stored is not, OSError where the disk does.
+    Returns the paths that it lacks, by why: files TOO_LARGE, links that LED_OUT. Raises
+    CannotJudgeError if a content that should be stored is not, OSError where the disk does.
     """
     destination.mkdir(parents=True)
-    not_kept: list[str] = []
-    left_out: list[str] = []
+    lacks: dict[str, list[str]] = {TOO_LARGE: [], LED_OUT: []}
     # Links last: no file may be written through one.
     for path, state in sorted(files.items(), key=lambda file: file[1].link is not None):
         problem = path_problem(path)
@@ -222,14 +203,14 @@ def copy_of(files: Files, read_file: ReadFile, destination: Path) -> WorkspaceCo
         if state.link is not None:
             inside = posixpath.normpath(posixpath.join(posixpath.dirname(path), state.link))
             if state.link.startswith("/") or inside == ".." or inside.startswith("../"):
-                left_out.append(path)
+                lacks[LED_OUT].append(path)
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             # Not through Path: it would change the target's spelling (`./a` to `a`).
             os.symlink(state.link, target)  # noqa: PTH211
             continue
         if not state.kept or state.sha256 is None:
-            not_kept.append(path)
+            lacks[TOO_LARGE].append(path)
             continue
         content = read_file(state)
         if content is None:
@@ -237,7 +218,12 @@ def copy_of(files: Files, read_file: ReadFile, destination: Path) -> WorkspaceCo
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
         target.chmod(0o755 if state.executable else 0o644)
-    return WorkspaceCopy(destination, tuple(not_kept), tuple(left_out))
+    return lacks
+
+
+def notes_on(lacks: Mapping[str, Sequence[str]]) -> list[str]:
+    """What a copy lacks, for the reader of a grade."""
+    return [f"not shown, {why}: {listed(paths)}" for why, paths in lacks.items() if paths]
 
 
 def make_read_only(root: Path) -> None:

@@ -19,7 +19,8 @@ from skillup.checks.context import INVISIBLE, beginning, is_said
 from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.grade import EvidenceSpan
-from skillup.schema.record import HistoryItem, Record, ToolCall, ToolResult, TurnRecord
+from skillup.schema.record import Record, TurnRecord
+from skillup.trial.history import as_turns
 
 # Control characters become their pictures.
 _SHOWN: dict[int, str] = (
@@ -199,11 +200,11 @@ def setting_of(record: Record, variables: Mapping[str, str]) -> tuple[Part, ...]
 
 def exchanges_of(record: Record, judged: TurnRecord | None) -> list[Exchange]:
     """The conversation, oldest first: all that was sent, or up to `judged`, then the last."""
-    earlier = list(_history(record.history))
-    found = [
-        Exchange(f"earlier exchange {index + 1}", index + 1 - len(earlier), parts)
-        for index, parts in enumerate(earlier)
-    ]
+    earlier = as_turns(record.history)
+    found = []
+    for number, turn in enumerate(earlier, start=1):
+        parts = tuple(replace(p, span=None, recorded=None) for p in _parts_of(turn, 0))
+        found.append(Exchange(f"earlier exchange {number}", number - len(earlier), parts))
     for turn in record.turns:
         if judged is not None and turn.turn_number >= judged.turn_number:
             break
@@ -243,13 +244,18 @@ def _parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
     for place, item in enumerate(step.transcript):
         agent = beginning(item.agent or "", _LONGEST_NAME)
         by = f" (by the sub-agent {agent})" if item.agent is not None else ""
-        if item.tool_call is not None:
+        if (call := item.tool_call) is not None:
             span = EvidenceSpan.model_validate({**own, "part": "call", "item": place})
-            yield replace(_call(item.tool_call, numbers, by), span=span)
-        elif item.tool_result is not None:
+            number = numbers.setdefault(call.id, len(numbers) + 1)
+            label = f"tool call {number}: {beginning(call.name, _LONGEST_NAME)} ({call.kind}){by}"
+            arguments = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
+            yield Part("call", label, arguments, span)
+        elif (result := item.tool_result) is not None:
             span = EvidenceSpan.model_validate({**own, "part": "result", "item": place})
-            part = _result(item.tool_result, numbers)
-            yield replace(part, span=span, recorded=part.text)
+            known = numbers.get(result.call_id)
+            of = f"tool call {known}" if known is not None else "a tool call"
+            label = f"result of {of} ({result.status})"
+            yield Part("result", label, result.content, span, result.content)
         elif item.type == "message" and item.text and place not in answers[-1:]:
             yield Part("message", f"agent, while it worked{by}", item.text)
     label = "answer" if is_said(step.response) else "answer (empty)"
@@ -260,37 +266,3 @@ def _parts_of(step: TurnRecord, follow_up: int) -> Iterator[Part]:
         lines = [f"{kind}: {path}" for kind in kinds for path in getattr(changes, kind)]
         if text := "\n".join([*lines, *([changes.diff] if changes.diff else [])]):
             yield Part("files", "files changed", text)
-
-
-def _call(call: ToolCall, numbers: dict[str, int], by: str = "") -> Part:
-    number = numbers.setdefault(call.id, len(numbers) + 1)
-    name = beginning(call.name, _LONGEST_NAME)
-    arguments = json.dumps(call.arguments, ensure_ascii=False, sort_keys=True)
-    return Part("call", f"tool call {number}: {name} ({call.kind}){by}", arguments)
-
-
-def _result(result: ToolResult, numbers: dict[str, int]) -> Part:
-    number = numbers.get(result.call_id)
-    of = f"tool call {number}" if number is not None else "a tool call"
-    return Part("result", f"result of {of} ({result.status})", result.content)
-
-
-def _history(items: Sequence[HistoryItem]) -> Iterator[tuple[Part, ...]]:
-    """The parts of each exchange; several user messages in a row belong to one."""
-    parts: list[Part] = []
-    numbers: dict[str, int] = {}
-    for item in items:
-        if item.role == "user":
-            if any(part.kind != "user" for part in parts):
-                yield tuple(parts)
-                parts, numbers = [], {}
-            parts.append(Part("user", "user", item.content))
-        elif item.role == "tool":
-            if item.tool_result is not None:
-                parts.append(_result(item.tool_result, numbers))
-        else:
-            if item.content:
-                parts.append(Part("answer", "answer", item.content))
-            parts.extend(_call(call, numbers) for call in item.tool_calls)
-    if parts:
-        yield tuple(parts)

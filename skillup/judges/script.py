@@ -14,6 +14,7 @@ import json
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -25,13 +26,14 @@ from pydantic import AliasChoices, BaseModel, Field, StrictBool, ValidationError
 from skillup.engines.environment import clean_variables
 from skillup.engines.events import shortened
 from skillup.judges.artifacts import (
+    TOO_LARGE,
     CannotJudgeError,
     JudgedPart,
     JudgePlace,
-    WorkspaceCopy,
     as_json,
     as_markdown,
     copy_of,
+    notes_on,
 )
 from skillup.judges.evaluate import blank_result
 from skillup.judges.material import harmless
@@ -58,20 +60,22 @@ async def judge_by_script(
     seconds, path = judge.timeout_seconds or DEFAULT_SECONDS, judge.script_path or ""
     mask = place.models.mask
 
-    def prepare() -> tuple[tuple[str, ...], WorkspaceCopy, dict[str, str], list[str]]:
+    def prepare() -> tuple[tuple[str, ...], Path, dict[str, str], list[str]]:
         scratch = place.new_directory("script-")
         script, notes = _find_script(path, part, place.suite_root, scratch)
-        copy = copy_of(part.files, part.read_file, scratch / "workspace")
-        return command_of(script), copy, _environment(part, copy, place, scratch), notes
+        workspace = scratch / "workspace"
+        lacks = copy_of(part.files, part.read_file, workspace)
+        environment = _environment(part, lacks[TOO_LARGE], place, scratch)
+        return command_of(script), workspace, environment, [*notes, *part.notes, *notes_on(lacks)]
 
     try:
-        argv, copy, environment, notes = await anyio.to_thread.run_sync(prepare)
+        argv, workspace, environment, notes = await anyio.to_thread.run_sync(prepare)
     except CannotJudgeError as problem:
         return blank.model_copy(update={"error": mask(str(problem))})
     except OSError as problem:
         refuse_full_disk(problem, place.scratch)
         return blank.model_copy(update={"error": mask(f"the script's workspace: {problem}")})
-    output = await run_quiet(argv, cwd=copy.root, env=environment, timeout_seconds=seconds)
+    output = await run_quiet(argv, cwd=workspace, env=environment, timeout_seconds=seconds)
     output = replace(
         output,
         stdout=mask(output.stdout),
@@ -79,8 +83,7 @@ async def judge_by_script(
         start_error=mask(output.start_error) if output.start_error else None,
     )
     result = verdict_of(output, blank, judge)
-    notes += [*part.notes, *copy.notes(), *result.notes]
-    return result.model_copy(update={"notes": notes})
+    return result.model_copy(update={"notes": [*notes, *result.notes]})
 
 
 def _find_script(
@@ -139,14 +142,14 @@ def command_of(script: Path) -> tuple[str, ...]:
 
 
 def _environment(
-    part: JudgedPart, copy: WorkspaceCopy, place: JudgePlace, scratch: Path
+    part: JudgedPart, not_kept: Sequence[str], place: JudgePlace, scratch: Path
 ) -> dict[str, str]:
     """The whole environment; writes the files that it names below `scratch`."""
     home, files = scratch / "home", scratch / "record"
     home.mkdir()
     files.mkdir()
     record, last = part.record, part.last
-    variables = {"EVAL_WORKSPACE": str(copy.root), "EVAL_TURNS": str(len(record.turns))}
+    variables = {"EVAL_WORKSPACE": str(scratch / "workspace"), "EVAL_TURNS": str(len(record.turns))}
     for name, file, text in (
         ("EVAL_TRANSCRIPT_PATH", "transcript.json", as_json(part.turns, record.history)),
         ("EVAL_TRANSCRIPT_MARKDOWN_PATH", "transcript.md", "\n".join(as_markdown(part.exchanges))),
@@ -159,7 +162,7 @@ def _environment(
     for name, text in (
         ("EVAL_FINAL_MESSAGE", place.models.mask(last.response)),
         ("EVAL_CASE_ID", record.case_id),
-        ("EVAL_FILES_NOT_KEPT", "\n".join(copy.not_kept)),
+        ("EVAL_FILES_NOT_KEPT", "\n".join(not_kept)),
     ):
         # Variables cannot hold NUL, nor very long texts.
         value = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "backslashreplace")

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 SHORTEST = 6
@@ -153,16 +152,6 @@ class Secrets:
 
     def mask_bytes(self, data: bytes) -> bytes:
         return masking_bytes(self.mask)(data) if self._forms else data
-
-    def mask_data(self, data: Any) -> Any:
-        """A copy of JSON-like data with every text masked, keys too."""
-        if isinstance(data, str):
-            return self.mask(data)
-        if isinstance(data, dict):
-            return {self.mask_data(key): self.mask_data(value) for key, value in data.items()}
-        if isinstance(data, list | tuple):
-            return type(data)(self.mask_data(item) for item in data)
-        return data
 
     def _hits(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Of each secret in the text its begin, its end, and its replacement."""

@@ -173,52 +173,61 @@ def _call(call: HistoryToolCall, call_id: str, name: str = "") -> ToolCall:
     return ToolCall(id=call_id, name=call.name or name, kind=kind, arguments=call.arguments)
 
 
-# A conversation that took place elsewhere, as the turns of a record: it is judged, not run.
+# What was said elsewhere, as the turns of a record: it is judged, not run.
 
 
 def turns_of(messages: Sequence[HistoryMessage]) -> list[TurnRecord]:
-    """A turn for each user message: it, and everything up to the next one.
-
-    Several user messages in a row are one turn, as an agent would have been sent them. What stands
-    before the first of them is a turn without a message.
-    """
-    groups: list[tuple[list[HistoryMessage], list[HistoryMessage]]] = []
-    for message in messages:
-        if not groups or (message.role == "user" and groups[-1][1]):
-            groups.append(([], []))
-        groups[-1][message.role != "user"].append(message)
-    return [_turn(n, questions, said) for n, (questions, said) in enumerate(groups, start=1)]
-
-
-def _turn(
-    number: int, questions: Sequence[HistoryMessage], messages: Sequence[HistoryMessage]
-) -> TurnRecord:
-    items: list[TranscriptItem] = []
-    pending: list[str] = []
-    response = ""
-    for message in messages:
+    """A conversation that took place elsewhere; a result without an id is of the next call."""
+    items, pending = list[HistoryItem](), list[str]()
+    for place, message in enumerate(messages, start=1):
+        calls, result = list[ToolCall](), None
         if message.role == "tool":
             call_id = message.call_id or (pending[0] if pending else "call")
             if call_id in pending:
                 pending.remove(call_id)
             result = ToolResult(call_id=call_id, status=message.status, content=message.content)
-            items.append(TranscriptItem(type="tool_result", tool_result=result))
-            continue
-        if message.content:
-            response = message.content
-            items.append(TranscriptItem(type="message", text=message.content))
-        for call in message.tool_calls:
-            call_id = call.id or f"call-{number}-{len(items) + 1}"
+        for number, call in enumerate(message.tool_calls, start=1):
+            call_id = call.id or f"call-{place}-{number}"
             pending.append(call_id)
-            made = _call(call, call_id, call.kind or "tool")
-            items.append(TranscriptItem(type="tool_call", tool_call=made))
+            calls.append(_call(call, call_id, call.kind or "tool"))
+        said = HistoryItem(role=message.role, content=message.content, tool_calls=calls)
+        items.append(said.model_copy(update={"tool_result": result}))
+    return as_turns(items)
+
+
+def as_turns(items: Sequence[HistoryItem]) -> list[TurnRecord]:
+    """A turn for each user message: it, and everything up to the next one.
+
+    Several user messages in a row are one turn, as an agent would have been sent them. What stands
+    before the first of them is a turn without a message.
+    """
+    groups: list[tuple[list[HistoryItem], list[HistoryItem]]] = []
+    for item in items:
+        if not groups or (item.role == "user" and groups[-1][1]):
+            groups.append(([], []))
+        groups[-1][item.role != "user"].append(item)
+    return [_turn(n, questions, said) for n, (questions, said) in enumerate(groups, start=1)]
+
+
+def _turn(number: int, questions: Sequence[HistoryItem], said: Sequence[HistoryItem]) -> TurnRecord:
+    transcript: list[TranscriptItem] = []
+    response = ""
+    for item in said:
+        if item.tool_result is not None:
+            result = TranscriptItem(type="tool_result", tool_result=item.tool_result)
+            transcript.append(result)
+            continue
+        if item.content:
+            response = item.content
+            transcript.append(TranscriptItem(type="message", text=item.content))
+        transcript += [TranscriptItem(type="tool_call", tool_call=one) for one in item.tool_calls]
     return TurnRecord(
         turn_number=number,
         status="completed",
         source="history",
-        content="\n\n".join(message.content for message in questions),
+        content="\n\n".join(question.content for question in questions),
         response=response,
-        transcript=items,
+        transcript=transcript,
     )
 
 
@@ -230,8 +239,8 @@ def _mined(given: Input, messages: Sequence[HistoryMessage]) -> tuple[dict[str, 
     variables: dict[str, str] = {}
     for number, message in enumerate(messages, start=1):
         if message.capture:  # as if it were a turn's answer
-            answer = message.model_copy(update={"role": "assistant"})
-            found = capture(message.capture, _turn(0, (), [answer]))
+            (answer,) = turns_of([message.model_copy(update={"role": "assistant"})])
+            found = capture(message.capture, answer)
             variables.update(found.values)
             if found.miss is not None:
                 return variables, f"message {number} of the history: {found.miss}"

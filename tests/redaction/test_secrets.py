@@ -144,11 +144,7 @@ def test_a_secret_in_urls_is_masked(form: str) -> None:
     assert Secrets({"K": "a/b &<c>'\"d"}).mask(f"({form})") == "(***K***)"
 
 
-def test_data_and_bytes_are_masked_all_over() -> None:
-    secrets = Secrets({"K": PLAIN_VALUE})
-    data = {PLAIN_VALUE: [f"a {PLAIN_VALUE}", 1, None, (PLAIN_VALUE,)], "b": 2.5}
-    assert secrets.mask_data(data) == {"***K***": ["a ***K***", 1, None, ("***K***",)], "b": 2.5}
-
+def test_bytes_are_masked_whatever_they_are() -> None:
     raw = b"\xff\xfesecret-bytes"
     of_bytes = Secrets.from_environment({"X_TOKEN": os.fsdecode(raw)})
     assert of_bytes.mask_bytes(b"<" + raw + b">") == b"<***X_TOKEN***>"

@@ -40,6 +40,7 @@ from skillup.reports.text import Labels, plain, shown_id
 from skillup.schema.grade import Grade
 from skillup.schema.record import utc_now
 from skillup.store import RunDirectory
+from skillup.store.files import to_json
 
 _LOOK_SECONDS = 0.5
 
@@ -97,7 +98,8 @@ def _write_json(
             missing = sorted(source.planned - {job_id for job_id, _, _ in rows})
             saved = sorted(source.not_needed)
             analysis = analyse(lines, info, not_run=missing, not_needed=saved)
-    sys.stdout.write(judgement_json(judging.secrets.mask_data(head), rows, counts, analysis))
+    head = json.loads(to_json(head, judging.secrets.mask, indent=None))
+    sys.stdout.write(judgement_json(head, rows, counts, analysis))
 
 
 def _show(judged: Iterator[Judged], request: RejudgeRequest, counts: RejudgeCounts) -> None:

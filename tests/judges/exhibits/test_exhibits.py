@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillup.judges.artifacts import (
+    LED_OUT,
     CannotJudgeError,
     as_json,
     as_markdown,
@@ -33,16 +34,17 @@ def test_a_copy_has_contents_modes_and_links_and_can_be_made_read_only(tmp_path:
     files |= {"a/up": _link("./../run"), "a/gone": _link("nothing"), "out": _link("../x")}
     files |= {"abs": _link("/etc/passwd"), "deep/out": _link("../../x")}
 
-    copy = copy_of(files, read_file, tmp_path / "copy")
+    copy = tmp_path / "copy"
+    lacks = copy_of(files, read_file, copy)
 
-    assert (copy.root / "a/b.txt").read_text() == "b"
-    assert os.readlink(copy.root / "a/up") == "./../run"  # noqa: PTH115
-    assert (copy.root / "a/gone").is_symlink()
-    assert stat.S_IMODE((copy.root / "run").stat().st_mode) == 0o755
-    assert copy.left_out == ("out", "abs", "deep/out")
-    make_read_only(copy.root)
-    assert stat.S_IMODE((copy.root / "a").stat().st_mode) == 0o555
-    assert stat.S_IMODE((copy.root / "run").stat().st_mode) == 0o555
+    assert (copy / "a/b.txt").read_text() == "b"
+    assert os.readlink(copy / "a/up") == "./../run"  # noqa: PTH115
+    assert (copy / "a/gone").is_symlink()
+    assert stat.S_IMODE((copy / "run").stat().st_mode) == 0o755
+    assert lacks[LED_OUT] == ["out", "abs", "deep/out"]
+    make_read_only(copy)
+    assert stat.S_IMODE((copy / "a").stat().st_mode) == 0o555
+    assert stat.S_IMODE((copy / "run").stat().st_mode) == 0o555
 
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a/../../x"])
@@ -75,11 +77,11 @@ def test_the_transcript_is_complete_in_both_forms() -> None:
     record = make_record(turn).record.model_copy(update={"history": history})
     pieces = as_markdown(exchanges_of(record, None))
 
-    before, after = ["user", "assistant"], ["tool_call", "tool_result"]
-    assert [entry["role"] for entry in entries] == [*before, *after, "user", *after, "assistant"]
-    assert [entry["turn"] for entry in entries] == [0] * 4 + [1] * 4
-    assert entries[5]["tool_call"]["arguments"] == {"command": "ls"}
-    assert entries[6]["tool_result"]["content"] == "a\nb"
+    said = ["user", "tool_call", "tool_result"]
+    assert [entry["role"] for entry in entries] == [*said, *said, "assistant"]
+    assert [entry["turn"] for entry in entries] == [0] * 3 + [1] * 4
+    assert entries[4]["tool_call"]["arguments"] == {"command": "ls"}
+    assert entries[5]["tool_result"]["content"] == "a\nb"
     assert len(pieces) == 2
     assert "## user\n\n> Go\n> on" in pieces[1]
     assert "## tool call 1: Bash (shell)" in pieces[1]
