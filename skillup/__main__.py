@@ -23,9 +23,8 @@ def main() -> None:
         gc.set_threshold(150_000, 20, 20)
         # So long the event loop may wait for a thread that looks at a workspace; else 5 ms.
         sys.setswitchinterval(0.0005)
-        from skillup.cli.entry import leave_when_interrupted, run_app
+        from skillup.cli.entry import run_app
 
-        leave_when_interrupted()
         # Looking through all that is installed for plug-ins of pydantic takes as long again. (It
         # has a variable against that, which the agents would inherit.)
         no_plugins: Any = ModuleType("pydantic.plugin._loader")

@@ -20,13 +20,7 @@ from typing import Any
 import anyio
 
 from skillup.app.planning import RunRequest, parse_vars, request_from
-from skillup.errors import (
-    ExitCode,
-    InterruptedRunError,
-    RunDirectoryError,
-    SkillupError,
-    UsageError,
-)
+from skillup.errors import ExitCode, RunDirectoryError, SkillupError, UsageError
 from skillup.executors.retries import RetryErrors, trials_to_retry
 from skillup.load.datasets import OF_ITEM
 from skillup.plan import Job, Plan
@@ -190,94 +184,65 @@ def milliseconds_of_starts(events: Iterable[Mapping[str, Any]]) -> int:
 # Signals: the first ends the agents of a run in order, the second at once.
 
 
-class Shutdown:
-    """Counts the signals that ask a run to end, and does what each is for."""
-
-    def __init__(self, stopping: Callable[[int], None], resume_command: str) -> None:
-        """`stopping` shows that the run was asked to end, for the first or the second time."""
-        self._stopping = stopping
-        self._resume_command = resume_command
-        self._times = 0
-
-    def run(self, work: Callable[[], Awaitable[None]]) -> bool:
-        """Await `work`, which a signal cancels; whether one came. Errors name how to resume."""
-        begun = False
-
-        async def watched() -> bool:
-            nonlocal begun
-            begun = True
-            return await until_signalled(work, self.signalled)
-
-        command = self._resume_command
-        try:
-            return anyio.run(watched)
-        except KeyboardInterrupt:
-            if not begun:  # asyncio may be half imported: no report of the run could be written
-                hint = f"go on with: {command}"
-                raise InterruptedRunError("interrupted before the first trial", hint=hint) from None
-            # Another Ctrl-C, in the moment after the first was obeyed: whatever has finished counts
-            _ignore_signals()
-            return True
-        except BaseExceptionGroup as group:
-            error = first_skillup_error(group)
-            if error is None:
-                raise
-            if isinstance(error, UsageError):
-                raise error from group
-            hint = "; ".join(filter(None, [error.hint, f"go on with: {command}"]))
-            raise SkillupError(error.message, hint=hint) from group
-
-    def signalled(self) -> None:
-        """Another signal; after the second none counts."""
-        self._times += 1
-        if self._times > 2:
-            return
-        with suppress(OSError):  # a terminal that was closed
-            self._stopping(self._times)
-        if self._times == 2:
-            kill_running()
-            # Agents that are dead are waited for no more. Only a defect could delay the end now.
-            leave = threading.Timer(_PATIENCE_SECONDS, os._exit, [int(ExitCode.INTERRUPTED)])
-            leave.daemon = True
-            leave.start()
+def run_until_signalled(
+    work: Callable[[], Awaitable[None]], stopping: Callable[[int], None], resume_command: str
+) -> bool:
+    """As :func:`until_signalled`, in an event loop of its own. Errors name how to resume."""
+    try:
+        return anyio.run(until_signalled, work, stopping)
+    except BaseExceptionGroup as group:
+        error = first_skillup_error(group)
+        if error is None:
+            raise
+        if isinstance(error, UsageError):
+            raise error from group
+        hint = "; ".join(filter(None, [error.hint, f"go on with: {resume_command}"]))
+        raise SkillupError(error.message, hint=hint) from group
 
 
 async def until_signalled(
-    work: Callable[[], Awaitable[None]], signalled: Callable[[], None] = lambda: None
+    work: Callable[[], Awaitable[None]], stopping: Callable[[int], None] = lambda _: None
 ) -> bool:
-    """Await `work`, or cancel it at a signal, and ignore others afterwards; whether one came."""
-    interrupted = False
+    """Await `work`, or cancel it at a signal; a second one kills its agents. Whether one came.
+
+    `stopping` is told which one it is. Later ones are ignored.
+    """
+    expected = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # not below `nohup`
+        expected.append(signal.SIGHUP)
+    times = 0
     async with anyio.create_task_group() as group:
         with anyio.CancelScope() as scope:
 
             async def watch() -> None:
-                nonlocal interrupted
-                with anyio.open_signal_receiver(*_stopping_signals()) as signals:
-                    async for _ in signals:
-                        interrupted = True
-                        signalled()
-                        scope.cancel()
+                nonlocal times
+                try:
+                    with anyio.open_signal_receiver(*expected) as signals:
+                        async for _ in signals:
+                            times += 1
+                            with suppress(OSError):  # a terminal that was closed
+                                stopping(times)
+                            scope.cancel()
+                            if times == 2:
+                                _leave_soon()
+                                break
+                finally:
+                    # What is left to do takes a moment, and another Ctrl-C would lose it.
+                    for number in expected if times else ():
+                        signal.signal(number, signal.SIG_IGN)
 
             group.start_soon(watch)
             await work()
         group.cancel_scope.cancel()
-    if interrupted:
-        _ignore_signals()
-    return interrupted
+    return times > 0
 
 
-def _ignore_signals() -> None:
-    """What is left to do takes a moment, and a second Ctrl-C would lose it."""
-    for stopping in _stopping_signals():
-        signal.signal(stopping, signal.SIG_IGN)
-
-
-def _stopping_signals() -> list[signal.Signals]:
-    """Ctrl-C, the usual way to stop a program, and a terminal that is closed (unless `nohup`)."""
-    stopping = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        stopping.append(signal.SIGHUP)
-    return stopping
+def _leave_soon() -> None:
+    """Agents that are dead are waited for no more; only a defect could delay the end now."""
+    kill_running()
+    leave = threading.Timer(_PATIENCE_SECONDS, os._exit, [int(ExitCode.INTERRUPTED)])
+    leave.daemon = True
+    leave.start()
 
 
 def first_skillup_error(error: BaseException) -> SkillupError | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import io
 import os
-import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,37 +36,33 @@ def _run(arguments: Sequence[str]) -> int:
         return report(
             UsageError("the current directory is not there any more", hint="go to another: cd")
         )
-    import typer
-    from typer.core import TyperGroup
-
-    from skillup.cli.main import app_for
-
-    class Verbs(TyperGroup):
-        def invoke(self, ctx: Any) -> Any:
-            with _interruptible():
-                return super().invoke(ctx)
-
-    # Some versions of Typer bring a Click of their own; both have this class, by this name.
-    usage_error = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
     try:
-        code = app_for(arguments, Verbs)(list(arguments), standalone_mode=False)
-    except typer.Exit as leave:
-        return leave.exit_code
-    except typer.Abort:
-        return ExitCode.INTERRUPTED
+        import typer
+
+        from skillup.cli.main import app_for
+
+        # Not by Typer's own `main`, which makes an exit code of Ctrl-C, without a word.
+        command: Any = typer.main.get_command(app_for(arguments))
+        with command.make_context("skillup", list(arguments)) as context:
+            code = command.invoke(context)
     except SkillupError as error:
         return report(error)
     except BaseException as defect:  # noqa: BLE001 - nothing may escape as a traceback
         if _is_interrupt(defect):
             _say("interrupted")
             return ExitCode.INTERRUPTED
+        if isinstance(defect, typer.Exit):
+            return defect.exit_code
+        # Some versions of Typer bring a Click of their own; both have this class, by this name.
+        kinds = typer.BadParameter.__mro__
+        usage_error = next(kind for kind in kinds if kind.__name__ == "ClickException")
         if isinstance(defect, usage_error):
             wrong: Any = defect
-            message, context = wrong.format_message().strip(), getattr(defect, "ctx", None)
+            message, where = wrong.format_message().strip(), getattr(defect, "ctx", None)
             if type(defect).__name__ == "NoArgsIsHelpError" or not message:
                 wrong.show()
                 return ExitCode.USAGE
-            hint = f"`{context.command_path} --help` shows what it takes" if context else None
+            hint = f"`{where.command_path} --help` shows what it takes" if where else None
             return report(UsageError(message[:1].lower() + message[1:].rstrip("."), hint=hint))
         known = _of_the_system(defect)
         if known is not None:
@@ -104,9 +99,7 @@ def _of_the_system(defect: BaseException) -> SkillupError | None:
     if not isinstance(defect, OSError):
         return None
     if defect.errno == errno.ENAMETOOLONG:
-        name = str(defect.filename)
-        shown = name if len(name) < 100 else f"{name[:60]}… ({len(name)} characters)"
-        return UsageError(f"{shown}: the name is too long for this system")
+        return UsageError(f"{str(defect.filename)[:60]}…: the name is too long for this system")
     if defect.errno in (errno.EMFILE, errno.ENFILE):
         hint = "raise `ulimit -n`, or run fewer trials at once (-j)"
         return SkillupError("more files have to be open than are allowed", hint=hint)
@@ -131,42 +124,6 @@ def _report_defect(defect: BaseException) -> None:
         log.write(mask(f"{versions}\narguments: {sys.argv[1:]}\n\n{text}"))
     _say(mask(f"error: skillup itself failed: {type(defect).__name__}: {defect}"))
     _say(f"  hint: this is a defect of ours; please report it with {log.name}")
-
-
-# While a verb is at work, Ctrl-C is a KeyboardInterrupt, so that what was begun is cleaned up.
-# Before (libraries are being imported, some of which would make another error of it) and afterwards
-# there is nothing to clean up: skillup leaves at once.
-
-
-class _Interrupted(BaseException):
-    """A KeyboardInterrupt that a verb ended with; of one itself Typer would make an exit code."""
-
-
-def leave_when_interrupted() -> None:
-    """From now on Ctrl-C ends the process with 130; not where it is ignored (`nohup`)."""
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
-
-
-def _leave(*_: object) -> None:
-    os.write(2, b"interrupted\n")  # sys.stderr may be in the middle of something
-    os._exit(ExitCode.INTERRUPTED)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Within, Ctrl-C is a KeyboardInterrupt, and outside then an :class:`_Interrupted`."""
-    ours = signal.getsignal(signal.SIGINT) is _leave
-    try:
-        if ours:
-            # This one, as it is what event loops look for.
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield
-    except KeyboardInterrupt as error:
-        raise _Interrupted from error
-    finally:
-        if ours and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, _leave)
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import typer
-from typer.core import TyperGroup
 
 VERBS = {
     "run": "run.run",
@@ -33,11 +32,10 @@ VERBS = {
 """The module of each verb, and in it its function, or a Typer of more verbs."""
 
 
-def app_for(arguments: Sequence[str], group: type[TyperGroup] = TyperGroup) -> typer.Typer:
+def app_for(arguments: Sequence[str]) -> typer.Typer:
     """The command line with the verb that `arguments` begin with; with all of them for help."""
     app = typer.Typer(
         name="skillup",
-        cls=group,
         help="Does this agent skill still work? Run real conversations with real CLI agents, "
         "record them, and judge the record.",
         no_args_is_help=True,

@@ -10,20 +10,19 @@ import anyio
 
 from skillup.plan import Job
 
-Group = tuple[str, str, str, str]
 Unit = tuple[Job, ...]
 """Jobs that begin together: one, or those of a family, which may share turns."""
 _NONE: set[str] = set()  # One for all: of 100,000 units most wait for nothing
 
 
 class Scheduler:
-    """Lets units begin: of the engine with the fewest running trials, of its cases the one with the
-    fewest, of those the first trial before the second, and then in the order of the plan.
+    """Lets units begin: of the engine with the fewest running trials, the first trial of each case
+    before the second, and then in the order of the plan.
 
     So an engine that is slow, or waits for its provider, does not take all places, and a budget
     that is spent early leaves every case with some of its trials instead of some cases with all.
-    A case with the skill and the same without it are two here. No place is left empty for any of
-    that. Of a unit, the first trial that is still to be run counts.
+    No place is left empty for any of that. Of a unit, the first trial that is still to be run
+    counts.
     """
 
     def __init__(
@@ -45,12 +44,10 @@ class Scheduler:
         self._dependents: dict[str, list[Unit]] = {}
         self._missing: dict[str, set[str]] = {}
         """What units that have not begun wait for, by their first job."""
-        self._queues: dict[Group, list[tuple[int, int, Unit]]] = {}
-        """What could begin, by trial and place in the plan."""
-        self._best: dict[str, list[tuple[int, int, int, Group]]] = {}
-        """By engine, a heap of groups: running trials, then their first unit. An entry that does
-        not say how its group is now is dropped when it comes to the top."""
-        self._running: Counter[Group] = Counter()
+        self._queues: dict[str, list[tuple[int, int, Unit]]] = {}
+        """By engine a heap of what could begin: trial, place in the plan, unit."""
+        self._running: Counter[str] = Counter()
+        """Units, by engine."""
         self._begun: dict[str, Unit] = {}
         """By trial that has begun and not ended, its unit."""
         for unit in units:
@@ -87,24 +84,13 @@ class Scheduler:
         running = self._running.total()
         if running >= self.places or (running and not self._has_room(len(self._begun))):
             return None
-        engines: Counter[str] = Counter()
-        for (engine, *_), count in self._running.items():
-            engines[engine] += count
-        best: list[tuple[int, int, int, int, Group]] = []
-        for engine, heap in self._best.items():
-            while heap and heap[0] != self._rank(heap[0][-1]):
-                heapq.heappop(heap)
-            if heap:
-                best.append((engines[engine], *heap[0]))
-        if not best:
+        waiting = {name: queue for name, queue in self._queues.items() if queue}
+        if not waiting:
             return None
-        group = min(best)[-1]
-        *_, unit = heapq.heappop(self._queues[group])
-        if not self._queues[group]:
-            del self._queues[group]
+        engine = min(waiting, key=lambda name: (self._running[name], *waiting[name][0][:2]))
+        *_, unit = heapq.heappop(waiting[engine])
         del self._missing[unit[0].id]
-        self._running[group] += 1
-        self._push(group)
+        self._running[engine] += 1
         self._begun.update((job.id, unit) for job in unit)
         return unit
 
@@ -117,11 +103,7 @@ class Scheduler:
         """A trial has ended; others of its unit may still run. What depends on it may begin."""
         unit = self._begun.pop(job_id, None)
         if unit is not None and not any(job.id in self._begun for job in unit):
-            group = _group(unit)
-            self._running[group] -= 1
-            if not self._running[group]:
-                del self._running[group]
-            self._push(group)
+            self._running[unit[0].profile.name] -= 1
         if job_id in self._open:
             self._open.discard(job_id)
             for unit in self._dependents.pop(job_id, ()):
@@ -132,27 +114,8 @@ class Scheduler:
         self.notify()
 
     def _enqueue(self, unit: Unit) -> None:
-        entry, group = (min(job.trial for job in unit), self._order[unit[0].id], unit), _group(unit)
-        queue = self._queues.setdefault(group, [])
-        heapq.heappush(queue, entry)
-        if queue[0] is entry:
-            self._push(group)
-
-    def _push(self, group: Group) -> None:
-        rank, heap = self._rank(group), self._best.setdefault(group[0], [])
-        if len(heap) > 2 * len(self._queues) + 100:  # mostly of what is no longer so
-            heap[:] = sorted({one for one in heap if one == self._rank(one[-1])})
-        if rank is not None:
-            heapq.heappush(heap, rank)
-
-    def _rank(self, group: Group) -> tuple[int, int, int, Group] | None:
-        queue = self._queues.get(group)
-        return (self._running[group], *queue[0][:2], group) if queue else None
-
-
-def _group(unit: Unit) -> Group:
-    job = unit[0]
-    return job.profile.name, str(job.suite.path), job.loaded.family, job.variant
+        entry = min(job.trial for job in unit), self._order[unit[0].id], unit
+        heapq.heappush(self._queues.setdefault(unit[0].profile.name, []), entry)
 
 
 def units_of(jobs: Iterable[Job]) -> list[Unit]:

@@ -52,12 +52,11 @@ def slow(case: str) -> Callable[[Job], int]:
     ("cases", "plan", "places", "length", "began"),
     [
         ("abc", {"trials": 2}, 2, slow(""), "a1 b1 c1 a2 b2 c2"),  # each case before the next trial
-        ("ab", {"trials": 6}, 2, slow("a"), "a1 b1 b2 b3 b4 b5 b6 a2"),  # a slow one has one place
         ("ab", {"trials": 2, "variants": BOTH}, 1, slow(""), "a1 a1 b1 b1 a2 a2 b2 b2"),
         ("abc", {"engines": ("q", "p")}, 2, slow("q"), "q:a1 p:a1 p:b1 p:c1 q:b1 q:c1"),
     ],
 )
-def test_no_case_and_no_engine_takes_all_places(
+def test_each_case_before_its_next_trial_and_no_engine_takes_all_places(
     tmp_path: Path, cases: str, plan: Any, places: int, length: Any, began: str
 ) -> None:
     jobs = a_plan(tmp_path, {name: {} for name in cases}, **plan).jobs

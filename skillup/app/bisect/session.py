@@ -9,13 +9,14 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from skillup.app.bisect.candidates import CliVersions, SkillCommits
 from skillup.app.bisect.search import Posterior, next_position, posterior
-from skillup.app.interruption import Shutdown
+from skillup.app.interruption import run_until_signalled
 from skillup.app.planning import RunRequest, plan_of, secrets_of_plan
 from skillup.app.run_session import RunSession
 from skillup.errors import ExitCode, InterruptedRunError, SkillupError, UsageError
@@ -120,8 +121,8 @@ class Bisection:
         run = replace(self._run, seed=len(self.trials))
         with RunSession(run, plan, path=path, own_process=True) as session:
             reporter = PlainReporter(plan, make_console, quiet=True)
-            shutdown = Shutdown(reporter.stopping, _AGAIN)
-            interrupted = shutdown.run(lambda: session.run(reporter))
+            work = partial(session.run, reporter)
+            interrupted = run_until_signalled(work, reporter.stopping, _AGAIN)
             line, stop = session.lines.get(job.id), session.options.stopping.reason
             if line is not None:
                 trial = {"at": at, "status": line.status, "error": line.error_kind or ""}

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import fields
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -199,7 +199,7 @@ def _run_and_show(
     as_json: bool,
 ) -> int:
     """Open, run, conclude, show; the exit code."""
-    from skillup.app.interruption import Shutdown, resume_command, retry_lines
+    from skillup.app.interruption import resume_command, retry_lines, run_until_signalled
     from skillup.app.planning import check_executor, plan_of
     from skillup.app.run_session import RunSession
 
@@ -238,7 +238,8 @@ def _run_and_show(
             mask=session.secrets.mask,
             finished=directory.finished_jobs() if earlier is not None else (),
         ) as reporter:
-            interrupted = Shutdown(reporter.stopping, command).run(lambda: session.run(reporter))
+            work = partial(session.run, reporter)
+            interrupted = run_until_signalled(work, reporter.stopping, command)
         result = session.conclude(interrupted=interrupted)
         # First of all: whoever reads what is printed may go away (`| head`), which ends us.
         written = session.publish(result, index, url)
