@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import takewhile
-from typing import Any, cast
+from typing import Any
 
 import anyio.to_thread
 
 from skillup.engines.base import SessionForker, SessionResumer
 from skillup.engines.registry import remove_logins
 from skillup.executors.retries import Attempt, retry_of, with_note
-from skillup.executors.run import FinishedTrial, Run, RunObserver, SafeObserver, case_of
+from skillup.executors.run import FinishedTrial, Run, case_of
 from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.process.tree import process_register
@@ -40,7 +40,7 @@ class Stepwise:
     """What :func:`run_locally` does, one trial at a time; the caller has the process registered."""
 
     def __init__(self, run: Run) -> None:
-        self._run, self._observer = run, run.observer
+        self._run = run
         self._jobs = {job.id: job for job in run.plan.jobs}
         self._broken: set[str] = set()
         self._one = anyio.Semaphore(1)
@@ -53,14 +53,10 @@ class Stepwise:
     async def run(self, job: Job) -> Grade | None:
         """The trial's grade; it runs unless it has, after those it depends on. None: not run.
 
-        Raises SkillupError where the run's directory fails, or the observer.
+        Raises SkillupError where the run's directory fails.
         """
         async with self._one:
-            with anyio.CancelScope() as scope:
-                safe = SafeObserver(self._observer, scope.cancel)
-                self._run.observer = cast(RunObserver, safe)
-                await self._run_in_order(job)
-            safe.raise_failure()
+            await self._run_in_order(job)
         return self._run.directory.read_grade(job.id) if job.id in self._run.lines else None
 
     async def _run_in_order(self, job: Job) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import traceback
 import zlib
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -15,7 +17,7 @@ import anyio.to_thread
 
 from skillup.engines.base import Availability, Engine
 from skillup.engines.registry import get_engine
-from skillup.errors import SkillupError, UsageError
+from skillup.errors import UsageError
 from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
 from skillup.executors.stopping import EarlyStopping, StopPolicy
@@ -77,7 +79,7 @@ class RunOptions:
 
 
 class RunObserver(Protocol):
-    """Sees everything as it happens. If it raises, the run ends: nobody sees it any more."""
+    """Sees everything as it happens. If it raises, the run goes on without it."""
 
     def trial_started(self, job: Job, attempt: int) -> None:
         """A trial's workspace is about to be made."""
@@ -93,41 +95,29 @@ class RunObserver(Protocol):
 
 
 class SafeObserver:
-    """Passes on what happens to `observer`, until that fails once; `end` then ends the run.
+    """Passes on what happens to `observer`, until that fails once: the run goes on unseen."""
 
-    Afterwards :meth:`raise_failure` is to be called.
-    """
-
-    def __init__(self, observer: RunObserver, end: Callable[[], None]) -> None:
-        self._observer, self._end = observer, end
-        self._failure: BaseException | None = None
-
-    def raise_failure(self) -> None:
-        """Raises SkillupError, which says where and why, if the observer has failed."""
-        failure = self._failure
-        if failure is None:
-            return
-        last = traceback.extract_tb(failure.__traceback__)[-1]
-        where = f" ({last.filename}:{last.lineno}, in {last.name})"
-        what = f"{type(failure).__name__}: {failure}".rstrip(": ")
-        raise SkillupError(
-            f"the run was ended, because what shows it failed: {what}{where}",
-            hint="finished trials are kept; go on with --resume",
-        ) from failure
+    def __init__(self, observer: RunObserver) -> None:
+        self._observer = observer
+        self._failed = False
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         """A method of :class:`RunObserver` that never raises."""
         return partial(self._call, getattr(self._observer, name))
 
     def _call(self, method: Callable[..., None], *about: Any) -> None:
-        if self._failure is not None:
+        if self._failed:
             return
         try:
             method(*about)
         # Whatever it is; a console of rich's leaves by SystemExit when nobody reads it.
         except (Exception, SystemExit) as failure:  # noqa: BLE001
-            self._failure = failure
-            self._end()
+            self._failed = True
+            last = traceback.extract_tb(failure.__traceback__)[-1]
+            where = f"{last.filename}:{last.lineno}, in {last.name}"
+            text = f"warning: the run goes on, but what shows it failed: {failure!r} ({where})"
+            with suppress(OSError):
+                sys.stderr.write(text + "\n")
 
 
 class Run:
@@ -143,7 +133,7 @@ class Run:
     ) -> None:
         """`lines`, by job id, fills up as trials finish."""
         self.plan, self.directory, self.options = plan, directory, options
-        self.observer, self.lines = observer, lines
+        self.observer, self.lines = cast(RunObserver, SafeObserver(observer)), lines
         self.engines: dict[str, tuple[Engine, Availability]] = {}
         self.stopping, self.deciding = options.stopping, options.deciding
         self.limiter = anyio.CapacityLimiter(options.parallel)  # Of trials that run on this machine
@@ -214,15 +204,10 @@ class Run:
                 before = self.references.setdefault(name, {}).setdefault(path, sha)
                 if before == sha:
                     continue
-                back = ""
-                if before is not None and blobs.get(before) is not None:  # no worker of a cluster
-                    where = f"DIR/blobs/{before[:2]}/{before}"
-                    export = f"skillup export {self.directory.path} --format files --out DIR"
-                    back = f" (`{export}` writes it to {where})"
                 raise UsageError(
                     f"{path}, which {name} is judged by, is not what it was when the run began: "
                     "the rest of the run would be judged by it",
-                    hint=f"put it back as it was{back}, or start a new run; what was run, "
+                    hint="put it back as it was, or start a new run; what was run, "
                     "`skillup judge RUN --cases PATH` grades by the new file",
                 )
         if self.references:
@@ -245,10 +230,7 @@ class Run:
                 group.start_soon(judge, job, name=job.id)
 
     async def run_all(self, backend: Backend) -> None:
-        """Run what has no grade, families together, in the scheduler's order, until it is enough.
-
-        Raises SkillupError if the observer fails: the trials that run then are ended.
-        """
+        """Run what has no grade, families together, as the scheduler orders, until it is enough."""
         jobs = [job for job in self.plan.jobs if job.id not in self.lines]
         judged = self.options.last_judged
         ordered = sorted(self.plan.jobs, key=lambda job: judged.get(job.id, ""))
@@ -263,15 +245,12 @@ class Run:
                 self.scheduler.release(unit)
 
         async with anyio.create_task_group() as group:
-            safe = SafeObserver(self.observer, group.cancel_scope.cancel)
-            self.observer = cast(RunObserver, safe)
             while not self.scheduler.empty and not self.is_enough():
                 unit = self.scheduler.next()
                 if unit is None:
                     await self.scheduler.changed()
                 else:
                     group.start_soon(run, unit, name=unit[0].id)
-        safe.raise_failure()
 
     async def run_unit(self, unit: Sequence[Job], backend: Backend) -> None:
         """Have jobs run, but those that need not be, or that what they depend on keeps back."""
