@@ -32,7 +32,6 @@ from skillup.store import RunDirectory
 
 _FROM_NOW_ON = ("max_fail", "max_cost_usd", "max_tokens", "time_limit", "executor", "scheduler")
 _OR_AS_BEFORE = ("parallel", "rate_limit_wait", "no_judge_cache")
-_HOW = (*_FROM_NOW_ON, *_OR_AS_BEFORE)
 _TAKEN = (
     "-j, budgets (--max-fail, --max-cost-usd, --max-tokens, --time-limit), --rate-limit-wait, "
     "--retry-errors, --executor, --scheduler, --no-judge-cache, --index, --quiet, --verbose, "
@@ -46,11 +45,11 @@ _PATIENCE_SECONDS = 10.0
 
 def requested_again(resume: Path, given: RunRequest, out: str | None) -> RunRequest:
     """The request of the run that is resumed; only how it is run may be given anew, not what."""
-    fresh = asdict(RunRequest())
-    how = {name: value for name, value in asdict(given).items() if name in _HOW}
+    asked, fresh = asdict(given), asdict(RunRequest())
+    anew = {name for name, value in asked.items() if value != fresh[name]}
     hint = f"besides it only {_TAKEN} are taken"
     refused = UsageError("--resume goes on with what the run was asked to do", hint=hint)
-    if out is not None or asdict(given) != fresh | how | {"variables": given.variables}:
+    if out is not None or anew - {*_FROM_NOW_ON, *_OR_AS_BEFORE, "variables"}:
         raise refused
     with RunDirectory.open(resume) as earlier:
         run_info = earlier.run_info()
@@ -58,18 +57,17 @@ def requested_again(resume: Path, given: RunRequest, out: str | None) -> RunRequ
     if not {"run_id", "started_at"} <= set(run_info):
         hint = "start a new run instead"
         raise RunDirectoryError(f"what {resume} says of the run is damaged", hint=hint)
-    values, anew = parse_vars(stored.variables), parse_vars(given.variables)
+    values, again = parse_vars(stored.variables), parse_vars(given.variables)
     hidden = set(run_info.get("hidden_variables") or ()) & set(values)
-    if set(anew) - hidden:
+    if set(again) - hidden:
         raise refused
-    missing = sorted(hidden - set(anew))
+    missing = sorted(hidden - set(again))
     if missing:
         hint = "give it again: --resume RUN " + " ".join(f"--var {n}=VALUE" for n in missing)
         what = f"--var {missing[0]}: its value was a secret, so the run has not kept it"
         raise UsageError(what, hint=hint)
-    kept = {name for name in _OR_AS_BEFORE if how[name] == fresh[name]}
-    variables = tuple(f"{name}={value}" for name, value in (values | anew).items())
-    how = {name: value for name, value in how.items() if name not in kept}
+    variables = tuple(f"{name}={value}" for name, value in (values | again).items())
+    how = {name: asked[name] for name in (*_FROM_NOW_ON, *anew.intersection(_OR_AS_BEFORE))}
     return replace(stored, variables=variables, **how)
 
 
@@ -90,17 +88,10 @@ def _changed_cases(
 ) -> set[str]:
     """Those that were changed since, and of which no trial stands; as :func:`reopened`."""
     before, after = run_info.get("jobs") or [], [job.id for job in plan.jobs]
-    known, planned = set(before), set(after)
-    gone = [job for job in before if job not in planned]
-    new = [job for job in after if job not in known]
-    if gone or new:
-        sides = {"there no longer": gone, "new": new}.items()
-        changes = "; ".join(
-            f"{what}: {count(len(jobs), 'trial')} ({listed_ids(jobs, 3)})"
-            for what, jobs in sides
-            if jobs
-        )
-        what = f"the cases have changed since the run began; {changes}"
+    sides = {"there no longer": sorted({*before} - {*after}), "new": sorted({*after} - {*before})}
+    changes = [f"{what}: {listed_ids(jobs, 3)}" for what, jobs in sides.items() if jobs]
+    if changes:
+        what = f"the cases have changed since the run began; {'; '.join(changes)}"
         raise UsageError(what, hint=f"{_PUT_BACK}; `skillup judge RUN` shows what was recorded")
     digests, anew = run_info.get("case_digests") or {}, case_digests(plan.jobs)
     changed = {name for name in anew if digests.get(name) != anew[name]}
@@ -184,7 +175,7 @@ def milliseconds_of_starts(events: Iterable[Mapping[str, Any]]) -> int:
 # Signals: the first ends the agents of a run in order, the second at once.
 
 
-def run_until_signalled(
+def run_cancellable(
     work: Callable[[], Awaitable[None]], stopping: Callable[[int], None], resume_command: str
 ) -> bool:
     """As :func:`until_signalled`, in an event loop of its own. Errors name how to resume."""

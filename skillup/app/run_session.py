@@ -340,7 +340,6 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
     files = {n: (base / n).resolve() for n in request.engines if n.endswith((".yaml", ".yml"))}
     suites = [found.path.resolve() for found in find_suites(paths)]
     roots = [workspace_root(base), *(workspace_root(suite) for suite in suites)]
-    roots += [root_with_engines(base, suite) for suite in suites]
     roots = [base, *dict.fromkeys(root.resolve() for root in roots)]
     parallel = request.parallel
     request = replace(

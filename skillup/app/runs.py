@@ -6,9 +6,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -105,45 +104,6 @@ def _called(name: str, ids: list[str]) -> list[str]:
 # What `skillup show` prints.
 
 
-@dataclass(slots=True)
-class ShownTrials:
-    """The trials that are shown."""
-
-    run: RunDirectory
-    run_id: str
-    ended: int  # How many trials match and have ended, failed or not
-    jobs: Sequence[str]  # Those that are shown
-    judgement: str | None  # Whose grades; None: the run's
-    labels: Mapping[str, str]
-    unreadable: dict[str, str] = field(default_factory=dict)
-    """Jobs whose record or grade cannot be read, and why; known when :meth:`trials` has ended."""
-
-    def trials(self) -> Iterator[ShownTrial]:
-        """One at a time in memory."""
-        raw = RawFiles(self.run.trial_files, progress_of(self.run.events()).forks, "")
-        for found in self.run.finished(self.jobs, self.judgement):
-            job = found.job_id
-            try:
-                record = found.record()
-            except DamagedRecordError:
-                self.unreadable[job] = "its record is damaged; `skillup run --resume` runs it anew"
-                continue
-            except RunDirectoryError as error:
-                self.unreadable[job] = error.message
-                continue
-            grade = found.grade()
-            if grade is None and found.grade_json is not None:
-                why = "its grade is damaged; `skillup run --resume` derives it anew"
-                self.unreadable[job] = why
-            earlier = [*self.run.attempts(job)]
-
-            def streams(turn: int, follow_up: int, job: str = job) -> list[str]:
-                return [link["name"] for link in raw.of_turn(job, turn, follow_up)]
-
-            where, label = shown_path(self.run.path), self.labels[job]
-            yield ShownTrial(job, label, where, record, grade, streams, earlier)
-
-
 def shown_trials(
     path: Path,
     glob: str | None,
@@ -151,8 +111,10 @@ def shown_trials(
     *,
     only_failed: bool,
     judgement: str | None = None,
-) -> ShownTrials:
-    """The trials that match, in the order of the plan. Raises UsageError if none has ended."""
+) -> tuple[str, int, Iterator[ShownTrial | str]]:
+    """The run's id, how many trials match, and in the order of the plan those that are shown, one
+    at a time in memory; a text says why one cannot be read. Raises UsageError if none has ended.
+    """
     run = RunDirectory.open(path)
     info = run.run_info()
     planned = list(info.get("jobs") or ())
@@ -177,8 +139,33 @@ def shown_trials(
     shown = [job for job in taken if not only_failed or failed[job]]
     named = Labels(part[1:] for part in parts.values())
     labels = {job: named.label(*part) for job, part in parts.items()}
-    run_id = str(info.get("run_id") or run.path.name)
-    return ShownTrials(run, run_id, len(taken), shown, judgement, labels)
+    trials = _shown(run, run.finished(shown, judgement), labels) if shown else iter(())
+    return str(info.get("run_id") or run.path.name), len(taken), trials
+
+
+def _shown(
+    run: RunDirectory, trials: Iterable[StoredTrial], labels: Mapping[str, str]
+) -> Iterator[ShownTrial | str]:
+    raw = RawFiles(run.trial_files, progress_of(run.events()).forks, "")
+    for found in trials:
+        job = found.job_id
+        try:
+            record = found.record()
+        except DamagedRecordError:
+            yield f"{job}: its record is damaged; `skillup run --resume` runs it anew"
+            continue
+        except RunDirectoryError as error:
+            yield f"{job}: {error.message}"
+            continue
+        grade = found.grade()
+        if grade is None and found.grade_json is not None:
+            yield f"{job}: its grade is damaged; `skillup run --resume` derives it anew"
+
+        def streams(turn: int, follow_up: int, job: str = job) -> list[str]:
+            return [link["name"] for link in raw.of_turn(job, turn, follow_up)]
+
+        where, earlier = shown_path(run.path), [*run.attempts(job)]
+        yield ShownTrial(job, labels[job], where, record, grade, streams, earlier)
 
 
 def check_judgement(run: StoredRun | None, name: str) -> None:
@@ -297,7 +284,7 @@ def prune_runs(
     url: str, folder: Path, repository: str, keep_seconds: float, *, dry_run: bool
 ) -> tuple[dict[str, Path], dict[str, str], int]:
     """Remove the runs of `repository` that began longer ago: those in the index, and those in
-    `folder` that are in none. By id what is gone, why others or parts stay, and the bytes of files.
+    `folder` that are in none. By id what is gone, why others stay, and the bytes of files.
 
     The index keeps the newest nights of each branch. Raises IndexTroubleError: without the index
     nothing says which are pinned.
@@ -333,20 +320,18 @@ def prune_runs(
             continue
         if done is None and run_id in compared:
             continue
-        freed += done[0] if done else 0
-        if done and done[1]:
-            kept[run_id] = f"in {shown_path(path)} what is not skillup's: {listed_ids(done[1])}"
+        freed += done or 0
         if run_id in found.keys() - compared and not dry_run:
             forget_run(url, run_id)
         gone[run_id] = path
     return gone, kept, freed
 
 
-def _removed(path: Path, run_id: str, *, dry_run: bool) -> tuple[int, list[str]] | None:
-    """The bytes of what skillup wrote into a run's directory, which is removed, and the names of
-    what else is there, for which the directory stays; None if this run is not there any more.
+def _removed(path: Path, run_id: str, *, dry_run: bool) -> int | None:
+    """The bytes of a run's directory, which is removed; None if this run is not there any more.
 
-    Raises RunDirectoryError if it is being written, or cannot be removed.
+    Raises RunDirectoryError if it is being written, holds files that are not skillup's, or cannot
+    be removed.
     """
     if not is_run(path):
         return None
@@ -356,22 +341,16 @@ def _removed(path: Path, run_id: str, *, dry_run: bool) -> tuple[int, list[str]]
             with RunDirectory.open(path) as run:
                 if run.run_info().get("run_id") != run_id:
                     return None
-            size, others = 0, []
-            # Its own file is the last: what is left of a killed removal is a run still.
-            for entry in sorted(path.iterdir(), key=lambda entry: entry.name.startswith(RUN_FILE)):
-                if not _is_own(entry):
-                    others.append(entry.name)
-                    continue
-                folder = entry.is_dir() and not entry.is_symlink()
-                files = [f for f in entry.rglob("*") if not f.is_dir()] if folder else [entry]
-                size += sum(file.lstat().st_size for file in files)
-                if not dry_run:
-                    shutil.rmtree(entry) if folder else entry.unlink()
-            if not others and not dry_run:
-                path.rmdir()
+            entries = sorted(path.iterdir())
+            if others := [entry.name for entry in entries if not _is_own(entry)]:
+                what = f"in {shown_path(path)} is what is not skillup's: {listed_ids(others)}"
+                raise RunDirectoryError(what)
+            size = sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
+            if not dry_run:
+                shutil.rmtree(path)
         finally:
             os.close(lock)
-    return size, sorted(others)
+    return size
 
 
 def _is_own(entry: Path) -> bool:

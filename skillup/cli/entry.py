@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, TextIO
 
 from skillup.errors import ExitCode, InvalidFilesError, OutputError, SkillupError, UsageError
@@ -30,12 +29,6 @@ def run_app(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    try:
-        Path.cwd()
-    except OSError:  # it was deleted; hardly anything of Python's works in it
-        return report(
-            UsageError("the current directory is not there any more", hint="go to another: cd")
-        )
     try:
         import typer
 
@@ -96,11 +89,10 @@ def _of_the_system(defect: BaseException) -> SkillupError | None:
     """What the machine or the command line is to blame for, wherever it came up; None: we are."""
     if isinstance(defect, BaseExceptionGroup):
         return next(filter(None, map(_of_the_system, defect.exceptions)), None)
-    if not isinstance(defect, OSError):
-        return None
-    if defect.errno == errno.ENAMETOOLONG:
-        return UsageError(f"{str(defect.filename)[:60]}…: the name is too long for this system")
-    if defect.errno in (errno.EMFILE, errno.ENFILE):
+    number = defect.errno if isinstance(defect, OSError) else None
+    if number == errno.ENAMETOOLONG:
+        return UsageError("a name is too long for this system")
+    if number in (errno.EMFILE, errno.ENFILE):
         hint = "raise `ulimit -n`, or run fewer trials at once (-j)"
         return SkillupError("more files have to be open than are allowed", hint=hint)
     return None

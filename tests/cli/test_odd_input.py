@@ -99,22 +99,6 @@ def test_an_option_that_cannot_be(project: Project, arguments: list[str], said: 
     assert not (project.root / ".skillup").exists(), "nothing is begun"
 
 
-@pytest.mark.parametrize("verb", ["run .", "doctor"])
-def test_a_current_directory_that_was_deleted_is_said(project: Project, verb: str) -> None:
-    """S13."""
-    script = f"mkdir gone && cd gone && rmdir ../gone && exec {sys.executable} -m skillup {verb}"
-    done = subprocess.run(
-        ["/bin/sh", "-c", script],
-        cwd=project.root,
-        env=project.environment(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    said = refused(Outcome(done.returncode, done.stdout, done.stderr))
-    assert "current directory" in said
-
-
 # Damaged files, limits of the system: a clear message each.
 
 CASE = "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}"

@@ -108,22 +108,19 @@ def open_source(
 
 
 def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
-    folder = path if path.is_dir() else path.parent
-    if path.is_dir() or path.name in (RUN_FILE, INFO_FILE, RESULT_FILE):
-        if (folder / RUN_FILE).is_file():
-            return _run(folder)
-        if _is_exported(folder):
-            return _exported_run(path, folder)
+    folder = path if path.is_dir() or path.name not in (RUN_FILE, RESULT_FILE) else path.parent
+    if (folder / RUN_FILE).is_file():
+        return _run(folder)
     if is_url(target):
         return _run(run_path(target))
+    if (path.is_dir() or is_json) and (found := _exported(path)) is not None:
+        return found
     if path.is_dir():
-        if (path / RECORD_FILE).is_file():
-            return _alone(path / RECORD_FILE)
         if any(path.rglob("*.jsonl")):
             return RecordSource(path, "session", _read_sessions)
         raise UsageError(f"{target}: neither a run nor a trial, nor a session below", hint=_HINT)
     if is_json:
-        return _alone(path)
+        raise UsageError(f"{path} is not in the folder of an exported run", hint=_HINT)
     if not path.is_file() and means_a_run(target):
         return _run(run_path(target))
     try:
@@ -179,14 +176,19 @@ def _noted(source: RecordSource, job: str) -> Iterator[None]:
 # A run that `skillup export --format files` has written, or a part of it.
 
 
-def _is_exported(folder: Path) -> bool:
-    return (folder / INFO_FILE).is_file() and (folder / TRIALS_FOLDER).is_dir()
-
-
-def _exported_run(path: Path, folder: Path) -> RecordSource:
-    source = RecordSource(path, "run", _read_exported, exported=folder)
-    _know(source, load_info(folder), folder)
-    return source
+def _exported(path: Path) -> RecordSource | None:
+    """The run, or of it the trial, that is at `path`; None if no exported run is around it."""
+    here = path.resolve()
+    here = here if here.is_dir() else here.parent
+    for folder in (here, *here.parents):
+        if (folder / INFO_FILE).is_file() and (folder / TRIALS_FOLDER).is_dir():
+            source = RecordSource(path, "run", _read_exported, exported=folder)
+            _know(source, load_info(folder), folder)
+            if (here / RECORD_FILE).is_file():
+                source.kind, source.planned = "record", frozenset()
+                source.stopped, source.read = None, partial(_read_exported, only=here)
+            return source
+    return None
 
 
 def _read_exported(
@@ -204,16 +206,6 @@ def _read_exported(
                     partial(load_grade, place / GRADE_FILE),
                 )
                 yield RecordSubject(job, record, partial(exported_content, source.exported), older)
-
-
-def _alone(path: Path) -> RecordSource:
-    """The record of one trial, in the folder of an exported run."""
-    here = path.resolve().parent
-    folder = next((folder for folder in here.parents if _is_exported(folder)), None)
-    if folder is None:
-        raise UsageError(f"{path} is not in the folder of an exported run", hint=_HINT)
-    read = partial(_read_exported, only=here)
-    return RecordSource(path, "record", read, exported=folder, info=load_info(folder))
 
 
 def _job_id(record: Record, trial: object = None) -> str:

@@ -45,9 +45,10 @@ def show(
 
     only_failed = failed or (case is None and trial is None)
     shown = shown_trials(run_path(run), case, trial, only_failed=only_failed, judgement=judgement)
+    run_id, ended, trials = shown
     if as_json:  # a trial at a time
-        sys.stdout.write(f'{{"run_id": {json.dumps(shown.run_id)}, "trials": [')
-        for number, one in enumerate(shown.trials()):
+        sys.stdout.write(f'{{"run_id": {json.dumps(run_id)}, "trials": [')
+        for number, one in enumerate(one for one in trials if not isinstance(one, str)):
             data = {
                 "job": one.job,
                 "grade": one.grade.model_dump(mode="json", by_alias=True) if one.grade else None,
@@ -62,15 +63,17 @@ def show(
     def say(text: str, style: str | None = None) -> None:
         console.print(plain(text), style=style, markup=False, soft_wrap=True)
 
-    for number, one in enumerate(shown.trials()):
+    number = -1
+    for number, one in enumerate(trials):
         if number:
             console.print()
-        TrialPrinter(one, console, full=full).print()
-    for job, why in shown.unreadable.items():
-        say(f"{job}: {why}", "yellow")
-    if not shown.jobs:
-        none = f"none of the {count(shown.ended, 'trial')} that ended failed or met an error"
-        say(f"{shown.run_id}: {none if shown.ended else 'no trial has ended'}")
+        if isinstance(one, str):
+            say(one, "yellow")
+        else:
+            TrialPrinter(one, console, full=full).print()
+    if number < 0:
+        none = f"none of the {count(ended, 'trial')} that ended failed or met an error"
+        say(f"{run_id}: {none if ended else 'no trial has ended'}")
         say(f"to see all: skillup show {quote(run)} {quote(case or '*')}")
     return 0
 
