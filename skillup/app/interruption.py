@@ -175,7 +175,7 @@ def milliseconds_of_starts(events: Iterable[Mapping[str, Any]]) -> int:
 # Signals: the first ends the agents of a run in order, the second at once.
 
 
-def run_cancellable(
+def run_stoppable(
     work: Callable[[], Awaitable[None]], stopping: Callable[[int], None], resume_command: str
 ) -> bool:
     """As :func:`until_signalled`, in an event loop of its own. Errors name how to resume."""

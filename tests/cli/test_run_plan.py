@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.app.interruption import milliseconds_of_starts, resume_command, run_cancellable
+from skillup.app.interruption import milliseconds_of_starts, resume_command, run_stoppable
 from skillup.app.planning import RunRequest, plan_of
 from skillup.app.run_session import router_of
 from skillup.errors import SkillupError
@@ -116,11 +116,11 @@ def test_a_refusal_names_the_command_that_goes_on_and_a_defect_is_not_hidden() -
         raise ZeroDivisionError
 
     with pytest.raises(SkillupError) as raised:
-        run_cancellable(refuse, lambda _: None, RESUME)
+        run_stoppable(refuse, lambda _: None, RESUME)
     assert raised.value.message == "the disk is full"
     assert raised.value.hint == f"make room; go on with: {RESUME}"
     with pytest.raises(ExceptionGroup) as defect:
-        run_cancellable(fail, lambda _: None, RESUME)
+        run_stoppable(fail, lambda _: None, RESUME)
     assert defect.group_contains(ZeroDivisionError)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from skillup.app.bisect.candidates import CliVersions, SkillCommits
 from skillup.app.bisect.search import Posterior, next_position, posterior
-from skillup.app.interruption import run_cancellable
+from skillup.app.interruption import run_stoppable
 from skillup.app.planning import RunRequest, plan_of, secrets_of_plan
 from skillup.app.run_session import RunSession
 from skillup.errors import ExitCode, InterruptedRunError, SkillupError, UsageError
@@ -122,7 +122,7 @@ class Bisection:
         with RunSession(run, plan, path=path, own_process=True) as session:
             reporter = PlainReporter(plan, make_console, quiet=True)
             work = partial(session.run, reporter)
-            interrupted = run_cancellable(work, reporter.stopping, _AGAIN)
+            interrupted = run_stoppable(work, reporter.stopping, _AGAIN)
             line, stop = session.lines.get(job.id), session.options.stopping.reason
             if line is not None:
                 trial = {"at": at, "status": line.status, "error": line.error_kind or ""}

@@ -199,7 +199,7 @@ def _run_and_show(
     as_json: bool,
 ) -> int:
     """Open, run, conclude, show; the exit code."""
-    from skillup.app.interruption import resume_command, retry_lines, run_cancellable
+    from skillup.app.interruption import resume_command, retry_lines, run_stoppable
     from skillup.app.planning import check_executor, plan_of
     from skillup.app.run_session import RunSession
 
@@ -238,9 +238,7 @@ def _run_and_show(
             mask=session.secrets.mask,
             finished=directory.finished_jobs() if earlier is not None else (),
         ) as reporter:
-            interrupted = run_cancellable(
-                partial(session.run, reporter), reporter.stopping, command
-            )
+            interrupted = run_stoppable(partial(session.run, reporter), reporter.stopping, command)
         result = session.conclude(interrupted=interrupted)
         # First of all: whoever reads what is printed may go away (`| head`), which ends us.
         written = session.publish(result, index, url)
