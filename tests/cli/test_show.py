@@ -203,7 +203,7 @@ def test_what_is_no_record_or_no_grade_is_said_and_the_rest_is_shown(tmp_path: P
     project.run("run", "s", "--out", "r")
 
     def edit(grade: dict[str, Any]) -> None:
-        grade["turns"][0]["error"]["kind"] = "of_another_version"
+        grade["turns"][0]["status"] = 7
 
     edit_stored(project.root / "r", "crashes/scripted/with_skill/1", edit, "grade")
     change(project.root / "r", "UPDATE attempts SET record = x'00' WHERE job LIKE 'fails/%'")

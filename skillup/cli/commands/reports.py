@@ -48,7 +48,7 @@ def show(
     run_id, ended, trials = shown
     if as_json:  # a trial at a time
         sys.stdout.write(f'{{"run_id": {json.dumps(run_id)}, "trials": [')
-        for number, one in enumerate(one for one in trials if not isinstance(one, str)):
+        for number, one in enumerate(t for t in trials if not isinstance(t, str)):
             data = {
                 "job": one.job,
                 "grade": one.grade.model_dump(mode="json", by_alias=True) if one.grade else None,
@@ -64,13 +64,13 @@ def show(
         console.print(plain(text), style=style, markup=False, soft_wrap=True)
 
     number = -1
-    for number, one in enumerate(trials):
+    for number, found in enumerate(trials):
         if number:
             console.print()
-        if isinstance(one, str):
-            say(one, "yellow")
+        if isinstance(found, str):
+            say(found, "yellow")
         else:
-            TrialPrinter(one, console, full=full).print()
+            TrialPrinter(found, console, full=full).print()
     if number < 0:
         none = f"none of the {count(ended, 'trial')} that ended failed or met an error"
         say(f"{run_id}: {none if ended else 'no trial has ended'}")
