@@ -115,12 +115,12 @@ def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
         return _run(run_path(target))
     if (path.is_dir() or is_json) and (found := _exported(path)) is not None:
         return found
+    if is_json or (path / RECORD_FILE).is_file():
+        raise UsageError(f"{path} is not in the folder of an exported run", hint=_HINT)
     if path.is_dir():
         if any(path.rglob("*.jsonl")):
             return RecordSource(path, "session", _read_sessions)
         raise UsageError(f"{target}: neither a run nor a trial, nor a session below", hint=_HINT)
-    if is_json:
-        raise UsageError(f"{path} is not in the folder of an exported run", hint=_HINT)
     if not path.is_file() and means_a_run(target):
         return _run(run_path(target))
     try:
