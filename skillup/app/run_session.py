@@ -89,6 +89,7 @@ class RunSession:
         environment = dict(os.environ)
         self.secrets = secrets_of_plan(plan, request.base, environment)
         warn_of_spared(self.secrets, warn)
+        _warn_of_few_trials(request, plan, environment, warn)
         self._cluster = cluster_for(request, plan, environment)
         if resume is not None:
             self.directory = reopened(plan, self.secrets, resume, retry_errors=retry_errors)
@@ -326,6 +327,25 @@ def _early_stopping(
             if side_of(*best, threshold) != side:
                 warn(f"with {most} trials no case can be surely {side} {threshold:g}")
     return deciding
+
+
+def _warn_of_few_trials(
+    request: RunRequest, plan: Plan, environment: Mapping[str, str], warn: Callable[[str], None]
+) -> None:
+    """Where a regression would go unseen; not to somebody who runs each case once by hand."""
+    trials = max((job.trial for job in plan.jobs), default=1)
+    in_ci = environment.get("CI", "").lower() not in ("", "0", "false")
+    if request.until_decided or (trials == 1 and not in_ci):
+        return
+    from skillup.history.regressions import detects_a_half
+
+    cases = sum(job.trial == 1 and job.variant == "with_skill" for job in plan.jobs)
+    if cases and not detects_a_half(trials, min(cases, 1000)):
+        times = "once" if trials == 1 else f"{trials} times"
+        warn(
+            f"with each case run {times} (--trials), two nights in which one passes half as often "
+            "as before cannot be told from chance"
+        )
 
 
 def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:

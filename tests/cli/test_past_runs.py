@@ -55,6 +55,19 @@ def test_every_case_is_a_line_of_marks_and_a_failing_one_says_since_when(project
     assert "\x1b" not in outcome.stdout
 
 
+@pytest.mark.parametrize(
+    ("trials", "in_ci", "warned"),
+    [("1", "", False), ("1", "true", True), ("2", "true", False), ("3", "", False)],
+)
+def test_nights_of_too_few_trials_are_warned_of(
+    project: Project, trials: str, in_ci: str, warned: bool
+) -> None:
+    """One that a person runs is none."""
+    project.write({**SUITE, "cases/a.yaml": CASE.format(say="hi", trouble="{}")})
+    outcome = project.run("run", ".", "--trials", trials, env={"CI": in_ci})
+    assert outcome.stderr.count("cannot be told from chance") == warned
+
+
 def test_the_same_as_json(project: Project) -> None:
     ids = nights(project, a="pef")
     (suite,) = project.run("trends", "demo", "--json").data["suites"]
