@@ -104,6 +104,11 @@ class TrialContext:
     progress: Progress = lambda _: None
     live: LiveSlot | None = None  # `session: live`: where the process stays; None: one a turn
 
+    @property
+    def temporary(self) -> Path:
+        """TMPDIR. Not in the home: what is /tmp in a box must not be replaced from inside."""
+        return self.home.with_name("tmp")
+
 
 @frozen
 class EngineTurn:

@@ -70,10 +70,9 @@ def trial_environment(
     Under ``clean`` without `credentials`, variables that log the CLI in, the user's login file is
     copied into the trial's home, once: the CLI may renew its own copy.
     """
-    # Beside the home: the system's holds other trials, and sandboxes let tools write into it.
-    temporary = trial.home / "tmp"
-    temporary.mkdir(parents=True, exist_ok=True)
-    given = {"TMPDIR": str(temporary), **credentials, **trial.extra_env}
+    # The system's holds other programs' files, and sandboxes let tools write into it.
+    trial.temporary.mkdir(mode=0o700, parents=True, exist_ok=True)
+    given = {"TMPDIR": str(trial.temporary), **credentials, **trial.extra_env}
     if trial.profile.isolation == "shared":
         marks = home.marks if home is not None else frozenset()
         return {k: v for k, v in trial.environment.items() if k not in marks} | given

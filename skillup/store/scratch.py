@@ -2,9 +2,9 @@
 
 Agents look upwards from their working directory for instructions and skills (``CLAUDE.md`` as far
 as the root; ``AGENTS.md`` and ``.agents/skills`` as far as the repository's root). In a run
-directory under the user's project they would find the user's own. So trials work in the system's
-directory for temporary files, and ``RUN/scratch`` is a symbolic link to there. Its path is short,
-too, which the sockets that agents make in it need.
+directory under the user's project they would find the user's own. So trials work in TMPDIR, or
+where that is not set in /var/tmp, as agents may write into /tmp; ``RUN/scratch`` is a symbolic link
+to there. Its path is short, too, which the sockets that agents make in it need.
 
 What a finished trial leaves is removed; its directories, if nobody can be at work there any more,
 serve another trial of the run: to make and remove them was a fifth of a small trial.
@@ -27,6 +27,8 @@ from typing import Any
 from skillup.process.tree import ProcessRow, end_leftovers, nothing_escaped
 from skillup.store.files import disk_errors
 
+_APART = "/var/tmp"  # noqa: S108 - a new directory, and nobody else's
+
 
 class Scratch:
     """The scratch directories of one run; safe to use from several threads."""
@@ -43,7 +45,9 @@ class Scratch:
         with self._lock, disk_errors("make", self._link):
             home = self._existing_home()
             if home is None:
-                home = Path(tempfile.mkdtemp(prefix="skillup-")).resolve()
+                apart = not os.environ.get("TMPDIR") and os.access(_APART, os.W_OK | os.X_OK)
+                place = tempfile.mkdtemp(prefix="skillup-", dir=_APART if apart else None)
+                home = Path(place).resolve()
                 self._link.unlink(missing_ok=True)
                 self._link.symlink_to(home, target_is_directory=True)
                 # Not in the directory itself: agents would find the run by it.
@@ -194,7 +198,8 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 # What stays of a place that another trial gets: directories as each trial makes them.
 _KEPT: Mapping[str, Any] = {
-    "home": {"tmp": {}, "home": {".claude": {}, ".codex": {}}},
+    "home": {"home": {".claude": {}, ".codex": {}}},
+    "tmp": {},
     "workspace": {},
 }
 _FREE = ".free"
@@ -214,7 +219,8 @@ def _empty(
     directory = os.open(name, _DIRECTORY, dir_fd=parent)
     try:
         if kept is not None:
-            mode = 0o700 if parent is None or "tmp" in kept else 0o777 & ~_UMASK
+            private = parent is None or "home" in kept or name == "tmp"
+            mode = 0o700 if private else 0o777 & ~_UMASK
             added = (one for one in os.listxattr(directory) if not one.startswith("security."))
             if stat.S_IMODE(os.fstat(directory).st_mode) != mode or any(added):
                 raise PermissionError(name)

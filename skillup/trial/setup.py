@@ -232,8 +232,11 @@ async def _prepare(
     home = request.scratch / "home"
     home.mkdir(mode=0o700, exist_ok=True)
     # For git and setup commands: enough to find programs, and nothing of the user's own.
-    kept = ("PATH", "LANG", "TZ", "TMPDIR")
+    kept = ("PATH", "LANG", "TZ")
     environment = {k: v for k, v in request.environment.items() if k in kept}
+    temporary = request.scratch / "tmp"
+    temporary.mkdir(mode=0o700, exist_ok=True)
+    environment["TMPDIR"] = str(temporary)
     marker = new_marker()
     made = await prepare_workspace(
         case.context,

@@ -59,7 +59,7 @@ def test_clean_passes_on_a_short_list_and_makes_a_home(tmp_path: Path) -> None:
     env = trial_environment(trial, HOME, {"LAB_KEY": "k"})
     own = tmp_path / "trial-home" / "home"
     homes = {"HOME": str(own), "LAB_HOME": str(own / ".lab")}
-    temporary = str(tmp_path / "trial-home" / "tmp")
+    temporary = str(tmp_path / "tmp")
     assert env == {**KEPT, **homes, "TMPDIR": temporary, "LAB_KEY": "k", "EXTRA": "1"}
     assert list((own / ".lab").iterdir()) == []
     assert HOME.of(env) == own / ".lab"
@@ -72,9 +72,9 @@ def test_shared_passes_on_all_but_the_marks_of_an_outer_agent(tmp_path: Path) ->
     trial = make_trial(tmp_path, profile, environment=environment)
     env = trial_environment(trial, HOME, {})
     theirs = {name: value for name, value in environment.items() if name != "CLAUDECODE"}
-    assert env == {**theirs, "TMPDIR": str(trial.home / "tmp")}
+    assert env == {**theirs, "TMPDIR": str(trial.temporary)}
     assert HOME.of(env) == Path("/home/user/.lab")
-    assert [path.name for path in trial.home.iterdir()] == ["tmp"]
+    assert not trial.home.exists()
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])

@@ -101,7 +101,8 @@ def _used(scratch: Scratch, job: str) -> Path:
     """A place after a trial, with the directories that every trial has, and what an agent left."""
     place = scratch.directory(job)
     (place / "home").mkdir(mode=0o700)
-    for name in ("home/tmp", "home/home/.claude/projects/here", "workspace/src/deep"):
+    (place / "tmp").mkdir(mode=0o700)
+    for name in ("home/home/.claude/projects/here", "workspace/src/deep"):
         (place / name).mkdir(parents=True)
     for name in ("home/home/.claude/.credentials.json", "workspace/src/deep/file", "note"):
         (place / name).write_text("secret")
@@ -121,7 +122,7 @@ def _link(place: Path) -> None:
 
 def _attribute(place: Path) -> None:
     try:
-        os.setxattr(place / "home" / "tmp", "user.left", b"here")
+        os.setxattr(place / "tmp", "user.left", b"here")
     except OSError:  # no attributes here
         _chmod(place)
 
@@ -170,7 +171,7 @@ def _check_used_again(tmp_path: Path, leave: Callable[[Path], None]) -> None:
         assert not list(scratch.directory("b/codex/with_skill/1").iterdir())
         again = scratch.directory("b/claude/with_skill/1")
         assert {str(found.relative_to(again)) for found in again.rglob("*")} == (
-            {"home", "home/tmp", "home/home", "home/home/.claude", "workspace"}
+            {"home", "tmp", "home/home", "home/home/.claude", "workspace"}
             if leave is _nothing
             else set()
         )

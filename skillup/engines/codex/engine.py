@@ -125,6 +125,8 @@ class Codex(WritingCliEngine):
         settings: dict[str, str | int | bool | list[str]] = {
             # Else a refused connection is tried again for ever.
             "features.unbounded_connection_retries": False,
+            # Where the network is cut each turn would wait for it for five seconds.
+            "analytics.enabled": False,
             # Other trials work in there, and codex's own home may be. $TMPDIR stays.
             "sandbox_workspace_write.exclude_slash_tmp": True,
         }
