@@ -22,7 +22,6 @@ from skillup.judges.question import (
     PROMPTS,
     AnswerForm,
     AskModel,
-    CannotAskError,
     ModelQuestion,
     read_answer,
 )
@@ -34,7 +33,7 @@ from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
 from skillup.schema.judge_model import JudgeModel
 from skillup.schema.profile import Profile
-from skillup.schema.record import SimulatorInfo, TurnError, Usage, total_cost, total_usage
+from skillup.schema.record import SimulatorInfo, TurnError
 from skillup.schema.suite import UserSimulator, needs_simulator, playing_model
 from skillup.trial.request import THE_RUNS_END, SimulatedUser, SimulatorMessage, SimulatorPart
 
@@ -72,52 +71,47 @@ class SimulatorFactory:
         self, case: Case, suite: UserSimulator | None, root: Path
     ) -> TurnError | None:
         """Why nobody can play the user of `case`, before its first turn; None: somebody can."""
-        why = self.known_problem(case, suite, root)
-        profile = self._who(case, suite, root) if why is None else None
-        if isinstance(profile, Profile):
-            if profile.name not in self._checked:
-                found = await get_engine(profile.engine).check(profile, self.models.environment)
+        who = self._who(case, suite, root)
+        why = who if isinstance(who, str) else None
+        if isinstance(who, Profile):
+            if who.name not in self._checked:
+                found = await get_engine(who.engine).check(who, self.models.environment)
                 problem = found.problem.message if found.problem is not None else None
-                self._checked[profile.name] = (found.version, problem)
-            if (unusable := self._checked[profile.name][1]) is not None:
-                why = f"`{profile.name}` cannot play the user: {unusable}"
+                self._checked[who.name] = (found.version, problem)
+            if (unusable := self._checked[who.name][1]) is not None:
+                why = f"`{who.name}` cannot play the user: {unusable}"
         return None if why is None else TurnError(kind="judge", message=self.models.mask(why))
 
     def known_problem(self, case: Case, suite: UserSimulator | None, root: Path) -> str | None:
         """As :meth:`problem`, as far as that is known without starting a program."""
-        try:
-            self._who(case, suite, root)
-        except CannotAskError as nobody:
-            return str(nobody)
-        return None
+        who = self._who(case, suite, root)
+        return who if isinstance(who, str) else None
 
     def player(self, job: Job, place: SimulatorPlace) -> SimulatedUser | None:
         """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody."""
         root, suite = job.suite.root, job.suite.suite.user_simulator
-        try:
-            who = self._who(job.loaded.case, suite, root)
-        except CannotAskError:
-            return None  # `problem` says why
+        who = self._who(job.loaded.case, suite, root)
         if isinstance(who, JudgeModel):
-            return ModelUser(self.models.asker(root), who, job.trial - 1, place.run_seed).speak
-        if who is None or suite is None:
-            return None
+            asker = self.models.asker(root)
+            return partial(speak_by_model, asker, who, job.trial - 1, place.run_seed)
+        if not isinstance(who, Profile) or suite is None:
+            return None  # nobody is needed; or `problem` says why there is nobody
         seconds = suite.timeout_seconds or who.timeout_seconds
         context = partial(self.context, who, suite, place)
         return EngineUser(get_engine(who.engine), context, self.models.rate_limiter, seconds).speak
 
     def _who(
         self, case: Case, suite: UserSimulator | None, root: Path
-    ) -> JudgeModel | Profile | None:
-        """The model, or the engine's profile; None: nobody is needed. Raises CannotAskError."""
+    ) -> JudgeModel | Profile | str | None:
+        """The model, or the engine's profile; None: nobody is needed; or why nobody can play."""
         if not needs_simulator(case):
             return None
         if suite is None or suite.engine is None:
             model = playing_model(suite, case)
             if model is None:
-                raise CannotAskError(NOBODY)
+                return NOBODY
             if (why := self.models.problem(model, root)) is not None:
-                raise CannotAskError(f"the simulated user: {why}")
+                return f"the simulated user: {why}"
             return model
         why = None
         try:
@@ -130,7 +124,7 @@ class SimulatorFactory:
         except SkillupError as problem:
             why = problem.message
         if why is not None:
-            raise CannotAskError(f"`{suite.engine}` cannot play the user: {why}")
+            return f"`{suite.engine}` cannot play the user: {why}"
         return profile.model_copy(update={"permission": "read_only"})
 
     def context(
@@ -188,6 +182,10 @@ class EngineUser:
                 return f"Your answer cannot be read: {problem}.\n\n{how}"
             return "\n\n".join([next_text(part, since=self._seen, resumed=True), how])
 
+        def info() -> SimulatorInfo:
+            usage, cost, model = session.took()
+            return SimulatorInfo(usage=usage, cost_usd=cost, model=model)
+
         try:
             reply = await session.ask(prompt, lambda response: read_answer(response, form))
         except NoAgentAnswerError as failed:
@@ -198,49 +196,36 @@ class EngineUser:
                 message=f"the simulated user ({session.trial.profile.name}): {failed}",
                 evidence=error.evidence if error is not None else "",
             )
-            return SimulatorMessage(info=_info(session), error=failure)
+            return SimulatorMessage(info=info(), error=failure)
         self._seen = len(part.said)
-        return replace(as_message(reply), info=_info(session))
+        return replace(as_message(reply), info=info())
 
 
-def _info(session: ThrottledSession) -> SimulatorInfo:
-    usage, profile = total_usage(turn.usage for turn in session.turns), session.trial.profile
-    named = session.turns[-1].model if session.turns else None
-    return SimulatorInfo(
-        usage=Usage(**usage) if usage is not None else None,
-        cost_usd=total_cost(turn.cost_usd for turn in session.turns),
-        model=named or profile.model or profile.name,
+async def speak_by_model(
+    asker: AskModel, model: JudgeModel, sample: int, seed: int, part: SimulatorPart
+) -> SimulatorMessage:
+    """A model that plays: each message is a question of its own, with all that was said.
+
+    `sample`, from 0, tells trials of the same case apart: each has a user of its own.
+    """
+    latest = part.said[-1][1] if part.said else ""
+    form, prompt = form_of(part), next_text(part)
+    question = ModelQuestion(
+        model, part_text(part), prompt, form, sample,
+        latest=latest, temperature=_TEMPERATURE, seed=seed,
+    )  # fmt: skip
+    answer = await asker(question)
+    info = SimulatorInfo(
+        usage=None if answer.cached else answer.usage,
+        cost_usd=0.0 if answer.cached else answer.cost_usd,
+        model=answer.model,
+        cached=answer.cached,
+        sampling=dict(answer.sampling),
     )
-
-
-@frozen
-class ModelUser:
-    """A model that plays: each message is a question of its own, with all that was said."""
-
-    asker: AskModel
-    model: JudgeModel
-    sample: int  # Tells trials of the same case apart, from 0: each has a user of its own
-    seed: int = 0
-
-    async def speak(self, part: SimulatorPart) -> SimulatorMessage:
-        latest = part.said[-1][1] if part.said else ""
-        form, prompt = form_of(part), next_text(part)
-        question = ModelQuestion(
-            self.model, part_text(part), prompt, form, self.sample,
-            latest=latest, temperature=_TEMPERATURE, seed=self.seed,
-        )  # fmt: skip
-        answer = await self.asker(question)
-        info = SimulatorInfo(
-            usage=None if answer.cached else answer.usage,
-            cost_usd=0.0 if answer.cached else answer.cost_usd,
-            model=answer.model,
-            cached=answer.cached,
-            sampling=dict(answer.sampling),
-        )
-        if answer.error is not None:
-            message = f"the simulated user: {answer.error}"
-            return SimulatorMessage(info=info, error=TurnError(kind="judge", message=message))
-        return replace(as_message(answer.value), info=info)
+    if answer.error is not None:
+        message = f"the simulated user: {answer.error}"
+        return SimulatorMessage(info=info, error=TurnError(kind="judge", message=message))
+    return replace(as_message(answer.value), info=info)
 
 
 # What it is told: its part, what was said, and what to write now.

@@ -64,10 +64,9 @@ from skillup.load.discover import address_problem, skill_name, skill_problem
 from skillup.process.tree import new_marker
 from skillup.ratelimit import REFUSALS
 from skillup.schema.checks import Criterion
-from skillup.schema.grade import CheckResult, Judging
+from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig, JudgeContext, SkillRef
 from skillup.schema.profile import Profile
-from skillup.schema.record import Usage, joined
 from skillup.workspace.disk import refuse_full_disk
 from skillup.workspace.prepare import PreparationError, SkillToInstall, install_skill
 
@@ -214,18 +213,25 @@ class _AgentJudge:
                 return None  # it is damaged
 
         async def ask() -> StoredAnswer:
-            took = UsageTracker()
+            session, materials = await self._session(sample)
+            ids = list(self.asked)
+
+            def prompt(first: bool, problem: str) -> str:
+                if first:
+                    return question(self.asked, materials)
+                return f"That cannot be read: {problem}. Judge as before. {how_to_answer(ids)}"
+
             try:
-                answer, notes = await self._ask(sample, took)
+                answer = await session.ask(prompt, partial(read_answer, form=AgentAnswer, ids=ids))
             finally:
-                self.usage.judging = joined(self.usage.judging, took.judging)
-            all_of_it = took.judging or Judging()
+                for turn in session.turns:
+                    refused = turn.error is not None and turn.error.kind in REFUSALS
+                    model = turn.model or session.took()[2]
+                    self.usage.add(model, turn.usage, turn.cost_usd, refused=refused)
+            usage, cost, model = session.took()
+            said = {**answer.model_dump(by_alias=True), "notes": materials.notes, "by": by}
             return StoredAnswer(
-                asked=asked,
-                answer=clean({**answer.model_dump(by_alias=True), "notes": notes, "by": by}),
-                model=all_of_it.models[-1] if all_of_it.models else None,
-                usage=Usage(**all_of_it.usage) if all_of_it.usage is not None else None,
-                cost_usd=all_of_it.cost_usd,
+                asked=asked, answer=clean(said), model=model, usage=usage, cost_usd=cost
             )
 
         answer, kept, cached = await self.place.models.answers.answer(asked, read, ask)
@@ -233,8 +239,9 @@ class _AgentJudge:
             self.usage.add(kept.model, kept.usage, kept.cost_usd, cached=True)
         return *answer, key_of(asked)
 
-    async def _ask(self, sample: int, took: UsageTracker) -> tuple[AgentAnswer, list[str]]:
-        judge, place, ids = self.judge, self.place, list(self.asked)
+    async def _session(self, sample: int) -> tuple[ThrottledSession, Materials]:
+        """Where an agent is asked, and what is put before it."""
+        judge, place = self.judge, self.place
         profile = profile_of(judge, place)
         engine = get_engine(profile.engine)
         if profile.engine == "scripted" and judge.scripted is None:
@@ -242,7 +249,9 @@ class _AgentJudge:
         root, materials, skills = await anyio.to_thread.run_sync(self._set_up, engine)
         if isinstance(engine, SchemaAnswers):
             own = bool(judge.skills)
-            profile = engine.answering(profile, answer_schema(ids), root, own_skills=own)
+            profile = engine.answering(
+                profile, answer_schema(list(self.asked)), root, own_skills=own
+            )
         trial = TrialContext(
             profile=profile,
             workspace=root / "work",
@@ -258,21 +267,8 @@ class _AgentJudge:
             secrets=place.secrets,
         )
         seconds = judge.timeout_seconds or DEFAULT_SECONDS
-        session = ThrottledSession(engine, trial, place.models.rate_limiter, seconds, "turn")
-
-        def prompt(first: bool, problem: str) -> str:
-            if first:
-                return question(self.asked, materials)
-            return f"That cannot be read: {problem}. Judge as before. {how_to_answer(ids)}"
-
-        try:
-            read = partial(read_answer, form=AgentAnswer, ids=ids)
-            return await session.ask(prompt, read), materials.notes
-        finally:
-            for turn in session.turns:
-                refused = turn.error is not None and turn.error.kind in REFUSALS
-                model = turn.model or profile.model or profile.engine
-                took.add(model, turn.usage, turn.cost_usd, refused=refused)
+        limiter = place.models.rate_limiter
+        return ThrottledSession(engine, trial, limiter, seconds, "turn"), materials
 
     def _set_up(self, engine: Engine) -> tuple[Path, Materials, dict[str, Path]]:
         """A place of its own, what is put into it for the judge to read, and its skills."""

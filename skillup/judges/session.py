@@ -14,7 +14,7 @@ from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContex
 from skillup.judges.question import MalformedAnswerError
 from skillup.process.tree import new_marker
 from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
-from skillup.schema.record import TurnError
+from skillup.schema.record import TurnError, Usage, total_cost, total_usage
 
 T = TypeVar("T")
 Prompt = Callable[[bool, str], str]
@@ -55,6 +55,13 @@ class ThrottledSession:
             if turn.session is None or not isinstance(self.engine, SessionResumer):
                 break
         raise NoAgentAnswerError(f"its answer cannot be read: {problem}")
+
+    def took(self) -> tuple[Usage | None, float | None, str]:
+        """Tokens and cost of `turns`, and the model's name."""
+        usage, profile = total_usage(turn.usage for turn in self.turns), self.trial.profile
+        named = self.turns[-1].model if self.turns else None
+        cost = total_cost(turn.cost_usd for turn in self.turns)
+        return Usage(**usage) if usage else None, cost, named or profile.model or profile.name
 
     async def _send(self, prompt: Prompt, problem: str) -> EngineTurn:
         """What came of a message, sent until it is not refused."""

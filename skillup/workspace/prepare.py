@@ -8,7 +8,7 @@ import re
 import shutil
 import stat
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -22,6 +22,7 @@ from skillup.schema.case import Context, GitContext
 from skillup.schema.record import ErrorKind, SkillInfo, TurnError
 from skillup.schema.templates import UnresolvedNameError, render
 from skillup.workspace.disk import (
+    Entry,
     copy_entries,
     do_beside,
     list_tree,
@@ -121,19 +122,21 @@ def _copy_fixture(source: Path, destination: Path) -> None:
     """Refuses links that lead out, as the agent would work on the original, and FIFOs and such."""
     if not source.is_dir():
         raise PreparationError(f"`context.fixture`: there is no directory {source}")
-    entries = list(list_tree(source))
+    copy_entries(list(_checked(list_tree(source), source)), source, destination)
+
+
+def _checked(entries: Iterable[Entry], root: Path) -> Iterator[Entry]:
+    """Raises PreparationError for what cannot be copied, and for a link that leads out."""
     for entry in entries:
-        name = shown(entry.path)
+        place = f"{root}/{shown(entry.path)}"
         if entry.kind == "special":
+            raise PreparationError(f"{place} is a FIFO, socket or device; remove or exclude it")
+        if entry.kind == "link" and not stays_inside(root, entry.path):
             raise PreparationError(
-                f"{name} in the fixture {source} is a FIFO, socket or device; remove it"
+                f"the symbolic link {place} leads out of {root}; replace it by what it points to, "
+                "or by a relative link within"
             )
-        if entry.kind == "link" and not stays_inside(source, entry.path):
-            raise PreparationError(
-                f"the symbolic link {name} in the fixture {source} leads out of it; "
-                "replace it by what it points to, or by a relative link within the fixture"
-            )
-    copy_entries(entries, source, destination)
+        yield entry
 
 
 def _write_inline_files(
@@ -182,11 +185,7 @@ async def _run_setup_command(request: ProcessRequest, field: str) -> None:
     elif outcome.signal is not None:
         how = f"was ended by signal {outcome.signal}"
     output = b"\n".join(last_lines).decode(errors="replace")
-    output, script = f"{output}\n{outcome.stderr_tail}".strip(), request.argv[-1].splitlines()
-    # A shell names the line that it could not run.
-    line = int(next(iter(re.findall(r"^sh: (?:line )?(\d{1,4}): ", output, re.M)[-1:]), 0))
-    if len(script) > 1 and 0 < line <= len(script):
-        where = f"`{field}`, line {line}: `{_beginning(script[line - 1])}`"
+    output = f"{output}\n{outcome.stderr_tail}".strip()
     own = f"{_beginning(output.splitlines()[-1])}; " if output else ""
     raise PreparationError(f"{own}{where} {how}", evidence=output)
 
@@ -413,18 +412,15 @@ def _skill_files(root: Path, exclude: Sequence[str]) -> Iterator[SkillFile]:
         parts = path.split("/")
         return parts[0] == _CASES or not _NEVER.isdisjoint(parts)
 
-    for entry in list_tree(root, leave_out=lambda p, _: never(p) or matches_any_glob(p, exclude)):
+    found = list_tree(root, leave_out=lambda p, _: never(p) or matches_any_glob(p, exclude))
+    for entry in _checked(found, root):
         path, source = entry.path, root / entry.path
         if entry.kind == "file":
             yield path, source, entry.status
-        elif entry.kind == "special":
-            raise PreparationError(f"{source} is a FIFO, socket or device; exclude or remove it")
         elif entry.kind == "link":
             real = Path(os.path.realpath(source))
-            inside = stays_inside(root, path)
-            if not inside or not real.exists():
-                why = "leads nowhere" if inside else "leads out of the skill"
-                raise PreparationError(f"the link {source} {why}; exclude it, or copy the file")
+            if not real.exists():
+                raise PreparationError(f"the link {source} leads nowhere; exclude it")
             if never(real.relative_to(root).as_posix()):
                 continue
             if not real.is_file():

@@ -200,9 +200,13 @@ def test_a_model_is_asked_for_the_values(project: Project) -> None:
     """U1: rubric lines and expected outputs reach the judge with values in them."""
     lines = ["names 1.5", "version 1.5, calm"]
     criteria = [{"when": re.escape(line), "found": "version"} for line in lines]
-    suite = 'name: x\njudge: {model: "scripted:judge.yaml"}\n'
+    suite = 'name: x\njudge: {model: "scripted:lab/judge.yaml"}\n'
     project.write(
-        {"eval.yaml": suite, "judge.yaml": json.dumps({"criteria": criteria}), "cases/a.yaml": READ}
+        {
+            "eval.yaml": suite,
+            "lab/judge.yaml": json.dumps({"criteria": criteria}),
+            "cases/a.yaml": READ,
+        }
     )
     outcome = project.run("run", ".", "--json")
     grade = outcome.data["cases"][0]
