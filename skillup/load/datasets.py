@@ -273,19 +273,12 @@ def _json_values(text: str, path: Path) -> Iterator[tuple[int, str, Any]]:
     if path.suffix == ".json" or stripped.startswith("[") or "\n" not in stripped:
         if not stripped:
             return
-        before = text[: len(text) - len(text.lstrip())].count("\n")
         value = read(text, 1)
         listed = value.get("items", value.get("data")) if isinstance(value, dict) else value
         found = listed if isinstance(listed, list) else [value]
-        line = 1 if isinstance(listed, list) else 1 + before
-        yield from ((line, json.dumps(one), one) for one in found)
+        yield from ((1, json.dumps(one), one) for one in found)
         return
-    del stripped
-    line = start = 0
-    while start <= len(text):
-        end = text.find("\n", start)
-        own, line = text[start : end if end >= 0 else None], line + 1
-        start = end + 1 if end >= 0 else len(text) + 1
+    for line, own in enumerate(text.split("\n"), start=1):
         if own.strip():
             yield line, own, read(own, line)
 

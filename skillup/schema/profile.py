@@ -87,20 +87,9 @@ class Profile(Model):
     ] = Field({}, description="For every model, or by model name.")
 
 
-# What the `scripted` engine does. The agent fills in placeholders in ``say``, ``run``, ``write``,
-# ``read``, ``skill`` and ``remember``. One that has no value (no such turn, group or memory) is an
-# error of the turn; other text in double braces is left alone.
-#
-#     {{user}}               the message            {{turn}}    its number within the session
-#     {{turns.N.user}}       an earlier message of this very session,
-#     {{turns.N.answer}}     and the answer to it: only a true resume can know them
-#     {{history.N.user}}     the n-th message of `input.history`, which no turn is counted for,
-#     {{history.N.answer}}   and the last answer to it
-#     {{remember.NAME}}      what a `remember` step of this session kept
-#     {{match.1}}            a group of `when`, by number or by name
-#     {{output}}             what the latest `run`, `read` or `skill` step gave
-#     {{system}}             the system prompt that was given; empty if none was
-#     {{skills}}             the installed skills' names, comma-separated; empty if there are none
+# What the `scripted` engine does. The agent fills in the placeholders of `docs/case-language.md` in
+# ``say``, ``run``, ``write``, ``read``, ``skill`` and ``remember``. One that has no value (no such
+# turn, group or memory) is an error of the turn; other text in double braces is left alone.
 
 
 class WriteFile(Model):

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillup.checks.context import CheckContext, CheckSubject, Finding
+from skillup.checks.context import CheckContext
 from skillup.checks.evaluate import evaluate, evaluate_set
-from skillup.checks.registry import JUDGED, KINDS, CheckKind, look
+from skillup.checks.registry import JUDGED, KINDS
 from skillup.schema.case import PostCondition
 from skillup.schema.checks import CHECK_FIELDS, READ_BY_MODEL, Check, CheckSet
 from skillup.schema.grade import CheckResult, CheckRole
@@ -114,34 +114,6 @@ def test_what_decides_verdicts_is_said_of_every_kind() -> None:
     assert {key for key, kind in KINDS.items() if (kind.find is None) is not (kind.of is None)} == (
         set()
     )
-
-
-def _few_words(most: int, subject: CheckSubject) -> Finding:
-    return Finding(len(subject.answer.split()) <= most, "counted")
-
-
-@pytest.mark.parametrize(
-    ("answer", "takes_empty", "passes", "assertable"),
-    [
-        ("a b", False, True, True),
-        ("a b c d", False, False, True),
-        (" ", False, False, False),
-        (" ", True, True, True),
-    ],
-)
-def test_a_check_of_answers_passes_on_an_empty_one_only_if_its_kind_says_so(
-    answer: str, takes_empty: bool, passes: bool, assertable: bool
-) -> None:
-    recorded = make_record(answer)
-    subject = CheckSubject(recorded.record, tuple(recorded.record.turns), recorded.read_file, False)
-
-    found = look(
-        CheckKind(_few_words, "answers", empty_answer=takes_empty), 3, subject, negated=False
-    )
-
-    assert (found.passed, found.assertable) == (passes, assertable)
-    with pytest.raises(AssertionError, match="CheckKind of answers"):
-        look(CheckKind(_few_words, "record"), 3, subject, negated=False)
 
 
 @given(nested, st.sampled_from(["failed", "skipped", "error"]))

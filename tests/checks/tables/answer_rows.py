@@ -35,7 +35,6 @@ ROWS = [
     row(False, "not_glob", "a*", " \n"),  # S6
     row(False, "contains", {"none": ["a"]}, ""),  # S6
     row(False, "not_contains", "a", "\u200b \u2060\ufeff\xad"),
-    row(False, "tool_not_called", "Write", make_record("\u200b")),
     row(False, "matches", {"none": ["a"]}, ""),  # S6
     row(True, "matches", "^$", ""),
     row(False, "none_of", [{"contains": "a"}], ""),  # S6
@@ -44,7 +43,6 @@ ROWS = [
     row(False, "skill_not_used", "tidy", make_record("")),  # S6
     row(True, "tool_not_called", "Write", make_record(make_turn("", calls=[call("Bash")]))),
     row(False, "not_contains", "x", make_record("", "a", ""), turn=None),  # S6
-    row(False, "not_contains", "x", make_record("", ""), turn=None),  # S6
     row(True, "not_contains", "Deleted", "deleted", case_sensitive=True),
     row(False, "not_contains", "deleted", "I Deleted it."),
     row(True, "matches", r"(?i)FILES", "12 files found", case_sensitive=True),
@@ -73,12 +71,10 @@ ROWS = [
     row(False, "output_matches", "deleted", TWO, turn=None),
     row(True, "turn_response_contains", {"turn": 1, "contains_all": ["SURE"]}, TWO, turn=None),
     row(True, "turn_response_contains", {"turn": 2, "contains_any": ["x", "deleted"]}, TWO),
-    row(False, "turn_response_contains", {"turn": 1, "contains_any": ["deleted"]}, TWO, turn=2),
     row(False, "turn_response_contains", {"turn": 2, "contains_any": ["deleted"]}, STOPPED),
     row(True, "turn_response_not_contains", {"turn": 1, "not_contains": ["deleted"]}, TWO),
     row(True, "turn_response_not_contains", {"turn": 2, "not_contains": "sure"}, TWO, turn=None),
     row(False, "turn_response_not_contains", {"turn": 2, "not_contains": ["deleted"]}, TWO),
-    row(False, "turn_response_not_contains", {"turn": 9, "not_contains": ["x"]}, TWO),
     row(True, "tool_called_in_turn", {"turn": 2, "kind": "shell"}, TWO, turn=None),
     row(False, "tool_called_in_turn", {"turn": 1, "kind": "shell"}, TWO, turn=None),
     row(False, "tool_called_in_turn", {"turn": 5, "kind": "shell", "min": 0}, TWO, turn=None),
@@ -92,7 +88,6 @@ ROWS = [
     row(False, "max_tokens", 9, SPENT),
     row(False, "max_tokens", 100, UNTOLD, turn=2),
     row(True, "max_cost_usd", 0.3, CENTS, turn=None),  # as people count
-    row(False, "max_cost_usd", 0.02, SPENT, turn=None),
     row(False, "max_cost_usd", 1.0, UNTOLD, turn=None),
     row(True, "max_duration_seconds", 2.0, SPENT, turn=None),
     row(False, "max_duration_seconds", 1.4, SPENT),
@@ -106,13 +101,11 @@ ROWS = [
     row(True, "json", {"path": "$.nothing", "exists": False}, JSON),
     row(False, "json", {"path": "$.transcript.tool_calls"}, JSON),  # V6
     row(False, "json", {"path": "$.response"}, "this is no JSON at all"),  # V6
-    row(False, "json", {"path": "$.usage"}, "this is no JSON at all"),  # V6
     row(False, "json", {"path": "$.ok", "equals": 1}, JSON),
     row(False, "json", {"path": "$.items[0]", "equals": {"id": 1}}, JSON),
     row(True, "json", {"path": "$.items[0].name", "equals": "ada"}, JSON),  # V5
     row(False, "json", {"path": "$.items[0].name", "equals": "ada"}, JSON, case_sensitive=True),
     row(False, "json", {"path": "$.items[*].name", "matches": "Z"}, JSON),
     row(False, "json", {"path": "$.nothing"}, JSON),
-    row(False, "json", {"path": "$"}, "no JSON here"),
     row(False, "json", {"path": "$.x", "exists": False}, "no JSON here"),
 ]
