@@ -133,12 +133,10 @@ def _digest(case: Case, but: Set[str]) -> str:
 
 def retry_lines(found: RetryErrors) -> Iterator[str]:
     """For people: what `--retry-errors` does to the trials of the run."""
-    about = {"run again": found.rerun, "left, for it would come back": found.left}
-    for what, by_job in about.items():
-        counts = Counter(by_job.values())
-        kinds = ", ".join(f"{kind} ×{n}" if n > 1 else kind for kind, n in counts.items())
-        if by_job:
-            yield f"{what}: {count(len(by_job), 'trial')} that met an error ({kinds})"
+    for what, kinds in (("run again", found.rerun), ("left, for it would come back", found.left)):
+        if kinds:
+            of = ", ".join(f"{kind} ×{n}" for kind, n in Counter(kinds.values()).items())
+            yield f"{what}: {count(len(kinds), 'trial')} that met an error ({of})"
     if found.waiting:
         yield f"run again: {count(len(found.waiting), 'trial')} skipped for an error of others"
     if found.judged:

@@ -159,7 +159,7 @@ def test_without_it_an_error_stays_and_with_it_the_trial_is_held_again(
     again = resume(project, "--retry-errors")
     assert again.exit_code == 0, again.stderr
     assert statuses(again) == ["PASS", "PASS"]
-    assert "run again: 1 trial that met an error (rate_limit)" in again.stderr
+    assert "run again: 1 trial that met an error (rate_limit ×1)" in again.stderr
     assert "--retry-errors" not in again.stderr
     assert attempts(failed, TRIAL) == [before]
     (retried,) = project.journal("errors_retried", run="out")

@@ -12,7 +12,6 @@ from skillup.app.runs import check_judgement, run_path
 from skillup.errors import UsageError
 from skillup.judges.rejudge import RECORDED
 from skillup.reports.result import build_result
-from skillup.schema.grade import RunResult
 from skillup.schema.line import line_of
 from skillup.store import RunDirectory
 from skillup.store.places import RESULT_FILE
@@ -47,27 +46,23 @@ def promote(target: str, name: str) -> int:
         if old is None or not old.finished:
             hint = "finish it with skillup run --resume"
             raise UsageError(f"--promote {name}: the run is not finished", hint=hint)
-        return _promote(run, name, old)
-
-
-def _promote(run: RunDirectory, name: str, old: RunResult) -> int:
-    lines = {}
-    for found in run.finished(judgement=name):
-        grade = found.grade()
-        if grade is None:
-            what = f"--promote {name}: it has no grade of {found.job_id}"
-            raise UsageError(what, hint="write one of all trials, without -k and --tag")
-        if grade.error is not None and grade.error.get("kind") == "judge":
-            what = f"--promote {name}: its judge failed on {found.job_id}"
-            raise UsageError(what, hint="judge again, with another --write")
-        lines[found.job_id] = line_of(grade)
-    run.promote(name)
-    run.sync()
-    grades = StoredGrades(run, list(lines), list(lines.values()))
-    saved = old.not_needed
-    rest = saved, old.summary.duration_ms, None, saved, old.warnings
-    result = build_result(old.run_id, old.started_at, grades, *rest)
-    result = with_analysis(result, run.run_info())
-    run.write_result(result)
-    index_finished_run(run.path, result, Path(), None)
+        lines = {}
+        for found in run.finished(judgement=name):
+            grade = found.grade()
+            if grade is None:
+                what = f"--promote {name}: it has no grade of {found.job_id}"
+                raise UsageError(what, hint="write one of all trials, without -k and --tag")
+            if grade.error is not None and grade.error.get("kind") == "judge":
+                what = f"--promote {name}: its judge failed on {found.job_id}"
+                raise UsageError(what, hint="judge again, with another --write")
+            lines[found.job_id] = line_of(grade)
+        run.promote(name)
+        run.sync()
+        grades = StoredGrades(run, list(lines), list(lines.values()))
+        saved = old.not_needed
+        rest = saved, old.summary.duration_ms, None, saved, old.warnings
+        result = build_result(old.run_id, old.started_at, grades, *rest)
+        result = with_analysis(result, run.run_info())
+        run.write_result(result)
+        index_finished_run(run.path, result, Path(), None)
     return len(lines)

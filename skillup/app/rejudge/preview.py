@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -19,6 +18,7 @@ from skillup.reports.text import count, money, plain, tokens
 from skillup.schema.record import total_cost
 
 _CHARACTERS = 4  # Of a token, as a rule of thumb
+_TEXTS = ("system", "prompt", "question")  # Of what is asked; shown as they are
 _NOT_SEEN = "what hangs on a question without an answer (behind a gate, say) is not among them"
 
 
@@ -48,30 +48,19 @@ def show_questions(request: RejudgeRequest) -> int:
         if request.as_json:
             sys.stdout.write(json.dumps({"key": key, "asked": asked, "stored": answer}) + "\n")
             return
-        lines = [f"===== question {number}: {key} ====="]
-        end = ("stored answer", _shown(answer)) if stored else ("no answer is stored", "")
-        for title, text in (*_sections(asked), end):
-            lines += [f"----- {title} -----", text]
-        sys.stdout.write(plain("\n".join(lines)) + "\n\n")
+        texts = {name: text for name, text in asked.items() if name in _TEXTS}
+        settings = {k: v for k, v in asked.items() if k not in (*_TEXTS, "answer")}
+        parts = {"asked": settings, **texts, "form of the answer": asked.get("answer")}
+        sys.stdout.write(f"===== question {number}: {key} =====\n")
+        for title, part in (parts | {"stored answer": answer or "no answer is stored"}).items():
+            text = part if isinstance(part, str) else json.dumps(part, ensure_ascii=False, indent=2)
+            sys.stdout.write(plain(f"----- {title} -----\n{text}\n"))
+        sys.stdout.write("\n")
 
     code = _preview(request, show)
     rest = f", {missing} without an answer: {_NOT_SEEN}" if missing else ""
     sys.stderr.write(f"{count(number, 'question')}{rest}\n")
     return code
-
-
-def _sections(asked: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is long by itself, the rest (the model, its settings) first."""
-    long = {"system": "system", "prompt": "prompt", "question": "question of an agent"}
-    form = asked.get("answer")
-    yield "asked", _shown({k: v for k, v in asked.items() if k not in (*long, "answer")})
-    yield from ((title, asked[name]) for name, title in long.items() if name in asked)
-    if form is not None:
-        yield "form of the answer", _shown(form)
-
-
-def _shown(data: Any) -> str:
-    return json.dumps(data, ensure_ascii=False, indent=2)
 
 
 @dataclass(slots=True)
