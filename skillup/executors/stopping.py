@@ -119,6 +119,8 @@ class StopPolicy:
                 else:
                     spent = f"{budget.limit:.0f} tokens is used up ({budget.total:.0f})"
                     stop = Stop(kind="max_tokens", message=f"the budget of {spent}")
+                if self._reason is not None and self._reason.kind == stop.kind:
+                    self._reason = stop  # with what trials used that were running still
                 self.stop(stop)
 
 

@@ -13,7 +13,7 @@ from tests.support.project import Project
 
 SUITE = """
     name: logs
-    judge: {model: "scripted:own.yaml"}
+    judge: {model: "scripted:judges/own.yaml"}
 """
 CASE = """
     id: NAME
@@ -34,7 +34,7 @@ STRICT = """
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     project = Project(tmp_path, indexed=True)
-    project.write({"cases/eval.yaml": SUITE, "cases/own.yaml": OWN, "strict.yaml": STRICT})
+    project.write({"cases/eval.yaml": SUITE, "cases/judges/own.yaml": OWN, "strict.yaml": STRICT})
     said = {"asks": "Shall I?", "names": "Shall I delete data/?"}
     for name, text in said.items():
         project.write({f"cases/{name}.yaml": CASE.replace("NAME", name).replace("SAID", text)})

@@ -50,7 +50,8 @@ def show_questions(request: RejudgeRequest) -> int:
             return
         texts = {name: text for name, text in asked.items() if name in _TEXTS}
         settings = {k: v for k, v in asked.items() if k not in (*_TEXTS, "answer")}
-        parts = {"asked": settings, **texts, "form of the answer": asked.get("answer")}
+        parts = {"asked": settings, **texts}
+        parts |= {"form of the answer": asked["answer"]} if "answer" in asked else {}
         sys.stdout.write(f"===== question {number}: {key} =====\n")
         for title, part in (parts | {"stored answer": answer or "no answer is stored"}).items():
             text = part if isinstance(part, str) else json.dumps(part, ensure_ascii=False, indent=2)
