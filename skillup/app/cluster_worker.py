@@ -30,7 +30,7 @@ def main() -> None:
     """Do what the message says."""
     message = json.loads(Path(sys.argv[1], "message.json").read_text())
     os.dup2(2, 1)  # nobody reads stdout
-    threading.Thread(target=_end_with, args=(message["parent"],), daemon=True).start()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     # The client has looked at what the suites may do; here is only what it sent, without `.git`.
     os.environ[TRUST] = "1"
     request, root = request_from(message), f"{sys.argv[1]}/root"
@@ -46,15 +46,13 @@ def main() -> None:
         refused = first_skillup_error(error)
         if refused is None:
             raise
-        problems = getattr(refused, "problems", ())[:3]
-        text = "; ".join(filter(None, [*map(str, problems), refused.message, refused.hint]))
+        text = "; ".join(filter(None, [refused.message, refused.hint]))
         sys.exit(" ".join(text.replace(root, "").split()))  # the client gets the last line
 
 
-def _end_with(parent: int) -> None:
-    """End this process as Ctrl-C would once `parent` is not its parent any more."""
-    while os.getppid() == parent:
-        time.sleep(0.5)
+def _end_with_parent() -> None:
+    """End this process as Ctrl-C would once its parent, which holds the pipe, is gone."""
+    os.read(0, 1)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(60)
     os.kill(os.getpid(), signal.SIGKILL)

@@ -150,12 +150,11 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
             plan = replace(plan, jobs=tuple(job for job in plan.jobs if job.id in chosen))
         if request.shard is not None:
             plan = shard_of(plan, request.shard, by_case=request.until_decided)
-            if plan.whole and not plan.jobs:
-                what = f"none of the {len(plan.whole)} trials is in it"
-                raise UsageError(f"--shard {request.shard}: {what}")
         if not plan.jobs:
             known = ", ".join(plan.left_out[:10]) or "none"
-            raise UsageError("no case matches the selection", hint=f"the cases are: {known}")
+            shard = f" and --shard {request.shard}" if request.shard is not None else ""
+            what = f"no case matches the selection{shard}"
+            raise UsageError(what, hint=f"the cases are: {known}")
         # Files that hold only cases which are not run are of no interest here.
         files = {case.path for suite in loaded.suites for case in suite.cases}
         left_out = files - {job.loaded.path for job in plan.jobs}

@@ -46,16 +46,12 @@ from skillup.workspace.disk import TEMPORARY_ENDING
 LAST = "last"
 _SHOWN = 5
 _SAME = ("schema_version", "skillup_version", "case_digests", "profiles")
-_FILES = re.compile(
-    rf"lock|run\.sqlite(-wal|-shm|-journal)?|\.run\.sqlite\.new|result\.json(\.earlier)?|"
-    rf"\..*{re.escape(TEMPORARY_ENDING)}|{'|'.join(map(re.escape, FORMATS.values()))}"
+_OWN = re.compile(
+    rf"lock|run\.sqlite(-wal|-shm|-journal)?|\.run\.sqlite\.new|result\.json(\.earlier)?|scratch|"
+    rf"files|anthropic|{ANSWERS_FOLDER}|\..*{re.escape(TEMPORARY_ENDING)}|"
+    + "|".join(map(re.escape, FORMATS.values()))
 )
-_FOLDERS = {
-    "files": ("run.json",),
-    "anthropic": ("benchmark.json", "*/benchmark.json"),
-    ANSWERS_FOLDER: ("*.json",),
-}
-"""What skillup writes into a run's directory; of folders, by what they hold."""
+"""What skillup writes into a run's directory."""
 _OWN_EVENTS = frozenset({"run_created", "run_reopened", "result_written"})
 """Of each run; of these the merged one has its own."""
 
@@ -341,8 +337,8 @@ def _removed(path: Path, run_id: str, *, dry_run: bool) -> int | None:
             with RunDirectory.open(path) as run:
                 if run.run_info().get("run_id") != run_id:
                     return None
-            entries = sorted(path.iterdir())
-            if others := [entry.name for entry in entries if not _is_own(entry)]:
+            names = sorted(entry.name for entry in path.iterdir())
+            if others := [name for name in names if not _OWN.fullmatch(name)]:
                 what = f"in {shown_path(path)} is what is not skillup's: {listed_ids(others)}"
                 raise RunDirectoryError(what)
             size = sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
@@ -351,12 +347,3 @@ def _removed(path: Path, run_id: str, *, dry_run: bool) -> int | None:
         finally:
             os.close(lock)
     return size
-
-
-def _is_own(entry: Path) -> bool:
-    """Whether skillup wrote this into a run's directory."""
-    if entry.is_symlink():
-        return entry.name == "scratch"
-    if entry.is_dir():
-        return any(True for mark in _FOLDERS.get(entry.name, ()) for _ in entry.glob(mark))
-    return _FILES.fullmatch(entry.name) is not None

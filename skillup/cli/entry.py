@@ -9,8 +9,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, TextIO
 
 from skillup.errors import ExitCode, InvalidFilesError, OutputError, SkillupError, UsageError
@@ -18,13 +17,18 @@ from skillup.errors import ExitCode, InvalidFilesError, OutputError, SkillupErro
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run the command line; the exit code."""
-    with _standard_output():
+    usual = sys.stdout, sys.stderr
+    sys.stdout = _wrapped(sys.stdout, sys.__stdout__, required=True)
+    sys.stderr = _wrapped(sys.stderr, sys.__stderr__, required=False)
+    try:
         code = _run(arguments)
         try:
             sys.stdout.flush()
         except OutputError as error:
             code = report(error)
         sys.stderr.flush()
+    finally:
+        sys.stdout, sys.stderr = usual
     return code
 
 
@@ -155,18 +159,6 @@ class _Output(io.FileIO):
                 raise OutputError(f"cannot write to stdout: {error.strerror or error}") from error
             return len(data)
         return written
-
-
-@contextmanager
-def _standard_output() -> Iterator[None]:
-    """Within, stdout and stderr are :class:`_Output`, if they are streams of the system's."""
-    usual = sys.stdout, sys.stderr
-    sys.stdout = _wrapped(sys.stdout, sys.__stdout__, required=True)
-    sys.stderr = _wrapped(sys.stderr, sys.__stderr__, required=False)
-    try:
-        yield
-    finally:
-        sys.stdout, sys.stderr = usual
 
 
 def _wrapped(usual: TextIO | None, systems: TextIO | None, *, required: bool) -> TextIO:

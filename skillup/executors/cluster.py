@@ -340,8 +340,7 @@ def run_trials(request: dict[str, Any], files: bytes) -> dict[str, bytes]:
     directory = Path(place).resolve()
     try:
         unpack(files, directory / "root")
-        message = json.dumps({**request, "parent": os.getpid()})
-        (directory / "message.json").write_text(message)
+        (directory / "message.json").write_text(json.dumps(request))
         with (directory / "stderr").open("wb") as stderr:
             process = start_apart((*_PROGRAM, str(directory)), cwd=directory, stderr=stderr)
         # Until it has ended, or is needed no more, of which Dask tells nothing.

@@ -113,12 +113,10 @@ class StopPolicy:
                     self.warnings.append(text)
                     self._warn(text)
             if budget.is_reached():
-                if unit == "cost":
-                    spent = f"{_usd(budget.limit)} USD is spent ({_usd(budget.total)} USD)"
-                    stop = Stop(kind="max_cost_usd", message=f"the budget of {spent}")
-                else:
-                    spent = f"{budget.limit:.0f} tokens is used up ({budget.total:.0f})"
-                    stop = Stop(kind="max_tokens", message=f"the budget of {spent}")
+                shown = _usd if unit == "cost" else "{:.0f} tokens".format
+                spent = f"{shown(budget.limit)} is spent ({shown(budget.total)})"
+                kind = "max_cost_usd" if unit == "cost" else "max_tokens"
+                stop = Stop(kind=kind, message=f"the budget of {spent}")
                 if self._reason is not None and self._reason.kind == stop.kind:
                     self._reason = stop  # with what trials used that were running still
                 self.stop(stop)
@@ -153,8 +151,8 @@ def _used(
 
 def _usd(amount: float) -> str:
     if 0 < amount < 0.0001:
-        return f"{amount:.2g}"
-    return f"{amount:.4f}" if 0 < amount < 0.1 else f"{amount:.2f}"
+        return f"{amount:.2g} USD"
+    return f"{amount:.4f} USD" if 0 < amount < 0.1 else f"{amount:.2f} USD"
 
 
 # `--until-decided`.

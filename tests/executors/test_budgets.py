@@ -107,7 +107,8 @@ def test_a_budget_that_is_reached_stops_it_and_the_message_has_what_was_spent_at
     assert policy(*[1000.0] * 5).reason is None
     assert policy(max_cost_usd=0.0).reason is not None
     tokens = policy(None, None, None, tokens=100, max_tokens=250).reason
-    assert tokens == Stop(kind="max_tokens", message="the budget of 250 tokens is used up (300)")
+    text = "the budget of 250 tokens is spent (300 tokens)"
+    assert tokens == Stop(kind="max_tokens", message=text)
 
 
 def test_what_running_trials_will_probably_use_is_left_for_them() -> None:

@@ -36,7 +36,7 @@ from skillup.reports.rejudging import (
 )
 from skillup.reports.result import exit_code
 from skillup.reports.terminal.layout import make_console, print_line
-from skillup.reports.text import Labels, plain, shown_id
+from skillup.reports.text import Labels, plain
 from skillup.schema.grade import Grade
 from skillup.schema.record import utc_now
 from skillup.store import RunDirectory
@@ -66,13 +66,9 @@ def judge_again(request: RejudgeRequest) -> int:
         return ExitCode.ERROR
     if counts.total:
         return exit_code(counts.summary(), counts.not_run, source.stopped)
-    if counts.left_out and judging.edited is not None:
-        known = ", ".join(shown_id(loaded.id) for _, loaded in judging.edited[:10])
-        raise UsageError("no record is of a case in --cases", hint=f"the cases there are: {known}")
-    if request.is_selection:
-        raise UsageError("no record matches the selection", hint="see -k and --tag")
-    hint = "go on with skillup run --resume"
-    raise UsageError(f"{source.path} holds no finished trial", hint=hint)
+    what = f"{source.path} holds no finished trial, or none that is chosen"
+    hint = "see -k, --tag and --cases; skillup run --resume runs what is missing"
+    raise UsageError(what, hint=hint)
 
 
 def _write_json(
