@@ -64,10 +64,9 @@ class DamagedRecordError(Exception):
 
 
 class ForeignRecordError(RunDirectoryError):
-    """A record in another version's form, mostly a newer one's; ``version`` is the form's."""
+    """A record in another version's form, mostly a newer one's."""
 
     def __init__(self, where: str, version: str) -> None:
-        self.version = version
         super().__init__(
             f"{where} is a {version}; this skillup reads {RECORD_VERSION}",
             hint="use the version of skillup that made the run",

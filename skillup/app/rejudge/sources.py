@@ -15,7 +15,6 @@ from skillup.checks.context import CannotEvaluateError
 from skillup.errors import RunDirectoryError, UsageError
 from skillup.frozen import frozen
 from skillup.importers.judge_debug import is_judge_input, read_judge_input
-from skillup.reports.text import shown_id
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import FileState, Record
@@ -26,7 +25,6 @@ from skillup.store.documents import (
     GRADE_FILE,
     RECORD_FILE,
     DamagedRecordError,
-    ForeignRecordError,
     load_grade,
     load_record,
     load_result,
@@ -166,9 +164,6 @@ def _noted(source: RecordSource, job: str) -> Iterator[None]:
         yield
     except DamagedRecordError:
         source.damaged[job] = "its record is damaged"
-    except ForeignRecordError as error:
-        version = shown_id(error.version)  # it may be anything
-        source.damaged[job] = f"its record was written by another version of skillup ({version})"
     except RunDirectoryError as error:
         source.damaged[job] = error.message
 
