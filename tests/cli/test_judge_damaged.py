@@ -58,7 +58,10 @@ def update(**fields: Any) -> Callable[[dict[str, Any]], object]:
     [
         (update(case={}), "the case in its record cannot be read"),
         (update(case=None), "its record is damaged"),
-        (update(schema_version="skillup.record/99", more=1), "is a skillup.record/99"),
+        (
+            update(schema_version="skillup.record/99", more=1),
+            f"the record of {JOB} is a skillup.record/99",
+        ),
         (lambda record: record["turns"].reverse(), "its record is damaged"),
     ],
 )

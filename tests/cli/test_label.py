@@ -17,7 +17,7 @@ from tests.support.project import Project
 
 SUITE = """
     name: logs
-    judge: {model: "scripted:own.yaml"}
+    judge: {model: "scripted:judges/own.yaml"}
 """
 CASE = """
     input:
@@ -40,7 +40,7 @@ OWN = """
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     project = Project(tmp_path)
-    project.write({"cases/eval.yaml": SUITE, "cases/own.yaml": OWN, "cases/a.yaml": CASE})
+    project.write({"cases/eval.yaml": SUITE, "cases/judges/own.yaml": OWN, "cases/a.yaml": CASE})
     assert project.run("run", "--out", "run").exit_code == 1
     return project
 

@@ -62,7 +62,7 @@ EDITED = """
 """
 SUITE = """
     name: lab
-    judge: {model: "scripted:judge.yaml"}
+    judge: {model: "scripted:judges/own.yaml"}
     environment: {env: {LAB_SUITE_KEY: sk-suite-0123456789}}
 """
 WRITTEN_DOWN = "criteria: [{found: sk-lab-0123456789 and more}]\n"
@@ -77,7 +77,7 @@ def edited(project: Project) -> Project:
     return project.write(
         {
             "cases/eval.yaml": SUITE,
-            "cases/judge.yaml": WRITTEN_DOWN,
+            "cases/judges/own.yaml": WRITTEN_DOWN,
             "cases/leak.yaml": EDITED,
             "cases/golden.txt": "sk-lab-0123456789\nand more\n",
         }
@@ -86,7 +86,7 @@ def edited(project: Project) -> Project:
 
 @pytest.mark.parametrize(
     "options",
-    [(), ("--json",), ("--against", "scripted:cases/judge.yaml")],
+    [(), ("--json",), ("--against", "scripted:cases/judges/own.yaml")],
 )
 def test_keys_in_an_edited_case_are_masked_wherever_they_would_be_said(
     edited: Project, options: tuple[str, ...]
