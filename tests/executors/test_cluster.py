@@ -43,13 +43,13 @@ FILES = {
         name: demo
         skills: [{path: skills/own}]
         distractors: [../../elsewhere/skills/near]
-        judge: {model: "scripted:judge.yaml"}
+        judge: {model: "scripted:judges/judge.yaml"}
         environment: {env: {SEEN: "${LAB_TOKEN}"}}
         cases:
           retry_policy: {max_retries: 1, retry_on: [crash]}
         """,
     "work/suite/skills/own/SKILL.md": "---\nname: own\ndescription: Own.\n---\nDo it.\n",
-    "work/suite/judge.yaml": """
+    "work/suite/judges/judge.yaml": """
         rules:
           - when: is polite
             answer: {verdicts: [{id: c1, verdict: pass, reason: It is., quote: please}]}
