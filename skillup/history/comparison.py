@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from math import inf
 from statistics import median
@@ -70,8 +70,8 @@ class Comparison:
         self.reference, self.nights, self.b = reference, reference.nights, b
         self.confidence, pinned, accepted = confidence, reference.pinned, reference.accepted
         base = pinned or (self.nights[-1] if self.nights else b)
-        self.changed: list[Change] = changes(base.about, b.about)
-        history = [_without_quarantined(run, b.quarantined) for run in (*self.nights, b)]
+        self.changed = list(changes(base.about, b.about))
+        history = [Night.of(run, b.quarantined) for run in (*self.nights, b)]
         fixed = [key for key, run in accepted.items() if pinned and run == pinned.run_id]
         self.assessment = Assessment()
         if self.nights:
@@ -125,12 +125,6 @@ class Comparison:
         return [one for one in self.assessment.regressed if one.key is None]
 
 
-def _without_quarantined(run: RunOutcomes, quarantined: Collection[str]) -> Night:
-    night = Night.of(run)
-    kept = {key: own for key, own in night.tallies.items() if "/".join(key[:2]) not in quarantined}
-    return Night(night.run_id, night.started_at, kept, night.until_decided)
-
-
 def typical_increase(cases: Iterable[CaseChange], of: Literal["time", "cost"]) -> float | None:
     """By how much the median case's median trial took longer or cost more: 0.2 means 20 %.
 
@@ -155,15 +149,11 @@ def typical_increase(cases: Iterable[CaseChange], of: Literal["time", "cost"]) -
 # What two runs used that was not the same: what a difference in their verdicts may come from.
 
 
-def changes(a: About, b: About) -> list[Change]:
+def changes(a: About, b: About) -> Iterator[Change]:
     """From `a` to `b`, what explains most first; what one of them does not know is no change.
 
     Of digests it is enough that they differ; a skill that one run did not have is empty.
     """
-    return list(_changes(a, b))
-
-
-def _changes(a: About, b: About) -> Iterator[Change]:
     yield from _differing("model", a.models, b.models)
     yield from _differing("cli", a.cli_versions, b.cli_versions)
     if a.repository and b.repository:  # else its skills are not known, either

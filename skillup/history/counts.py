@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
+from skillup.frozen import frozen
 from skillup.history.runs import CaseKey
 from skillup.stats import PassCounts, PassRates, deflated, stratified_lower
 
@@ -34,25 +35,38 @@ _MOST = 200
 _ROUNDING = 1 + 1e-9
 
 
-Side = tuple[float, int, int]
-"""A rate, or a median; of how many trials; how many of them were good."""
 Trials = tuple[int, int]
 """How many were good, and how many there were."""
+
+
+@frozen
+class Measured:
+    """One side of what got worse."""
+
+    value: float
+    """The share of trials that are good (as stated: that passed or had an error), or a trial's
+    median in ms or USD."""
+    trials: int
+    count: int = 0  # That are good, or as stated
 
 
 class Worse(NamedTuple):
     """That a case or a suite got worse; p counts for all tests of the night."""
 
     p: float
-    before: Side
-    after: Side
+    before: Measured
+    after: Measured
     since: int  # Numbers of nights: where it began, and which said so first
     said: int
 
 
-def _side(trials: Iterable[Trials]) -> Side:
+def _sum(trials: Iterable[Trials]) -> Trials:
     good, total = (sum(own) for own in zip(*trials, strict=True))
-    return good / total, total, good
+    return good, total
+
+
+def _measured(good: int, total: int) -> Measured:
+    return Measured(good / total, total, good)
 
 
 class _Case:
@@ -206,8 +220,8 @@ class GoodTrials:
     def _worse(self, p: float, cases: Sequence[_Case], window: int) -> Worse:
         return Worse(
             p,
-            _side(case.reference(window) for case in cases),
-            _side(case.newest(window) for case in cases),
+            _measured(*_sum(case.reference(window) for case in cases)),
+            _measured(*_sum(case.newest(window) for case in cases)),
             since=min(case.nights[-window:][0][0] for case in cases),
             said=self.taken,
         )
@@ -248,7 +262,7 @@ class GoodTrials:
                 case.fell = None
                 case.restart(case.nights[: case.steady] + case.nights[-window:])
             elif case.fell:
-                after = _side([case.between(case.steady, len(case.nights))])
+                after = _measured(*case.between(case.steady, len(case.nights)))
                 case.fell = case.fell._replace(after=after)
 
     def _spread(self, cases: Sequence[_Case]) -> tuple[float, tuple[float, int]]:
@@ -318,10 +332,10 @@ class GoodTrials:
         for window in (1, 2, 4):
             known = [case for case in worse if len(case.nights) - window > case.steady]
             if known:
-                newest = _side(case.newest(window) for case in known)
-                before = _side(case.reference(0) for case in known)
-                fallen = _side(c.between(c.steady, len(c.nights) - window) for c in known)
-                if _fits(newest[:0:-1], before[:0:-1], fallen[:0:-1]):
+                newest = _sum(case.newest(window) for case in known)
+                before = _sum(case.reference(0) for case in known)
+                fallen = _sum(c.between(c.steady, len(c.nights) - window) for c in known)
+                if _fits(newest, before, fallen):
                     return window
         return not worse
 

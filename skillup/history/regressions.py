@@ -12,7 +12,7 @@ from statistics import fmean, median, stdev
 from typing import Literal, NamedTuple
 
 from skillup.frozen import frozen
-from skillup.history.counts import GoodTrials, Worse
+from skillup.history.counts import GoodTrials, Measured, Worse
 from skillup.history.runs import (
     ABSENT,
     VERDICTS,
@@ -46,26 +46,16 @@ class Night:
     """One run, as it is compared."""
 
     run_id: str
-    started_at: str
     tallies: Mapping[CaseKey, CaseTally]
     """Of the cases with the skill; of all, if there are none with it."""
     until_decided: bool = False
 
     @staticmethod
-    def of(run: RunOutcomes) -> Night:
+    def of(run: RunOutcomes, quarantined: Collection[str] = ()) -> Night:
         every = by_case(run.trials)
-        own = {key: tally for key, tally in every.items() if key.variant == WITH_SKILL}
-        return Night(run.run_id, run.started_at, own or every, run.until_decided)
-
-
-@frozen
-class Measured:
-    """One side of a statement."""
-
-    value: float
-    """The share of trials that passed or had an error, or a trial's median in ms or USD."""
-    trials: int
-    count: int = 0  # That passed or had an error
+        own = {key: tally for key, tally in every.items() if key.variant == WITH_SKILL} or every
+        kept = {key: own[key] for key in own if "/".join(key[:2]) not in quarantined}
+        return Night(run.run_id, kept, run.until_decided)
 
 
 @frozen
@@ -157,7 +147,9 @@ class _Replay:
         for case, worse in self.passes.unsure.items():
             yield self._statement("fewer_passes", case, worse, significant=False)
         for key, worse in self.errors.worse():
-            before, after = ((1 - rate, n, n - good) for rate, n, good in worse[1:3])
+            before, after = (
+                Measured(1 - one.value, one.trials, one.trials - one.count) for one in worse[1:3]
+            )
             yield self._statement("more_errors", key, worse._replace(before=before, after=after))
         kinds: dict[Kind, GoodTrials | Levels] = {
             "fewer_passes": self.passes,
@@ -177,8 +169,8 @@ class _Replay:
             key=None if isinstance(key, str) else key,
             p=min(1.0, worse.p / _SHARES[kind][isinstance(key, str)]),
             significant=significant,
-            before=Measured(*worse.before),
-            after=Measured(*worse.after),
+            before=worse.before,
+            after=worse.after,
             nights=len(self.nights) - worse.since,
             since=self.nights[worse.since].run_id if worse.since < len(self.nights) - 1 else None,
             run_id=self.nights[worse.said].run_id,
@@ -292,7 +284,7 @@ class _Series:
         self.usual = self.middle() if self.steady else level.middle
         (self.since if self.worse else self.steady).append(level)
         if self.worse:
-            limit = math.log(self.worse.before[0] * self.worse.after[0]) / 2
+            limit = math.log(self.worse.before.value * self.worse.after.value) / 2
             if all(own.middle < limit for own in self.since[-2:]) and len(self.since) > 1:
                 self.steady += self.since[-2:]
                 self.since, self.worse = [], None
@@ -323,8 +315,8 @@ class _Series:
                 p = max(p, rank_sum_upper(*values))
             p *= tests * len(_WINDOWS)
             if p <= alpha:
-                old = math.exp(median(middles)), sum(own.trials for own in before), 0
-                new = math.exp(middle), sum(own.trials for own in after), 0
+                old = Measured(math.exp(median(middles)), sum(own.trials for own in before))
+                new = Measured(math.exp(middle), sum(own.trials for own in after))
                 self.worse = Worse(p, old, new, after[0].night, after[-1].night)
                 del self.steady[-window:]
                 self.since = list(after)
@@ -365,13 +357,14 @@ class Levels:
         for suite, series in self.suites.items():
             if own := series.worse:
                 cases = (c for key, c in self.cases.items() if key.suite == suite and c.steady)
-                usual = math.exp(median(case.middle() for case in cases)) / own.before[0]
-                before = (own.before[0] * usual, *own.before[1:])
-                after = (own.after[0] * usual, *own.after[1:])
-                if after[0] - before[0] >= self.least:
+                usual = math.exp(median(case.middle() for case in cases)) / own.before.value
+                before, after = (
+                    Measured(side.value * usual, side.trials) for side in (own.before, own.after)
+                )
+                if after.value - before.value >= self.least:
                     yield suite, own._replace(before=before, after=after)
         for key, series in self.cases.items():
-            if (own := series.worse) and own.after[0] - own.before[0] >= self.least:
+            if (own := series.worse) and own.after.value - own.before.value >= self.least:
                 yield key, own
 
     def _take(self, suite: str, logs: Mapping[CaseKey, Sequence[float]]) -> None:
@@ -393,6 +386,6 @@ class Levels:
             p = suites * sum(math.comb(n, k) for k in range(more, n + 1)) / 2**n
             if n and p <= alpha:
                 series.since = [series.steady.pop()]
-                before = (1.0, sum(own.trials for own in series.steady), 0)
-                after, night = (math.exp(newest.middle), newest.trials, 0), newest.night
+                before = Measured(1.0, sum(own.trials for own in series.steady))
+                after, night = Measured(math.exp(newest.middle), newest.trials), newest.night
                 series.worse = Worse(p, before, after, night, night)

@@ -12,8 +12,9 @@ from rich.text import Text
 
 from skillup import stats
 from skillup.history.comparison import CaseChange, CaseState, Comparison, changes
+from skillup.history.counts import Measured
 from skillup.history.gates import GateResult
-from skillup.history.regressions import Measured, Statement
+from skillup.history.regressions import Statement
 from skillup.history.runs import CaseTally, RunOutcomes, State, together
 from skillup.history.trends import CaseHistory, SuiteHistory
 from skillup.reports.tables import NONE, CaseNames, Cell, interval, known, percent
@@ -379,7 +380,7 @@ def _run(run: RunOutcomes) -> str:
 
 def _changed(runs: Sequence[RunOutcomes]) -> list[list[Change]]:
     """By run, what was used otherwise than in the one before it."""
-    return [[], *(changes(before.about, after.about) for before, after in pairwise(runs))]
+    return [[], *(list(changes(one.about, two.about)) for one, two in pairwise(runs))]
 
 
 # As JSON: `skillup compare --json` and `skillup trends --json`.

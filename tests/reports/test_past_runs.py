@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 
 from skillup.history.comparison import Comparison
+from skillup.history.counts import Measured
 from skillup.history.gates import check_gates, gates_by_suite
-from skillup.history.regressions import Measured, Statement
+from skillup.history.regressions import Statement
 from skillup.history.runs import About
 from skillup.history.trends import SeriesFilter, histories
 from skillup.reports.markdown import comparison_markdown

@@ -100,10 +100,8 @@ class RawFiles:
     ) -> list[Link]:
         """The streams of a turn or follow-up; before a fork they are the forked trial's."""
         place = (attempt or 0, turn, follow_up)
-        seen: set[str] = set()
         holder: str | None = job
-        while holder is not None and holder not in seen:
-            seen.add(holder)
+        while holder is not None:
             found = self._links(holder, lambda name: _stream(name) == place)
             if found or attempt is not None:
                 return [{**link, "name": link["name"].rpartition("/")[2]} for link in found]
