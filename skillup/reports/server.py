@@ -1,11 +1,12 @@
 """The server of `skillup view` and `skillup label`: HTTP on loopback.
 
-`view` is for reading only: the page, data as JSON, raw files of a run as plain text, and changes
-as they come. What `label` saves is posted as JSON.
+`view` is for reading only: the page, data as JSON (and a stamp of it, by which the page sees that
+something changed), raw files of a run as plain text. What `label` saves is posted as JSON.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import os
 import re
@@ -13,7 +14,6 @@ import secrets
 import signal
 import sys
 import threading
-import time
 import webbrowser
 from collections.abc import Callable
 from contextlib import suppress
@@ -38,8 +38,6 @@ USUAL_PORT = 7575
 _NAMES = (ADDRESS, "localhost", "[::1]")
 _OWN_SITES = ("same-origin", "none")  # `none`: typed in, from a bookmark, or opened by a program
 _PATIENCE = 5  # Seconds that a connection may be silent within a request, or between two
-_LOOK_EVERY = 0.5
-_SAY_EVERY = 10.0  # Seconds, so that a connection whose other end has gone is noticed
 _LONGEST_POST = 100_000  # Bytes
 _LARGEST_SHOWN = 50_000_000  # Bytes of a file
 _RUN = re.compile(r"api/runs/(?P<run>[^/]+)/(?P<rest>.+)", re.DOTALL)
@@ -228,12 +226,11 @@ class Answer:
     body: bytes
 
 
-Stamp = Callable[[], object]  # Gives something else whenever there is a change to tell of
-Pages = Callable[[str, dict[str, list[str]], bytes | None], Answer | Stamp]
+Pages = Callable[[str, dict[str, list[str]], bytes | None], Answer]
 """By path, query and what was posted (None: nothing). Raises NotServedError, SkillupError."""
 
 
-def _answer_to(pages: Pages, path: str, query: str, body: bytes | None) -> Answer | Stamp:
+def _answer_to(pages: Pages, path: str, query: str, body: bytes | None) -> Answer:
     """It never raises."""
     try:
         return pages(path, parse_qs(query), body)
@@ -249,15 +246,15 @@ def _answer_to(pages: Pages, path: str, query: str, body: bytes | None) -> Answe
 def view_pages(served: Served, first: str | None = None) -> Pages:
     """`first`: the run to show at once; None: the list."""
 
-    def pages(path: str, query: dict[str, list[str]], _: bytes | None) -> Answer | Stamp:
+    def pages(path: str, query: dict[str, list[str]], _: bytes | None) -> Answer:
         if path == "":
             folder = str(served.folder)
             index = {"schema": PAGE_VERSION, "mode": "view", "folder": folder, "open": first}
             return Answer(200, "text/html; charset=utf-8", page_html(index, {}, title="skillup"))
         if path == "api/runs":
             return json_answer(served.listing())
-        if path == "api/events":
-            return served.folder_stamp
+        if path == "api/stamp":
+            return _stamp_answer(served.folder_stamp())
         match = _RUN.fullmatch(path)
         if match is None:
             raise NotServedError
@@ -265,9 +262,8 @@ def view_pages(served: Served, first: str | None = None) -> Pages:
         against = next(iter(query.get("against", [])), None)
         if rest == "index.json":
             return json_answer(served.index(run, against))
-        if rest == "events":
-            served.stamp(run)
-            return lambda: served.stamp(run)
+        if rest == "stamp":
+            return _stamp_answer(served.stamp(run))
         if rest.startswith("files/"):
             job, __, name = rest.removeprefix("files/").partition("/")
             data = served.file(run, unquote(job), unquote(name))
@@ -286,6 +282,10 @@ def view_pages(served: Served, first: str | None = None) -> Pages:
 def json_answer(value: Json, status: int = 200) -> Answer:
     body = to_json(value, no_mask, indent=None)
     return Answer(status, "application/json; charset=utf-8", body)
+
+
+def _stamp_answer(stamp: object) -> Answer:
+    return json_answer({"stamp": hashlib.sha256(repr(stamp).encode()).hexdigest()})
 
 
 def _error(status: int, message: str, hint: str | None = None) -> Answer:
@@ -377,45 +377,22 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: bytes | None) -> None:
         server = self.server
         refusal, path = server.guard.refusal(self.headers), server.guard.inner_path(self.path)
-        answer: Answer | Stamp
         if refusal is not None:
-            answer = _error(403, refusal)
+            self._send(_error(403, refusal))
         elif path is None:
-            answer = _error(404, "open the address that skillup printed")
+            self._send(_error(404, "open the address that skillup printed"))
         else:
-            answer = _answer_to(server.pages, path, self.path.partition("?")[2], body)
-        if isinstance(answer, Answer):
-            self._send(answer)
-        else:
-            self._tell_changes(answer)
-
-    def _head(self, status: int, kind: str, *headers: tuple[str, str]) -> None:
-        self.send_response(status)
-        policy = _PAGE_POLICY if kind.startswith("text/html") else _DATA_POLICY
-        own = (("Content-Type", kind), ("Content-Security-Policy", policy))
-        for name, value in (*own, *_HEADERS, *headers):
-            self.send_header(name, value)
-        self.end_headers()
+            self._send(_answer_to(server.pages, path, self.path.partition("?")[2], body))
 
     def _send(self, answer: Answer, *headers: tuple[str, str]) -> None:
+        self.send_response(answer.status)
+        policy = _PAGE_POLICY if answer.kind.startswith("text/html") else _DATA_POLICY
+        own = (("Content-Type", answer.kind), ("Content-Security-Policy", policy))
         length = ("Content-Length", str(len(answer.body)))
-        self._head(answer.status, answer.kind, length, *headers)
+        for name, value in (*own, length, *_HEADERS, *headers):
+            self.send_header(name, value)
+        self.end_headers()
         self.wfile.write(answer.body)
-
-    def _tell_changes(self, stamp: Stamp) -> None:
-        """Server-Sent Events, until the browser or the server goes."""
-        self._head(200, "text/event-stream; charset=utf-8")
-        self.wfile.write(b"retry: 2000\n\n")
-        seen, last = stamp(), time.monotonic()
-        while not self.server.stopping.wait(_LOOK_EVERY):
-            now = stamp()
-            if now != seen:
-                self.wfile.write(b"event: changed\ndata: {}\n\n")
-            elif time.monotonic() - last > _SAY_EVERY:
-                self.wfile.write(b": still here\n\n")
-            else:
-                continue
-            seen, last = now, time.monotonic()
 
     def send_error(self, code: int, *_: Any, **__: Any) -> None:
         """What is no HTTP, or another method than GET: nothing of it is sent back."""

@@ -64,18 +64,6 @@ class Viewer:
         finally:
             connection.close()
 
-    @contextmanager
-    def events(self, path: str) -> Iterator[Iterator[str]]:
-        """The lines of an event stream, while they come."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
-        try:
-            connection.request("GET", self.path + path)
-            answer = connection.getresponse()
-            assert answer.status == 200
-            yield (line.decode().rstrip("\n") for line in iter(answer.readline, b""))
-        finally:
-            connection.close()
-
 
 @contextmanager
 def viewing(

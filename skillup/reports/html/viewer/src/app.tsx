@@ -3,7 +3,7 @@ import { render } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Trial } from "./data";
 import { ComparePage, PairPage } from "./compare";
-import { embeddedIndex, failedPart, fetchIndex, fetchRuns, runAddress, trial } from "./data";
+import { embeddedIndex, failedPart, fetchIndex, fetchRuns, fetchStamp, runAddress, trial } from "./data";
 import { Button, announce, behaviour, byId, guard, lightUp, unfoldAround } from "./dom";
 import { known, time } from "./text/format";
 import { keys, startKeys } from "./keys";
@@ -218,7 +218,6 @@ async function navigate(): Promise<void> {
   if (route.page === "table" && page.index) page.tableAddress = address("");
   document.title = title();
   view.update();
-  follow();
   arrive(route, shownBefore ? from : null);
   shownBefore = true;
   main.removeAttribute("aria-busy");
@@ -303,40 +302,28 @@ function onJump(event: MouseEvent): void {
   if (!(jump.classList.contains("to-check") && jumpToCheck(part))) jumpTo(part);
 }
 
-/* A run that goes on, under `skillup view`: the server says when its journal grew; the page asks
-   for the index again and is drawn anew. Several changes, one question. */
-let source: EventSource | null = null;
-let following: string | null = null;
-let waiting = false;
-let again = false; // something changed since it was asked
+/* A run that goes on, or the list of runs, under `skillup view`: while somebody looks, its stamp is
+   asked for every second; when that is another one the page asks anew and is drawn anew. */
+let shownStamp = ""; // what is shown: its address and stamp
 
-function eventsOfPage(): string | null {
-  if (page.mode !== "view") return null;
-  if (!page.index) return page.runId ? null : "api/events";
-  return page.index.run.finished ? null : runAddress(page.runId!) + "/events";
+function stampAddress(): string | null {
+  if (page.mode !== "view" || document.hidden) return null;
+  if (!page.index) return page.runId ? null : "api/stamp";
+  return page.index.run.finished ? null : runAddress(page.runId!) + "/stamp";
 }
 
-/* Follows the run that is shown, or the list of runs; stops following any other. */
-function follow(): void {
-  const events = eventsOfPage();
-  if (events === following || document.hidden) return;
-  source?.close();
-  source = events ? new EventSource(events) : null;
-  following = events;
-  // When the stream begins, too: of what changed since the index was asked for, it says nothing.
-  for (const name of ["open", "changed"]) source?.addEventListener(name, askSoon);
-}
-
-function askSoon(): void {
-  again = true;
-  if (waiting) return;
-  waiting = true;
-  setTimeout(async () => {
-    again = false;
-    await refresh().catch(() => {}); // the next event asks again
-    waiting = false;
-    if (again) askSoon();
-  }, 250);
+async function follow(): Promise<void> {
+  const address = stampAddress();
+  try {
+    const now = address && address + (await fetchStamp(address));
+    if (now && now !== shownStamp) {
+      await refresh();
+      shownStamp = now;
+    }
+  } catch {
+    // the server has gone, or answers the next time
+  }
+  setTimeout(follow, 1000);
 }
 
 async function refresh(): Promise<void> {
@@ -360,7 +347,6 @@ async function refresh(): Promise<void> {
     }
   }
   view.update();
-  follow();
 }
 
 function start(): void {
@@ -377,14 +363,9 @@ function start(): void {
   view.update();
   root.addEventListener("click", onJump);
   addEventListener("hashchange", () => void navigate());
-  // A browser keeps six connections to a server for all its tabs: those that nobody sees let go.
-  document.addEventListener("visibilitychange", () => {
-    if (!document.hidden) return follow(); // which asks for what has changed since
-    source?.close();
-    source = following = null;
-  });
   startPrinting();
   void navigate();
+  if (page.mode === "view") void follow();
 }
 
 start();

@@ -147,6 +147,8 @@ export function embeddedIndex(): Index | null {
 }
 
 export const runAddress = (runId: string) => "api/runs/" + encodeURIComponent(runId);
+export const fetchStamp = async (address: string) =>
+  (await get<{ stamp: string }>(address)).stamp;
 export const fetchRuns = async () => (await get<{ runs: RunLine[] }>("api/runs")).runs;
 export const fetchIndex = (runId: string) =>
   get<Index>(`${runAddress(runId)}/index.json${beside()}`);
