@@ -133,7 +133,12 @@ class Missing:
             span = self._search(pattern[:size], self.text, there and there[0])
             if span is not None and (span[1] - span[0] >= _LEAST or there):
                 return size, span
-        return None if there is None else (0, (there[0], there[0]))
+        if there is not None:
+            return 0, (there[0], there[0])
+        # Not even its beginning: the line most like its longest plain words
+        words = re.findall(r"\w[\w ,:'-]{3,}", re.sub(r"\\.|\(\?[^)]*", "\n", pattern))
+        near = self._of_text(max(words, key=len)) if words else None
+        return None if near is None else (0, (near[1][0], near[1][0]))
 
     def _of_text(self, piece: str) -> tuple[int, Span] | None:
         """By difflib, in the few pieces of the text that share most with `piece`."""

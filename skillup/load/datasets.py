@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import zlib
 from array import array
 from collections.abc import Hashable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, replace
@@ -39,17 +40,19 @@ HISTORY = ("history", "chat_history", "messages")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*\Z")
 _LEADS = frozenset({"prompt", "turns", "conversation", "transcript"})
 OF_ITEM = frozenset({"id", "vars", "input", "expected_output"})  # In a case of some form
+_IN_BLOCK = 256
 _READ_AGAIN = 300  # Cases that are remembered: more than trials at once
 
 
 class Items:
-    """The valid items of a dataset as JSON; the case of each is made when it is asked for."""
+    """The valid items of a dataset, compressed; the case of each is made when it is asked for."""
 
     def __init__(self, template: Document) -> None:
         self._template, self._digests = template, bytearray()
         self.lines: MutableSequence[int] = array("L")
         self._start = hashlib.sha256(repr(template.data).encode(errors="surrogatepass"))
-        self._texts: list[str] = []
+        self._blocks, self._open = list[bytes](), list[str]()
+        self._read: tuple[int, list[str]] = -1, []  # The block that was asked for last
         self._made: dict[int, Case] = {}
 
     def add(self, text: str, item: DatasetItem) -> int:
@@ -58,8 +61,11 @@ class Items:
         digest.update(repr(replace(item, line=0)).encode(errors="surrogatepass"))
         self._digests += digest.digest()[:8]
         self.lines.append(item.line)
-        self._texts.append(text)
-        return len(self._texts) - 1
+        self._open.append(text)
+        if len(self._open) == _IN_BLOCK:
+            self._blocks.append(zlib.compress("\n".join(self._open).encode(), 1))
+            self._open.clear()
+        return len(self.lines) - 1
 
     def digest_of(self, index: int) -> str:
         """Of the template and of what the item adds to it."""
@@ -84,7 +90,14 @@ class Items:
         return case
 
     def _item(self, index: int, default_id: str) -> DatasetItem:
-        return read_item(json.loads(self._texts[index]), self.lines[index], default_id)
+        block, place = divmod(index, _IN_BLOCK)
+        known, texts = self._read
+        if block == len(self._blocks):
+            texts = self._open
+        elif block != known:
+            texts = zlib.decompress(self._blocks[block]).decode().split("\n")
+            self._read = block, texts
+        return read_item(json.loads(texts[place]), self.lines[index], default_id)
 
 
 def dataset_cases(
@@ -273,12 +286,19 @@ def _json_values(text: str, path: Path) -> Iterator[tuple[int, str, Any]]:
     if path.suffix == ".json" or stripped.startswith("[") or "\n" not in stripped:
         if not stripped:
             return
+        before = text[: len(text) - len(text.lstrip())].count("\n")
         value = read(text, 1)
         listed = value.get("items", value.get("data")) if isinstance(value, dict) else value
         found = listed if isinstance(listed, list) else [value]
-        yield from ((1, json.dumps(one), one) for one in found)
+        line = 1 if isinstance(listed, list) else 1 + before
+        yield from ((line, json.dumps(one), one) for one in found)
         return
-    for line, own in enumerate(text.split("\n"), start=1):
+    del stripped
+    line = start = 0
+    while start <= len(text):
+        end = text.find("\n", start)
+        own, line = text[start : end if end >= 0 else None], line + 1
+        start = end + 1 if end >= 0 else len(text) + 1
         if own.strip():
             yield line, own, read(own, line)
 

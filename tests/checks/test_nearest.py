@@ -38,6 +38,7 @@ def ask(spec: dict[str, Any], answer: str = ANSWER) -> CheckResult:
         ({"matches": r"total: [\d,]+"}, "", r"total: [\d,]+", ["case"]),
         ({"matches": "counted.*rows"}, "I counted.", "rows", ["(?s)"]),
         ({"matches": "file [-] not"}, "It’s in the file ", "[-] not", ["dash"]),
+        ({"matches": r"^total: \d+ rows$"}, "", r"^total: \d+ rows$", []),
         ({"matches": r"Total: \d+ rows|none"}, "Total: 1", " rows|none", []),
         ({"equals": "I counted.\n\nTotal: 1204"}, "Total: 1", "204", []),
     ],

@@ -42,6 +42,7 @@ def test_without_a_list_every_yaml_beside_the_suite_and_in_cases_is_a_case(tmp_p
             ".hidden.yaml": "not: [a case",
             "eval-other.yaml": "name: other\n",
             "cases/evaluate.yaml": CASE,
+            "judge.yaml": "# says yes\nrules:\n  - answer: {relevant: true, reason: x}\n",
         },
     )
     assert told(loaded) == []
