@@ -65,6 +65,7 @@ class RunRequest:
     judge_model: str | None = None
     judge_model_fallback: str | None = None  # For cases that name no model of their own
     no_judge_cache: bool = False
+    keep_traffic: bool = False
     label: str = ""
     directory: str = ""  # Where the paths are relative to
 

@@ -160,6 +160,7 @@ class RunSession:
             variables=parse_vars(request.variables),
             last_judged=self._last_judged(),
             seed=request.seed,
+            keep_traffic=request.keep_traffic,
             keep_scratch=keep,
             own_process=own_process,
             judge_again=frozenset(self.retried.judged),

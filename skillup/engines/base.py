@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from skillup.frozen import frozen
+from skillup.gateway.meter import Route
 from skillup.process.live import LiveSlot
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.profile import Profile, Script
@@ -15,6 +16,7 @@ from skillup.schema.record import (
     HistoryItem,
     ProcessInfo,
     SessionFingerprint,
+    Traffic,
     TranscriptItem,
     TurnError,
     Usage,
@@ -102,6 +104,7 @@ class TrialContext:
     seed: int = 0  # For engines with chance; differs from trial to trial
     secrets: Secrets = NO_SECRETS  # Must not be shown anywhere in the run, raw streams included
     progress: Progress = lambda _: None
+    gateway: Route | None = None  # Where the CLI is told that its model is; None: as ever
     live: LiveSlot | None = None  # `session: live`: where the process stays; None: one a turn
 
     @property
@@ -127,6 +130,7 @@ class EngineTurn:
     unknown_events: int = 0
     unread_lines: int = 0  # Lines of the stream that are no JSON and may have been events
     notices: Sequence[str] = ()  # Warnings of the engine that are not failures
+    traffic: Traffic | None = None  # What passed the gateway
     error: TurnError | None = None
 
 
@@ -174,6 +178,15 @@ class Engine(Protocol):
 
     def skill_directories(self) -> Sequence[str]:
         """Where, relative to the workspace, this engine looks for skills."""
+        ...
+
+
+@runtime_checkable
+class AddressedEngine(Protocol):
+    """An engine whose CLI can be told to ask its model at `TrialContext.gateway`."""
+
+    def model_address(self, trial: TrialContext) -> tuple[str, Collection[str | None]] | None:
+        """Where it asks else, and in which variables a key for that may be; None: only there."""
         ...
 
 

@@ -443,6 +443,8 @@ class CliTurn:
         if outcome.ended_by == "answered":
             what = f"{engine.spec.name} did not end by itself after its answer, and was ended"
             notices.append(what)
+        if (route := self.trial.gateway) is not None:  # another one in every trial
+            argv = [argument.replace(route.url, route.upstream) for argument in argv]
         process = ProcessInfo(
             argv=[secrets.mask(argument) for argument in argv],
             exit_code=outcome.exit_code,

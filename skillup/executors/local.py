@@ -33,14 +33,15 @@ async def run_locally(run: Run) -> None:
     with process_register(run.options.register_dir, own_process=run.options.own_process):
         await run.check_engines()
         await run.take_over_finished()
-        await run.run_all(partial(run_family, run))
+        async with run.gateway():
+            await run.run_all(partial(run_family, run))
 
 
 class Stepwise:
     """What :func:`run_locally` does, one trial at a time; the caller has the process registered."""
 
     def __init__(self, run: Run) -> None:
-        self._run = run
+        self._run, self.gateway = run, run.gateway
         self._jobs = {job.id: job for job in run.plan.jobs}
         self._broken: set[str] = set()
         self._one = anyio.Semaphore(1)

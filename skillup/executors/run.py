@@ -6,8 +6,8 @@ import sys
 import tempfile
 import traceback
 import zlib
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import anyio.to_thread
 
-from skillup.engines.base import Availability, Engine
+from skillup.engines.base import AddressedEngine, Availability, Engine
 from skillup.engines.registry import get_engine
 from skillup.errors import UsageError
 from skillup.executors.retries import Attempt
 from skillup.executors.scheduler import Scheduler, Unit, units_of
 from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.frozen import frozen
+from skillup.gateway.meter import NewRoute
 from skillup.plan import Job, Plan
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import Secrets
@@ -75,6 +76,7 @@ class RunOptions:
     simulators: SimulatorFactory | None = None
     """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
     judge_again: Collection[str] = ()  # Finished jobs whose grade does not stand (`--retry-errors`)
+    keep_traffic: bool = False  # Keep what passes between agents and their models
     keep_scratch: bool = False  # Leave workspaces and homes in place after their trial
 
 
@@ -141,6 +143,20 @@ class Run:
         """By case and path, the SHA-256 of files that judging needs; as the run has them."""
         self._unplayable: dict[int, TurnError] = {}  # By the identity of `LoadedCase.like`
         self.scheduler = Scheduler((), {}, options.parallel, self.stopping.has_room)
+        self._new_route: NewRoute | None = None
+
+    @asynccontextmanager
+    async def gateway(self) -> AsyncIterator[None]:
+        """While this lasts agents reach their models through a gateway, where one can."""
+        if not any(isinstance(engine, AddressedEngine) for engine, _ in self.engines.values()):
+            yield
+            return
+        from skillup.gateway.server import open_gateway
+
+        options = self.options
+        async with open_gateway(options.environment, options.keep_traffic) as opened:
+            self._new_route = opened.route
+            yield
 
     async def check_engines(self) -> None:
         """Ask each profile's engine, and each simulated user, once whether it can run at all."""
@@ -348,6 +364,7 @@ class Run:
             throttle=throttle,
             checkpoint=write,
             notify=self.observer.trial_event,
+            new_route=self._new_route,
         )
 
     def turn_judge(self) -> TurnJudge | None:

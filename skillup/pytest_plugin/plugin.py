@@ -205,6 +205,8 @@ class SkillupPlugin:
             self._portal = self._loop.enter_context(start_blocking_portal())
             self._trials = session.stepwise(PlainReporter(plan, make_console, quiet=True))
             self._portal.call(self._trials.open)
+            gateway = self._portal.wrap_async_context_manager(self._trials.gateway())
+            self._loop.enter_context(gateway)
             undo.pop_all()
         return session
 

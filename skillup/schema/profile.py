@@ -71,6 +71,7 @@ class Profile(Model):
     model: NonEmptyText | None = optional("As the CLI takes it.")
     base_url: Text | None = optional("The model's address, as the CLI takes it.")
     api_key_env: VariableOfKey | None = optional("The variable that holds the key.")
+    gateway: Literal["on", "off"] = Field("on", description="on: skillup has the key, and counts.")
     permission: Permission = Field("full", description="The same on every turn.")
     isolation: Isolation = Field("clean", description="clean: a home of its own for each trial.")
     session: Literal["resume", "live"] = Field(

@@ -57,6 +57,12 @@ class Usage(Stored):
         known = [count for count in (self.input_tokens, self.output_tokens) if count is not None]
         return sum(known) if known else None
 
+    def agrees(self, other: "Usage") -> bool:
+        """Whether input and output are the same, within 5 % or 10 tokens."""
+        pairs = (self.input_tokens, other.input_tokens), (self.output_tokens, other.output_tokens)
+        known = [(a, b) for a, b in pairs if a is not None and b is not None]
+        return all(abs(a - b) <= max(10, 0.05 * max(a, b)) for a, b in known)
+
 
 class ToolCall(Stored):
     """A call of a tool, as the engine announced it."""
@@ -125,6 +131,32 @@ class ProcessInfo(Stored):
     leftover_processes: int = Field(0, description="Outlived the agent, and were ended.")
 
 
+class Refusal(Stored):
+    """A request to the model that its provider refused for now."""
+
+    status: int = Field(description="Of HTTP: 429, 503 or 529.")
+    retry_after_seconds: float | None = optional("The wait that its headers ask for.")
+
+
+class Traffic(Stored):
+    """What passed between the agent and its model in a turn, as the gateway saw it."""
+
+    requests: int = Field(description="With tools and the turn's message: the agent's own.")
+    side_requests: int = Field(0, description="Others: titles, sub-agents, summaries.")
+    usage: Usage | None = optional("Tokens of `requests`, by the provider's answers.")
+    side_usage: Usage | None = optional("Tokens of `side_requests`.")
+    cost_usd: float | None = optional("Of both, by the profile's prices.")
+    refused: list[Refusal] = Field([], description="Requests that the provider refused for now.")
+    sha256: list[str] = Field([], description="Of the body of each of `requests`; 16 digits.")
+    continued: bool | None = optional("Whether `requests` held all earlier messages, in order.")
+    usage_differs: bool = Field(False, description="The CLI's count is over 5 % off.")
+
+    def total(self) -> Usage | None:
+        """Tokens of all requests; None: nobody has said."""
+        counts = total_usage((self.usage, self.side_usage))
+        return Usage(**counts) if counts else None
+
+
 class SimulatorInfo(Stored):
     """How the simulated user came to a message; its tokens are not the agent's."""
 
@@ -183,6 +215,7 @@ class TurnRecord(Stored):
     workspace: str | None = optional("The directory, as the agent names it.")
     slash_command: bool = Field(False, description="It was a command of the CLI.")
     process: ProcessInfo | None = optional("How the agent's process went.")
+    traffic: Traffic | None = optional("What passed to the model and back; None: no gateway.")
     error: TurnError | None = optional("Why the turn could not be run.")
     simulator: SimulatorInfo | None = optional("What writing the message took.")
     counted_by: str | None = optional("The job that ran a shared turn.")

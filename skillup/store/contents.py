@@ -126,7 +126,7 @@ class Streams:
         def rename(connection: sqlite3.Connection) -> None:
             sql = "SELECT DISTINCT name FROM streams WHERE attempt = ?"
             names = {name for (name,) in connection.execute(sql, (attempt,))}
-            for ending in ("stdout.jsonl", "stderr.txt"):
+            for ending in ("stdout.jsonl", "stderr.txt", "http.jsonl"):
                 name, number = f"{self._folder}{stem}.{ending}", 1
                 while (new := f"{self._folder}{stem}.{as_what}-{number}.{ending}") in names:
                     number += 1

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeVar
 from skillup.checks.context import Ask
 from skillup.engines.base import Engine, RawStreams
 from skillup.frozen import frozen
+from skillup.gateway.meter import NewRoute
 from skillup.plan import Job
 from skillup.ratelimit import Throttle
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -121,6 +122,7 @@ class TrialRequest:
     checkpoint: Callable[[Checkpoint], None] | None = None
     """Keeps what a later start of the run needs to go on after the latest turn; None: nobody."""
     notify: Callable[[TrialEvent], None] = lambda _: None
+    new_route: NewRoute | None = None  # Through the run's gateway to a model; None: it has none
 
 
 @frozen

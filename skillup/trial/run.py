@@ -25,7 +25,14 @@ from skillup.trial.conversation import LiveConversation
 from skillup.trial.history import turns_of
 from skillup.trial.request import Interruption, TrialRequest, TrialResult
 from skillup.trial.session import LiveSession, call_engine, look_at
-from skillup.trial.setup import OpenTrial, context_of, ended, new_record, open_trial
+from skillup.trial.setup import (
+    OpenTrial,
+    context_of,
+    ended,
+    extra_variables,
+    new_record,
+    open_trial,
+)
 from skillup.workspace.disk import copy_workspace, do_beside, refuse_without_room
 
 
@@ -191,7 +198,9 @@ class SharedPrefix:
             else path
             for name, path in before.skills.items()
         }
-        context = context_of(request, workspace, home, before.extra_env, skills)
+        added = extra_variables(request)
+        assert not isinstance(added, TurnError)  # They are the parent's
+        context = context_of(request, workspace, home, added, skills)
         engine, session = live.engine, live.session
         assert isinstance(engine, SessionForker)
         if session is None:
@@ -217,6 +226,8 @@ class SharedPrefix:
         snapshot = await look_at(workspace, request.blobs)
         state = placed.session, placed.fingerprint, live.messages
         forked = LiveSession(engine, context, request.blobs, snapshot, *state)
+        places = str(before.workspace), str(workspace)
+        forked.prompts = tuple(moved_text(prompt, *places) for prompt in live.prompts)
         return OpenTrial(
             request,
             record,

@@ -12,7 +12,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -26,9 +26,13 @@ from skillup.engines.base import (
     SlashCommands,
     TrialContext,
     TurnRequest,
+    cost_usd,
 )
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
+from skillup.gateway.meter import Route
+from skillup.ratelimit import REFUSALS
+from skillup.schema.profile import Profile
 from skillup.schema.record import SessionFingerprint, TranscriptItem, TurnError, TurnRecord, utc_now
 from skillup.trial.request import TrialEvent
 from skillup.workspace.disk import LargeTreeError, do_beside, list_tree, refuse_full_disk
@@ -57,17 +61,25 @@ class LiveSession:
     session: str | None = None
     fingerprint: SessionFingerprint | None = None
     messages: int = 0
+    prompts: tuple[str, ...] = ()  # Of the session so far, but for commands of the CLI
     _backup: SessionBackup | None = None  # As it is now; None: a message was sent since
 
     async def send(self, request: TurnRequest, turn_number: int) -> TurnRecord:
         """Deliver one message and record what came of it. Errors are in the record."""
         self._backup = None
         started, started_at = time.monotonic(), utc_now()
+        route = self.context.gateway
+        if not request.slash_command:  # the CLI makes another message of it
+            self.prompts = (*self.prompts, request.prompt)
+        if route is not None:
+            route.begin(request.stem or f"turn-{request.number:02d}", self.prompts)
         found = await call_engine(
             lambda: self._deliver(request), "the turn could not be run", self.context.workspace
         )
         outcome = EngineTurn(self.session, error=found) if isinstance(found, TurnError) else found
         duration = round((time.monotonic() - started) * 1000)
+        if route is not None:
+            outcome = compared(outcome, route, self.context.profile)
         self.messages += 1
         self.fingerprint = outcome.fingerprint
         self.session = self.session or outcome.session
@@ -103,6 +115,7 @@ class LiveSession:
             workspace=str(root),
             slash_command=request.slash_command,
             process=outcome.process,
+            traffic=outcome.traffic,
             error=error,
         )
         # Not as an argument: all of a long list would be looked at, and copied.
@@ -113,6 +126,8 @@ class LiveSession:
         """Ends the process that was kept for the next message; that would resume the session."""
         if self.context.live is not None:
             await self.context.live.end()
+        if self.context.gateway is not None:
+            self.context.gateway.is_open = False
 
     async def _deliver(self, request: TurnRequest) -> EngineTurn | TurnError:
         if request.slash_command and not (
@@ -159,6 +174,7 @@ class LiveSession:
         if why is None:
             self.snapshot, self.session = before.snapshot, before.session
             self.fingerprint, self.messages = before.fingerprint, before.messages
+            self.prompts = before.prompts
             self._backup = backup
         return why
 
@@ -260,6 +276,38 @@ class AgentWatcher:
     def item(self, item: TranscriptItem) -> None:
         """The transcript has one item more."""
         self._notify(TrialEvent(self._job, "item", item=item))
+
+
+def compared(outcome: EngineTurn, route: Route, profile: Profile) -> EngineTurn:
+    """A turn, completed by what passed the gateway, with what the two do not agree on."""
+    traffic, told, error = route.end(), outcome.usage, outcome.error
+    if not traffic.requests + traffic.side_requests:
+        return outcome  # it went another way, or nowhere
+    notices, differs, seen = list(outcome.notices), False, traffic.total()
+    if error is not None:
+        wait = error.retry_after_seconds
+        if traffic.refused and error.kind in REFUSALS:
+            wait = traffic.refused[-1].retry_after_seconds or wait
+        evidence = "\n".join(filter(None, (error.evidence, route.trouble)))
+        changed = {"retry_after_seconds": wait, "evidence": evidence}
+        error = error.model_copy(update=changed)
+    elif told and seen and traffic.usage:
+        differs = not told.agrees(traffic.usage) and not told.agrees(seen)
+        said = f"{told.input_tokens} input and {told.output_tokens} output tokens"
+        counted = f"{seen.input_tokens} and {seen.output_tokens}"
+        notices += [f"the CLI reports {said}, its model's provider {counted}"] * differs
+    if traffic.continued is False:
+        what = "not all earlier messages were in the turn's requests to the model"
+        notices.append(f"{what}: the CLI had shortened the conversation, or lost them")
+    cost = cost_usd(profile, outcome.model, seen)
+    return replace(
+        outcome,
+        notices=notices,
+        error=error,
+        usage=told or seen,
+        cost_usd=cost if outcome.cost_usd is None else outcome.cost_usd,
+        traffic=traffic.model_copy(update={"cost_usd": cost, "usage_differs": differs}),
+    )
 
 
 # Errors as data.

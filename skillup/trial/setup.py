@@ -7,13 +7,19 @@ import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import anyio.to_thread
 
-from skillup.engines.base import EngineTurn, HistorySeeder, SessionResumer, TrialContext
+from skillup.engines.base import (
+    AddressedEngine,
+    EngineTurn,
+    HistorySeeder,
+    SessionResumer,
+    TrialContext,
+)
 from skillup.load.discover import skill_name
 from skillup.load.model import LoadedSuite
 from skillup.load.profiles import MissingVariableError, expand
@@ -109,7 +115,7 @@ def context_of(
 ) -> TrialContext:
     """What the engine is given of the trial. All paths are real ones."""
     job = request.job
-    return TrialContext(
+    made = TrialContext(
         profile=job.profile,
         workspace=workspace,
         home=home,
@@ -127,6 +133,31 @@ def context_of(
         progress=AgentWatcher(job.id, request.notify),
         live=LiveSlot() if job.profile.session == "live" else None,
     )
+    return _behind_gateway(request, made)
+
+
+def _behind_gateway(request: TrialRequest, trial: TrialContext) -> TrialContext:
+    """The trial with its model behind the run's gateway: its agent has an address, and no key.
+
+    With `isolation: shared` the user's own settings of the CLI say where its model is.
+    """
+    new_route, profile, engine = request.new_route, trial.profile, request.engine
+    if new_route is None or profile.gateway == "off" or profile.isolation == "shared":
+        return trial
+    found = engine.model_address(trial) if isinstance(engine, AddressedEngine) else None
+    if found is None:
+        return trial
+    (url, names), given = found, (trial.environment, trial.extra_env)
+    secrets = trial.secrets.also_of({**given[0], **given[1]}, names)
+    route = new_route(url, trial.streams, secrets.mask_bytes)
+    environment, extra = (
+        {k: route.placeholder(v) if k in names and v else v for k, v in variables.items()}
+        for variables in given
+    )
+    for name in ("no_proxy", "NO_PROXY"):  # else it would ask a proxy for our address
+        environment[name] = ",".join(filter(None, (environment.get(name), "127.0.0.1")))
+    trial = replace(trial, environment=environment, extra_env=extra)
+    return replace(trial, gateway=route, secrets=secrets)
 
 
 async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnError:
@@ -175,6 +206,7 @@ async def open_trial(request: TrialRequest, record: Record) -> OpenTrial | TurnE
         if placed.error is not None:
             return placed.error
         live.session, live.fingerprint = placed.session, placed.fingerprint
+        live.prompts = tuple(item.content for item in past.items if item.role == "user")
     record = record.model_copy(
         update={
             "skills": list(skills),
@@ -356,6 +388,9 @@ async def _resume(request: TrialRequest, checkpoint: Checkpoint) -> OpenTrial | 
         checkpoint.session.session_id,
         checkpoint.session,
         checkpoint.messages,
+        prompts=tuple(
+            one.content for turn in done for one in turn.executed() if not one.slash_command
+        ),
     )
     many = "turn 1 was" if len(done) == 1 else f"turns 1–{len(done)} were"
     note = f"resumed after turn {len(done)}: {many} run by an earlier start of the run"

@@ -86,7 +86,7 @@ def case(messages: list[str], more: str = "") -> str:
 
 # What two runs of a conversation never have in common, and what a live process is known by.
 OF_THE_RUN = {"run_id", "profile", "started_at", "duration_ms", "session_id", "prefix_sha256"}
-OF_THE_PROCESS = {"argv", "exit_code", "signal", "ended_by", "prefix_bytes", "evidence"}
+OF_THE_PROCESS = {"argv", "exit_code", "signal", "ended_by", "prefix_bytes", "evidence", "sha256"}
 
 
 def comparable(record: Any, ids: dict[str, str]) -> Any:

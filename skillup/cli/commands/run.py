@@ -81,6 +81,7 @@ def run(
     keep_workspaces: bool = option(
         False, "Leave each trial's scratch directory.", "--keep-workspaces"
     ),
+    keep_traffic: bool = option(False, "Keep requests to models, and answers.", "--keep-traffic"),
     dry_run: bool = option(False, "Only tell what it would cost and take.", "--dry-run"),
     index: str | None = o.INDEX,
     quiet: bool = o.QUIET,

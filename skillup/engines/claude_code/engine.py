@@ -6,7 +6,7 @@ import json
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from glob import escape
@@ -40,6 +40,8 @@ from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall
 
 KEY_VARIABLES = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+_URL_VARIABLE, _URL = "ANTHROPIC_BASE_URL", "https://api.anthropic.com"
+_HEADERS, _HEADER = "ANTHROPIC_CUSTOM_HEADERS", re.compile(r"(?m)(?:(?<=: )|(?<=:))\S.*$")
 
 _PERMISSION_MODES: dict[Permission, str] = {
     "full": "bypassPermissions",
@@ -153,8 +155,17 @@ class ClaudeCode(WritingCliEngine):
     def key_variables(self, profile: Profile, environment: Mapping[str, str]) -> Sequence[str]:
         return KEY_VARIABLES
 
+    def model_address(self, trial: TrialContext) -> tuple[str, Collection[str | None]] | None:
+        """Not of clouds, whose requests are signed; an OAuth token passes as it is."""
+        given, profile = trial.extra_env, trial.profile
+        if any(name.startswith("CLAUDE_CODE_USE_") for name in given):
+            return None
+        by_name = given.get(_URL_VARIABLE), trial.environment.get(_URL_VARIABLE)
+        url = by_name[0] or profile.base_url or by_name[1] or _URL
+        return url, {*KEY_VARIABLES, profile.api_key_env} - {KEY_VARIABLES[2]}
+
     def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
-        profile = trial.profile
+        profile, gateway = trial.profile, trial.gateway
         credentials: dict[str, str] = {}
         if login.variable is not None and login.value is not None:
             own = login.variable in KEY_VARIABLES
@@ -163,8 +174,8 @@ class ClaudeCode(WritingCliEngine):
         # Where the model is belongs to the key: both pass on together.
         variables = {**trial.environment, **trial.extra_env}
         given = {
-            "ANTHROPIC_BASE_URL": profile.base_url or variables.get("ANTHROPIC_BASE_URL"),
-            "ANTHROPIC_CUSTOM_HEADERS": variables.get("ANTHROPIC_CUSTOM_HEADERS"),
+            _URL_VARIABLE: profile.base_url or variables.get(_URL_VARIABLE),
+            _HEADERS: variables.get(_HEADERS),
         }
         settings = {
             # One request a turn: no titles, no telemetry, no updates in the middle of a run.
@@ -182,7 +193,14 @@ class ClaudeCode(WritingCliEngine):
         if profile.permission == "full" and os.geteuid() == 0:
             # Without it claude refuses, as root, to do without permission prompts.
             settings["IS_SANDBOX"] = "1"
-        return {**env, **{k: v for k, v in given.items() if v}, **settings, **trial.extra_env}
+        env |= {**{k: v for k, v in given.items() if v}, **settings, **trial.extra_env}
+        if gateway is not None:
+            env[_URL_VARIABLE] = gateway.url
+            if _HEADERS in env:  # They may hold a key of what stands before the model
+                env[_HEADERS] = _HEADER.sub(lambda of: gateway.placeholder(of[0]), env[_HEADERS])
+            if gateway.upstream == _URL:  # else it would do without some of its features
+                env["_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL"] = "1"
+        return env
 
     def finish(
         self, result: EngineTurn, turn: TurnRequest, trial: TrialContext, file: Path | None

@@ -60,6 +60,7 @@ _SANDBOX_MODES: dict[Permission, str] = {
 _CODEX_KEY = "CODEX_API_KEY"
 _ACCESS_VARIABLE = "CODEX_ACCESS_TOKEN"
 _OPENAI_KEY = "OPENAI_API_KEY"
+_URL = "https://api.openai.com/v1"
 
 
 def _login_expiry(login: dict[str, Any]) -> float | None:
@@ -115,7 +116,7 @@ class Codex(WritingCliEngine):
         provider of its own, with the key or without any: the tokens of the login file are for
         OpenAI, not for any address that a profile may name.
         """
-        profile = trial.profile
+        profile, gateway = trial.profile, trial.gateway
         given = ["app-server"]
         if trial.live is None:
             given = ["exec", "--json", "--skip-git-repo-check"]
@@ -141,7 +142,7 @@ class Codex(WritingCliEngine):
             settings["model_provider"] = PROVIDER
             provider: dict[str, str | int | bool] = {
                 "name": PROVIDER,
-                "base_url": profile.base_url,
+                "base_url": gateway.url if gateway is not None else profile.base_url,
                 "wire_api": "responses",
                 # Both kinds of retries multiply; one is enough to keep count.
                 "request_max_retries": 0,
@@ -150,6 +151,8 @@ class Codex(WritingCliEngine):
             if login.variable:
                 provider["env_key"] = login.variable
             settings |= {f"model_providers.{PROVIDER}.{key}": v for key, v in provider.items()}
+        elif gateway is not None:
+            settings["openai_base_url"] = gateway.url
         for name, value in settings.items():
             # JSON is TOML for these, but for one character.
             toml = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -212,6 +215,14 @@ class Codex(WritingCliEngine):
     def uses_login_file(self, profile: Profile) -> bool:
         """Another server than OpenAI gets no tokens of the login file, and may need no key."""
         return not profile.base_url
+
+    def model_address(self, trial: TrialContext) -> tuple[str, Collection[str | None]] | None:
+        """With a ChatGPT login it asks another server, which none but itself can ask."""
+        url, variable = trial.profile.base_url, self.login(trial).variable
+        if not url and variable in (None, _ACCESS_VARIABLE):
+            return None
+        keys = {_CODEX_KEY, _OPENAI_KEY, trial.profile.api_key_env}
+        return url or _URL, keys - {_ACCESS_VARIABLE}
 
     def environment(self, trial: TrialContext, login: Login) -> dict[str, str]:
         """A provider of our own takes any variable."""

@@ -1,0 +1,1 @@
+"""Between agents and their models: keys stay outside, what passes is metered."""

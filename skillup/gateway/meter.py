@@ -1,0 +1,207 @@
+"""What passes between an agent and its model: requests and usage, from the provider's own answers.
+
+Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini; as JSON and as events.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from skillup.schema.record import Refusal, Traffic, Usage, total_cost, total_usage
+
+_METERED = re.compile(
+    r"/(?:messages|responses|chat/completions)$|:(?:generateContent|streamGenerateContent)$"
+)
+_REFUSED = frozenset({429, 503, 529})  # Statuses that ask to come again later
+_LONGEST = 4 << 20  # Bytes of a request, or of an answer, that are looked at
+_MALFORMED = (ValueError, TypeError, AttributeError, RecursionError)
+Mask = Callable[[bytes], bytes]
+
+
+class ModelExchange:
+    """One request and its answer, as far as they have passed; nothing here raises or waits."""
+
+    def __init__(self, path: str, prompts: Sequence[str], *, keep: bool) -> None:
+        """`prompts`: the conversation's messages, the one asked now last; `keep`: whole bodies."""
+        self.path, self._prompts, self._keeps = path, prompts, keep
+        self.is_metered = _METERED.search(path.partition("?")[0]) is not None
+        self.is_main = False  # It has tools, and the message that is asked now
+        self.continued: bool | None = None  # It holds all `prompts`; None: it is too long to say
+        self.status: int | None = None  # None: the provider did not answer
+        self.retry_after: float | None = None
+        self.sha256 = hashlib.sha256()
+        self.request, self.answer = bytearray(), bytearray()
+        self._counts: dict[str, int] = {}
+
+    def asked(self, part: bytes) -> None:
+        """A part of the request."""
+        self.sha256.update(part)
+        if self._keeps or len(self.request) <= _LONGEST:
+            self.request += part
+
+    def asked_all(self) -> None:
+        """The request is whole."""
+        self.is_main = len(self.request) > _LONGEST  # no title or probe is as long
+        if self.is_metered and not self.is_main:
+            with suppress(*_MALFORMED):
+                body = json.loads(self.request)
+                items = body.get("messages") or body.get("input") or body.get("contents") or ()
+                texts = list(_user_texts(items))
+                has_tools = bool(body.get("tools")) or b'"additional_tools"' in self.request
+                self.is_main = has_tools and _hold(texts, self._prompts[-1:])
+                self.continued = _hold(texts, self._prompts)
+        if not self._keeps:
+            self.request.clear()
+
+    def answers(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """The answer begins."""
+        self.status = status
+        for name, value in headers:
+            if status in _REFUSED and name.lower() == b"retry-after":
+                with suppress(ValueError):  # or a date
+                    self.retry_after = float(value)
+
+    def answered(self, part: bytes) -> None:
+        """A part of the answer."""
+        self.answer += part
+        if len(self.answer) > _LONGEST and not self._keeps:  # Counts are first and last
+            del self.answer[_LONGEST // 4 : -_LONGEST // 4]
+
+    def answered_all(self) -> None:
+        """The answer has ended; it is JSON, or events."""
+        lines = self.answer.split(b"\n") if b"sage" in self.answer else ()  # usage, usageMetadata
+        events = [line[5:] for line in lines if line.startswith(b"data:") and b"sage" in line]
+        for data in events or [self.answer]:
+            with suppress(*_MALFORMED):
+                json.loads(data, object_hook=self._take)
+        if not self._keeps:
+            self.answer.clear()
+
+    def _take(self, found: dict[str, Any]) -> dict[str, Any]:
+        for name, value in dict(found.get("usage") or found.get("usageMetadata") or ()).items():
+            counts = value if isinstance(value, dict) else {name: value}  # Some are details
+            self._counts |= {k: v for k, v in counts.items() if isinstance(v, int)}
+        return found
+
+    def usage(self) -> Usage | None:
+        """In the one meaning for all; None: the provider has not said."""
+
+        def first(*names: str) -> int | None:
+            return next((self._counts[name] for name in names if name in self._counts), None)
+
+        given = first("input_tokens", "prompt_tokens", "promptTokenCount")
+        made = first("output_tokens", "completion_tokens", "candidatesTokenCount")
+        # Anthropic counts what is cached apart, and Gemini what is thought.
+        cached, written = "cache_read_input_tokens", "cache_creation_input_tokens"
+        apart = (first(cached), first(written)) if "input_tokens" in self._counts else ()
+        known = Usage(
+            input_tokens=total_cost((given, *apart)),
+            cached_input_tokens=first("cached_tokens", "cachedContentTokenCount", cached),
+            cache_write_tokens=first(written),
+            output_tokens=total_cost((made, first("thoughtsTokenCount"))),
+            reasoning_tokens=first("reasoning_tokens", "thoughtsTokenCount"),
+            requests=1,
+        )
+        return known if self._counts else None
+
+
+def _user_texts(items: Any) -> Iterable[str]:
+    for item in [{"role": "user", "content": items}] if isinstance(items, str) else items:
+        if item.get("role") == "user":
+            content = item.get("content") or item.get("parts") or ()
+            parts = [content] if isinstance(content, str) else [one.get("text") for one in content]
+            yield _flat("\n".join(part for part in parts if part))
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _hold(texts: Collection[str], prompts: Iterable[str]) -> bool:
+    """Whether each of `prompts` is in one of `texts`, in this order."""
+    left = iter(texts)
+    return all(any(_flat(prompt) in text for text in left) for prompt in prompts)
+
+
+class Route:
+    """The way of one trial to its model. What is between `begin` and `end` is one turn's."""
+
+    def __init__(self, upstream: str, port: int, socket: Path, streams: Any, mask: Mask) -> None:
+        """Bodies are kept in raw `streams`, masked, if there are any."""
+        self.upstream, self.port, self.socket = upstream.rstrip("/"), port, socket
+        self.token = secrets.token_hex(16)
+        self.is_open = True
+        self.trouble = ""  # Why a request of this turn was not answered
+        self._exchanges: list[ModelExchange] = []
+        self._prompts: Sequence[str] = ()
+        self._streams, self._mask = streams, mask
+        self._stream: Any = None  # Of this turn; None: bodies are not kept
+        self._keys: dict[str, str] = {}
+        self.url = self.url_at(port)
+
+    def url_at(self, port: int) -> str:
+        """Where the agent's CLI finds its model: at the gateway, or a forwarder to its socket."""
+        return f"http://127.0.0.1:{port}/{self.token}"
+
+    def placeholder(self, key: str) -> str:
+        """What the agent gets in place of a key; in its requests it is replaced by it."""
+        return self._keys.setdefault(key, f"skillup-{secrets.token_hex(16)}")
+
+    def with_keys(self, value: bytes) -> bytes:
+        """A header's value, or a path, with keys in place of what stands for them."""
+        for key, placeholder in self._keys.items():
+            value = value.replace(placeholder.encode(), key.encode())
+        return value
+
+    def begin(self, stem: str, prompts: Sequence[str]) -> None:
+        """A turn begins; `prompts`: all messages of the conversation, its own last."""
+        self._prompts, self.trouble = prompts, ""
+        if self._streams is not None:
+            self._stream = self._streams.open(f"{stem}.http.jsonl")
+
+    def exchange(self, path: str) -> ModelExchange:
+        """A request begins."""
+        made = ModelExchange(path, self._prompts, keep=self._stream is not None)
+        if made.is_metered:
+            self._exchanges.append(made)
+        return made
+
+    def keep(self, one: ModelExchange) -> None:
+        """`--keep-traffic`: a line for a request and its answer, which have ended."""
+        if self._stream is not None and one.is_metered:
+            asked, answered = (body.decode(errors="replace") for body in (one.request, one.answer))
+            line = {"path": one.path, "status": one.status, "request": asked, "answer": answered}
+            self._stream.write(self._mask(json.dumps(line).encode()) + b"\n")
+
+    def end(self) -> Traffic:
+        """The turn is over: what passed since the one before."""
+        if self._stream is not None:
+            self._stream.close()
+        self._stream, exchanges, self._exchanges = None, self._exchanges, []
+        main = [one for one in exchanges if one.is_main]
+        # A sub-agent's task may hold a short message, too, but not the conversation.
+        main = [one for one in main if one.continued is not False] or main
+        side = [one for one in exchanges if one not in main]
+        own, others = (total_usage(one.usage() for one in part) for part in (main, side))
+        known = [one.continued for one in main if one.continued is not None]
+        refused = [one for one in exchanges if one.status in _REFUSED]
+        return Traffic(
+            requests=len(main),
+            side_requests=len(side),
+            usage=Usage(**own) if own else None,
+            side_usage=Usage(**others) if others else None,
+            refused=[Refusal(status=o.status, retry_after_seconds=o.retry_after) for o in refused],
+            sha256=[one.sha256.hexdigest()[:16] for one in main],
+            continued=any(known) if known else None,
+        )
+
+
+NewRoute = Callable[[str, Any, Mask], Route]
+"""Through the gateway: to the model at a URL, with the trial's raw streams and its mask."""

@@ -1,0 +1,181 @@
+"""An HTTP server on loopback between the agents of a run and their models.
+
+Requests and answers are passed on as they come, in both directions. An agent's address is its
+trial's own, and what it has for a key is worth nothing elsewhere: the real one is put in here.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]
+from weakref import WeakValueDictionary
+
+import anyio
+import h11
+import httpcore2
+from anyio.abc import ByteStream, SocketAttribute
+
+from skillup.gateway.meter import Mask, Route
+
+# Of one connection and not of the message; what is packed could not be metered.
+_HOP_BY_HOP = frozenset(
+    b"""
+    connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer
+    transfer-encoding upgrade host accept-encoding expect
+    """.split()
+)
+_CONNECT_SECONDS = 30.0
+_IDLE_SECONDS = 15.0  # Servers close connections that they have not used for longer
+
+
+class Gateway:
+    """Of one run. Made by :func:`open_gateway`."""
+
+    def __init__(self, env: Mapping[str, str], port: int, socket: Path, keep: bool) -> None:
+        self.port, self.socket = port, socket
+        self._environment, self._keeps = env, keep
+        self._routes: WeakValueDictionary[str, Route] = WeakValueDictionary()
+        self.pools: dict[str, httpcore2.AsyncConnectionPool] = {}  # By proxy
+
+    def route(self, upstream: str, streams: Any = None, mask: Mask = bytes) -> Route:
+        """A new trial's, to the model at that URL; bodies go to `streams`, if they are kept."""
+        streams = streams if self._keeps else None
+        made = Route(upstream, self.port, self.socket, streams, mask)
+        self._routes[made.token] = made
+        return made
+
+    async def serve(self, stream: ByteStream) -> None:
+        """One connection of an agent's."""
+        connection = _Connection(stream)
+        async with stream:
+            with suppress(Exception):  # It ends as it would without us; no other is to know
+                while True:
+                    await self._answer(connection, await connection.event())
+                    connection.start_next()
+
+    async def _answer(self, connection: _Connection, request: h11.Request) -> None:
+        """Pass a request on to the model, and its answer to the agent."""
+        token, _, path = request.target.decode("latin-1").lstrip("/").partition("/")
+        route, given = self._routes.get(token), dict(request.headers)
+        if route is None or not route.is_open:
+            return await connection.refuse(404, "skillup: no trial has this address")
+        if b"upgrade" in given:  # The CLI then asks by plain requests
+            return await connection.refuse(426, "skillup: no WebSockets here")
+        exchange = route.exchange(f"/{path}")
+
+        async def body() -> AsyncIterator[bytes]:
+            while isinstance(event := await connection.event(), h11.Data):
+                exchange.asked(event.data)
+                yield bytes(event.data)
+            exchange.asked_all()  # The model has all of it by now, and thinks
+            group.start_soon(connection.watch, group.cancel_scope)
+
+        has_body = b"content-length" in given or b"transfer-encoding" in given
+        try:
+            async with anyio.create_task_group() as group:
+                if not has_body:
+                    await anext(body(), None)
+                asked = self._pool(route.upstream).stream(
+                    request.method,
+                    route.upstream.encode() + route.with_keys(exchange.path.encode("latin-1")),
+                    headers=[
+                        (n, route.with_keys(v)) for n, v in request.headers if n not in _HOP_BY_HOP
+                    ],
+                    content=body() if has_body else None,
+                    extensions={"timeout": {"connect": _CONNECT_SECONDS}},
+                )
+                async with asked as answer:
+                    exchange.answers(answer.status, answer.headers)
+                    left = [(n, v) for n, v in answer.headers if n.lower() not in _HOP_BY_HOP]
+                    await connection.send(h11.Response(status_code=answer.status, headers=left))
+                    async for part in answer.aiter_stream():
+                        exchange.answered(part)
+                        await connection.send(h11.Data(data=part))
+                    exchange.answered_all()  # Before the agent knows that it has ended
+                    await connection.send(h11.EndOfMessage())
+                group.cancel_scope.cancel()
+        except* Exception as broken:
+            route.trouble = f"{route.upstream}: {broken.exceptions[0]!r}"
+            raise
+        finally:
+            exchange.answered_all()
+            route.keep(exchange)
+
+    def _pool(self, upstream: str) -> httpcore2.AsyncConnectionPool:
+        """Connections to there, by the proxy that the user's variables name."""
+        parts, env = urlsplit(upstream), self._environment
+        names = (f"{parts.scheme}_proxy", "all_proxy")
+        proxy = next(filter(None, (env.get(n) or env.get(n.upper()) for n in names)), "")
+        spared = {"no": env.get("no_proxy") or env.get("NO_PROXY") or ""}
+        if proxy_bypass_environment(parts.hostname or "", spared):
+            proxy = ""
+        if proxy not in self.pools:
+            context = httpcore2.default_ssl_context()
+            for name in ("NODE_EXTRA_CA_CERTS", "CODEX_CA_CERTIFICATE"):  # of either CLI
+                if file := env.get(name):
+                    context.load_verify_locations(file)
+            by = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+            auth = (unquote(by.username), unquote(by.password or "")) if by.username else None
+            self.pools[proxy] = httpcore2.AsyncConnectionPool(
+                ssl_context=context,
+                proxy=httpcore2.Proxy(by.geturl(), auth) if proxy else None,
+                max_connections=None,
+                keepalive_expiry=_IDLE_SECONDS,
+            )
+        return self.pools[proxy]
+
+
+class _Connection:
+    """What h11 knows of a connection of an agent's."""
+
+    def __init__(self, stream: ByteStream) -> None:
+        self._stream, self._state = stream, h11.Connection(h11.SERVER)
+        self.start_next = self._state.start_next_cycle  # Raises if one side has not ended, or left
+
+    async def event(self) -> Any:
+        """The next one. Raises what h11 and the stream do."""
+        while (event := self._state.next_event()) is h11.NEED_DATA:
+            self._state.receive_data(await self._stream.receive())
+        return event
+
+    async def watch(self, scope: anyio.CancelScope) -> None:
+        """Breaks the request off when the agent has gone: nobody wants its answer."""
+        try:
+            self._state.receive_data(await self._stream.receive())
+        except (OSError, anyio.EndOfStream, anyio.BrokenResourceError):
+            scope.cancel()
+
+    async def send(self, event: h11.Event) -> None:
+        if data := self._state.send(event):
+            await self._stream.send(data)
+
+    async def refuse(self, status: int, why: str) -> None:
+        headers = [("content-length", str(len(why))), ("connection", "close")]
+        await self.send(h11.Response(status_code=status, headers=headers))
+        await self.send(h11.Data(data=why.encode()))
+
+
+@asynccontextmanager
+async def open_gateway(env: Mapping[str, str], keep: bool = False) -> AsyncIterator[Gateway]:
+    """A gateway that serves while this lasts; `env` is the user's own, `keep`: bodies, too."""
+    short = None if len(tempfile.gettempdir()) < 60 else "/tmp"  # noqa: S108 - a socket's path is
+    with tempfile.TemporaryDirectory("-skillup", dir=short, ignore_cleanup_errors=True) as folder:
+        socket = Path(folder, "model.sock")
+        loopback = await anyio.create_tcp_listener(local_host="127.0.0.1")
+        local = await anyio.create_unix_listener(socket, mode=0o600)
+        port = loopback.extra(SocketAttribute.local_port)  # noqa: S610
+        gateway = Gateway(env, port, socket, keep)
+        async with loopback, local, anyio.create_task_group() as group:
+            group.start_soon(loopback.serve, gateway.serve)
+            group.start_soon(local.serve, gateway.serve)
+            try:
+                yield gateway
+            finally:
+                group.cancel_scope.cancel()
+                for pool in gateway.pools.values():
+                    await pool.aclose()

@@ -1,0 +1,128 @@
+"""What the gateway costs: the first byte of an answer, and how fast an answer passes.
+
+Run as `python -m tests.benchmarks.bench_gateway [REQUESTS]`. Provider, gateway and agent are
+processes of their own. It prints for direct requests and for those through the gateway the median
+time to the first byte in ms; and the time of 32 answers at once, of 50 events a second each as
+models write them at most, then of one answer of 64 MB, with their ratios.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Sequence
+from statistics import median
+
+import anyio
+import httpcore2
+from anyio.abc import ByteStream, SocketAttribute
+
+from skillup.gateway.server import open_gateway
+
+EVENT = b"data: %s\n\n" % json.dumps({"type": "content_block_delta", "text": "x" * 60}).encode()
+BODY = json.dumps({"messages": [{"role": "user", "content": "x" * 76_000}], "tools": [1]}).encode()
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+LARGE = 64 << 20
+
+
+async def provide(stream: ByteStream) -> None:
+    """Answers requests: `/first` with one event, `/paced` with 150, `/large` with 64 MB."""
+    async with stream:
+        left = b""
+        while True:
+            while b"\r\n\r\n" not in left:
+                try:
+                    left += await stream.receive()
+                except anyio.EndOfStream:
+                    return
+            head, _, left = left.partition(b"\r\n\r\n")
+            while len(left) < len(BODY):
+                left += await stream.receive()
+            left = left[len(BODY) :]
+            await stream.send(HEAD)
+            if b"/large" in head:
+                part = EVENT * (65_536 // len(EVENT))
+                for _ in range(LARGE // len(part)):
+                    await stream.send(b"%x\r\n%s\r\n" % (len(part), part))
+            for _ in range(150 if b"/paced" in head else 1):
+                await stream.send(b"%x\r\n%s\r\n" % (len(EVENT), EVENT))
+                if b"/paced" in head:
+                    await anyio.sleep(0.02)
+            await stream.send(b"0\r\n\r\n")
+
+
+async def serve_provider() -> None:
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    print(f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}", flush=True)
+    await listener.serve(provide)
+
+
+async def serve_gateway(url: str) -> None:
+    async with open_gateway({}) as gateway:
+        route = gateway.route(url)
+        route.begin("turn-01", ["x"])
+        print(route.url, flush=True)
+        await anyio.sleep_forever()
+
+
+async def asked(pool: httpcore2.AsyncConnectionPool, url: str) -> float:
+    """Seconds to the first byte of the answer's body; all of it is read."""
+    headers = [("content-length", str(len(BODY)))]
+    began = time.perf_counter()
+    first = 0.0
+    async with pool.stream("POST", url, headers=headers, content=body()) as got:
+        async for _ in got.aiter_stream():
+            first = first or time.perf_counter() - began
+    return first
+
+
+async def body() -> AsyncIterator[bytes]:
+    yield BODY
+
+
+async def first_bytes(urls: Sequence[str], requests: int) -> list[float]:
+    """The median for each, taken in turns, in ms."""
+    async with httpcore2.AsyncConnectionPool() as pool:
+        rounds = [[await asked(pool, f"{u}/v1/messages") for u in urls] for _ in range(requests)]
+    return [median(times) * 1000 for times in zip(*rounds, strict=True)]
+
+
+async def seconds(url: str, at_once: int) -> float:
+    """Until so many answers at once are there."""
+    async with httpcore2.AsyncConnectionPool(max_connections=None) as pool:
+        began = time.perf_counter()
+        async with anyio.create_task_group() as group:
+            for _ in range(at_once):
+                group.start_soon(asked, pool, url)
+        return time.perf_counter() - began
+
+
+def main(requests: int) -> None:
+    def start(*arguments: str) -> subprocess.Popen[str]:
+        argv = [sys.executable, "-m", "tests.benchmarks.bench_gateway", *arguments]
+        return subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+
+    with start("provider") as provider:
+        direct = provider.stdout.readline().strip() if provider.stdout else ""
+        with start("gateway", direct) as gateway:
+            through = gateway.stdout.readline().strip() if gateway.stdout else ""
+            before, behind = anyio.run(first_bytes, (direct, through), requests)
+            print(f"first byte: {before:.2f} ms, {behind:.2f} ms: {behind - before:.2f} ms behind")
+            for path, at_once in (("paced", 32), ("large", 1)):
+                urls = f"{direct}/{path}", f"{through}/{path}"
+                rounds = [[anyio.run(seconds, url, at_once) for url in urls] for _ in range(5)]
+                one, other = (median(times) for times in zip(*rounds, strict=True))
+                print(f"{at_once} {path}: {one:.2f} s, {other:.2f} s: {one / other:.2f} as fast")
+            gateway.kill()
+        provider.kill()
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["provider"]:
+        anyio.run(serve_provider)
+    elif sys.argv[1:2] == ["gateway"]:
+        anyio.run(serve_gateway, sys.argv[2])
+    else:
+        main(int(sys.argv[1]) if sys.argv[1:] else 200)

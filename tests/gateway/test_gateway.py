@@ -1,0 +1,307 @@
+"""The gateway between scripted agents and scripted providers, with real sockets."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import httpcore2
+import pytest
+from anyio.abc import ByteStream, SocketAttribute
+
+from skillup.gateway.meter import Route
+from skillup.gateway.server import Gateway, open_gateway
+from skillup.schema.record import Traffic, Usage
+from tests.support.model_server import Answer, HttpError, ModelServer, Text, by_rules
+from tests.support.model_server import Usage as Counts
+
+pytestmark = pytest.mark.anyio
+
+Handler = Callable[[ByteStream, bytes], Awaitable[None]]
+"""Answers on a connection the first bytes that came."""
+TOOL = {"name": "shell"}
+ANSWER = Answer(Text("fine"), Counts(input=90, cached=40, output=12, reasoning=5, cache_write=3))
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@asynccontextmanager
+async def upstream(handler: Handler) -> AsyncIterator[str]:
+    """A provider that answers with raw bytes."""
+
+    async def serve(stream: ByteStream) -> None:
+        async with stream:
+            await handler(stream, await stream.receive())
+
+    listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+    async with listener, anyio.create_task_group() as group:
+        group.start_soon(listener.serve, serve)
+        yield f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
+        group.cancel_scope.cancel()
+
+
+async def post(
+    route: Route, path: str, body: Any, headers: dict[str | bytes, str | bytes] | None = None
+) -> httpcore2.Response:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    async with httpcore2.AsyncConnectionPool() as pool:
+        return await pool.request("POST", route.url + path, headers=headers or {}, content=content)
+
+
+def said(*texts: str, tools: bool = True, **more: Any) -> dict[str, Any]:
+    """A request in the form of Anthropic's and of Chat Completions."""
+    messages = []
+    for text in texts:
+        messages += [{"role": "user", "content": [{"type": "text", "text": text}]}]
+        messages += [{"role": "assistant", "content": "fine"}]
+    return {"model": "m", "messages": messages[:-1], "tools": [TOOL] if tools else [], **more}
+
+
+SEEN = Usage(
+    input_tokens=90, cached_input_tokens=40, output_tokens=12, requests=1, reasoning_tokens=5
+)
+DIALECTS = {
+    "anthropic": (
+        "/v1/messages?beta=true",
+        said("one", "two"),
+        # Anthropic counts what is cached apart.
+        Usage(
+            input_tokens=133,
+            cached_input_tokens=40,
+            cache_write_tokens=3,
+            output_tokens=12,
+            requests=1,
+        ),
+    ),
+    "responses": (
+        "/v1/responses",
+        {
+            "model": "m",
+            "tools": [TOOL],
+            "input": [
+                {"role": role, "type": "message", "content": [{"type": "input_text", "text": text}]}
+                for role, text in (("user", "one"), ("assistant", "fine"), ("user", "two"))
+            ],
+        },
+        SEEN,
+    ),
+    "chat": (
+        "/v1/chat/completions",
+        {**said("one", "two"), "tools": [{"type": "function", "function": TOOL}]},
+        SEEN,
+    ),
+}
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["json", "events"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_turn_is_metered_and_proves_that_the_conversation_went_on(
+    dialect: str, stream: bool
+) -> None:
+    if (dialect, stream) == ("chat", True):
+        pytest.skip("the model server has no events for it")
+    path, body, seen = DIALECTS[dialect]
+    with ModelServer(by_rules(otherwise=lambda _: ANSWER)) as server:
+        async with open_gateway({}) as gateway:
+            route = gateway.route(server.url)
+            route.begin("turn-02", ["one", "two"])
+            answer = await post(route, path, {**body, "stream": stream})
+            assert answer.status == 200
+            assert b"fine" in answer.content
+            traffic = route.end()
+            route.begin("turn-03", ["something else", "two"])
+            await post(route, path, {**body, "stream": stream})
+            forgot = route.end()
+    assert traffic.usage == seen
+    assert (traffic.requests, traffic.side_requests, traffic.continued) == (1, 0, True)
+    assert len(traffic.sha256[0]) == 16
+    assert forgot.continued is False
+
+
+async def test_gemini_is_metered_and_its_key_in_the_address_is_replaced() -> None:
+    asked: list[bytes] = []
+    counts = {"promptTokenCount": 20, "candidatesTokenCount": 3, "thoughtsTokenCount": 4}
+    body = f"data: {json.dumps({'usageMetadata': counts, 'modelVersion': 'g'})}\r\n\r\n".encode()
+
+    async def answer(stream: ByteStream, first: bytes) -> None:
+        asked.append(first)
+        head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+        await stream.send(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+
+    async with upstream(answer) as url, open_gateway({}) as gateway:
+        route = gateway.route(url)
+        key = route.placeholder("real-key")
+        route.begin("turn-01", ["hi"])
+        contents = [{"role": "user", "parts": [{"text": "hi"}]}]
+        path = f"/v1beta/models/g:streamGenerateContent?alt=sse&key={key}"
+        given: dict[str | bytes, str | bytes] = {
+            "x-goog-api-key": key,
+            "authorization": f"Bearer {key}",
+            "x-other": "oauth",
+        }
+        await post(route, path, {"contents": contents, "tools": [TOOL]}, given)
+        traffic = route.end()
+    assert traffic.usage is not None
+    assert (traffic.usage.input_tokens, traffic.usage.output_tokens) == (20, 7)
+    head = asked[0].decode()
+    assert "alt=sse&key=real-key " in head
+    assert "x-goog-api-key: real-key\r\nauthorization: Bearer real-key\r\nx-other: oauth" in head
+    assert key not in head
+
+
+async def test_requests_of_the_clis_own_are_counted_apart_and_refusals_say_how_long() -> None:
+    headers = {"retry-after": "17"}
+    with ModelServer(
+        lambda request: (
+            HttpError(429, headers=headers) if "refuse" in request.latest else Text("fine")
+        )
+    ) as server:
+        async with open_gateway({}) as gateway:
+            route = gateway.route(server.url)
+            route.begin("turn-01", ["do it"])
+            await post(route, "/v1/messages", said("do it"))
+            await post(route, "/v1/messages", said("do it", tools=False))  # a title
+            await post(route, "/v1/messages", said("a sub-agent's task"))
+            await post(route, "/v1/messages/count_tokens", said("do it"))
+            assert (await post(route, "/v1/messages", said("do it: refuse"))).status == 429
+            traffic = route.end()
+            route.begin("turn-02", ["do it", "yes"])
+            await post(route, "/v1/messages", said("do it", "yes"))
+            await post(route, "/v1/messages", said("a sub-agent's task: say yes"))
+            second = route.end()
+    assert (traffic.requests, traffic.side_requests) == (2, 2)
+    assert [(one.status, one.retry_after_seconds) for one in traffic.refused] == [(429, 17)]
+    assert (second.requests, second.side_requests, second.continued) == (1, 1, True)
+
+
+async def test_an_unknown_or_closed_address_leads_nowhere() -> None:
+    with ModelServer() as server:
+        async with open_gateway({}) as gateway:
+            route = gateway.route(server.url)
+            assert (await post(route, "/v1/messages", said("hi"))).status == 200
+            upgrade = await post(route, "/v1/responses", {}, {"upgrade": "websocket"})
+            route.is_open = False
+            closed = await post(route, "/v1/messages", said("hi"))
+            async with httpcore2.AsyncConnectionPool(uds=str(gateway.socket)) as pool:
+                local = await pool.request("GET", "http://model/v1/models")
+    assert (upgrade.status, closed.status, local.status) == (426, 404, 404)
+    assert len(server.requests) == 1
+
+
+ASKED = json.dumps(said("hi")).encode()
+
+
+def dripping(ends: str) -> Handler:
+    """Events, one each 50 ms, and a whole end, or none."""
+
+    async def answer(stream: ByteStream, _: bytes) -> None:
+        head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked"
+        await stream.send(f"{head}\r\n\r\n".encode())
+        for number in range(5):
+            event = b'data: {"usage": {"input_tokens": 9, "output_tokens": %d}}\n\n' % number
+            for part in (event[:10], event[10:]):
+                await stream.send(b"%x\r\n%s\r\n" % (len(part), part))
+            await anyio.sleep(0.05)
+        if ends == "whole":
+            await stream.send(b"0\r\n\r\n")
+
+    return answer
+
+
+@pytest.mark.parametrize("ends", ["whole", "dead"])
+async def test_a_dripping_answer_arrives_drop_by_drop_and_a_dying_one_dies(ends: str) -> None:
+    times: list[float] = []
+    async with upstream(dripping(ends)) as url, open_gateway({}) as gateway:
+        route = gateway.route(url)
+        route.begin("turn-01", ["hi"])
+        died = False
+        async with (
+            httpcore2.AsyncConnectionPool() as pool,
+            pool.stream("POST", f"{route.url}/messages", content=ASKED) as got,
+        ):
+            try:
+                async for _ in got.aiter_stream():
+                    times.append(time.monotonic())
+            except httpcore2.RemoteProtocolError:
+                died = True
+        traffic = route.end()
+    assert died == (ends == "dead")
+    assert times[-1] - times[0] > 0.15
+    assert traffic.usage is not None
+    assert traffic.usage.output_tokens == 4, "what came before it died is counted"
+    assert bool(route.trouble) == died
+
+
+async def test_an_agent_that_goes_ends_the_request_to_the_model() -> None:
+    gone = anyio.Event()
+
+    async def silent(stream: ByteStream, _: bytes) -> None:
+        with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+            await stream.receive()
+        gone.set()
+
+    async with upstream(silent) as url, open_gateway({}) as gateway:
+        route = gateway.route(url)
+        with anyio.move_on_after(0.3):
+            await post(route, "/v1/messages", said("hi"))
+        with anyio.fail_after(5):
+            await gone.wait()
+        traffic = route.end()
+        # As without a gateway, who cannot be reached gives no answer at all.
+        nobody = gateway.route("http://127.0.0.1:9")
+        with pytest.raises(httpcore2.RemoteProtocolError):
+            await post(nobody, "/v1/messages", said("hi"))
+    assert (traffic.requests + traffic.side_requests, traffic.usage) == (1, None)
+    assert "127.0.0.1:9" in nobody.trouble
+
+
+async def test_32_trials_at_once_do_not_mix() -> None:
+    def count(request: Any) -> Answer:
+        number = int(request.latest.split()[-1])
+        return Answer(Text("fine"), Counts(input=number, cached=0, output=number))
+
+    found: dict[int, Traffic] = {}
+
+    async def trial(gateway: Gateway, url: str, number: int) -> None:
+        route = gateway.route(url)
+        for turn in (1, 2, 3):
+            route.begin(f"turn-{turn:02d}", [f"trial {number}"])
+            await post(route, "/v1/messages", said(f"trial {number}", stream=turn > 1))
+            found[number] = route.end()
+
+    with ModelServer(count) as server:
+        async with open_gateway({}) as gateway, anyio.create_task_group() as group:
+            for number in range(32):
+                group.start_soon(trial, gateway, server.url, number)
+    for number, traffic in found.items():
+        assert traffic.usage is not None
+        counted = traffic.requests, traffic.usage.input_tokens, traffic.usage.output_tokens
+        assert counted == (1, number, number)
+    assert len(found) == 32
+
+
+async def test_the_users_proxy_is_asked_but_for_what_it_spares() -> None:
+    asked: list[bytes] = []
+
+    async def proxy(stream: ByteStream, first: bytes) -> None:
+        asked.append(first)
+        await stream.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
+
+    async with upstream(proxy) as url:
+        mine = {"http_proxy": url.replace("://", "://me:secret@"), "NO_PROXY": "localhost"}
+        async with open_gateway(mine) as gateway:
+            far = await post(gateway.route("http://model.test/v1"), "/messages", said("hi"))
+            with ModelServer() as server:
+                near = gateway.route(server.url.replace("127.0.0.1", "localhost"))
+                assert (await post(near, "/v1/messages", said("hi"))).status == 200
+    assert far.content == b"hi"
+    assert asked[0].startswith(b"POST http://model.test/v1/messages HTTP/1.1\r\n")
+    assert b"Basic bWU6c2VjcmV0" in asked[0]
+    assert len(asked) == 1
