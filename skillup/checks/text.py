@@ -26,6 +26,7 @@ from skillup.checks.context import (
 )
 from skillup.checks.nearest import Missing
 from skillup.frozen import frozen
+from skillup.load.yaml_reader import no_constant
 from skillup.schema.base import compiled_path, compiled_pattern, kept_group
 from skillup.schema.case import Capture
 from skillup.schema.checks import JsonMatch, TextSet
@@ -200,8 +201,7 @@ def violation(schema: Any, value: Any) -> str | None:
 
 # The JSON in an answer: agents wrap it in words and fences.
 
-_FENCE = "```"
-_LANGUAGE = re.compile(r"```[ \t]*(\w*)")
+_FENCE = re.compile(r"^[ \t]*```[ \t]*(?P<language>\w*)(?P<more>.*)$", re.MULTILINE)
 
 
 def answer_json(answer: str) -> tuple[bool, Any]:
@@ -222,12 +222,8 @@ def root_of(spec: JsonMatch, answer: str) -> tuple[bool, Any]:
     """Whether the answer holds JSON as `spec` wants it, and its value."""
     if not spec.whole:
         return answer_json(answer)
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is no JSON")
-
     try:
-        return True, json.loads(answer, parse_constant=refuse)
+        return True, json.loads(answer, parse_constant=no_constant)
     except (ValueError, RecursionError):
         return False, None
 
@@ -243,19 +239,14 @@ def _candidates(answer: str) -> Iterator[str]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """The language and body of each fenced block, line by line: one without an end is none."""
-    language, body = None, list[str]()
-    for line in text.split("\n"):
-        marked = line.strip(" \t")
-        if language is None:
-            opening = _LANGUAGE.match(marked)
-            if opening is not None:
-                language, body = opening[1].lower(), []
-        elif marked == _FENCE:
-            yield language, "\n".join(body)
-            language = None
-        else:
-            body.append(line)
+    """The language and body of each fenced block: one without an end is none."""
+    opening = None
+    for fence in _FENCE.finditer(text):
+        if opening is None:
+            opening = fence
+        elif not (fence["language"] or fence["more"].strip(" \t")):
+            yield opening["language"].lower(), text[opening.end() + 1 : fence.start()]
+            opening = None
 
 
 def same_value(wanted: Any, actual: Any, *, case_sensitive: bool, partly: bool = False) -> bool:

@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     SerializationInfo,
     SerializerFunctionWrapHandler,
+    field_validator,
     model_serializer,
     model_validator,
 )
@@ -299,6 +300,18 @@ class Record(Stored):
             if turn_number is None or turn.turn_number <= turn_number:
                 values |= turn.captures
         return values
+
+    @field_validator("case")
+    @classmethod
+    def _is_a_case(cls, case: dict[str, Any]) -> dict[str, Any]:
+        """Where readers look into the case there are mappings; else the record is damaged."""
+        for path in (("vars",), ("user_simulator",), ("input", "conversation", "persona")):
+            given: Any = case
+            for key in path:
+                given = given.get(key) or {}
+                if not isinstance(given, dict):
+                    raise ValueError(f"`{key}` of the case is no mapping")  # noqa: TRY004  pydantic reports these
+        return case
 
     @model_serializer(mode="wrap")
     def _dump(self, dump: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
