@@ -144,8 +144,7 @@ def _of_suite(
         )
         words = f"{100 * fall:.1f} points over all cases" if fall else "no significant fall"
         found.append(_Found("max_fall", fall, words))
-        found += [_increase(what, counted) for what in ("time", "cost")]
-        found += [_worst(what, counted) for what in ("time", "cost")]
+        found += [*_increases("time", "slower", counted), *_increases("cost", "dearer", counted)]
     errors = {case: case.b.errors for case in cases}
     # That a case is skipped which had verdicts before says no more of it than if it was not run.
     missing = {
@@ -190,17 +189,14 @@ class _Found(NamedTuple):
     cases: Sequence[CaseChange] = ()
 
 
-def _increase(what: Literal["time", "cost"], cases: Sequence[CaseChange]) -> _Found:
+def _increases(
+    what: Literal["time", "cost"], kind: Kind, cases: Sequence[CaseChange]
+) -> Iterator[_Found]:
+    """Of the median case; and of the worst of those where that is significant."""
     more = typical_increase(cases, what)
     words = "no case tells it in both" if more is None else f"{more:+.1%} for the median case"
-    return _Found(f"max_{what}_increase", more, words)
-
-
-def _worst(what: Literal["time", "cost"], cases: Sequence[CaseChange]) -> _Found:
-    """The case that is slower or dearer, of those where that is significant."""
-    kind: Kind = "slower" if what == "time" else "dearer"
-    said = {case.key: one for case in cases if (one := case.said(kind)) and one.significant}
+    yield _Found(f"max_{what}_increase", more, words)
+    said = {case: one for case in cases if (one := case.said(kind)) and one.significant}
     most = max((one.increase or 0.0 for one in said.values()), default=0.0)
-    where = [case for case in cases if case.key in said]
-    words = f"{len(where)} significantly {kind}"
-    return _Found(f"per_case.max_{what}_increase", most, words, where)
+    words = f"{len(said)} significantly {kind}"
+    yield _Found(f"per_case.max_{what}_increase", most, words, [*said])

@@ -388,7 +388,7 @@ def _changed(runs: Sequence[RunOutcomes]) -> list[list[Change]]:
 
 def comparison_data(comparison: Comparison, gates: Sequence[GateResult]) -> ComparisonData:
     found = {
-        **_fields(comparison, "changed", "confidence", "time_increase", "cost_increase"),
+        **fields_of(comparison, "changed", "confidence", "time_increase", "cost_increase"),
         "summary": " ".join(headline(comparison)),
         "why": comparison.reference.why,
         "reference": comparison.nights,
@@ -396,7 +396,7 @@ def comparison_data(comparison: Comparison, gates: Sequence[GateResult]) -> Comp
         "finished": comparison.b.finished,
         "statements": comparison.assessment.statements,
         "cases": [
-            {**case.key._asdict(), **_fields(case, "change", "quarantined", "a", "b")}
+            {**case.key._asdict(), **fields_of(case, "change", "quarantined", "a", "b")}
             for case in comparison.cases
         ],
         "gates": gates,
@@ -405,7 +405,7 @@ def comparison_data(comparison: Comparison, gates: Sequence[GateResult]) -> Comp
     return ComparisonData.model_validate(found, from_attributes=True)
 
 
-def _fields(source: object, *names: str) -> dict[str, Any]:
+def fields_of(source: object, *names: str) -> dict[str, Any]:
     return {name: getattr(source, name) for name in names}
 
 
@@ -413,7 +413,7 @@ def history_data(suites: Sequence[SuiteHistory]) -> HistoryData:
     tally = tuple(TallyData.model_fields)
 
     def numbers(total: CaseTally, between: stats.Interval | None) -> dict[str, Any]:
-        return {**_fields(total, *tally), "pass_rate": total.rate, "interval": between}
+        return {**fields_of(total, *tally), "pass_rate": total.rate, "interval": between}
 
     def of_case(suite: SuiteHistory, case: CaseHistory) -> dict[str, Any]:
         rows = zip(suite.runs, case.tallies, strict=True)
@@ -421,7 +421,7 @@ def history_data(suites: Sequence[SuiteHistory]) -> HistoryData:
             **case.key._asdict(),
             **numbers(case.total, case.interval),
             "failing_since": case.failing,
-            "runs": [{"run_id": run.run_id, **_fields(own, *tally)} for run, own in rows],
+            "runs": [{"run_id": run.run_id, **fields_of(own, *tally)} for run, own in rows],
         }
 
     found = [
@@ -429,7 +429,7 @@ def history_data(suites: Sequence[SuiteHistory]) -> HistoryData:
             "suite": suite.suite,
             **numbers(suite.total, suite.interval),
             "runs": [
-                {**_fields(run, "run_id", "started_at"), "state": state, "changed": changed}
+                {**fields_of(run, "run_id", "started_at"), "state": state, "changed": changed}
                 for run, state, changed in zip(
                     suite.runs, suite.states(), _changed(suite.runs), strict=True
                 )

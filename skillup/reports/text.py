@@ -18,7 +18,6 @@ _CONTROLS = re.compile(
 )
 
 _LONGEST_ID = 120
-_END_OF_ID = 40
 
 
 def plain(text: str) -> str:
@@ -35,9 +34,7 @@ def one_line(text: str, width: int = 100) -> str:
 def shown_id(text: str) -> str:
     """An id as people see it: of a very long one its beginning and its end, which tell most."""
     flat = one_line(text, len(text) + 1)
-    if len(flat) <= _LONGEST_ID:
-        return flat
-    return f"{flat[: _LONGEST_ID - _END_OF_ID - 1]}…{flat[-_END_OF_ID:]}"
+    return flat if len(flat) <= _LONGEST_ID else f"{flat[: _LONGEST_ID - 41]}…{flat[-40:]}"
 
 
 class Labels:

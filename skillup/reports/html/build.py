@@ -31,6 +31,7 @@ from skillup.reports.html.run_files import shown_bytes
 from skillup.reports.past_runs import (
     TITLES,
     changed_lines,
+    fields_of,
     gate_name,
     how_sure,
     in_a_sentence,
@@ -115,19 +116,15 @@ def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory
 
 
 def _case_history(runs: Sequence[RunOutcomes], case: CaseHistory) -> page_data.PageCaseHistory:
-    def head(run: RunOutcomes) -> dict[str, str]:
-        return {"run_id": run.run_id, "started_at": run.started_at}
-
     since: dict[str, Any] | None = None
     if case.failing is not None:
-        since = {**head(case.failing.first), "runs": case.failing.runs}
+        first = fields_of(case.failing.first, "run_id", "started_at")
+        since = {**first, "runs": case.failing.runs}
     marks = [
         {
-            **head(run),
-            "passed": tally.passed,
-            "judged": tally.judged,
+            **fields_of(run, "run_id", "started_at"),
+            **fields_of(tally, "passed", "judged", "score"),
             "error": tally.errors,
-            "score": tally.score,
         }
         for run, tally in zip(runs, case.tallies, strict=True)
         if tally.state != "absent"
@@ -224,14 +221,9 @@ def _representative(own: Sequence[PageRow], other: Sequence[PageRow]) -> PageRow
 def _side(tally: CaseTally, row: PageRow | None, shift: int) -> page_data.Side | None:
     if tally.state == "absent":
         return None
-    return {
-        "status": _STATUS[tally.state],
-        "score": tally.score,
-        "passed": tally.passed,
-        "judged": tally.judged,
-        "reason": tally.reason,
-        "n": None if row is None else row["n"] + shift,
-    }
+    side = fields_of(tally, "score", "passed", "judged", "reason")
+    side |= {"status": _STATUS[tally.state], "n": None if row is None else row["n"] + shift}
+    return cast("page_data.Side", side)
 
 
 # report.html: a run, all of it, in one file.

@@ -390,7 +390,10 @@ def mark_flaky(rows: Sequence[PageRow]) -> None:
 
 
 def _root(job: str, forks: Mapping[str, Fork]) -> str:
-    """The trial that a chain of forks comes from."""
-    while (fork := forks.get(job)) is not None:
-        job = fork.parent
-    return job
+    """The trial that a chain of forks comes from; of one that goes round, itself."""
+    chain = [job]
+    while (fork := forks.get(chain[-1])) is not None:
+        if fork.parent in chain:
+            return job
+        chain.append(fork.parent)
+    return chain[-1]

@@ -42,31 +42,25 @@ class Progress:
 
 
 def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
-    """Read the journal; an event that is not as it should be is passed over."""
+    """Read the journal."""
     found = Progress()
     for event in events:
-        kind, job, time = event.get("event"), event.get("job"), event.get("time")
-        if isinstance(time, str):
-            found.first_time = found.first_time or time
-            found.last_time = time
+        kind, job, time = event.get("event"), event.get("job", ""), event.get("time")
+        found.first_time, found.last_time = found.first_time or time, time or found.last_time
         if kind in ("run_created", "run_reopened", "result_written"):
             found.started.clear()
             found.ended = kind == "result_written"
         elif kind == "case_decided":
             key = CaseKey(*(str(event.get(n)) for n in ("suite", "case", "engine", "variant")))
             found.decided[key] = {name: event.get(name) for name in _DECISION}
-        elif not isinstance(job, str):
-            continue
         elif kind in ("trial_started", "trial_continued"):
             found.started.add(job)
         elif kind in ("trial_finished", "trial_left"):
             found.started.discard(job)
         elif kind == "trial_retried":
             found.forks.pop(job, None)
-        elif kind == "trial_forked":
-            parent, after = event.get("parent"), event.get("after_turn")
-            if isinstance(parent, str) and isinstance(after, int) and parent != job:
-                found.forks[job] = Fork(parent, after)
+        elif kind == "trial_forked" and event["parent"] != job:
+            found.forks[job] = Fork(event["parent"], event["after_turn"])
     return found
 
 
@@ -100,8 +94,10 @@ class RawFiles:
     ) -> list[Link]:
         """The streams of a turn or follow-up; before a fork they are the forked trial's."""
         place = (attempt or 0, turn, follow_up)
+        seen: set[str] = set()
         holder: str | None = job
-        while holder is not None:
+        while holder is not None and holder not in seen:
+            seen.add(holder)
             found = self._links(holder, lambda name: _stream(name) == place)
             if found or attempt is not None:
                 return [{**link, "name": link["name"].rpartition("/")[2]} for link in found]

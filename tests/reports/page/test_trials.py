@@ -195,3 +195,4 @@ def test_shared_turns_are_those_of_the_trial_that_was_forked() -> None:
     raw = _raw("a/e/w/1", forks=forks)
     assert raw.of_turn("c/e/w/1", 1) == raw.of_turn("a/e/w/1", 1) != []
     assert raw.of_turn("b/e/w/1", 2) == []
+    assert _raw(forks={"x": Fork("y", 9), "y": Fork("x", 9)}).of_turn("x", 1) == []
