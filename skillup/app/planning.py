@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
@@ -161,9 +160,9 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
         left_out = files - {job.loaded.path for job in plan.jobs}
         warnings = [warning for warning in warnings if warning.file not in left_out]
     if warnings:
-        from skillup.reports.text import problem_line
+        from skillup.reports.text import problem_line, say
 
-        sys.stderr.writelines(f"{problem_line(warning)}\n" for warning in warnings)
+        say(*map(problem_line, warnings))
     loaded.or_raise()
     require_scripts(plan)
     parallel = {job.suite.path: job.suite.suite.cases.parallelism for job in plan.jobs}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -38,7 +37,7 @@ from skillup.load.profiles import load_profile
 from skillup.plan import Plan
 from skillup.ratelimit import WAIT_SECONDS, RateLimiter
 from skillup.redaction.secrets import Secrets
-from skillup.reports.text import plain
+from skillup.reports.text import say
 from skillup.schema.case import Case
 from skillup.schema.grade import Stop
 from skillup.schema.line import TrialLine
@@ -402,9 +401,9 @@ def index_finished_run(
             add_run(url, replace(found, path=url_of_run or found.path))
     except SkillupError as error:
         hint = f"\n  hint: {error.hint}" if error.hint else ""
-        sys.stderr.write(plain(f"not indexed: {error.message}{hint}\n"))
+        say(f"not indexed: {error.message}{hint}")
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing here may change what the run came to
-        sys.stderr.write(plain(f"not indexed: {type(error).__name__}: {error}\n"))
+        say(f"not indexed: {type(error).__name__}: {error}")
 
 
 # Who judges in a run, and who plays its simulated users.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime, timedelta
@@ -23,7 +22,7 @@ from skillup.reports.formats import FORMATS
 from skillup.reports.html.run_files import RawFiles, progress_of
 from skillup.reports.result import build_result
 from skillup.reports.terminal.conversation import ShownTrial
-from skillup.reports.text import Labels, listed_ids, plain, shown_path
+from skillup.reports.text import Labels, listed_ids, say, shown_path
 from skillup.schema.grade import BASELINE, RunResult
 from skillup.schema.line import line_of
 from skillup.store import RunDirectory, StoredTrial, new_run_id
@@ -69,7 +68,7 @@ def run_path(name: str) -> Path:
     ids = runs_in(folder)
     if name == LAST and ids:
         # One that was written elsewhere may be newer, and be the one that was meant.
-        sys.stderr.write(plain(f"{LAST}: {shown_path(folder / ids[-1])}") + "\n")
+        say(f"{LAST}: {shown_path(folder / ids[-1])}")
         return folder / ids[-1]
     found = _called(name, ids)
     if len(found) == 1:

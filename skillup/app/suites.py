@@ -27,7 +27,7 @@ from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import Loc
 from skillup.redaction.secrets import Secrets
-from skillup.reports.text import count, listed, one_line, shown_id, shown_path
+from skillup.reports.text import count, listed, one_line, say, shown_id, shown_path
 from skillup.schema import SCHEMAS, json_schema
 from skillup.schema.suite import lead_of, playing_model
 from skillup.schema.templates import escape, render
@@ -218,7 +218,7 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
             raise UsageError("--with-fixture needs --out", hint="the fixture lies beside the case")
         case = case_of_session(recorded)
         sys.stdout.write(_printable(case.text))
-        _say(*(f"note: {note}" for note in case.notes))
+        say(*(f"note: {note}" for note in case.notes))
         return 0
     problems = {
         f"--out {out}: that is a folder": out.is_dir(),
@@ -238,24 +238,20 @@ def write_case(session: str, out: Path | None, *, with_fixture: bool, force: boo
     if with_fixture:
         workspace = Path(recorded.summary.cwd or "")
         copied, left_out = copy_workspace(workspace, fixture, os.environ)
-        _say(f"copied {count(copied, 'file')} to {shown_path(fixture)}")
-        _say(*(f"left out, {w}: {listed(p[:_SHOWN], len(p))}" for w, p in left_out.items()))
+        say(f"copied {count(copied, 'file')} to {shown_path(fixture)}")
+        say(*(f"left out, {w}: {listed(p[:_SHOWN], len(p))}" for w, p in left_out.items()))
     files = {out: case.text}
     if suite is None:
         files[folder / SUITE_FILE] = suite_text(recorded.engine)
     write_files({path: _printable(text) for path, text in files.items()}, force=True)
-    _say(*(f"wrote {shown_path(path)}" for path in files))
-    _say(*(f"note: {note}" for note in case.notes))
+    say(*(f"wrote {shown_path(path)}" for path in files))
+    say(*(f"note: {note}" for note in case.notes))
     return 0
 
 
 def _printable(text: str) -> str:
     """`text` without halves of characters, which no file can hold."""
     return text.encode(errors="replace").decode()
-
-
-def _say(*lines: str) -> None:
-    sys.stderr.writelines(one_line(line, 1000) + "\n" for line in lines)
 
 
 def case_as_dict(suite: LoadedSuite, loaded: LoadedCase) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -23,6 +24,11 @@ _LONGEST_ID = 120
 def plain(text: str) -> str:
     """`text` without terminal controls and what nobody would see; newlines and tabs stay."""
     return _CONTROLS.sub("\ufffd", ESCAPES.sub("", text.replace("\r\n", "\n")))
+
+
+def say(*lines: str) -> None:
+    """To people, on stderr. Names of files and of cases may be in it, with anything in those."""
+    sys.stderr.writelines(plain(line) + "\n" for line in lines)
 
 
 def one_line(text: str, width: int = 100) -> str:

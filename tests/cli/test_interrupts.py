@@ -95,21 +95,6 @@ def test_where_python_or_a_library_makes_another_error_of_it(where: str, tmp_pat
     assert ended(IN_A_VERB, where, tmp_path) == (130, "", "interrupted\n")
 
 
-def test_it_stays_ignored_where_whoever_started_it_had_it_ignored(tmp_path: Path) -> None:
-    program = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n" + AT_IMPORT
-    code, _, said = ended(program, "typer", tmp_path)
-
-    assert (code, "interrupted" in said) == (2, False)
-
-
-def test_a_program_that_runs_the_command_within_itself_keeps_its_own_handling() -> None:
-    from skillup.cli.entry import run_app
-
-    before = signal.getsignal(signal.SIGINT)
-    assert run_app(["--help"]) == 0
-    assert signal.getsignal(signal.SIGINT) == before
-
-
 # A run that is stopped from outside: what has finished is kept, and nobody goes on working.
 
 CASE = """

@@ -24,7 +24,7 @@ from skillup.load.discover import workspace_root
 from skillup.plan import Job, Plan
 from skillup.reports.terminal.layout import make_console, print_table
 from skillup.reports.terminal.progress import PlainReporter
-from skillup.reports.text import count, listed_ids, one_line, plain, shown_path
+from skillup.reports.text import count, listed_ids, one_line, plain, say, shown_path
 from skillup.stats import percent
 from skillup.store import default_run_path, new_run_id
 from skillup.store.files import write_atomic
@@ -77,14 +77,14 @@ class Bisection:
     def search(self, error: float, most_trials: int | None) -> Posterior:
         """Run trials until the answer is sure, or there are no more to be had."""
         span = f"{count(len(self._ids) - 1, self._candidates.noun)} after good, up to bad"
-        _say(f"{span}; {count(len(self.trials), 'trial')} in {shown_path(self._file)}")
+        say(f"{span}; {count(len(self.trials), 'trial')} in {shown_path(self._file)}")
         while True:
             tallies = self.tallies()
             known = posterior(list(tallies.values()))
             for trial in self.trials[-1:]:
                 told = f"likeliest: {self._named(known)} {percent(max(known.chances))}"
                 told = told if trial["status"] in _VERDICTS else one_line(trial["reason"])
-                _say(f"{len(self.trials):>3}  {trial['status']:<5}  {trial['at'][:_SHORT]}  {told}")
+                say(f"{len(self.trials):>3}  {trial['status']:<5}  {trial['at'][:_SHORT]}  {told}")
             # The two ends come first: if one cannot be tested, nothing else is of use.
             ends = [at for at in (self._ids[-1], self._ids[0]) if not any(tallies[at])]
             if (known.is_sure(error) and not ends) or len(self.trials) >= (most_trials or inf):
@@ -172,8 +172,4 @@ class Bisection:
             text = self._candidates.describe(list(tallies)[known.best])
             sys.stdout.write("\n" + plain(self._mask(text)))
         for failed in [t["run"] for t in self.trials if t["status"] == "FAIL"][-1:]:
-            _say(f"look: skillup show {shown_path(self.folder / failed)}")
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(plain(text) + "\n")
+            say(f"look: skillup show {shown_path(self.folder / failed)}")

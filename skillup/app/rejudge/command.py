@@ -36,7 +36,7 @@ from skillup.reports.rejudging import (
 )
 from skillup.reports.result import exit_code
 from skillup.reports.terminal.layout import make_console, print_line
-from skillup.reports.text import Labels, plain
+from skillup.reports.text import Labels, say
 from skillup.schema.grade import Grade
 from skillup.schema.record import utc_now
 from skillup.store import RunDirectory
@@ -47,16 +47,16 @@ _LOOK_SECONDS = 0.5
 
 def judge_again(request: RejudgeRequest) -> int:
     """Judge and show; the exit code. Raises UsageError if nothing was there to judge."""
-    judging, source, counts = Rejudging(request), request.source, RejudgeCounts()
-    judged, kept = judging.judge(counts), dict[str, Grade]()
+    judging, source = Rejudging(request), request.source
+    judged, kept, counts = judging.judge(), dict[str, Grade](), judging.counts
     if request.write is not None:
         check_new_name(source, request.write)
         judged = (one for one in judged if kept.setdefault(one[0], one[1]))
     if (by := source.info.get("graded_by")) and not source.since:
         who = f"{by['name']} ({by.get('judge_model') or 'the judges of the cases'})"
-        sys.stderr.write(plain(f"note: the run's grades are those of its judgement {who}\n"))
+        say(f"note: the run's grades are those of its judgement {who}")
     if request.as_json:
-        _write_json(judged, request, judging, counts)
+        _write_json(judged, request, judging)
     else:
         _show(judged, request, counts)
     if kept and request.write is not None:
@@ -71,9 +71,7 @@ def judge_again(request: RejudgeRequest) -> int:
     raise UsageError(what, hint=hint)
 
 
-def _write_json(
-    judged: Iterator[Judged], request: RejudgeRequest, judging: Rejudging, counts: RejudgeCounts
-) -> None:
+def _write_json(judged: Iterator[Judged], request: RejudgeRequest, judging: Rejudging) -> None:
     head: dict[str, Any] = {
         "schema_version": JUDGEMENT_VERSION,
         "judged_at": utc_now(),
@@ -85,7 +83,7 @@ def _write_json(
         "judge_model": request.judge_model,
         "since": request.source.since,
     }
-    source, rows, analysis = request.source, list(judged), None
+    source, rows, counts, analysis = request.source, list(judged), judging.counts, None
     if source.kind == "run":
         info, lines = source.info, counts.lines
         if request.is_selection or request.cases:  # what is missing was not chosen
@@ -131,7 +129,7 @@ def judge_on_changes(request: RejudgeRequest, report: Callable[[SkillupError], o
                 judge_again(request)
             except SkillupError as error:  # a file may just be half written
                 report(error)
-            sys.stderr.write("watching the files of --cases; Ctrl-C ends\n")
+            say("watching the files of --cases; Ctrl-C ends")
         time.sleep(_LOOK_SECONDS)
 
 
@@ -151,7 +149,7 @@ def compare_judges(
         hint = "write pass or fail into the column `label`, or use `skillup label`"
         raise UsageError(f"{labels_file} has no label yet", hint=hint)
     columns = _columns(request, against)
-    judging, counts = Rejudging(request, compared=bool(against)), RejudgeCounts()
+    judging = Rejudging(request, compared=bool(against))
     texts: Texts = {}  # The label file's jobs alone: of a long run they are much
     labelled = {label.job for label in labels}
 
@@ -161,8 +159,8 @@ def compare_judges(
         if labelled & {job, job.rsplit("/", 3)[0]}:
             texts.update(texts_of(job, grade))
 
-    trials = _fill(judging, columns, counts, add)
-    if not trials and not counts.damaged:
+    trials = _fill(judging, columns, add)
+    if not trials and not judging.counts.damaged:
         raise UsageError("there is no record to judge", hint="see -k, --tag and --cases")
     if against and not any(column.read() for column in columns):
         what = "nothing to compare: in these cases no model and no agent reads for a check"
@@ -178,7 +176,7 @@ def compare_judges(
     elif against or scores:
         print_panel(data, make_console(), quiet=request.quiet)
     failed = any(column.failures() for column in columns)
-    return ExitCode.ERROR if failed or counts.damaged else ExitCode.PASSED
+    return ExitCode.ERROR if failed or judging.counts.damaged else ExitCode.PASSED
 
 
 def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColumn]:
@@ -201,7 +199,6 @@ def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColum
 def _fill(
     judging: Rejudging,
     columns: Sequence[JudgeColumn],
-    counts: RejudgeCounts,
     add: Callable[[JudgeColumn, str, Grade], None],
 ) -> int:
     """Every column judges every record; the number of records."""
@@ -209,7 +206,7 @@ def _fill(
 
     def items() -> Iterator[tuple[tuple[JudgeColumn, str], RegradeItem]]:
         nonlocal trials
-        for subject, item in judging.items(counts):
+        for subject, item in judging.items():
             trials += 1
             # What judges took during the run is not theirs.
             anew = replace(item, record=item.record.model_copy(update={"judging": None}))

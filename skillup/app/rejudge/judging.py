@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -45,9 +44,9 @@ from skillup.load.profiles import load_profile
 from skillup.plan import Selection
 from skillup.redaction.secrets import Secrets, masking_bytes
 from skillup.reports.rejudging import RejudgeCounts
-from skillup.reports.text import count, plain, problem_line, shown_id
+from skillup.reports.text import count, problem_line, say, shown_id
 from skillup.schema.case import Case
-from skillup.schema.grade import Grade, Judging
+from skillup.schema.grade import Grade
 from skillup.schema.profile import Profile
 from skillup.schema.record import FileState, Record, joined
 from skillup.schema.suite import Suite
@@ -110,11 +109,11 @@ class Rejudging:
             self._by_id[one.id].append((suite, one))
         self._recorded_case: tuple[str, Case] | None = None
         self._readers = readers_for(request, self.secrets, compared=compared)
-        self._took: Judging | None = None  # What judges that read have taken
+        self.counts = RejudgeCounts()
 
-    def judge(self, counts: RejudgeCounts) -> Iterator[Judged]:
+    def judge(self) -> Iterator[Judged]:
         """One at a time."""
-        for subject, found in self.graded(self.items(counts)):
+        for subject, found in self.graded(self.items()):
             grade, last = masked(found, self.secrets), self.request.last
             older = last.get(subject.job_id) if last is not None else None
             if older is None and (recorded := subject.grade()) is not None:
@@ -122,9 +121,8 @@ class Rejudging:
             if last is not None:
                 last[subject.job_id] = grade
             change = compare(older, grade) if older is not None else None
-            counts.add(grade, change)
+            self.counts.add(grade, change)
             yield subject.job_id, grade, change
-        counts.took = self._took
 
     def _masked_case(self, case: Case) -> Case:
         """As a run would have recorded it. Raises UsageError if it is none without its secrets."""
@@ -141,15 +139,15 @@ class Rejudging:
         return {"judge_model": self.request.judge_model, "cases_digest": digest}
 
     def _say(self, note: str) -> None:
-        sys.stderr.write(plain(f"note: {self.secrets.mask(note)}") + "\n")
+        say(f"note: {self.secrets.mask(note)}")
 
-    def items(self, counts: RejudgeCounts) -> Iterator[tuple[RecordSubject, RegradeItem]]:
+    def items(self) -> Iterator[tuple[RecordSubject, RegradeItem]]:
         """What is to be judged, in order; what is not is counted, and said, at the end."""
-        only, source, seen = self._only(), self.source, set[str]()
+        only, source, counts, seen = self._only(), self.source, self.counts, set[str]()
         case, suite = (only[1].case, only[0].name) if only is not None else (None, "")
         for subject in source.subjects(case, suite):
             seen.add(subject.job_id)
-            item = self._item_of(subject, only, counts)
+            item = self._item_of(subject, only)
             if item is not None:
                 for note in subject.notes:
                     self._say(note)
@@ -172,7 +170,7 @@ class Rejudging:
             for (about, item), grade in zip(some, grades, strict=True):
                 if grade is None:
                     grade = next(read)
-                    self._took = joined(self._took, grade.judging)
+                    self.counts.took = joined(self.counts.took, grade.judging)
                     judging = joined(item.record.judging, grade.judging)
                     grade = grade.model_copy(update={"judging": judging})
                 yield about, grade
@@ -192,9 +190,7 @@ class Rejudging:
                 raise UsageError(what, hint="give the case's own file, or choose it with -k")
         return chosen[0] if len(chosen) == 1 else None
 
-    def _item_of(
-        self, subject: RecordSubject, only: Edited | None, counts: RejudgeCounts
-    ) -> RegradeItem | None:
+    def _item_of(self, subject: RecordSubject, only: Edited | None) -> RegradeItem | None:
         """What it is judged by; None: it is not chosen, or is left out, which is counted."""
         record = subject.record
         tags = record.case.get("tags")
@@ -210,7 +206,7 @@ class Rejudging:
         if edited is None and self.source.kind != "run":
             edited = only
         if edited is None:
-            counts.left_out += 1
+            self.counts.left_out += 1
             return None
         mask = self.secrets.mask if self.source.is_masked else no_mask
         suite, loaded = edited
@@ -260,7 +256,7 @@ def load_edited(paths: Sequence[Path]) -> list[Edited]:
     from skillup.load.suites import load_paths
 
     loaded = load_paths(paths)
-    sys.stderr.writelines(problem_line(warning) + "\n" for warning in loaded.warnings)
+    say(*map(problem_line, loaded.warnings))
     model = os.environ.get(FALLBACK_VARIABLE) or None  # as `skillup run` does
     suites = [with_judge_models(suite, None, model) for suite in loaded.or_raise().suites]
     found = [(suite, one) for suite in suites for one in suite.cases]
@@ -377,7 +373,7 @@ def readers_for(request: RejudgeRequest, hidden: Secrets, *, compared: bool) -> 
         answers.preview = preview
         models = Models(environment, secrets.mask, answers)
         if request.batch:
-            models.batch = lambda text: sys.stderr.write(plain(f"note: {text}\n"))
+            models.batch = lambda text: say(f"note: {text}")
             models.programs = anyio.CapacityLimiter(_AT_ONCE)  # of agents and scripts
         return JudgeRouter(models, partial(_profile, source), secrets=secrets)
 

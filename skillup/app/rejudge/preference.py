@@ -24,7 +24,7 @@ from skillup.judges.question import PROMPTS, AnswerForm, ModelQuestion, Reason
 from skillup.judges.reading import REASON, JudgePrompt
 from skillup.judges.rejudge import Judges
 from skillup.load.model import judge_models, read_by_model
-from skillup.reports.rejudging import RejudgeCounts, took_words
+from skillup.reports.rejudging import took_words
 from skillup.reports.terminal.layout import make_console, print_line, print_table
 from skillup.reports.text import count, one_line
 from skillup.schema import templates
@@ -103,7 +103,7 @@ def _pairs(judging: Rejudging, prefer: str, counts: Counter[str]) -> Iterator[Pa
     """What has no partner, or no verdict, is counted, and where the cases differ."""
     other, engines = _sides(judging.source.run, prefer)
     left = other.finished_jobs()
-    for subject, item in judging.items(RejudgeCounts()):
+    for subject, item in judging.items():
         name, engine, variant, trial = subject.job_id.rsplit("/", 3)
         if variant != "with_skill" or engine not in engines:
             continue
@@ -121,7 +121,7 @@ def _pairs(judging: Rejudging, prefer: str, counts: Counter[str]) -> Iterator[Pa
         yield (subject.job_id, job), item.case, a, b
     alone = [job.rsplit("/", 3)[1:3] for job in left if not judging.request.is_selection]
     counts["unpaired"] += sum(alone.count([one, "with_skill"]) for one in {*engines.values()})
-    counts["damaged"] = len(judging.source.damaged)
+    counts["damaged"] = judging.counts.damaged
 
 
 async def _ask(pairs: Sequence[Pair], readers: Judges, usage: UsageTracker) -> list[dict[str, Any]]:

@@ -12,9 +12,8 @@ from skillup.app.rejudge.judging import RejudgeRequest, Rejudging
 from skillup.errors import ExitCode
 from skillup.judges.models import Preview, StoredAnswer
 from skillup.judges.question import parse_model
-from skillup.reports.rejudging import RejudgeCounts
 from skillup.reports.terminal.layout import make_console, print_line, print_table
-from skillup.reports.text import count, money, plain, tokens
+from skillup.reports.text import count, money, plain, say, tokens
 from skillup.schema.record import total_cost
 
 _CHARACTERS = 4  # Of a token, as a rule of thumb
@@ -31,10 +30,10 @@ def _preview(request: RejudgeRequest, each: Preview) -> int:
             seen.add(key)
             each(key, asked, stored)
 
-    judging, counts = Rejudging(replace(request, preview=once)), RejudgeCounts()
-    for _ in judging.graded(judging.items(counts)):
+    judging = Rejudging(replace(request, preview=once))
+    for _ in judging.graded(judging.items()):
         pass
-    return ExitCode.ERROR if counts.damaged else ExitCode.PASSED
+    return ExitCode.ERROR if judging.counts.damaged else ExitCode.PASSED
 
 
 def show_questions(request: RejudgeRequest) -> int:
@@ -60,7 +59,7 @@ def show_questions(request: RejudgeRequest) -> int:
 
     code = _preview(request, show)
     rest = f", {missing} without an answer: {_NOT_SEEN}" if missing else ""
-    sys.stderr.write(f"{count(number, 'question')}{rest}\n")
+    say(f"{count(number, 'question')}{rest}")
     return code
 
 

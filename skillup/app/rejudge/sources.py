@@ -89,20 +89,18 @@ class RecordSource:
         return self.read(self, case, suite)
 
 
-@contextmanager
 def open_source(
     target: str, *, workspace: Path | None = None, skill_dir: Path | None = None
-) -> Iterator[RecordSource]:
+) -> RecordSource:
     """What `target` names. Raises UsageError, RunDirectoryError if it is nothing of the kind."""
     path = Path(target)
     is_json = path.suffix == ".json" and path.is_file()
     if is_json and not (path.parent / RUN_FILE).is_file() and is_judge_input(path):
-        yield _input(path, workspace, skill_dir, BlobStore())
-    elif workspace is not None or skill_dir is not None:
+        return _input(path, workspace, skill_dir, BlobStore())
+    if workspace is not None or skill_dir is not None:
         what = f"{target}: --workspace and --skill-dir are for judge-debug files of skill-up"
         raise UsageError(what, hint="the records of skillup know their files themselves")
-    else:
-        yield _source(target, path, is_json=is_json)
+    return _source(target, path, is_json=is_json)
 
 
 def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:

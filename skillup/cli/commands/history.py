@@ -17,7 +17,7 @@ from skillup.cli import options as o
 from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.text import count, listed_ids, plain
+from skillup.reports.text import count, listed_ids, plain, say
 
 if TYPE_CHECKING:
     from skillup.history.runs import RunOutcomes
@@ -78,13 +78,13 @@ def compare(
         past_runs.print_comparison(comparison, results, make_console(sys.stdout))
     if os.environ.get("GITHUB_ACTIONS") == "true":
         checkout = Path(os.environ.get("GITHUB_WORKSPACE") or "")
-        sys.stderr.writelines(f"{line}\n" for line in error_lines(comparison, results, checkout))
+        say(*error_lines(comparison, results, checkout))
     if badge is not None:
         write_atomic(badge, to_json(badge_data(comparison, results), no_mask, indent=2))
     if webhook:  # empty: a variable that is not set
         payload = webhook_payload(comparison, results, webhook_format.value)
         if problem := post(webhook, payload, Secrets.from_environment(os.environ).mask):
-            sys.stderr.write(f"{problem}\n")
+            say(f"{problem}")
     return ExitCode.PASSED if all(result.passed for result in results) else ExitCode.FAILED
 
 
@@ -122,8 +122,8 @@ def trends(
         done = list(runs.rebuild(url, folder))
         for path, error in done:
             if error is not None:
-                sys.stderr.write(plain(f"{path.name}: not indexed: {error.message}\n"))
-        sys.stderr.write(f"{count(sum(error is None for _, error in done), 'run')} indexed\n")
+                say(f"{path.name}: not indexed: {error.message}")
+        say(f"{count(sum(error is None for _, error in done), 'run')} indexed")
     here = _here()
     every = runs.all_runs(url, here["repository"], branch or here["branch"])
     if not every and branch is None:
@@ -172,10 +172,6 @@ def _find(name: str, index: str | None) -> tuple[RunOutcomes, str, Path]:
     return find_run(name, url, folder, _here()["repository"]), url, folder
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(plain(text) + "\n")
-
-
 # What runs are compared with, where that is not simply the nights before.
 
 RUN: Any = typer.Argument("last", metavar="[RUN]", help=o.RUN_HELP)
@@ -209,7 +205,7 @@ def set_baseline(
     scope = _scope(branch, label, found.about.branch)
     add_run(url, found)  # it may have been run without an index
     pin(url, found.about.repository, scope, found.run_id)
-    _say(f"pinned{f' for {scope}' if scope else ''}: {found.run_id}")
+    say(f"pinned{f' for {scope}' if scope else ''}: {found.run_id}")
     return ExitCode.PASSED
 
 
@@ -237,7 +233,7 @@ def show_baseline(index: str | None = o.INDEX) -> int:
         what = f"accepted: {case}" if case else "pinned"
         sys.stdout.write(plain(f"{scope or '(no branch)'}  {run_id}  {what}\n"))
     if not marked:
-        _say("nothing is pinned or accepted: runs are compared with the nights before them")
+        say("nothing is pinned or accepted: runs are compared with the nights before them")
     return ExitCode.PASSED
 
 
@@ -270,7 +266,7 @@ def accept_cases(
     add_run(url, found)  # it may have been run without an index
     accept(url, found, keys)
     names = listed_ids(sorted({key.case_id for key in keys}), _SHOWN)
-    _say(f"accepted as in {found.run_id}: {names}")
+    say(f"accepted as in {found.run_id}: {names}")
     return ExitCode.PASSED
 
 
@@ -342,9 +338,9 @@ def prune(
     url, folder = _places(index)
     gone, kept, freed = prune_runs(url, folder, _here()["repository"], keep, dry_run=dry_run)
     for run_id, why in kept.items():
-        _say(f"kept {run_id}: {why}")
+        say(f"kept {run_id}: {why}")
     if dry_run:
         sys.stdout.writelines(plain(f"{path}\n") for path in gone.values())
     would = "would be removed" if dry_run else "removed"
-    _say(f"{count(len(gone), 'run')} {would}, {freed / 1e6:.1f} MB")
+    say(f"{count(len(gone), 'run')} {would}, {freed / 1e6:.1f} MB")
     return ExitCode.PASSED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import typer
@@ -12,7 +11,7 @@ from skillup.cli.entry import report
 from skillup.cli.options import option
 from skillup.errors import UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.text import count, plain, shown_path
+from skillup.reports.text import count, say, shown_path
 
 _TARGET = (
     "A run (its directory, id, or `last`), an exported run or trial, a record.json, a judge-debug "
@@ -78,34 +77,34 @@ def judge(
         from skillup.app.rejudge.judgements import promote as promote_judgement
 
         trials = count(promote_judgement(target, promote), "trial")
-        sys.stderr.write(plain(f"{promote} is the grades of {trials}: skillup report {target}\n"))
+        say(f"{promote} is the grades of {trials}: skillup report {target}")
         return 0
-    with open_source(target, workspace=workspace, skill_dir=skill_dir) as source:
-        request = RejudgeRequest(
-            source,
-            tuple(cases or ()),
-            Selection(tuple(case or ()), tuple(tag or ())),
-            quiet,
-            as_json,
-            judge_model,
-            {} if watch else None,
-            write,
-            batch=batch,
-        )
-        if since is not None:
-            check_judgement(source.run, since)
-            source.since = since
-        if show_prompt or estimate:
-            from skillup.app.rejudge.preview import estimate_cost, show_questions
+    source = open_source(target, workspace=workspace, skill_dir=skill_dir)
+    request = RejudgeRequest(
+        source,
+        tuple(cases or ()),
+        Selection(tuple(case or ()), tuple(tag or ())),
+        quiet,
+        as_json,
+        judge_model,
+        {} if watch else None,
+        write,
+        batch=batch,
+    )
+    if since is not None:
+        check_judgement(source.run, since)
+        source.since = since
+    if show_prompt or estimate:
+        from skillup.app.rejudge.preview import estimate_cost, show_questions
 
-            return (estimate_cost if estimate else show_questions)(request)
-        if prefer is not None:
-            from skillup.app.rejudge.preference import prefer as ask_which
+        return (estimate_cost if estimate else show_questions)(request)
+    if prefer is not None:
+        from skillup.app.rejudge.preference import prefer as ask_which
 
-            return ask_which(request, prefer)
-        if panel:
-            return compare_judges(request, tuple(against or ()), labels)
-        return judge_on_changes(request, report) if watch else judge_again(request)
+        return ask_which(request, prefer)
+    if panel:
+        return compare_judges(request, tuple(against or ()), labels)
+    return judge_on_changes(request, report) if watch else judge_again(request)
 
 
 def label(
@@ -133,8 +132,8 @@ def label(
     made = Labelling(path, RunDirectory.open(run_path(run)), sample)
     words = f"{count(len(made.items), 'item')}, {made.done()} of them labelled"
     there = f"{count(len(labels), 'label')} in {shown_path(path)}"
-    sys.stderr.write(plain(f"{words}; {there}\n"))
+    say(f"{words}; {there}")
     if not no_page:
-        sys.stderr.write("each label is saved at once; Ctrl-C ends it\n")
+        say("each label is saved at once; Ctrl-C ends it")
         LoopbackServer(made.pages, port, writes=True).serve(open_browser=not no_open)
     return 0

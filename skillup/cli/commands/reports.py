@@ -16,7 +16,7 @@ from skillup.cli import options as o
 from skillup.cli.options import option
 from skillup.errors import UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.text import count, plain, shown_path
+from skillup.reports.text import count, plain, say, shown_path
 
 
 def show(
@@ -60,7 +60,7 @@ def show(
         return 0
     console = make_console(sys.stdout)
 
-    def say(text: str, style: str | None = None) -> None:
+    def tell(text: str, style: str | None = None) -> None:
         console.print(plain(text), style=style, markup=False, soft_wrap=True)
 
     number = -1
@@ -68,13 +68,13 @@ def show(
         if number:
             console.print()
         if isinstance(found, str):
-            say(found, "yellow")
+            tell(found, "yellow")
         else:
             TrialPrinter(found, console, full=full).print()
     if number < 0:
         none = f"none of the {count(ended, 'trial')} that ended failed or met an error"
-        say(f"{run_id}: {none if ended else 'no trial has ended'}")
-        say(f"to see all: skillup show {quote(run)} {quote(case or '*')}")
+        tell(f"{run_id}: {none if ended else 'no trial has ended'}")
+        tell(f"to see all: skillup show {quote(run)} {quote(case or '*')}")
     return 0
 
 
@@ -157,7 +157,7 @@ def export(
         from skillup.store.export import export_files
 
         many = export_files(directory, out)
-        sys.stderr.write(plain(f"{count(many, 'trial')} → {shown_path(out)}\n"))
+        say(f"{count(many, 'trial')} → {shown_path(out)}")
         return 0
     left = len(directory.run_info().get("jobs", []))
     for exported in export_run(directory, out):
@@ -165,9 +165,9 @@ def export(
         runs = "1 run" if exported.graded == 1 else f"{exported.graded} runs"
         rest = f", {exported.others} not graded (see the notes)" if exported.others else ""
         what = f"{exported.suite} on {exported.engine}: {runs}{rest}"
-        sys.stderr.write(plain(f"{what} → {shown_path(exported.directory)}\n"))
+        say(f"{what} → {shown_path(exported.directory)}")
     if left > 0:
-        sys.stderr.write(f"left out, for want of a grade that can be read: {left} of its trials\n")
+        say(f"left out, for want of a grade that can be read: {left} of its trials")
     return 0
 
 
@@ -205,7 +205,7 @@ def merge(
         if as_json:
             sys.stdout.writelines(result_json(result, no_mask))
     summary, missing = result.summary, len(result.not_run)
-    sys.stderr.write(f"{summary.passed} of {summary.total} passed, {missing} not run   {out}\n")
+    say(f"{summary.passed} of {summary.total} passed, {missing} not run   {out}")
     return exit_code(summary, missing, result.stopped)
 
 
@@ -242,7 +242,7 @@ def view(
     served = Served(folder, only=only, index=index)
     server = LoopbackServer(view_pages(served, first), port)
     what = f"run {first}" if served.only else f"the runs in {served.folder}"
-    sys.stderr.write(plain(f"{what}; Ctrl-C ends it\n"))
+    say(f"{what}; Ctrl-C ends it")
     try:
         server.serve(open_browser=not no_open)
     finally:

@@ -229,7 +229,7 @@ def _run_and_show(
             remote.begin(warn)
         directory, url = session.directory, remote.url if remote is not None else None
         if not quiet and not as_json:
-            sys.stderr.write(plain(directory.run_info().get("ran", "")) + "\n")
+            say(directory.run_info().get("ran", ""), None)
         command = resume_command(url or directory.path, request, index)
         with _reporter_type(quiet=quiet or as_json)(
             plan,

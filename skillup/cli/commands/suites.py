@@ -17,7 +17,7 @@ from skillup.cli import options as o
 from skillup.cli.options import option
 from skillup.errors import ExitCode, UsageError
 from skillup.load.discover import workspace_root
-from skillup.reports.text import count, plain, problem_line, shown_path
+from skillup.reports.text import count, problem_line, say, shown_path
 
 
 def validate(
@@ -38,14 +38,14 @@ def validate(
         data = {**numbers, "problems": rows}
         sys.stdout.write(json.dumps(data, ensure_ascii=False, indent=2) + "\n")
         return ExitCode.USAGE if errors else ExitCode.PASSED
-    sys.stderr.writelines(f"{problem_line(problem)}\n" for problem in problems)
+    say(*map(problem_line, problems))
     # Of what is not valid there are no numbers, and 0 would be wrong.
     checked = ", ".join(count(n, kind) for kind, n in counts.items() if n)
     verdict = "not valid" if errors else "ok"
     if problems:
         warnings = count(len(problems) - errors, "warning")
         verdict += f" ({count(errors, 'error')}, {warnings})"
-    sys.stderr.write(f"{checked}: {verdict}\n" if checked else f"{verdict}\n")
+    say(f"{checked}: {verdict}" if checked else verdict)
     return ExitCode.USAGE if errors else ExitCode.PASSED
 
 
@@ -99,7 +99,7 @@ def init(
     if engine == "scripted":
         lines.append("with a real agent, there: skillup run . --engine claude_code")
     lines.append(f"then say in {skill_dir / 'evals/cases'} what your skill must do")
-    sys.stderr.writelines(plain(line) + "\n" for line in lines)
+    say(*lines)
     return 0
 
 
@@ -125,12 +125,12 @@ def import_suite(
     for item in import_files(files, out, format_=from_.value if from_ else None, force=force):
         for note in item.notes:
             text = str(note).removeprefix(str(note.file))
-            sys.stderr.write(plain(shown_path(note.file) + text) + "\n")
+            say(shown_path(note.file) + text)
         source, suite = shown_path(item.source), shown_path(item.directory)
         lost = sum(note.severity == "lost" for note in item.notes)
         cases = count(len(item.draft.cases), "case")
         what = f"{source} ({item.format}) → {suite}: {cases}; {lost} not carried over"
-        sys.stderr.write(plain(f"{what}, {len(item.notes) - lost} changed\n"))
+        say(f"{what}, {len(item.notes) - lost} changed")
     return 0
 
 
@@ -216,7 +216,7 @@ def list_sessions(
     else:
         places = ", ".join(map(str, chosen.values()))
         of_project = f" of {project}" if project else ""
-        sys.stderr.write(plain(f"no sessions{of_project} in {places}\n"))
+        say(f"no sessions{of_project} in {places}")
     return 0
 
 
