@@ -19,7 +19,6 @@ from statistics import median
 
 from skillup.app.rejudge.judging import RejudgeRequest, Rejudging
 from skillup.app.rejudge.sources import open_source
-from skillup.reports.rejudging import RejudgeCounts
 from skillup.store import RunDirectory
 from tests.support.large_runs import write_large_run
 
@@ -39,10 +38,9 @@ def read_and_parse(path: Path) -> int:
 
 def judge_again(path: Path) -> int:
     """What `skillup judge RUN --quiet` does before it prints."""
-    tally = RejudgeCounts()
-    with open_source(str(path)) as source:
-        count = sum(1 for _ in Rejudging(RejudgeRequest(source)).judge(tally))
-    assert tally.changed == 0
+    judging = Rejudging(RejudgeRequest(open_source(str(path))))
+    count = sum(1 for _ in judging.judge())
+    assert judging.counts.changed == 0
     return count
 
 
