@@ -239,18 +239,13 @@ def check_executor(request: RunRequest, *, keep: bool) -> None:
     problems = {
         f"--executor {executor}: the executors are local, dask": executor not in ("local", "dask"),
         f"--scheduler {scheduler} is for --executor dask only": local and scheduler is not None,
-        "--executor dask needs a cluster": not local and scheduler is None,
-        f"--scheduler {scheduler}: no address of a Dask scheduler": not local and not address,
+        "--executor dask needs the address of a Dask scheduler": not local and not address,
         kept: keep and not local,
     }
     refuse(problems, "for example --executor dask --scheduler tcp://host:8786")
-    if local:
-        return
-    with suppress(ImportError):
-        if find_spec("distributed") is not None:
-            return
-    what = "--executor dask needs the extra `cluster`, which is not installed"
-    raise SkillupError(what, hint="pip install 'skillup-eval[cluster]'")
+    if not local and find_spec("distributed") is None:
+        what = "--executor dask needs the extra `cluster`, which is not installed"
+        raise SkillupError(what, hint="pip install 'skillup-eval[cluster]'")
 
 
 # Which engine runs which suite's cases.

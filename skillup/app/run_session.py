@@ -400,8 +400,7 @@ def index_finished_run(
             found = read_run(path, result)
             add_run(url, replace(found, path=url_of_run or found.path))
     except SkillupError as error:
-        hint = f"\n  hint: {error.hint}" if error.hint else ""
-        say(f"not indexed: {error.message}{hint}")
+        say(f"not indexed: {error.message}", *([f"  hint: {error.hint}"] if error.hint else []))
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing here may change what the run came to
         say(f"not indexed: {type(error).__name__}: {error}")
 
