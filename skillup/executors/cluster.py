@@ -244,7 +244,23 @@ def pack(
     for path in (*paths, *roots):
         if path.is_dir():
             entries.setdefault(str(path), path)
-    return _archive(entries, secrets)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=4) as archive:
+        for name, path in sorted(entries.items()):
+            archive.inodes = {}  # type: ignore[attr-defined]
+            entry = archive.gettarinfo(path, arcname=name)
+            with disk_errors("send to the workers", path):
+                content = path.read_bytes() if entry.isreg() else b""
+            if secrets.mask_bytes(content) != content:
+                raise SkillupError(
+                    f"{path}: holds a credential, and none is sent to workers",
+                    hint="name the variable instead (${NAME}), and set it at the workers",
+                )
+            if entry.isdir():
+                entry.mode |= 0o700
+            if entry.isreg() or entry.isdir() or entry.issym():  # no socket, no pipe
+                archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
 
 
 def _named_elsewhere(plan: Plan, roots: Sequence[Path]) -> Iterator[tuple[Path, bool]]:
@@ -285,26 +301,6 @@ def _walk(
         for child in sorted(real.iterdir()) if real.is_dir() else ():
             if whole or not _LEFT_OUT.fullmatch(child.name):
                 yield from _walk(f"{name}/{child.name}", child, (*within, real), whole=whole)
-
-
-def _archive(entries: Mapping[str, Path], secrets: Secrets) -> bytes:
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz", compresslevel=4) as archive:
-        for name, path in sorted(entries.items()):
-            archive.inodes = {}  # type: ignore[attr-defined]
-            entry = archive.gettarinfo(path, arcname=name)
-            with disk_errors("send to the workers", path):
-                content = path.read_bytes() if entry.isreg() else b""
-            if secrets.mask_bytes(content) != content:
-                raise SkillupError(
-                    f"{path}: holds a credential, and none is sent to workers",
-                    hint="name the variable instead (${NAME}), and set it at the workers",
-                )
-            if entry.isdir():
-                entry.mode |= 0o700
-            if entry.isreg() or entry.isdir() or entry.issym():  # no socket, no pipe
-                archive.addfile(entry, io.BytesIO(content))
-    return out.getvalue()
 
 
 def unpack(data: bytes, root: Path) -> None:
