@@ -190,10 +190,7 @@ def write_suite(root: Path, files: Mapping[Path, str], *, force: bool) -> None:
 
     evals = root / "evals"
     if not force and os.path.lexists(evals) and not (evals.is_dir() and not any(evals.iterdir())):
-        hint = (
-            "run it with `skillup run`; --force replaces the files that init writes, and leaves "
-            "the others"
-        )
+        hint = "--force replaces the files that init writes, and leaves the others"
         raise UsageError(f"{evals} is there already", hint=hint)
     for path in files:
         if not path.parent.resolve().is_relative_to(root.resolve()):
