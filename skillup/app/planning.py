@@ -19,7 +19,7 @@ from skillup.load.model import LoadedSuite, judge_models
 from skillup.load.profiles import load_profile, profile_files
 from skillup.load.suites import Sampling, load_paths, sampled
 from skillup.plan import Job, Plan, Selection, make_plan
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.reports.text import listed
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeConfig
@@ -379,7 +379,7 @@ def collect_secrets(
 
     models = models_of(suites, cases)
     keys = {*names, *keys_of(profiles)}
-    secrets = Secrets.from_environment(environment, keys)
+    secrets = NO_SECRETS.also_of(environment, keys)
     for profile in profiles:
         secrets = secrets.also_of(profile.env, keys)
         secrets = secrets.also(tokens_of(profile.engine, environment))

@@ -36,7 +36,7 @@ from skillup.load.model import all_checks
 from skillup.load.profiles import load_profile
 from skillup.plan import Plan
 from skillup.ratelimit import WAIT_SECONDS, RateLimiter
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.reports.text import say
 from skillup.schema.case import Case
 from skillup.schema.grade import Stop
@@ -377,7 +377,7 @@ def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str])
         max_tokens=None,
         time_limit=None,
     )
-    secrets = Secrets.from_environment(environment, {job.profile.api_key_env for job in plan.jobs})
+    secrets = NO_SECRETS.also_of(environment, {job.profile.api_key_env for job in plan.jobs})
     secrets = secrets.sparing(names_of_run(plan, base))
     sent = json.dumps(asdict(request))
     if secrets.mask(sent) != sent:

@@ -26,7 +26,7 @@ from skillup.load.model import Loaded, LoadedCase, LoadedSuite, judge_models
 from skillup.load.profiles import check_profile, profile_files
 from skillup.load.suites import load_paths
 from skillup.load.yaml_reader import Loc
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import NO_SECRETS
 from skillup.reports.text import count, listed, one_line, say, shown_id, shown_path
 from skillup.schema import SCHEMAS, json_schema
 from skillup.schema.suite import lead_of, playing_model
@@ -84,7 +84,7 @@ def _model_problems(suite: LoadedSuite) -> Iterator[Problem]:
     from skillup.judges.models import Models
     from skillup.simulator import NOBODY
 
-    secrets = Secrets.from_environment(os.environ)
+    secrets = NO_SECRETS.also_of(os.environ)
     models = Models(os.environ, secrets.mask)
     simulators = simulators_of(models, Path.cwd(), os.environ, secrets)
     found: dict[Problem, None] = {}

@@ -109,9 +109,9 @@ def _report_defect(defect: BaseException) -> None:
     import traceback
 
     from skillup import __version__
-    from skillup.redaction.secrets import Secrets
+    from skillup.redaction.secrets import NO_SECRETS
 
-    mask = Secrets.from_environment(os.environ).mask
+    mask = NO_SECRETS.also_of(os.environ).mask
     text = "".join(traceback.format_exception(defect))
     versions = f"skillup {__version__}, Python {platform.python_version()}, {platform.platform()}"
     with tempfile.NamedTemporaryFile(

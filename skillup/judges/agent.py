@@ -315,20 +315,20 @@ class _AgentJudge:
         """
         judge, judged, record = self.judge, self.judged, self.judged.record
         place = (record.run_id, record.suite, record.case_id, record.engine.profile)
-        attached: dict[str, str | None] = {}
-        for item in judge.context.attachments if judge.context is not None else []:
-            kept = record.references.get(item.path)
-            attached[item.path] = kept.sha256 if kept is not None else None
-        files = [(path, state.model_dump(mode="json")) for path, state in judged.files.items()]
-        before = [(path, state.model_dump(mode="json")) for path, state in judged.before.items()]
-        shown = [as_json(judged.turns, record.history), sorted(files), sorted(before)]
+        given = judge.context.attachments if judge.context is not None else []
+        kept = {item.path: record.references.get(item.path) for item in given}
+        states = [
+            sorted((path, one.model_dump(mode="json")) for path, one in files.items())
+            for files in (judged.files, judged.before)
+        ]
+        shown = [as_json(judged.turns, record.history), *states]
         asked = {
             "agent_judge": judge.engine or record.engine.profile,
             "judge": judge.model_dump(mode="json", include=_GIVEN, exclude_none=True),
             "question": question(self.asked, Materials()),
             "trial": [*place, record.variant, record.trial, judged.number],
             "shown": key_of({"shown": shown}),
-            "attachments": attached,
+            "attachments": {path: one and one.sha256 for path, one in kept.items()},
             "sample": sample,
         }
         return dict(self.place.models.clean(asked))

@@ -15,6 +15,7 @@ from typing import Any
 from skillup.checks.context import CheckContext, ReadFile, listed
 from skillup.checks.evaluate import resolve
 from skillup.checks.registry import NO_SNAPSHOT
+from skillup.engines.events import shortened
 from skillup.frozen import frozen
 from skillup.judges.material import Exchange, Part, exchanges_of, harmless, setting_of
 from skillup.judges.models import Models
@@ -250,30 +251,20 @@ class Materials:
         """A file, and in the question too if that is asked for."""
         if how == "omit":
             return
-        shown, left_out = self._cut(text, self.limits.max_file_bytes)
+        text = harmless(self.mask(text))
+        shown = shortened(text, self.limits.max_file_bytes)
         file = self.directory / name
         file.write_text(shown, "utf-8", errors="backslashreplace", newline="")
-        if left_out:
-            note = f"the judge was shown {name} shortened: {left_out} bytes left out"
-            self.notes.append(note)
+        if shown != text.strip():
+            self.notes.append(f"the judge was shown {name} shortened")
         self.files.append((f"judge/{name}", what))
         if how != "file_ref":
             self.show(what, text)
 
     def show(self, what: str, text: str) -> None:
         """In the question; of a long one its beginning and end."""
-        self.inline.append((what, self._cut(text, self.limits.max_bytes)[0]))
-
-    def _cut(self, text: str, max_bytes: int) -> tuple[str, int]:
-        """The text, or its beginning and end; and how many bytes were left out."""
-        text = harmless(self.mask(text))
-        encoded, half = text.encode("utf-8", "backslashreplace"), max_bytes // 2
-        if len(encoded) <= max_bytes:
-            return text, 0
-        start = encoded[:half].decode(errors="ignore")
-        end = encoded[len(encoded) - half :].decode(errors="ignore")
-        left_out = len(encoded) - 2 * half
-        return f"{start}\n[… {left_out} bytes left out …]\n{end}", left_out
+        text = shortened(harmless(self.mask(text)), self.limits.max_bytes)
+        self.inline.append((what, text))
 
 
 def write_materials(

@@ -26,6 +26,7 @@ from skillup.judges.evaluate import (
     fidelity_check,
 )
 from skillup.judges.evaluate import evaluate as evaluate_judged
+from skillup.load.model import all_checks
 from skillup.schema.case import Case, PostCondition, Turn
 from skillup.schema.grade import CaseStatus, CheckResult, Grade, Simulated, TurnGrade
 from skillup.schema.judge import JudgeConfig
@@ -356,15 +357,15 @@ def _closed(turn: TurnGrade) -> bool:
 # The verdict without checks of whether the skill under test was used (Grade.status_apart). Those of
 # distractors stay: they are installed in both variants.
 
+_OF_SKILLS = ("skill_used", "skill_not_used")
+
 
 def apart_from_skill_use(
     judged: Judged, error: TurnError | None
 ) -> CaseStatus | Literal["NONE"] | None:
     """None: the same verdict; `NONE`: nothing is left that could decide."""
-    turns = [*judged.turns, *judged.missing]
-    every = [*judged.conversation, *(check for turn in turns for check in turn.checks)]
-    every += [check for turn in turns for f in turn.follow_ups for check in f.checks]
-    if not _asks_about_skills(every):
+    kinds = {key for _, check, _ in all_checks(judged.case) for key, _ in check.given()}
+    if kinds.isdisjoint(_OF_SKILLS):
         return None
     beside = {s.name.casefold() for s in judged.record.skills if s.role == "distractor"}
 
@@ -398,14 +399,9 @@ def apart_from_skill_use(
     return decide(left, error).status
 
 
-def _asks_about_skills(checks: Sequence[CheckResult]) -> bool:
-    kinds = ("skill_used", "skill_not_used")
-    return any(check.kind in kinds or _asks_about_skills(check.children) for check in checks)
-
-
 def _apart(check: CheckResult, beside: Collection[str]) -> CheckResult | None:
     """`check` without what it asks about the use of skills that are not `beside` the tested one."""
-    if check.kind in ("skill_used", "skill_not_used"):
+    if check.kind in _OF_SKILLS:
         return check if (check.skill or "").casefold() in beside else None
     if check.kind not in ("all_of", "any_of", "none_of"):
         return check

@@ -20,7 +20,6 @@ from skillup.schema.record import Usage
 
 _BYTE_ORDER_MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 _FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*)```", re.S | re.I)
-_OBJECT_START = re.compile(r"""\{\s*["']""")
 
 
 # What models and agents are told: the texts of `prompts.md`, by their headings.
@@ -57,8 +56,7 @@ def _only_object(message: str) -> Any:
     if (fenced := _FENCED.fullmatch(text)) is not None:
         text = fenced[1].strip()
     if not text.startswith("{"):
-        what = "other text beside its" if _OBJECT_START.search(text) else "no"
-        raise MalformedAnswerError(f"the answer holds {what} JSON object")
+        raise MalformedAnswerError("the answer is not one JSON object and nothing else")
     try:
         return strict_json(text)
     except MalformedAnswerError as doubt:

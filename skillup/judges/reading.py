@@ -23,10 +23,7 @@ from skillup.schema.judge import fill, uses
 from skillup.schema.judge_model import Combine
 
 A = TypeVar("A", bound=BaseModel)
-_NO_MODEL = (
-    "no model is named to read: write `judge: {model: …}` in eval.yaml, "
-    "or `judge_model` in the case, or give --judge-model"
-)
+NAME_ONE = "write `judge: {model: …}` in eval.yaml, or give --judge-model"
 REASON = "One sentence: what in the material decides it."
 QUOTE = "The deciding passage, copied exactly from the material; may be empty."
 
@@ -190,7 +187,7 @@ class Reading:
         quotations = Quotations(in_order_of_weight(shown.parts))
         models = model_for(self._case, checks[0])
         if models is None:
-            return Answers([_NO_MODEL], quotations, shown.notes)
+            return Answers([f"no model is named to read: {NAME_ONE}"], quotations, shown.notes)
         answers = (p.text for exchange in judged for p in exchange.parts if p.kind == "answer")
         said = list(map(harmless, answers))
         examples: list[tuple[str, str]] = []

@@ -354,12 +354,8 @@ def _read(response: msg.ModelResponse, question: ModelQuestion) -> Any:
         raise ai.OutputTokenLimitExceeded("the model ran out of tokens")
     calls = [part for part in response.parts if isinstance(part, msg.ToolCallPart)]
     text = "\n".join(p.content for p in response.parts if isinstance(p, msg.TextPart)).strip()
-    if len(calls) > 1:
-        raise MalformedAnswerError("there are several answers in one message; give exactly one")
-    if calls and text:
-        raise MalformedAnswerError("there is text beside the answer; give the answer alone")
-    if calls and calls[0].tool_name != _TOOL:
-        raise MalformedAnswerError(f"there is no tool {calls[0].tool_name}; call {_TOOL}")
+    if calls and (len(calls) > 1 or text or calls[0].tool_name != _TOOL):
+        raise MalformedAnswerError(f"give exactly one call of `{_TOOL}`, and no text beside it")
     given: Any = calls[0].args if calls else text
     return question.read(given or "")
 

@@ -16,7 +16,7 @@ from skillup.judges.artifacts import CannotJudgeError, JudgedPart, JudgePlace, j
 from skillup.judges.evaluate import JudgeRequest, UsageTracker, blank_of, blank_result
 from skillup.judges.llm import read_checks
 from skillup.judges.models import Models
-from skillup.judges.reading import defect_message
+from skillup.judges.reading import NAME_ONE, defect_message
 from skillup.judges.script import DEFAULT_SECONDS as SCRIPT_SECONDS
 from skillup.judges.script import command_of, judge_by_script
 from skillup.load.model import judge_models, model_for, read_by_model
@@ -58,8 +58,7 @@ class JudgeRouter:
         root, profile = self.case_location(case) or (Path(), None)
         for loc, check in read_by_model(case):
             if model_for(case, check) is None:
-                fix = "write `judge: {model: …}` in eval.yaml, or give --judge-model"
-                yield f"`{loc[-1]}` is read by a model, and none is named: {fix}"
+                yield f"`{loc[-1]}` is read by a model, and none is named: {NAME_ONE}"
         yield from filter(None, (self.models.problem(one, root) for one in judge_models(case)))
         if profile is None:
             return
@@ -115,10 +114,10 @@ async def judge_by_program(
     if request.judge is not None:
         return [await _whole_judge(request.judge, request.case, part, usage, place)]
     for check in request.checks:
-        blank, spec = blank_of(check, request.role, part.label), check.script
-        assert spec is not None
-        seconds = spec.timeout_seconds
-        judge = JudgeConfig(type="script", script_path=spec.path, timeout_seconds=seconds)
+        assert check.script is not None
+        path, seconds = check.script.path, check.script.timeout_seconds
+        judge = JudgeConfig(type="script", script_path=path, timeout_seconds=seconds)
+        blank = blank_of(check, request.role, part.label)
         results.append(await judge_by_script(part, place, blank, judge))
     return results
 

@@ -213,20 +213,12 @@ def _agreement(
     given = [vote for vote in votes if vote.error is None]
     if len(votes) < 2 or not given:
         return {"notes": notes}
-    words = [_word(vote, by_score=by_score) for vote in given]
-    missing = len(votes) - len(given)
-    if not by_score:
-        known = ("pass", "fail", "unknown")
-        words = [f"{words.count(word)} {word}" for word in known if word in words]
-        words += [f"{missing} without an answer"] if missing else []
+    words = ((f"{vote.by}: " if vote.by else "") + _word(vote, by_score=by_score) for vote in votes)
     agreement = sum(_says(vote) == said for vote in given) / len(given)
-    note = f"asked {len(votes)} times: {', '.join(words)}"
-    if votes[0].by:
-        note = "; ".join(f"{vote.by}: {_word(vote, by_score=by_score)}" for vote in votes)
     return {
         "votes": [vote.score for vote in _verdicts(votes)],
         "agreement": round(agreement, 6),
-        "notes": [*notes, note],
+        "notes": [*notes, f"asked {len(votes)} times: {'; '.join(words)}"],
     }
 
 

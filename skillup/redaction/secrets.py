@@ -68,17 +68,6 @@ class Secrets:
         for part, mask in parts.items():
             self._forms += [(form, {form}, mask) for form in _base64_forms(part)]
 
-    @classmethod
-    def from_environment(
-        cls, environment: Mapping[str, str], names: Iterable[str | None] = ()
-    ) -> Secrets:
-        """The values of the variables whose names say that they hold credentials, and of `names`.
-
-        Passwords inside of URLs (proxies, databases) count, too; paths of existing files do not,
-        nor do ordinary words (:attr:`spared`).
-        """
-        return cls({}).also_of(environment, names)
-
     @property
     def spared(self) -> Sequence[str]:
         """Variables that hold ordinary words, which cannot be masked: records are made of them."""
@@ -94,7 +83,10 @@ class Secrets:
         return Secrets(more, {**self._spared, **(spared or {})})
 
     def also_of(self, environment: Mapping[str, str], names: Iterable[str | None] = ()) -> Secrets:
-        """These and those of another environment; what is spared here stays so."""
+        """These and those of an environment: what :func:`credentials_of` finds, but ordinary words.
+
+        What is spared here stays so.
+        """
         names = frozenset(names)
         asked = frozenset(environment.items()), names
         if asked in self._with:

@@ -30,8 +30,8 @@ beginning and end in the question; file_ref: as a file; omit: not at all."""
 class ContextLimits(Model):
     """How much is shown; what is left out is said."""
 
-    max_bytes: PositiveInt = Field(65_536, description="Of each part that is in the question.")
-    max_file_bytes: PositiveInt = Field(4_194_304, description="Of each file.")
+    max_bytes: PositiveInt = Field(65_536, description="Characters of each part in the question.")
+    max_file_bytes: PositiveInt = Field(4_194_304, description="Characters of each file.")
     transcript_max_turns: PositiveInt | None = optional("Only so many turns, the last ones.")
     workspace_diff_max_lines: PositiveInt | None = optional("Only the first lines of it.")
 

@@ -20,7 +20,7 @@ from skillup.errors import UsageError
 from skillup.frozen import frozen
 from skillup.importers.write import literal_checks, slug, to_yaml
 from skillup.process.run import run_quiet
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.reports.text import one_line
 from skillup.schema import templates
 from skillup.schema.case import Case
@@ -194,7 +194,7 @@ def copy_workspace(
     if len(files) > _MOST_COPIED:
         raise UsageError(f"{workspace} has more than {_MOST_COPIED} files", hint=hint)
     left_out: dict[str, list[str]] = {}
-    secrets = Secrets.from_environment(environment)
+    secrets = NO_SECRETS.also_of(environment)
     copied = 0
     try:
         fixture.mkdir(parents=True)

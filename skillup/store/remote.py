@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Self
 
 from skillup.errors import RunDirectoryError, SkillupError, StoreTroubleError, UsageError
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import NO_SECRETS
 from skillup.store.database import NEW_FILE, Database, copy_database
 from skillup.store.files import disk_errors
 from skillup.store.places import LOCK_FILE, RESULT_FILE, RUN_FILE, is_being_written
@@ -88,7 +88,7 @@ class RemoteFolder:
         kinds = (kind.__name__ for kind in type(error).__mro__)
         hint = next((_HINTS[kind] for kind in kinds if kind in _HINTS), _UNREACHABLE)
         reason = str(error).replace(self.given, self.url) or type(error).__name__
-        reason = Secrets.from_environment(os.environ).mask(reason)
+        reason = NO_SECRETS.also_of(os.environ).mask(reason)
         return StoreTroubleError(f"cannot {doing} {self.url}: {reason}", hint=hint)
 
     def files(self) -> _Stamps:

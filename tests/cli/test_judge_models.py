@@ -421,7 +421,7 @@ def test_a_run_is_judged_again_by_the_examples_that_it_was_judged_by(project: Pr
     project.write({"lab/labels.csv": LABELS})
     (case,) = project.run_json("lab")["cases"]
     (check,) = case["turns"][0]["checks"]
-    said = "scripted:judges/a.yaml: pass; scripted:judges/b.yaml: pass"
+    said = "asked 2 times: scripted:judges/a.yaml: pass; scripted:judges/b.yaml: pass"
     assert (case["status"], check["notes"][-1]) == ("PASS", said)
     project.write({"lab/labels.csv": LABELS + LABELS.partition("\n")[2].replace("Hi", "Hoi")})
     again = project.run("judge", "last", "--json").data["cases"][0]["grade"]

@@ -13,7 +13,7 @@ from skillup.app.run_session import router_of
 from skillup.errors import SkillupError
 from skillup.judges.models import AnswerCache
 from skillup.ratelimit import RateLimiter
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import NO_SECRETS
 from tests.support.project import Project
 
 CASE = "{input: {prompt: x}, assertions: [{contains: y}], scripted: [{say: y}]}"
@@ -52,7 +52,7 @@ def test_a_judges_profile_is_that_of_its_own_suites_workspace(project: Project) 
     project.write({**one, **two, "two/engines/reviewer.yaml": "engine: scripted\n"})
     plan, _ = plan_of(RunRequest(paths=("one", "two"), directory=str(project.root)))
     environment = dict(os.environ)
-    secrets = Secrets.from_environment(environment)
+    secrets = NO_SECRETS.also_of(environment)
     desk = router_of(plan, project.root, environment, secrets, AnswerCache(), RateLimiter())
     problem = desk.problem(plan.jobs[1].loaded.case)
     assert "there is no engine" not in (problem.message if problem else "")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.redaction.secrets import ESCAPES, Secrets, without_codes
+from skillup.redaction.secrets import ESCAPES, NO_SECRETS, Secrets, without_codes
 from skillup.reports.text import plain
 
 PLAIN_VALUE = "value-0123456789"
@@ -40,7 +40,7 @@ def test_credentials_are_masked_whatever_they_are_called(
     name: str, value: str, secret: str
 ) -> None:
     """S11: passwords, cookies, webhooks, DSNs and connection strings count."""
-    masked = Secrets.from_environment({name: value}).mask(f"it has {secret} in it")
+    masked = NO_SECRETS.also_of({name: value}).mask(f"it has {secret} in it")
 
     assert secret not in masked
     assert f"***{name}" in masked
@@ -57,14 +57,14 @@ def test_credentials_are_masked_whatever_they_are_called(
     ],
 )
 def test_ordinary_variables_short_values_and_files_are_not(name: str, value: str) -> None:
-    secrets = Secrets.from_environment({name: value})
+    secrets = NO_SECRETS.also_of({name: value})
 
     assert not secrets
     assert secrets.mask(f"a {value} b") == f"a {value} b"
 
 
 def test_named_variables_and_several_environments_count() -> None:
-    secrets = Secrets.from_environment({"PLAIN": PLAIN_VALUE}, names=("PLAIN", None))
+    secrets = NO_SECRETS.also_of({"PLAIN": PLAIN_VALUE}, names=("PLAIN", None))
     secrets = secrets.also_of({"API_KEY": "first-value"}).also_of({"API_KEY": "second-value"})
 
     masked = secrets.also({"A": "third-0123"}).mask(f"{PLAIN_VALUE} first-value second-value third")
@@ -81,7 +81,7 @@ def test_named_variables_and_several_environments_count() -> None:
     ],
 )
 def test_words_of_files_and_streams_dates_and_versions_are_spared(word: str) -> None:
-    secrets = Secrets.from_environment({"DB_PASSWORD": word, "API_KEY": "sk-0123456789"})
+    secrets = NO_SECRETS.also_of({"DB_PASSWORD": word, "API_KEY": "sk-0123456789"})
 
     assert secrets.mask(f"{word} sk-0123456789") == f"{word} ***API_KEY***"
     assert secrets.also({"A": "first-0123"}).spared == ["DB_PASSWORD"]
@@ -92,12 +92,12 @@ def test_words_of_files_and_streams_dates_and_versions_are_spared(word: str) -> 
     ["hunter2", "postgres", "changeme", "0123456789", "20261121-hush", "Completed1!", "1999-hours"],
 )
 def test_other_values_are_secrets(value: str) -> None:
-    assert Secrets.from_environment({"DB_PASSWORD": value}).mask(value) == "***DB_PASSWORD***"
+    assert NO_SECRETS.also_of({"DB_PASSWORD": value}).mask(value) == "***DB_PASSWORD***"
 
 
 def test_words_of_a_runs_names_are_spared_but_no_keys() -> None:
     variables = {"DB_PASSWORD": "gazebo", "API_KEY": "sk-0123456789"}
-    secrets = Secrets.from_environment(variables)
+    secrets = NO_SECRETS.also_of(variables)
 
     of_run = secrets.sparing(["the-gazebo/scripted/1", "with sk-0123456789"])
 
@@ -146,7 +146,7 @@ def test_a_secret_in_urls_is_masked(form: str) -> None:
 
 def test_bytes_are_masked_whatever_they_are() -> None:
     raw = b"\xff\xfesecret-bytes"
-    of_bytes = Secrets.from_environment({"X_TOKEN": os.fsdecode(raw)})
+    of_bytes = NO_SECRETS.also_of({"X_TOKEN": os.fsdecode(raw)})
     assert of_bytes.mask_bytes(b"<" + raw + b">") == b"<***X_TOKEN***>"
 
 

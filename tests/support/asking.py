@@ -12,7 +12,7 @@ from pydantic import Field
 from skillup.judges.models import AnswerCache, AnswerFolder, Models
 from skillup.judges.question import AnswerForm, AskModel, ModelQuestion
 from skillup.ratelimit import RateLimiter
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import NO_SECRETS
 from skillup.schema.judge_model import JudgeModel
 
 T = TypeVar("T")
@@ -53,7 +53,7 @@ def cache(
     run: Path | None = None, shared: Path | None = None, *, anew: bool = False
 ) -> AnswerCache:
     """A cache in these directories, as a run has it; the keys of `KEYS` are masked."""
-    mask = Secrets.from_environment(KEYS).mask
+    mask = NO_SECRETS.also_of(KEYS).mask
     return AnswerCache(
         AnswerFolder(run, mask) if run else None,
         AnswerFolder(shared, mask) if shared else None,
@@ -73,7 +73,7 @@ def asking(
 
     async def main() -> T:
         kept, limiter = cached or AnswerCache(), rate_limiter or RateLimiter(0)
-        mask = Secrets.from_environment(environment).mask
+        mask = NO_SECRETS.also_of(environment).mask
         models = Models(environment, mask, kept, limiter)
         try:
             return await work(models.asker(suite_root))

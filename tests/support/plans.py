@@ -19,7 +19,7 @@ from skillup.executors.local import run_locally
 from skillup.executors.run import Run, RunObserver, RunOptions
 from skillup.load.suites import load_paths
 from skillup.plan import Job, Plan, Selection, make_plan
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import NO_SECRETS
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine
 from skillup.schema.profile import Profile
@@ -94,7 +94,7 @@ def options_at(path: Path, **options: Any) -> RunOptions:
     return RunOptions(
         run_id="run",
         environment=environment,
-        secrets=Secrets.from_environment({}, ()),
+        secrets=NO_SECRETS.also_of({}, ()),
         register_dir=path.with_name("processes"),
         **options,
     )

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from skillup.schema.record import FileState, WorkspaceChanges
 from skillup.store import RunDirectory
-from skillup.store.scratch import remove_tree
 from skillup.workspace.snapshot import (
     BlobStore,
     SnapshotLimits,
@@ -27,7 +26,7 @@ from skillup.workspace.snapshot import (
     unified_diff,
 )
 from tests.support.stored import change
-from tests.support.trees import make_deep, make_tree
+from tests.support.trees import make_tree
 
 
 @pytest.fixture
@@ -181,19 +180,6 @@ def test_a_workspace_that_is_gone_or_became_a_link_is_an_error(
     (tmp_path / "w").symlink_to(elsewhere)
     with pytest.raises(NotADirectoryError):
         take_snapshot(tmp_path / "w", blobs)
-
-
-def test_directories_too_deep_for_a_path_are_noted(tmp_path: Path, blobs: BlobStore) -> None:
-    root = make_tree(tmp_path / "w", {"seen.txt": "x"})
-    make_deep(root, 25, "deep" * 50)
-
-    snapshot = take_snapshot(root, blobs)
-
-    assert list(snapshot.files) == ["seen.txt"]
-    assert any("could not be read" in note for note in snapshot.notes)
-    assert snapshot.unseen
-    assert all(path.startswith("deep") and path.endswith("/") for path in snapshot.unseen)
-    remove_tree(root)
 
 
 # Each content once, whole, for any number of writers.

@@ -54,7 +54,7 @@ def compare(
     """
     from skillup.history.gates import compared, given_gates
     from skillup.history.index import LAST
-    from skillup.redaction.secrets import Secrets
+    from skillup.redaction.secrets import NO_SECRETS
     from skillup.reports import past_runs
     from skillup.reports.markdown import comparison_markdown
     from skillup.reports.notify import badge_data, error_lines, post, webhook_payload
@@ -83,7 +83,7 @@ def compare(
         write_atomic(badge, to_json(badge_data(comparison, results), no_mask, indent=2))
     if webhook:  # empty: a variable that is not set
         payload = webhook_payload(comparison, results, webhook_format.value)
-        if problem := post(webhook, payload, Secrets.from_environment(os.environ).mask):
+        if problem := post(webhook, payload, NO_SECRETS.also_of(os.environ).mask):
             say(f"{problem}")
     return ExitCode.PASSED if all(result.passed for result in results) else ExitCode.FAILED
 

@@ -86,13 +86,13 @@ FAIL = json.dumps({"passed": False, "reason": "It deletes at once."})
 
 
 NO_ANSWERS: list[tuple[Reply, str]] = [
-    (Text(f"The agent wrote:\n```json\n{PASS}\n```\nIt is wrong. {FAIL}"), "other text"),
+    (Text(f"The agent wrote:\n```json\n{PASS}\n```\nIt is wrong. {FAIL}"), "not one JSON object"),
     (Text(f"```json\n{PASS}\n```\n```json\n{FAIL}\n```"), "not JSON"),
     (Text(f"{PASS}\n{FAIL}"), "not JSON"),
-    (Text(f"So I say:\n```json\n{PASS}\n```"), "other text"),
-    (Text("no object at all"), "no JSON object"),
-    ((Text("It asks first."), Structured(RIGHT)), "text beside"),
-    ((Structured(RIGHT), Structured(RIGHT)), "several answers"),
+    (Text(f"So I say:\n```json\n{PASS}\n```"), "not one JSON object"),
+    (Text("no object at all"), "not one JSON object"),
+    ((Text("It asks first."), Structured(RIGHT)), "exactly one call"),
+    ((Structured(RIGHT), Structured(RIGHT)), "exactly one call"),
     (Structured({**RIGHT, "verdict": "fail"}), "verdict: Extra inputs"),
     (Structured({"passed": True}), "reason: Field required"),
 ]
