@@ -13,9 +13,12 @@ import httpcore2
 import pytest
 from anyio.abc import ByteStream, SocketAttribute
 
+from skillup.engines.base import EngineTurn
 from skillup.gateway.meter import Route
 from skillup.gateway.server import Gateway, open_gateway
-from skillup.schema.record import Traffic, Usage
+from skillup.schema.profile import Price, Profile
+from skillup.schema.record import Traffic, TurnError, Usage
+from skillup.trial.session import compared
 from tests.support.model_server import Answer, HttpError, ModelServer, Text, by_rules
 from tests.support.model_server import Usage as Counts
 
@@ -100,17 +103,25 @@ DIALECTS = {
 }
 
 
+async def chat_events(stream: ByteStream, _: bytes) -> None:
+    """What the model server has not."""
+    counts = {"prompt_tokens": 90, "prompt_tokens_details": {"cached_tokens": 40}}
+    counts |= {"completion_tokens": 12, "completion_tokens_details": {"reasoning_tokens": 5}}
+    events = [{"choices": [{"delta": {"content": "fine"}}], "usage": None}, {"usage": counts}]
+    body = b"".join(b"data: %s\n\n" % json.dumps(event).encode() for event in events)
+    head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length:"
+    await stream.send(f"{head} {len(body) + 14}\r\n\r\n".encode() + body + b"data: [DONE]\n\n")
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["json", "events"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 async def test_a_turn_is_metered_and_proves_that_the_conversation_went_on(
     dialect: str, stream: bool
 ) -> None:
-    if (dialect, stream) == ("chat", True):
-        pytest.skip("the model server has no events for it")
     path, body, seen = DIALECTS[dialect]
     with ModelServer(by_rules(otherwise=lambda _: ANSWER)) as server:
-        async with open_gateway({}) as gateway:
-            route = gateway.route(server.url)
+        async with open_gateway({}) as gateway, upstream(chat_events) as other:
+            route = gateway.route(other if (dialect, stream) == ("chat", True) else server.url)
             route.begin("turn-02", ["one", "two"])
             answer = await post(route, path, {**body, "stream": stream})
             assert answer.status == 200
@@ -179,6 +190,38 @@ async def test_requests_of_the_clis_own_are_counted_apart_and_refusals_say_how_l
     assert (traffic.requests, traffic.side_requests) == (2, 2)
     assert [(one.status, one.retry_after_seconds) for one in traffic.refused] == [(429, 17)]
     assert (second.requests, second.side_requests, second.continued) == (1, 1, True)
+
+
+@pytest.mark.parametrize(
+    ("told", "error", "notes"),
+    [
+        (Usage(input_tokens=1000, output_tokens=100), None, []),
+        (Usage(input_tokens=1049, output_tokens=110), None, []),
+        (Usage(input_tokens=2000, output_tokens=200), None, []),  # with what the CLI asks besides
+        (Usage(input_tokens=1060, output_tokens=100), None, ["1060 input and 100 output tokens"]),
+        (None, TurnError(kind="rate_limit", message="try again in 1 s", evidence="x"), []),
+    ],
+)
+async def test_a_turn_is_compared_with_what_passed(
+    told: Usage | None, error: TurnError | None, notes: list[str]
+) -> None:
+    refusal = HttpError(429, headers={"retry-after": "17"})
+    count = Counts(input=1000, cached=0, output=100)
+    with ModelServer(lambda _: refusal if error else Answer(Text("fine"), count)) as server:
+        async with open_gateway({}) as gateway:
+            route = gateway.route(server.url)
+            route.begin("turn-02", ["one", "two"])
+            for has_tools in (True, False):
+                await post(route, "/v1/messages", said("one", "two", tools=has_tools))
+            profile = Profile(name="p", engine="e", prices={"": Price(input=1, output=10)})
+            turn = compared(EngineTurn(usage=told, error=error), route, profile)
+    assert turn.traffic is not None
+    assert turn.traffic.usage_differs == bool(notes)
+    assert [part in note for part, note in zip(notes, turn.notices, strict=True)] == [True] * len(
+        notes
+    )
+    assert turn.cost_usd == (None if error else pytest.approx(0.004))
+    assert (turn.error and turn.error.retry_after_seconds) == (error and 17)
 
 
 async def test_an_unknown_or_closed_address_leads_nowhere() -> None:
