@@ -96,7 +96,7 @@ def judged_part(context: CheckContext) -> JudgedPart:
 def diff_lines(before: Files, after: Files, read_file: ReadFile) -> Iterator[str]:
     """A unified diff, line by line without newlines; binary and large files are only named."""
     paths = sorted({*before, *after})
-    changed = [path for path in paths if not _same(before.get(path), after.get(path))]
+    changed = [path for path in paths if before.get(path) != after.get(path)]
     return file_diffs(changed, before, after, read_file)
 
 
@@ -112,15 +112,9 @@ def file_list(before: Files, after: Files) -> str:
             about = f" -> {state.link}"
         elif not state.kept:
             about = " (too large to be kept)"
-        what = "unchanged" if _same(old, new) else what
+        what = "unchanged" if old == new else what
         lines.append(f"{what:<10}{state.size:>10}  {printable(path)}{about}")
     return "\n".join(lines) + "\n" if lines else "the workspace has no files\n"
-
-
-def _same(old: FileState | None, new: FileState | None) -> bool:
-    if old is None or new is None:
-        return old is new
-    return (old.sha256, old.link, old.size) == (new.sha256, new.link, new.size)
 
 
 # The conversation: as texts, as JSON in skill-up's form for programs, as Markdown for readers.

@@ -202,6 +202,7 @@ class Reading:
         latest, in_question = (said or [""])[-1], "\n\n".join(said)
         asked = [(m, n) for m in models.members() for n in range(models.repeat)]
         stored: dict[int, str | None] = {}
+        notes = dict.fromkeys(shown.notes)
 
         async def one(place: int) -> A | str:
             model, number = asked[place]
@@ -218,12 +219,15 @@ class Reading:
                 answer = ModelAnswer(None, defect_message(defect), model=model.model)
             self._usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)
             stored[place] = answer.key
+            taken = answer.sampling.get("temperature")
+            if models.sampled_at and taken is not None:
+                notes[f"sampled at temperature {taken:g}"] = None
             return " ".join(answer.error.split()) if answer.error is not None else answer.value
 
         samples = await gather(one, range(len(asked)))
         keys = [key for place in range(len(asked)) if (key := stored[place]) is not None]
         voters = [model.model for model, _ in asked] if models.panel else []
-        return Answers(samples, quotations, shown.notes, keys, voters, models.combine)
+        return Answers(samples, quotations, tuple(notes), keys, voters, models.combine)
 
 
 def defect_message(defect: Exception) -> str:

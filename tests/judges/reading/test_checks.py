@@ -345,8 +345,9 @@ def test_samples_are_drawn_at_a_temperature() -> None:
     ):
         asker = ScriptedAsker(P)
         judge_model = {"model": "test:judge", **settings}
-        read(asker, checks("A"), HI, turn=1, judge_model=judge_model)
+        (result,) = read(asker, checks("A"), HI, turn=1, judge_model=judge_model)
         assert {question.temperature for question in asker.questions} == {temperature}
+        assert (f"sampled at temperature {temperature:g}" in result.notes) == bool(temperature)
 
 
 def test_each_criterion_has_a_majority_and_tells_how_stable_it_is() -> None:
@@ -369,7 +370,7 @@ def test_scores_are_a_mean_and_every_answer_counts() -> None:
     (result,) = read(ScriptedAsker(said), asked, HI, turn=1, **repeat(3))
     assert (result.passed, result.score) == (True, 0.85)
     assert (result.votes, result.agreement) == ([0.7, 0.9, 0.95], 0.666667)
-    assert result.notes[1:] == ["asked 3 times: 0.7; 0.9; 0.95"]
+    assert result.notes[2:] == ["asked 3 times: 0.7; 0.9; 0.95"]
     (result,) = read(ScriptedAsker([*said[:2], "down"]), asked, HI, turn=1, **repeat(3))
     assert result.error == "down"
 
