@@ -52,29 +52,15 @@ def test_the_judges_model_plays_with_the_users_own_timeout_and_is_asked_once() -
     assert (model.model, model.repeat, model.timeout_seconds) == ("openai:j", 1, 5)
 
 
-@pytest.mark.parametrize(
-    ("given", "what"),
-    [
-        (None, "nobody plays it"),
-        (UserSimulator(model="anthropic:m"), "ANTHROPIC_API_KEY"),
-        (UserSimulator(model="m"), "names no model"),
-        (UserSimulator(engine="scripted"), "user_simulator.scripted"),
-        (UserSimulator(engine="gone"), "no program"),
-    ],
-)
-def test_what_is_missing_is_known_before_the_first_turn(
-    given: UserSimulator | None, what: str
-) -> None:
-    profiles = {
-        "scripted": Profile(name="scripted", engine="scripted"),
-        "gone": Profile(name="gone", engine="claude_code", command=["/nowhere/claude"]),
-    }
-    models = Models({}, str)
-    factory = SimulatorFactory(models, lambda name, _: profiles[name])
+def test_an_engine_without_its_program_is_known_not_to_play() -> None:
+    gone = Profile(name="gone", engine="claude_code", command=["/nowhere/claude"])
+    factory, given = (
+        SimulatorFactory(Models({}, str), lambda *_: gone),
+        UserSimulator(engine="gone"),
+    )
     found = anyio.run(factory.problem, make_case(), given, Path("/nowhere"))
     assert found is not None
-    assert found.kind == "judge"
-    assert what in found.message
+    assert (found.kind, "no program" in found.message) == ("judge", True)
 
 
 # What it is told.

@@ -407,6 +407,7 @@ def test_skill_ups_scenario_goes_on_from_the_prompt(project: Project) -> None:
     [
         ("name: x\n", "nobody plays"),
         ("name: x\nuser_simulator: {model: 'anthropic:m'}\n", "ANTHROPIC_API_KEY"),
+        ("name: x\nuser_simulator: {model: m}\n", "names no model"),
         ("name: x\nuser_simulator: {model: 'scripted:none.yaml'}\n", "none.yaml"),
         ("name: x\nuser_simulator: {engine: nowhere}\n", "nowhere"),
         ("name: x\nuser_simulator: {engine: scripted}\n", "user_simulator.scripted"),
