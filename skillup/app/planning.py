@@ -151,10 +151,10 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
         if request.shard is not None:
             plan = shard_of(plan, request.shard, by_case=request.until_decided)
         if not plan.jobs:
-            known = ", ".join(plan.left_out[:10]) or "none"
+            known = ", ".join(plan.left_out[:10])
             shard = f" and --shard {request.shard}" if request.shard is not None else ""
             what = f"no case matches the selection{shard}"
-            raise UsageError(what, hint=f"the cases are: {known}")
+            raise UsageError(what, hint=f"the cases are: {known}" if known else None)
         # Files that hold only cases which are not run are of no interest here.
         files = {case.path for suite in loaded.suites for case in suite.cases}
         left_out = files - {job.loaded.path for job in plan.jobs}
