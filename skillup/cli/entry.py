@@ -93,7 +93,11 @@ def _of_the_system(defect: BaseException) -> SkillupError | None:
     """What the machine or the command line is to blame for, wherever it came up; None: we are."""
     if isinstance(defect, BaseExceptionGroup):
         return next(filter(None, map(_of_the_system, defect.exceptions)), None)
-    number = defect.errno if isinstance(defect, OSError) else None
+    if not isinstance(defect, OSError):
+        return None
+    number = defect.errno
+    if number == errno.ENOENT and defect.filename is None:  # getcwd's; a file has its name
+        return UsageError("the current directory is not there any more", hint="go to another: cd")
     if number == errno.ENAMETOOLONG:
         return UsageError("a name is too long for this system")
     if number in (errno.EMFILE, errno.ENFILE):

@@ -191,6 +191,16 @@ def test_a_name_that_is_too_long_is_the_users(project: Project, verb: str) -> No
     assert "itself failed" not in outcome.stderr
 
 
+def test_a_current_directory_that_was_deleted_is_the_users(tmp_path: Path) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    command = ["sh", "-c", 'rmdir "$1"; exec "$0" -m skillup list', sys.executable, str(gone)]
+    done = subprocess.run(command, cwd=gone, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[-2:]) == (
+        2,
+        ["error: the current directory is not there any more", "  hint: go to another: cd"],
+    )
+
+
 def test_too_few_open_files_are_not_called_a_full_disk(project: Project) -> None:
     """S13: it was "see that the disk has room"."""
     case = 'scripted: [{steps: [{run: "sleep 0.5"}], say: y}]\ninput: {prompt: x}\n'
