@@ -185,6 +185,8 @@ class Route:
         if self._stream is not None:
             self._stream.close()
         self._stream, exchanges, self._exchanges = None, self._exchanges, []
+        for one in exchanges:
+            one.answered_all()  # The agent may have been ended in the middle of it
         main = [one for one in exchanges if one.is_main]
         # A sub-agent's task may hold a short message, too, but not the conversation.
         main = [one for one in main if one.continued is not False] or main

@@ -30,7 +30,7 @@ _HOP_BY_HOP = frozenset(
     """.split()
 )
 _CONNECT_SECONDS = 30.0
-_IDLE_SECONDS = 15.0  # Servers close connections that they have not used for longer
+_IDLE_SECONDS = 4.0  # Servers close connections that they have not used for longer
 
 
 class Gateway:

@@ -304,8 +304,8 @@ def compared(outcome: EngineTurn, route: Route, profile: Profile) -> EngineTurn:
         outcome,
         notices=notices,
         error=error,
-        usage=told or seen,
-        cost_usd=cost if outcome.cost_usd is None else outcome.cost_usd,
+        usage=told if told and told.tokens() else seen or told,  # CLIs say 0 of what broke off
+        cost_usd=outcome.cost_usd or cost or outcome.cost_usd,
         traffic=traffic.model_copy(update={"cost_usd": cost, "usage_differs": differs}),
     )
 

@@ -282,6 +282,22 @@ async def test_a_dripping_answer_arrives_drop_by_drop_and_a_dying_one_dies(ends:
     assert bool(route.trouble) == died
 
 
+async def test_what_a_turn_used_that_is_ended_in_the_middle_of_an_answer_is_counted() -> None:
+    async with upstream(dripping("dead")) as url, open_gateway({}) as gateway:
+        route = gateway.route(url)
+        route.begin("turn-01", ["hi"])
+        async with (
+            httpcore2.AsyncConnectionPool() as pool,
+            pool.stream("POST", f"{route.url}/messages", content=ASKED) as got,
+        ):
+            parts = got.aiter_stream()
+            while b"\n\n" not in await anext(parts):
+                pass
+            traffic = route.end()
+    assert traffic.usage is not None
+    assert traffic.usage.input_tokens == 9
+
+
 async def test_an_agent_that_goes_ends_the_request_to_the_model() -> None:
     gone = anyio.Event()
 
