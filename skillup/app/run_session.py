@@ -45,7 +45,7 @@ from skillup.schema.profile import Profile
 from skillup.schema.record import utc_now
 from skillup.schema.suite import fidelity_of, needs_simulator
 from skillup.store import RunDirectory, default_run_path, new_run_id
-from skillup.store.places import shared_answers_path
+from skillup.store.places import home_directory
 from skillup.store.scratch import end_what_was_left
 from skillup.store.stored_run import StoredGrades
 from skillup.trial.setup import skills_for
@@ -426,7 +426,7 @@ def answer_cache(
     shared = None
     if not anew:
         try:
-            shared = AnswerFolder(shared_answers_path(workspace_root(base)), mask)
+            shared = AnswerFolder(home_directory(workspace_root(base)) / "judge-cache", mask)
         except RunDirectoryError:
             shared = None  # a workspace that cannot be written has no cache
     return AnswerCache(run, shared, anew=anew)

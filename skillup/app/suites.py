@@ -153,12 +153,12 @@ def new_suite(root: Path, engine: str, request: str | None) -> dict[Path, str]:
 def _header(skill: Path, folder: Path, kind: str) -> str:
     """Names the JSON Schema to editors: the workspace's own, or that which is installed there."""
     from skillup.importers.write import relative
-    from skillup.store.places import schema_folder
+    from skillup.store.places import home_directory
 
     root = workspace_root(skill)
     schemas = root / "docs" / "schema"
     if not (schemas / f"{kind}.schema.json").is_file():
-        schemas = schema_folder(root)
+        schemas = home_directory(root) / "schema"
         if not schemas.exists():
             write_schemas(schemas)
     schema = relative(folder, schemas / f"{kind}.schema.json")

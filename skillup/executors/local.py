@@ -337,7 +337,7 @@ def set_aside_unused(run: Run, job: Job, checkpoint: Checkpoint, why: str) -> st
     """The trial begins anew, because of `why`; what its record is to say of that."""
     turns = len(checkpoint.record.turns)
     run.directory.journal("trial_not_continued", job=job.id, after_turn=turns, reason=why)
-    run.directory.write_unused(job.id, checkpoint.record)
+    run.directory.write_record(job.id, checkpoint.record, state="unused")
     run.stopping.count(checkpoint.record, None)
     return f"begun anew with turn 1, not resumed after turn {turns}: {why}"
 

@@ -298,7 +298,7 @@ class Run:
 
     async def give_up(self, job: Job, record: Record, reason: str) -> None:
         """Keep the record of an attempt; the trial is tried again."""
-        await self._keep(job, record, self.directory.write_attempt)
+        await self._keep(job, record, partial(self.directory.write_record, state="retried"))
         self.stopping.count(record, None)
         self.observer.trial_retried(job, record, reason)
 

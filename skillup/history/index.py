@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from skillup.errors import IndexTroubleError, RunDirectoryError, UsageError
 from skillup.history.runs import RunOutcomes, read_run
-from skillup.store.places import default_index_path, is_run, runs_in
+from skillup.store.places import HOME_DIRECTORY, home_directory, is_run, runs_in
 from skillup.store.remote import download, is_url
 
 INDEX_VARIABLE = "SKILLUP_INDEX"
@@ -45,7 +45,8 @@ def index_url(
     """
     url = given or environment.get(INDEX_VARIABLE)
     if not url:
-        return str(default_index_path(workspace_root, make=write))
+        home = home_directory(workspace_root) if write else workspace_root / HOME_DIRECTORY
+        return str(home / "index.sqlite")
     return "" if url == NO_INDEX else url
 
 

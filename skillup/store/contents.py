@@ -65,8 +65,8 @@ def whole_blob(key: bytes, data: bytes) -> bytes | None:
 class Stream:
     """One raw stream that is being written, stored part by part."""
 
-    def __init__(self, streams: Streams, name: str) -> None:
-        self._streams, self._name = streams, name
+    def __init__(self, database: Database, attempt: int, name: str) -> None:
+        self._database, self._attempt, self._name = database, attempt, name
         self._parts: list[bytes] = []
         self._size = self._number = 0
         self._stored = time.monotonic()
@@ -86,8 +86,9 @@ class Stream:
             self._store()
 
     def _store(self) -> None:
-        data = b"".join(self._parts)
-        self._streams.add(self._name, self._number, data)
+        data, about = b"".join(self._parts), (self._attempt, self._name, self._number)
+        sql = "INSERT INTO streams VALUES (?, ?, ?, ?)"
+        self._database.put(lambda file: file.execute(sql, (*about, pack(data))), len(data))
         self._parts, self._size, self._number = [], 0, self._number + 1
         self._stored = time.monotonic()
 
@@ -107,15 +108,7 @@ class Streams:
         """A new stream, in place of one of this name."""
         sql = "DELETE FROM streams WHERE attempt = ? AND name = ?"
         self._database.execute(sql, self._attempt, self._folder + name)
-        return Stream(self, name)
-
-    def add(self, name: str, number: int, data: bytes) -> None:
-        """Part `number` of a stream."""
-        about = self._attempt, self._folder + name, number
-        sql = "INSERT INTO streams VALUES (?, ?, ?, ?)"
-        self._database.put(
-            lambda connection: connection.execute(sql, (*about, pack(data))), len(data)
-        )
+        return Stream(self._database, self._attempt, self._folder + name)
 
     def set_aside(self, stem: str, as_what: str) -> None:
         """Renames the streams of the message `stem`: ``turn-02.stdout.jsonl`` to

@@ -38,6 +38,16 @@ _NETWORK = frozenset(
 """File systems without the shared memory that a write-ahead log needs."""
 
 Statement = Callable[[sqlite3.Connection], object]
+_HINTS = {
+    "SQLITE_FULL": "the disk is full: free some space, then go on with --resume",
+    # Of a quota SQLite says no more.
+    "SQLITE_IOERR": "see whether there is room on the disk, then go on with --resume",
+    "SQLITE_NOTADB": "start the run anew",
+    "SQLITE_CORRUPT": "start the run anew",
+    "SQLITE_CANTOPEN": "see that you may read and write there; `ulimit -n` limits open files",
+    "SQLITE_READONLY": "you may not write there: change its permissions, or choose another --out",
+    "SQLITE_BUSY": "another program has it open for writing: end that first",
+}
 _OF_SQLITE = (sqlite3.Error, UnicodeDecodeError)
 """What its module raises; the latter where a message quotes a damaged file."""
 
@@ -55,19 +65,9 @@ def refusal(doing: str, path: Path, error: Exception) -> RunDirectoryError:
     """What SQLite refused, as users read it."""
     damaged = "SQLITE_CORRUPT" if isinstance(error, UnicodeDecodeError) else ""
     name = getattr(error, "sqlite_errorname", damaged)
-    reason, hint = str(error), None
-    if name.startswith("SQLITE_FULL"):
-        hint = "the disk is full: free some space, then go on with --resume"
-    elif name.startswith("SQLITE_IOERR"):  # of a quota SQLite says no more
-        hint = "see whether there is room on the disk, then go on with --resume"
-    elif name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT")):
-        reason, hint = "it is damaged, or no run of skillup", "start the run anew"
-    elif name.startswith("SQLITE_CANTOPEN"):
-        hint = "see that you may read and write there, and that `ulimit -n` allows more files"
-    elif name.startswith(("SQLITE_READONLY", "SQLITE_PERM")):
-        hint = "you may not write there: change its permissions, or choose another --out"
-    elif name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-        hint = "another program has it open for writing: end that first"
+    hint = next((text for start, text in _HINTS.items() if name.startswith(start)), None)
+    is_damaged = name.startswith(("SQLITE_NOTADB", "SQLITE_CORRUPT"))
+    reason = "it is damaged, or no run of skillup" if is_damaged else str(error)
     refused = RunDirectoryError(f"cannot {doing} {path}: {reason}", hint=hint)
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
         refused.exit_code = ExitCode.ERROR  # the machine's trouble, no wrong use
@@ -369,39 +369,24 @@ def _changed(path: Path) -> RunDirectoryError:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    def connected(more: str = "") -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"file://{quote(os.fsencode(path.absolute()))}?mode={mode}{more}",
-            uri=True,
-            timeout=_BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        try:
-            connection.execute("PRAGMA cache_size = -256")  # KiB; what is read again is little
-            connection.execute("SELECT count(*) FROM sqlite_master")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
+    connection = sqlite3.connect(
+        f"file://{quote(os.fsencode(path.absolute()))}?mode={mode}",
+        uri=True,
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+    )
     try:
-        return connected()
-    except sqlite3.OperationalError as error:
-        refused = error.sqlite_errorname.startswith(("SQLITE_CANTOPEN", "SQLITE_READONLY"))
-        if mode != "ro" or not refused:
+        connection.execute("PRAGMA cache_size = -256")  # KiB; what is read again is little
+        connection.execute("SELECT count(*) FROM sqlite_master")
+    except BaseException as error:
+        connection.close()
+        if mode != "ro" or getattr(error, "sqlite_errorname", "") != "SQLITE_READONLY_ROLLBACK":
             raise
-        beside = [Path(f"{path.resolve()}-{ending}") for ending in ("wal", "journal")]
-        log, journal = (file.exists() and file.stat().st_size > 0 for file in beside)
-        if journal:
-            # Of a writer that was killed: who may write takes back what it had not committed.
-            _connect(path, "rw").close()
-            return connected()
-        # A write-ahead log that was closed leaves nothing in it: then the file is whole where
-        # nobody may write beside it.
-        if log:
-            raise
-        return connected("&immutable=1")
+        # Of a writer that was killed: who may write takes back what it had not committed.
+        _connect(path, "rw").close()
+        return _connect(path, mode)
+    return connection
 
 
 def _check_version(connection: sqlite3.Connection, path: Path) -> None:

@@ -12,11 +12,8 @@ from pydantic import BaseModel, ValidationError
 
 from skillup.errors import RunDirectoryError
 from skillup.schema.base import Model
-from skillup.schema.grade import Grade
 from skillup.schema.record import (
-    CHECKPOINT_VERSION,
     RECORD_VERSION,
-    Checkpoint,
     FileState,
     Record,
 )
@@ -25,9 +22,6 @@ from skillup.store.places import RESULT_FILE
 
 if TYPE_CHECKING:
     from skillup.schema.grade import RunResult
-
-RECORD_FILE = "record.json"
-GRADE_FILE = "grading.json"
 
 MANY_FILES = 100
 """Longer lists of what was there before turn 1 are stored once, and not in each record."""
@@ -98,28 +92,6 @@ def parsed_record(data: bytes, where: str) -> Record:
     return record
 
 
-def load_record(path: Path) -> Record:
-    """The record in a file, as :func:`parsed_record`; RunDirectoryError if it cannot be read."""
-    with disk_errors("read", path):
-        return parsed_record(read_regular(path), str(path))
-
-
-def parsed_grade(data: bytes) -> Grade | None:
-    """The grade in `data`; None if it is damaged: it can be derived again."""
-    try:
-        return Grade.model_validate_json(data)
-    except ValidationError:
-        return None
-
-
-def load_grade(path: Path) -> Grade | None:
-    """The grade in a file; None if there is none that is whole."""
-    try:
-        return parsed_grade(read_regular(path))
-    except OSError:
-        return None
-
-
 def load_result(folder: Path, *, cases: bool = True) -> RunResult:
     """``result.json`` in `folder`; where it is as we write it, without its cases if nobody needs
     them. Raises RunDirectoryError if there is none, or a damaged one.
@@ -165,12 +137,3 @@ def result_json(result: RunResult, mask: Mask) -> Iterator[str]:
             between = ","
         yield indent if between else ""
     yield rest
-
-
-def parsed_checkpoint(data: bytes) -> Checkpoint | None:
-    """None if it is damaged, or another version's."""
-    try:
-        found = Checkpoint.model_validate_json(data)
-    except ValidationError:
-        return None
-    return found if found.schema_version == CHECKPOINT_VERSION else None

@@ -20,13 +20,14 @@ from typing import Any
 
 from skillup.errors import RunDirectoryError
 from skillup.schema.record import FileState
-from skillup.store.documents import RECORD_FILE
 from skillup.store.files import disk_errors, no_mask, read_regular, to_json, unpack
 from skillup.store.places import RESULT_FILE, directory_of_job
-from skillup.store.stored_run import StoredRun
+from skillup.store.stored_run import StoredRun, StoredTrial
 from skillup.workspace.disk import path_problem
 
 INFO_FILE = "run.json"
+RECORD_FILE = "record.json"
+GRADE_FILE = "grading.json"
 TRIALS_FOLDER = "trials"
 ANSWERS_FOLDER = "judge-answers"
 JOB_FILE = "job-id.txt"
@@ -81,6 +82,14 @@ def exported_trials(out: Path) -> Iterator[tuple[str, Path]]:
             file = Path(parent, JOB_FILE)
             with disk_errors("read", file):
                 yield file.read_text("utf-8"), Path(parent)
+
+
+def exported_trial(job_id: str, place: Path) -> StoredTrial:
+    """The trial in a directory of an exported run. Raises RunDirectoryError."""
+    record, grade = place / RECORD_FILE, place / GRADE_FILE
+    with disk_errors("read", record):
+        graded = read_regular(grade) if grade.is_file() else None
+        return StoredTrial(job_id, 0, read_regular(record), graded, str(record))
 
 
 def load_info(out: Path) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Callable
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,12 +36,8 @@ def beginning_of_id(started: datetime) -> str:
 
 
 def default_run_path(workspace_root: Path, run_id: str) -> Path:
-    """``<root>/.skillup/runs/<run id>``, which is not made.
-
-    Makes ``.skillup`` with a ``.gitignore`` in it, so that runs are not committed by accident.
-    Raises RunDirectoryError if that cannot be written.
-    """
-    _home(workspace_root)
+    """``<root>/.skillup/runs/<run id>``, which is not made. As :func:`home_directory`."""
+    home_directory(workspace_root)
     return runs_folder(workspace_root) / run_id
 
 
@@ -51,23 +46,10 @@ def runs_folder(workspace_root: Path) -> Path:
     return workspace_root / HOME_DIRECTORY / "runs"
 
 
-def shared_answers_path(workspace_root: Path) -> Path:
-    """``<root>/.skillup/judge-cache``: answers to the judges of all its runs."""
-    return _home(workspace_root) / "judge-cache"
-
-
-def schema_folder(workspace_root: Path) -> Path:
-    """``<root>/.skillup/schema``: JSON Schemas for editors, for suites that `init` writes."""
-    return _home(workspace_root) / "schema"
-
-
-def default_index_path(workspace_root: Path, *, make: bool) -> Path:
-    """``<root>/.skillup/index.sqlite``: the index of its past runs."""
-    home = _home(workspace_root) if make else workspace_root / HOME_DIRECTORY
-    return home / "index.sqlite"
-
-
-def _home(workspace_root: Path) -> Path:
+def home_directory(workspace_root: Path) -> Path:
+    """``<root>/.skillup``, made with a ``.gitignore`` in it, so that nothing there is committed by
+    accident: runs, their index, stored answers, schemas. Raises RunDirectoryError.
+    """
     home = workspace_root / HOME_DIRECTORY
     ignore = home / ".gitignore"
     with disk_errors("write", ignore):
@@ -80,8 +62,6 @@ def _home(workspace_root: Path) -> Path:
 # Job ids as names of directories.
 
 _LONGEST = 120  # most file systems allow 255 bytes for a name
-_CUT = "~"  # stands in no name that was not cut: quoting turns it into %7E
-_EMPTY = "%"
 _RESERVED = ("raw", "files")
 """A trial's own directories (and those set aside, ``raw.attempt-1``); no part of a job id is."""
 
@@ -93,12 +73,13 @@ def directory_of_job(job_id: str) -> str:
     """
     names = []
     for part in job_id.split("/"):
-        name = quote(part, safe="", errors="surrogatepass").replace("~", "%7E") or _EMPTY
+        # A tilde stands only in names that are cut.
+        name = quote(part, safe="", errors="surrogatepass").replace("~", "%7E") or "%"
         if name.startswith(".") or name.partition(".")[0] in _RESERVED:
             name = f"%{ord(name[0]):02X}{name[1:]}"
         if len(name) > _LONGEST:
             digest = hashlib.sha256(part.encode(errors="surrogatepass")).hexdigest()[:16]
-            name = f"{name[: _LONGEST - len(digest) - 1]}{_CUT}{digest}"
+            name = f"{name[: _LONGEST - len(digest) - 1]}~{digest}"
         names.append(name)
     return "/".join(names)
 
@@ -116,10 +97,10 @@ def is_run(path: Path) -> bool:
         return False
 
 
-def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
+def runs_in(folder: Path) -> list[str]:
     """The names of the run directories in `folder`, the newest last; empty if there is none.
 
-    `counts` says what is one. One whose start is unknown comes before all others.
+    One whose start is unknown comes before all others.
     """
 
     def began(path: Path) -> str:
@@ -134,7 +115,7 @@ def runs_in(folder: Path, counts: Callable[[Path], bool] = is_run) -> list[str]:
         return ""
 
     try:
-        found = [path for path in folder.iterdir() if counts(path)]
+        found = [path for path in folder.iterdir() if is_run(path)]
     except OSError:
         return []
     return [path.name for path in sorted(found, key=lambda path: (began(path), path.name))]

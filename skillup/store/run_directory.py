@@ -13,17 +13,15 @@ import os
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import anyio.to_thread
 
 from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
 from skillup.schema.grade import Grade
-from skillup.schema.record import Checkpoint, Record
+from skillup.schema.record import Checkpoint, Record, utc_now
 from skillup.store.contents import Artifacts, Streams, stream_of, whole_blob
 from skillup.store.database import Database, Statement, create
 from skillup.store.documents import MANY_FILES, json_of_files, result_json
@@ -138,12 +136,7 @@ class RunDirectory(StoredRun):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -177,8 +170,7 @@ class RunDirectory(StoredRun):
 
     def journal(self, event: str, **fields: Any) -> None:
         """Adds ``{"time": now, "event": event, **fields}``."""
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        self.journal_again({"time": now, "event": event, **fields})
+        self.journal_again({"time": utc_now(), "event": event, **fields})
 
     def journal_again(self, event: Mapping[str, Any]) -> None:
         """Adds an event of another run's, as it is."""
@@ -194,22 +186,24 @@ class RunDirectory(StoredRun):
         """
         self._scratch.remove(job_id)
         scratch = self._scratch.directory(job_id)
+        if self.was_begun(job_id):
+            self.database.execute(_ASIDE, job_id)
+        attempt = self._new_attempt(job_id)
+        self._checkpoints.discard(job_id)
+        self.journal("trial_started", job=job_id)
+        return self._place(attempt, scratch)
+
+    def _new_attempt(self, job_id: str) -> int:
         self._last_attempt += 1
-        again = self.was_begun(job_id)
         attempt = self._attempts[job_id] = self._last_attempt
 
         def begin(connection: sqlite3.Connection) -> None:
             connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
-            if again:
-                connection.execute(_ASIDE, (job_id,))
-            connection.execute(
-                "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')", (attempt, job_id)
-            )
+            sql = "INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')"
+            connection.execute(sql, (attempt, job_id))
 
-        self._checkpoints.discard(job_id)
         self.database.put(begin)
-        self.journal("trial_started", job=job_id)
-        return self._place(attempt, scratch)
+        return attempt
 
     def reopen_trial(self, job_id: str) -> TrialPlace | None:
         """The place of an unfinished trial, to go on with it; None if its scratch is gone."""
@@ -283,58 +277,40 @@ class RunDirectory(StoredRun):
             return None
         return super().read_checkpoint(job_id)
 
-    def write_record(self, job_id: str, record: Record, made: StoredForm | None = None) -> Record:
-        """Stores the record of a finished trial; returns it as it is stored, masked.
-
-        `made`: by :meth:`stored_form`. Raises RunDirectoryError, here or later, if the trial has a
-        record: they are never changed.
-        """
-        self._set_result_aside()
-        stored = self._write_record(job_id, record, "finished", made)
-        error = record.first_error()
-        self.journal("trial_finished", job=job_id, error=error.kind if error else None)
-        return stored
-
-    def write_attempt(self, job_id: str, record: Record, made: StoredForm | None = None) -> None:
-        """Keeps the record of an attempt that is retried."""
-        self._write_record(job_id, record, "retried", made)
-        error = record.first_error()
-        self.journal(
-            "trial_retried", job=job_id, attempt=record.attempt, error=error.kind if error else None
-        )
-
-    def write_unused(self, job_id: str, record: Record) -> None:
-        """Keeps what was recorded of a trial that begins anew, with its streams."""
-        attempt = self._unfinished(job_id)
-        if attempt is not None:
-            self._attempts[job_id] = attempt
-        self._write_record(job_id, record, "unused")
-
-    def _write_record(
-        self, job_id: str, record: Record, state: str, made: StoredForm | None = None
+    def write_record(
+        self,
+        job_id: str,
+        record: Record,
+        made: StoredForm | None = None,
+        *,
+        state: Literal["finished", "retried", "unused"] = "finished",
     ) -> Record:
-        """Into the attempt that is under way; a trial that was not begun gets one."""
+        """Stores the record of the attempt that is under way; returns it as stored, masked.
+
+        `state`: "retried" where the trial is tried again, "unused" where it begins anew. `made`: by
+        :meth:`stored_form`. Raises RunDirectoryError, here or later, if the trial has a record
+        already: it is never changed.
+        """
+        if state == "finished":
+            self._set_result_aside()
+        elif state == "unused" and (unfinished := self._unfinished(job_id)) is not None:
+            self._attempts[job_id] = unfinished
         data, files, masked = made or self.stored_form(job_id, record)
         self._file_lists.pop(job_id, None)
-        attempt = self._attempts.pop(job_id, None)
-        begun = attempt is not None
-        if attempt is None:
-            self._last_attempt += 1
-            attempt = self._last_attempt
+        attempt = self._attempts.get(job_id) or self._new_attempt(job_id)
+        del self._attempts[job_id]
         self._checkpoints.discard(job_id)
-
-        def write(connection: sqlite3.Connection) -> None:
-            if not begun:
-                connection.execute("INSERT OR IGNORE INTO jobs (name) VALUES (?)", (job_id,))
-            sql = (
-                "INSERT INTO attempts (id, job, state, record, initial_files)"
-                " VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
-                " SET state = excluded.state, record = excluded.record,"
-                " initial_files = excluded.initial_files, checkpoint = NULL"
-            )
-            connection.execute(sql, (attempt, job_id, state, pack(data), files))
-
-        self.database.put(write, len(data))
+        sql = (
+            "UPDATE attempts SET state = ?, record = ?, initial_files = ?, checkpoint = NULL"
+            " WHERE id = ?"
+        )
+        self.database.put(
+            lambda file: file.execute(sql, (state, pack(data), files, attempt)), len(data)
+        )
+        if state != "unused":
+            about = {"attempt": record.attempt} if state == "retried" else {}
+            error = record.first_error()
+            self.journal(f"trial_{state}", job=job_id, **about, error=error and error.kind)
         return masked or record
 
     def take_back(self, job_id: str) -> None:
@@ -426,10 +402,7 @@ class RunDirectory(StoredRun):
         insert = self.database.execute
         insert(_ASIDE, job_id)
         for state, found in other.all_attempts(job_id):
-            self._last_attempt += 1
-            attempt = self._attempts[job_id] = self._last_attempt
-            insert("INSERT OR IGNORE INTO jobs (name) VALUES (?)", job_id)
-            insert("INSERT INTO attempts (id, job, state) VALUES (?, ?, 'begun')", attempt, job_id)
+            attempt = self._new_attempt(job_id)
             sql = "SELECT DISTINCT name FROM streams WHERE attempt = ?"
             for (name,) in other.database.rows(sql, found.attempt):
                 with suppress(ValueError):

@@ -10,20 +10,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+
 from skillup.errors import RunDirectoryError
 from skillup.frozen import frozen
 from skillup.redaction.secrets import masking_bytes
 from skillup.schema.grade import Grade
 from skillup.schema.line import TrialLine
-from skillup.schema.record import Checkpoint, Record
+from skillup.schema.record import CHECKPOINT_VERSION, Checkpoint, Record
 from skillup.store.contents import StoredAnswers, StoredBlobs, stream_of
 from skillup.store.database import Database
 from skillup.store.documents import (
     DamagedRecordError,
     ForeignRecordError,
     load_result,
-    parsed_checkpoint,
-    parsed_grade,
     parsed_record,
     with_files,
 )
@@ -54,8 +54,10 @@ class StoredTrial:
         return parsed_record(self.record_json, self.where)
 
     def grade(self) -> Grade | None:
-        """None: it has none that is whole."""
-        return parsed_grade(self.grade_json) if self.grade_json is not None else None
+        """None: it has none that is whole, and can be derived again."""
+        with suppress(ValidationError):
+            return None if self.grade_json is None else Grade.model_validate_json(self.grade_json)
+        return None
 
 
 class StoredRun:
@@ -103,7 +105,10 @@ class StoredRun:
             " WHERE job = ? AND state = 'begun' ORDER BY id DESC"
         )
         data, files = next(iter(self.database.rows(sql, job_id)), (None, None))
-        return parsed_checkpoint(self._whole(data, files)) if data is not None else None
+        with suppress(ValidationError):  # it is damaged, or there is none
+            found = Checkpoint.model_validate_json(self._whole(data, files))
+            return found if found.schema_version == CHECKPOINT_VERSION else None
+        return None
 
     def _whole(self, data: bytes | None, files: bytes | None) -> bytes:
         """The JSON of a record or checkpoint with its list of files; empty if that is damaged."""

@@ -23,7 +23,9 @@ LONG = "x" * 400 + "/scripted/with_skill/1"
 def run(tmp_path: Path) -> Path:
     with RunDirectory.create(tmp_path / "run", {"run_id": "r", "jobs": [JOB, LONG]}) as made:
         made.begin_trial(JOB).streams.open("turn-01.stdout.jsonl").close()
-        made.write_attempt(JOB, a_record(error=TurnError(kind="rate_limit", message="wait")))
+        made.write_record(
+            JOB, a_record(error=TurnError(kind="rate_limit", message="wait")), state="retried"
+        )
         place = made.begin_trial(JOB)
         stream = place.streams.open("turn-01.stdout.jsonl")
         stream.write(b"one\n")

@@ -227,7 +227,7 @@ def test_retried_attempts_are_kept_and_do_not_finish_the_trial(run: RunDirectory
     for response in ("one", "two", "three"):
         run.begin_trial(JOB)
         error = TurnError(kind="rate_limit", message="wait")
-        run.write_attempt(JOB, a_record(response=response, error=error))
+        run.write_record(JOB, a_record(response=response, error=error), state="retried")
     assert run.finished_jobs() == set()
     assert [e["error"] for e in run.events() if e["event"] == "trial_retried"] == ["rate_limit"] * 3
     assert [record.turns[0].response for record in run.attempts(JOB)] == ["one", "two", "three"]

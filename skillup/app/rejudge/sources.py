@@ -21,18 +21,13 @@ from skillup.schema.record import FileState, Record
 from skillup.sessions.index import detect_format, find_session, session_format
 from skillup.sessions.record import read_session, record_of_session
 from skillup.store import RunDirectory
-from skillup.store.documents import (
-    GRADE_FILE,
-    RECORD_FILE,
-    DamagedRecordError,
-    load_grade,
-    load_record,
-    load_result,
-)
+from skillup.store.documents import DamagedRecordError, load_result
 from skillup.store.export import (
     INFO_FILE,
+    RECORD_FILE,
     TRIALS_FOLDER,
     exported_content,
+    exported_trial,
     exported_trials,
     load_info,
 )
@@ -190,15 +185,13 @@ def _read_exported(
     """As :func:`_read_run`, of all trials or `only` that in this folder."""
     assert source.exported is not None
     order = {job: place for place, job in enumerate(source.info.get("jobs") or ())}
-    found = exported_trials(source.exported)
-    for job, place in sorted(found, key=lambda trial: order.get(trial[0], len(order))):
+    trials = exported_trials(source.exported)
+    for job, place in sorted(trials, key=lambda trial: order.get(trial[0], len(order))):
         if only in (None, place.resolve()):
             with _noted(source, job):
-                record, older = (
-                    load_record(place / RECORD_FILE),
-                    partial(load_grade, place / GRADE_FILE),
-                )
-                yield RecordSubject(job, record, partial(exported_content, source.exported), older)
+                found = exported_trial(job, place)
+                content = partial(exported_content, source.exported)
+                yield RecordSubject(job, found.record(), content, found.grade)
 
 
 def _job_id(record: Record, trial: object = None) -> str:

@@ -119,7 +119,7 @@ def _attempts(path: Path, *earlier: Record | None) -> RunData:
         for number, record in enumerate(earlier, start=1):
             run.begin_trial(JOB).streams.open("turn-01.stdout.jsonl").close()
             kept = (record or a_record()).model_copy(update={"attempt": number})
-            run.write_attempt(JOB, kept)
+            run.write_record(JOB, kept, state="retried")
         run.write_record(JOB, a_record().model_copy(update={"attempt": len(earlier) + 1}))
         run.write_grade(JOB, a_grade())
     for number, record in enumerate(earlier, start=1):
