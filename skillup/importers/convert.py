@@ -324,7 +324,7 @@ def _langfuse(tops: list[SourceValue]) -> SuiteDraft:
 def _langfuse_case(node: SourceValue, default_id: str) -> CaseDraft:
     """As `cases.datasets` reads the item; what that looks at is used."""
     try:
-        item = read_item(node.value, node.source.locate(node.loc)[0], default_id)
+        item = read_item(node.value, 1, default_id)
     except NotAnItemError as error:
         raise (node.get("input") or node).refuse(*error.args) from None
     given, metadata = node.get("input"), node.get("metadata")

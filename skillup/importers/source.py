@@ -11,8 +11,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from math import isfinite, nan
+from math import isfinite
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -45,6 +46,7 @@ class SourceFile:
     used: set[Loc] = field(default_factory=set)
     """Everything at and below these places has been converted."""
     remarks: dict[tuple[Loc, str], tuple[str, str]] = field(default_factory=dict)
+    first_line: int = 1  # Of what `locate` counts from, in the file
     related: dict[Path, list[SourceFile]] = field(default_factory=dict)
     """The files that were read because this one names them; shared with them."""
 
@@ -61,7 +63,7 @@ class SourceFile:
         at_key = severity != "error" and bool(loc) and isinstance(loc[-1], str)
         line, column = self.locate(loc, key=at_key)
         name = field_name((*self.prefix, *loc))
-        return Problem(self.path, line, column, name, what, fix, severity)
+        return Problem(self.path, line + self.first_line - 1, column, name, what, fix, severity)
 
     def notes(self, explanations: dict[str, str]) -> list[Problem]:
         """What is lost or changed, in the file's order; `explanations` say why a key is lost."""
@@ -107,19 +109,10 @@ def open_sources(path: Path) -> list[SourceFile]:
     return [replace(source, prefix=(index,)) for index, source in enumerate(found)]
 
 
-def parse_source(text: str, path: Path, first_line: int = 1) -> SourceFile:
+def parse_source(text: str, path: Path) -> SourceFile:
     """YAML whose top level is a mapping or a list. Raises InvalidFilesError."""
-    try:
-        document = parse_yaml(text, path, lists=True)
-    except InvalidFilesError as error:
-        found = [replace(p, line=p.line + first_line - 1) for p in error.problems]
-        raise InvalidFilesError(found) from None
-
-    def locate(loc: Loc, **more: bool) -> tuple[int, int]:
-        line, column = document.locate(loc, **more)
-        return line + first_line - 1, column
-
-    return SourceFile(path, document.data, locate)
+    document = parse_yaml(text, path, lists=True)
+    return SourceFile(path, document.data, document.locate)
 
 
 def parse_json(text: str, path: Path, first_line: int = 1) -> SourceFile:
@@ -135,11 +128,13 @@ def parse_json(text: str, path: Path, first_line: int = 1) -> SourceFile:
     # JSON is YAML but for a few characters and escapes: that is how its values are found again.
     pairs = _PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
     try:
-        return replace(parse_source(pairs, path, first_line), data=data)
+        return replace(parse_source(pairs, path), data=data, first_line=first_line)
     except InvalidFilesError as error:
-        if any(words in error.problems[0].message for words in ("already", "nesting")):
-            raise
-        return SourceFile(path, data, lambda *_, **__: (first_line, 1))
+        problem = error.problems[0]
+        if any(words in problem.message for words in ("already", "nesting")):
+            line = problem.line + first_line - 1
+            refuse(path, problem.message, problem.fix, line, problem.column)
+        return SourceFile(path, data, lambda *_, **__: (1, 1), first_line=first_line)
 
 
 def as_text(value: Any) -> str:
@@ -236,12 +231,9 @@ class SourceValue:
     def number(self) -> float | int | None:
         """The value as a number; None (and a note) if it is none."""
         value = self.take()
-        try:
-            number = float("nan" if isinstance(value, bool) else value)
-        except (TypeError, ValueError, OverflowError):
-            number = nan
-        if isfinite(number):
-            return tidy(number)
+        with suppress(TypeError, ValueError, OverflowError):
+            if not isinstance(value, bool) and isfinite(number := float(value)):
+                return tidy(number)
         if self:
             self.lost("not a number")
         return None

@@ -173,14 +173,12 @@ def export_run(run: RunDirectory, out: Path) -> list[Exported]:
 
     Raises UsageError if it is not or cannot be written, and if no trial of the run has a grade.
     """
-    finished = run.finished_jobs()
-    planned = [job for job in run.run_info().get("jobs", []) if job in finished]
     groups: dict[tuple[str, str], list[tuple[str, Grade]]] = {}
-    for job in dict.fromkeys([*planned, *sorted(finished)]):
-        grade = run.read_grade(job)
+    for found in run.finished():
+        grade = found.grade()
         # Of a grade from elsewhere the variant may be anything, also a way out of the folder.
         if grade is not None and grade.variant in CONFIGURATIONS:
-            groups.setdefault((grade.suite, grade.engine), []).append((job, grade))
+            groups.setdefault((grade.suite, grade.engine), []).append((found.job_id, grade))
     if not groups:
         raise UsageError(
             f"{run.path}: none of its trials has a grade",

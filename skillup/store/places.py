@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import hashlib
 import os
@@ -161,31 +160,25 @@ def take_lock(path: Path) -> int:
     """
     with disk_errors("lock", path):
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    try:
-        for wait in (*[0.01] * 20, 0.0):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if not wait:
-                    raise
-            time.sleep(wait)  # who looks whether it is locked has it for a moment
-        with disk_errors("write", path):
-            os.ftruncate(file, 0)
-            os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
-    except BaseException as error:
-        pid = os.pread(file, 32, 0).decode(errors="replace").strip()
-        os.close(file)
-        if not isinstance(error, OSError):
-            raise
-        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            raise RunDirectoryError(
-                f"cannot lock {path}: {error.strerror}",
-                hint="this file system has no locks: choose a local directory with --out",
-            ) from error
-        owner = f"process {pid}" if pid else "another process"
-        raise RunDirectoryError(
-            f"{path.parent} is being written by {owner}",
-            hint=f"wait until {owner} has ended, or stop it, then try again",
-        ) from None
+    for wait in (*[0.01] * 20, 0.0):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except (BlockingIOError, PermissionError):
+            if wait:
+                time.sleep(wait)  # who looks whether it is locked has it for a moment
+                continue
+            pid = os.pread(file, 32, 0).decode(errors="replace").strip()
+            os.close(file)
+            owner = f"process {pid}" if pid else "another process"
+            hint = f"wait until {owner} has ended, or stop it, then try again"
+            what = f"{path.parent} is being written by {owner}"
+            raise RunDirectoryError(what, hint=hint) from None
+        except OSError as error:
+            os.close(file)
+            hint = "this file system has no locks: choose a local directory with --out"
+            raise RunDirectoryError(f"cannot lock {path}: {error.strerror}", hint=hint) from error
+    with disk_errors("write", path):
+        os.ftruncate(file, 0)
+        os.pwrite(file, f"{os.getpid()}\n".encode(), 0)
     return file
