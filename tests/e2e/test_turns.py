@@ -267,7 +267,7 @@ def test_with_edits_its_tools_reach_neither_other_trials_nor_its_own_settings(
     assert list(siblings.iterdir()) == []
     assert not Path(home.strip(), "config.toml").exists()
     assert Path(temporary, "own").exists()
-    assert Path(temporary).is_relative_to(conversation.trial.home)
+    assert Path(temporary) == conversation.trial.home.with_name("tmp"), "the trial's own"
 
 
 def test_the_system_prompt_and_the_profiles_prices(
