@@ -41,7 +41,8 @@ JUDGED = {
         depends_on: [a]
         input: {prompt: x}
         assertions: [CHECK]
-        scripted: [{steps: [{run: "test -e 'RESUMED' || kill -9 $(cat 'PID')"}], say: wrong}]
+        scripted:  # what a left is on the disk by then
+          - {steps: [{run: "test -e 'RESUMED' || { sleep 1; kill -9 $(cat 'PID'); }"}], say: wrong}
         """,
 }
 
