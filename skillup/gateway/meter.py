@@ -173,20 +173,18 @@ class Route:
             self._exchanges.append(made)
         return made
 
-    def keep(self, one: ModelExchange) -> None:
-        """`--keep-traffic`: a line for a request and its answer, which have ended."""
-        if self._stream is not None and one.is_metered:
-            asked, answered = (body.decode(errors="replace") for body in (one.request, one.answer))
-            line = {"path": one.path, "status": one.status, "request": asked, "answer": answered}
-            self._stream.write(self._mask(json.dumps(line).encode()) + b"\n")
-
     def end(self) -> Traffic:
         """The turn is over: what passed since the one before."""
-        if self._stream is not None:
-            self._stream.close()
-        self._stream, exchanges, self._exchanges = None, self._exchanges, []
+        exchanges, self._exchanges = self._exchanges, []
         for one in exchanges:
             one.answered_all()  # The agent may have been ended in the middle of it
+        if self._stream is not None:
+            for one in exchanges:
+                asked, told = (body.decode(errors="replace") for body in (one.request, one.answer))
+                line = {"path": one.path, "status": one.status, "request": asked, "answer": told}
+                self._stream.write(self._mask(json.dumps(line).encode()) + b"\n")
+            self._stream.close()
+            self._stream = None
         main = [one for one in exchanges if one.is_main]
         # A sub-agent's task may hold a short message, too, but not the conversation.
         main = [one for one in main if one.continued is not False] or main

@@ -104,7 +104,6 @@ class Gateway:
             raise
         finally:
             exchange.answered_all()
-            route.keep(exchange)
 
     def _pool(self, upstream: str) -> httpcore2.AsyncConnectionPool:
         """Connections to there, by the proxy that the user's variables name."""
