@@ -214,13 +214,12 @@ class SessionReader(Transcript, ABC):
     engine: str  # The adapter's name
     label: str  # The agent's name, for people
     folder: str  # In the CLI's home: where the files are
-    running_total = False  # The tokens are those of the session so far
 
     def __init__(self) -> None:
         super().__init__()
         self.summary = SessionSummary()
         self.entries: list[SessionEntry] = []  # Of the line that is read
-        self.counts: list[tuple[int, str, dict[str, int]]] = []  # A line's number, and its `tokens`
+        self.used: dict[str, tuple[int, dict[str, int]]] = {}  # `tokens` by what of, with the line
         self.unread: list[int] = []  # Lines cut, no JSON, or too deep: a call may be in them
         self._line = 0
         self._timestamp: str | None = None
@@ -262,7 +261,7 @@ class SessionReader(Transcript, ABC):
             if isinstance(line.row, dict):
                 self.feed(line.row)
                 if found := self.tokens(line.row):
-                    self.counts.append((line.number, *found))
+                    self.used[found[0] or str(line.number)] = line.number, found[1]
             else:
                 self.unread.append(line.number)
                 if line.ended:

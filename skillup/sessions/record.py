@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -38,7 +39,7 @@ class SessionTurn:
     ended: str | None = None
     interrupted: bool = False
     unread_lines: int = 0
-    usage: Usage | None = None
+    used: Counter[str] = field(default_factory=Counter)  # Tokens, by their names in `Usage`
 
     @property
     def content(self) -> str:
@@ -67,22 +68,9 @@ def read_session(path: Path) -> RecordedSession:
     for number in reader.unread:
         if after := bisect_right(lines, number):
             turns[after - 1].unread_lines += 1
-    counted: list[dict[str, dict[str, int]]] = [{} for _ in turns]
-    for number, key, counts in reader.counts:
+    for number, counts in reader.used.values():
         if after := bisect_right(lines, number):
-            counted[after - 1][key or str(number)] = counts
-    before: dict[str, int] = {}
-    for turn, by_key in zip(turns, counted, strict=True):
-        parts = list(by_key.values())
-        if reader.running_total and parts:
-            total = parts[0]
-            own = {name: count - before.get(name, 0) for name, count in total.items()}
-            # After a compaction, or in a thread of another process, it may begin again.
-            parts = [total if any(count < 0 for count in own.values()) else own]
-            before = total
-        names = {name for part in parts for name in part}
-        sums = {name: sum(part.get(name, 0) for part in parts) for name in names}
-        turn.usage = Usage(**sums) if parts else None
+            turns[after - 1].used.update(counts)
     return RecordedSession(path, reader.engine, reader.summary, turns, unanswered)
 
 
@@ -208,7 +196,7 @@ def _turn(number: int, turn: SessionTurn, summary: SessionSummary) -> TurnRecord
         transcript=turn.items,
         session_id=summary.session_id,
         workspace=summary.cwd,
-        usage=turn.usage,
+        usage=Usage(**turn.used) if turn.used else None,
         unread_lines=turn.unread_lines,
         model=summary.model if turn.answered else None,
         started_at=turn.started,

@@ -186,8 +186,9 @@ class LiveClaudeEvents(ClaudeEvents):
         super().__init__(progress)
         self._permission = permission
         self._tasks = set[str]()  # In the background
-        self._total = before.total if isinstance(before, LiveClaudeEvents) else {}
-        self.total: dict[str, Any] = self._total
+        self._before = before.total if isinstance(before, LiveClaudeEvents) else (Usage(), 0.0)
+        self.total: tuple[Usage, float] = self._before
+        """What the process used so far, and its cost."""
 
     @property
     def is_settled(self) -> bool:
@@ -197,16 +198,26 @@ class LiveClaudeEvents(ClaudeEvents):
         task = as_text(event.get("task_id"))
         if event.get("type") == "control_request":
             self.outgoing += self._answer(event)
-        elif event.get("type") == "result":
-            # Counts by model, and costs, are of the process so far.
-            self.total = {key: event[key] for key in _TOTALS if key in event}
-            event = {**event, **since(self.total, self._total)}
         elif event.get("subtype") == "task_started":
             self._tasks.add(task)
         elif event.get("subtype") == "task_notification":
             self._tasks.discard(task)
         if event.get("type") != "control_request":
             super().take(event)
+        if event.get("type") == "result":
+            self._take_off_earlier_turns(by_model=bool(event.get("modelUsage")))
+
+    def _take_off_earlier_turns(self, *, by_model: bool) -> None:
+        """Counts by model, and costs, are of the process so far."""
+        usage, cost = self._before
+        if by_model and self.usage is not None:
+            self.total = self.usage, self.total[1]
+            earlier = usage.model_dump()
+            own = {n: count - (earlier[n] or 0) for n, count in self.usage if count is not None}
+            self.usage = Usage(**own)
+        if self.cost_usd is not None:
+            self.total = self.total[0], self.cost_usd
+            self.cost_usd = round(self.cost_usd - cost, 10)
 
     def _answer(self, event: dict[str, Any]) -> bytes:
         request = as_dict(event.get("request"))
@@ -221,25 +232,6 @@ class LiveClaudeEvents(ClaudeEvents):
             why = "There is nobody to ask; say it in your answer."
             answer["response"] = {"behavior": "deny", "message": why}
         return json.dumps({"type": "control_response", "response": answer}).encode() + b"\n"
-
-
-_TOTALS = ("modelUsage", "total_cost_usd")
-
-
-def since(total: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
-    """`total` less the running total `before`, where both are numbers; a model not used is out."""
-    left: dict[str, Any] = {}
-    for key, value in total.items():
-        if isinstance(value, dict):
-            less = since(value, as_dict(before.get(key)))
-            if key == "modelUsage" or not value or any(less.values()):
-                left[key] = less
-        elif (now := as_amount(value)) is not None:
-            now -= as_amount(before.get(key)) or 0
-            left[key] = int(now) if isinstance(value, int) else round(now, 10)
-        else:
-            left[key] = value
-    return left
 
 
 def add_answer(transcript: Transcript, row: dict[str, Any], agent: str | None) -> str:

@@ -258,10 +258,10 @@ class CodexTranscript(SessionReader):
     engine = "codex"
     label = "Codex"
     folder = "sessions"
-    running_total = True
 
     def __init__(self) -> None:
         super().__init__()
+        self._total: dict[str, int] = {}  # Of the tokens so far
         self._calls: dict[str, list[str]] = {}  # Ids of a call's entries: a patch has one a file
 
     @staticmethod
@@ -274,8 +274,13 @@ class CodexTranscript(SessionReader):
         return row.get("type") in _ROWS and isinstance(row.get("payload"), dict)
 
     def tokens(self, row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
-        known = total_of(row)
-        return ("thread", known) if known else None
+        total, before = total_of(row), self._total
+        if not total:
+            return None
+        self._total = total
+        own = {name: count - before.get(name, 0) for name, count in total.items()}
+        # After a compaction, or in a thread of another process, it may begin again.
+        return "", total if min(own.values()) < 0 else own
 
     def feed(self, row: dict[str, Any]) -> None:
         self.time(row.get("timestamp"))
