@@ -87,8 +87,8 @@ class CliEngine(ABC):
         """What follows the command; with `session_id` None the turn begins a new session."""
 
     @abstractmethod
-    def parser(self, trial: TrialContext) -> EventParser:
-        """For the events of one turn."""
+    def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> EventParser:
+        """For the events of one turn; if the process stays, with what it is to read of it."""
 
     @abstractmethod
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
@@ -101,19 +101,6 @@ class CliEngine(ABC):
     @abstractmethod
     def is_user_message(self, row: dict[str, Any]) -> bool:
         """Whether a line of a session's file is a message that somebody sent."""
-
-    def live_parser(
-        self,
-        turn: TurnRequest,
-        trial: TrialContext,
-        resumed: str | None,
-        before: EventParser | None,
-    ) -> EventParser:
-        """For the events of one turn of a live process, with what that is to read.
-
-        `before`: of the turn before in this process; None: it has just been started.
-        """
-        raise NotImplementedError
 
     def standard_input(self, turn: TurnRequest) -> bytes:
         """What the process reads."""
@@ -235,13 +222,14 @@ _SHORT_BYTES = 1 << 20
 class CliTurn:
     """A turn of the session `resumed`, or the first one of a new session."""
 
+    parser: EventParser  # From the moment when the process is to be started
+
     def __init__(
         self, engine: CliEngine, turn: TurnRequest, trial: TrialContext, resumed: str | None
     ) -> None:
         self.engine, self.turn, self.trial, self.resumed = engine, turn, trial, resumed
         self.live = trial.live
         self.ended_between = False  # The process that was to stay
-        self.parser = engine.parser(trial)
         self.expected = resumed or (trial.session_id if engine.spec.takes_ids else None)
         self.own_files = trial.profile.isolation != "shared"  # Of sessions, and no others
 
@@ -254,7 +242,8 @@ class CliTurn:
         self.home = engine.engine_home(trial, env)
         # Long sessions take long to read.
         if self.live is not None and self.live.parser is not None:
-            self.ended_between = not (self.live.is_ready and self.live.session == self.resumed)
+            in_it = self.live.parser.session_id
+            self.ended_between = not (self.live.is_ready and in_it == self.resumed)
         if self.resumed and (error := await self._with_file(self._changed)):
             return EngineTurn(self.resumed, session_verified=False, error=error)
         if self.live is not None and self.ended_between:
@@ -267,11 +256,9 @@ class CliTurn:
         async with shared if by_file else nullcontext(lambda _: None) as renewed:
             arguments = engine.arguments(turn, trial, self.resumed, login)
             argv = (*engine.command(trial.profile), *arguments)
-            if self.live is not None:
-                before = self.live.parser if self.live.process is not None else None
-                self.parser = engine.live_parser(turn, trial, self.resumed, before)
-                argv = self.live.argv if self.live.process is not None else argv
+            self.parser = engine.parser(turn, trial, self.resumed)
             stayed = self.live is not None and self.live.process is not None
+            argv = self.live.argv if self.live is not None and stayed else argv
             result = await self._process(argv, env, renewed)
         if stayed and self.parser.session_id is None and result.error is not None:
             self.ended_between = result.error.kind == "crash"
@@ -417,7 +404,7 @@ class CliTurn:
             else:
                 parser.outgoing = b""
                 outcome = await self.live.run(request, take, lambda: parser.is_settled)
-                self.live.session, self.live.parser = parser.session_id, parser
+                self.live.parser = parser
         return self._turn_of(outcome, argv, secrets, last_lines)
 
     def _turn_of(

@@ -27,8 +27,12 @@ class LiveSlot:
 
     process: tuple[Child, ProcessTree] | None = None
     argv: tuple[str, ...] = ()  # It was started so
-    session: str | None = None
-    parser: Any = None  # Of its latest turn
+    parser: Any = None  # Of its latest turn, or of one before it
+
+    @property
+    def parser_before(self) -> Any:
+        """Of the turn before in this process; None: it is yet to be started."""
+        return self.parser if self.process is not None else None
 
     @property
     def is_ready(self) -> bool:

@@ -19,8 +19,7 @@ import anyio
 
 from skillup.engines.base import TurnRequest
 from skillup.engines.cli_runner import CliEngine
-from skillup.engines.events import EventParser
-from skillup.process.tree import process_register
+from skillup.process.tree import ProcessTree, process_register
 from skillup.schema.profile import Profile
 from tests.e2e.conftest import CLIS, KEY, find_cli, with_variables
 from tests.support.engine_turns import Conversation, make_trial
@@ -39,16 +38,16 @@ def of_protocol(engine: CliEngine, conversation: Conversation, turns: int) -> fl
     ) as child:
         assert child.stdin is not None
         assert child.stdout is not None
-        before: EventParser | None = None
+        assert trial.live is not None
         for number in range(1, turns + 1):
             began = time.perf_counter()
-            parser = engine.live_parser(TurnRequest(number, "hello"), trial, None, before)
+            parser = engine.parser(TurnRequest(number, "hello"), trial, None)
             while not parser.closed:
                 child.stdin.write(parser.outgoing)
                 child.stdin.flush()
                 parser.outgoing = b""
                 parser.feed(child.stdout.readline())
-            before = parser
+            trial.live.parser, trial.live.process = parser, (child, ProcessTree(""))
             seconds.append(time.perf_counter() - began)
     return median(seconds[1:])
 

@@ -33,7 +33,7 @@ from skillup.engines.created_sessions import (
     own_arguments,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
-from skillup.engines.events import EventParser, as_amount, as_dict, loaded_skills, words
+from skillup.engines.events import as_amount, as_dict, loaded_skills, words
 from skillup.engines.session_files import VersionRange
 from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission, Profile
@@ -123,19 +123,15 @@ class ClaudeCode(WritingCliEngine):
             return turn.prompt.encode()
         return _as_json(turn)
 
-    def live_parser(
-        self,
-        turn: TurnRequest,
-        trial: TrialContext,
-        resumed: str | None,
-        before: EventParser | None,
-    ) -> EventParser:
+    def parser(
+        self, turn: TurnRequest, trial: TrialContext, session_id: str | None
+    ) -> ClaudeEvents:
+        if trial.live is None:
+            return ClaudeEvents(trial.progress)
+        before = trial.live.parser_before
         parser = LiveClaudeEvents(trial.profile.permission, before, trial.progress)
         parser.outgoing = _as_json(turn)
         return parser
-
-    def parser(self, trial: TrialContext) -> ClaudeEvents:
-        return ClaudeEvents(trial.progress)
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         """Its folder is not computed: the workspace may have been elsewhere."""

@@ -181,12 +181,12 @@ class LiveClaudeEvents(ClaudeEvents):
     """
 
     def __init__(
-        self, permission: Permission, before: EventParser | None, progress: Progress
+        self, permission: Permission, before: LiveClaudeEvents | None, progress: Progress
     ) -> None:
         super().__init__(progress)
         self._permission = permission
         self._tasks = set[str]()  # In the background
-        self._before = before.total if isinstance(before, LiveClaudeEvents) else (Usage(), 0.0)
+        self._before = before.total if before is not None else (Usage(), 0.0)
         self.total: tuple[Usage, float] = self._before
         """What the process used so far, and its cost."""
 

@@ -38,7 +38,6 @@ from skillup.engines.created_sessions import (
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import (
-    EventParser,
     as_amount,
     as_dict,
     as_text,
@@ -162,34 +161,27 @@ class Codex(WritingCliEngine):
             return given
         return [*given, "resume", session_id, "-"] if session_id else [*given, "-"]
 
-    def live_parser(
-        self,
-        turn: TurnRequest,
-        trial: TrialContext,
-        resumed: str | None,
-        before: EventParser | None,
-    ) -> EventParser:
+    def parser(self, turn: TurnRequest, trial: TrialContext, session_id: str | None) -> CodexEvents:
+        if trial.live is None:
+            return CodexEvents(trial.workspace, trial.progress)
         thread: dict[str, Any] = {
             "model": trial.profile.model,
             "cwd": str(trial.workspace),
             "approvalPolicy": "never",
             "sandbox": _SANDBOX_MODES[trial.profile.permission],
         }
-        if resumed is not None:
-            thread |= {"threadId": resumed, "excludeTurns": True}
+        if session_id is not None:
+            thread |= {"threadId": session_id, "excludeTurns": True}
         login = self.login(trial)
         return AppServerEvents(
             turn.prompt,
             thread,
             login.value if _logs_in(trial, login) else None,
             trial.profile.permission,
-            before,
+            trial.live.parser_before,
             trial.workspace,
             trial.progress,
         )
-
-    def parser(self, trial: TrialContext) -> CodexEvents:
-        return CodexEvents(trial.workspace, trial.progress)
 
     def session_file(self, engine_home: Path, session_id: str) -> Path | None:
         pattern = f"rollout-*-{glob.escape(session_id)}.jsonl"

@@ -11,7 +11,6 @@ from typing import Any
 from skillup.engines.base import Progress
 from skillup.engines.codex.events import BY_STDERR, CodexEvents
 from skillup.engines.events import (
-    EventParser,
     Failure,
     as_dict,
     as_list,
@@ -50,7 +49,7 @@ class AppServerEvents(CodexEvents):
         thread: Mapping[str, Any],
         key: str | None,
         permission: Permission,
-        before: EventParser | None,
+        before: AppServerEvents | None,
         workspace: PurePath,
         progress: Progress,
     ) -> None:
@@ -61,7 +60,7 @@ class AppServerEvents(CodexEvents):
         self._thread: str | None = None
         self._opening: dict[str, Any] = {}
         self.number = _THREAD_REQUEST
-        if isinstance(before, AppServerEvents) and before.session_id is not None:
+        if before is not None and before.session_id is not None:
             self._thread, self.number = before.session_id, before.number
             self._begin_turn()
             return

@@ -121,7 +121,9 @@ class ScriptedEngine(WritingCliEngine):
     def command(self, profile: Profile) -> tuple[str, ...]:
         return tuple(profile.command or _DEFAULT_COMMAND)
 
-    def parser(self, trial: TrialContext) -> ScriptedEvents:
+    def parser(
+        self, turn: TurnRequest, trial: TrialContext, session_id: str | None
+    ) -> ScriptedEvents:
         return ScriptedEvents(trial.progress)
 
     def engine_home(self, trial: TrialContext, env: Mapping[str, str] | None = None) -> Path:
