@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -16,7 +17,8 @@ import anyio.to_thread
 from skillup.engines.base import EngineTurn, TrialContext
 from skillup.engines.cli_runner import CliEngine
 from skillup.engines.session_files import json_line, rewriting, rows_of
-from skillup.schema.record import ErrorKind, HistoryItem, TurnError
+from skillup.schema.checks import ToolKind
+from skillup.schema.record import ErrorKind, HistoryItem, ToolCall, TurnError
 from skillup.workspace.disk import refuse_full_disk, write_whole
 
 Row = dict[str, Any]
@@ -30,19 +32,28 @@ def api_name(text: str) -> str:
     return _NOT_IN_NAMES.sub("_", text)[:_LONGEST_NAME]
 
 
-def mcp_name(name: str) -> tuple[str, str] | None:
-    """The server and the tool of a call's name `server::tool`; None if it is of no MCP tool."""
-    server, separator, tool = name.partition("::")
-    return (server or "unknown", tool or "tool") if separator else None
+OwnTools = Mapping[ToolKind, tuple[str, Mapping[str, str]]]
+"""An engine's tool of each kind, and its names for arguments that other engines call so."""
 
 
-def own_arguments(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """The arguments under a tool's own `names` for them, unless one stands under that already."""
+def own_call(call: ToolCall, tools: OwnTools) -> tuple[str, str, dict[str, Any]]:
+    """The MCP server ("": none), the tool and its arguments, as an engine with `tools` has them.
+
+    A call with a name keeps that and its arguments; of others no argument takes another's place.
+    """
+    server, separator, tool = call.name.partition("::")
+    if separator:
+        return api_name(f"mcp__{server or 'unknown'}"), api_name(tool or "tool"), call.arguments
+    if call.name:
+        return "", api_name(call.name), call.arguments
+    name, names = tools.get(call.kind, (call.kind, {}))
     arguments: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in call.arguments.items():
         own = names.get(key, key)
-        arguments[key if own in given or own in arguments else own] = value
-    return arguments
+        is_command = call.kind == "shell" and isinstance(value, list)
+        text = shlex.join(map(str, value)) if is_command else value
+        arguments[key if own in call.arguments or own in arguments else own] = text
+    return "", name, arguments
 
 
 def with_own_ids(history: Sequence[HistoryItem]) -> list[HistoryItem]:

@@ -137,15 +137,10 @@ def start_apart(argv: tuple[str, ...], *, cwd: Path, stderr: IO[bytes]) -> Child
 def _why_not_started(error: OSError | ValueError, program: str, cwd: Path) -> str:
     if not isinstance(error, OSError):
         return f"{program}: an argument or variable cannot be passed on: {error}"
-    if not cwd.is_dir():
-        what = "is not a directory" if cwd.exists() else "does not exist"
-        return f"the working directory {cwd} {what}"
-    if error.errno == errno.ENOENT:
-        if "/" not in program:
-            return f"{program}: no such program on the PATH"
-        if (cwd / program).exists():
-            return f"{program}: the interpreter that its first line names does not exist"
-    return f"{program}: {error.strerror or error}"
+    if error.errno == errno.ENOENT and cwd.is_dir() and (cwd / program).exists():
+        return f"{program}: the interpreter that its first line names does not exist"
+    # Its name is the program's, or that of the directory.
+    return f"{error.filename or program}: {error.strerror or error}"
 
 
 async def run_process(request: ProcessRequest, on_line: OnLine | None = None) -> ProcessOutcome:

@@ -113,9 +113,7 @@ def own_children(pid: int | Literal["self"] = "self") -> set[int] | None:
                 found.update(map(int, text.split()))
             finally:
                 os.close(file)
-    except (
-        OSError
-    ):  # no such files, or a thread that has ended, and has left its children to others
+    except OSError:  # No such files, or a thread that ended, and left its children to others
         return None
     return found
 

@@ -14,6 +14,7 @@ from skillup.engines.session_files import SessionEntry, SessionSummary
 from skillup.errors import UsageError
 from skillup.frozen import frozen
 from skillup.judges.grade import written_turns
+from skillup.reports.text import count
 from skillup.schema.case import Case
 from skillup.schema.record import EngineInfo, Record, TranscriptItem, TurnError, TurnRecord, Usage
 from skillup.sessions.index import session_format
@@ -169,11 +170,10 @@ def _notes(session: RecordedSession, case: Case) -> list[str]:
     there, written = len(session.turns), written_turns(case)
     if written is not None and there != written:
         what = "turns beyond are not judged" if there > written else "checks of the others fail"
-        has, wants = (f"{n} turn{'' if n == 1 else 's'}" for n in (there, written))
+        has, wants = count(there, "turn"), count(written, "turn")
         notes.append(f"the session has {has}, the case {wants}: {what}")
-    if count := len(session.unanswered):
-        s = "s" if count > 1 else ""
-        notes.append(f"{count} message{s} or command{s} without an answer of the agent: no turn")
+    if unanswered := len(session.unanswered):
+        notes.append(f"messages or commands without an answer, which are no turns: {unanswered}")
     if session.summary.truncated:
         notes.append("the last line of the session is cut off")
     if session.summary.unknown_lines:

@@ -17,7 +17,7 @@ from skillup.engines.claude_code.engine import (
     CLOSING,
     OPENING,
     ClaudeCode,
-    own_call,
+    claude_call,
     project_folder,
 )
 from skillup.engines.claude_code.events import take_block
@@ -202,14 +202,14 @@ def test_a_portable_call_is_that_of_claudes_tool(
     arguments: dict[str, Any] | None,
 ) -> None:
     expected = given_arguments if arguments is None else arguments
-    assert own_call(call("1", kind, named, **given_arguments)) == (name, expected)
+    assert claude_call(call("1", kind, named, **given_arguments)) == (name, expected)
 
 
 @pytest.mark.parametrize(
     ("kind", "portable"), [(kind, name) for kind, of in PORTABLE_ARGUMENTS.items() for name in of]
 )
 def test_a_check_finds_portable_arguments_in_claudes_call(kind: ToolKind, portable: str) -> None:
-    name, arguments = own_call(call("1", kind, **{portable: "value"}))
+    name, arguments = claude_call(call("1", kind, **{portable: "value"}))
     transcript = Transcript()
     take_block(transcript, {"type": "tool_use", "id": "1", "name": name, "input": arguments}, None)
     recorded = transcript.items[0].tool_call

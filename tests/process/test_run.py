@@ -263,10 +263,10 @@ def test_a_quiet_command_returns_its_output_exactly(
 @pytest.mark.parametrize(
     ("argv", "extra", "message"),
     [
-        (("no-such-agent",), {}, "no-such-agent: no such program on the PATH"),
+        (("no-such-agent",), {}, "no-such-agent: No such file or directory"),
         (("./no-such-agent",), {}, "./no-such-agent: No such file or directory"),
         # The PATH that counts is the request's own.
-        (("true",), {"PATH": "/nowhere"}, "true: no such program on the PATH"),
+        (("true",), {"PATH": "/nowhere"}, "true: No such file or directory"),
         (("./plain",), {}, "./plain: Permission denied"),
         (
             ("./headless",),
@@ -299,9 +299,9 @@ def test_why_a_program_did_not_start(
 
 def test_a_missing_working_directory(tmp_path: Path) -> None:
     place = tmp_path / "missing"
-    for what in ("does not exist", "is not a directory"):
+    for what in ("No such file or directory", "Not a directory"):
         outcome = anyio.run(run_process, ProcessRequest(("true",), place, {"PATH": os.defpath}))
-        assert outcome.start_error == f"the working directory {place} {what}"
+        assert outcome.start_error == f"{place}: {what}"
         place.touch()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,18 +23,17 @@ from skillup.engines.claude_code.events import (
 )
 from skillup.engines.cli_runner import CliSpec
 from skillup.engines.created_sessions import (
+    OwnTools,
     Row,
     UnwritableError,
     WritingCliEngine,
     api_name,
     iso_time,
-    mcp_name,
-    own_arguments,
+    own_call,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import as_amount, as_dict, loaded_skills, words
 from skillup.engines.session_files import VersionRange
-from skillup.schema.checks import ToolKind
 from skillup.schema.profile import Permission, Profile
 from skillup.schema.record import HistoryItem, ToolCall
 
@@ -339,7 +337,7 @@ def _messages(item: HistoryItem, answer_id: str) -> Iterator[dict[str, Any]]:
         if item.content.strip():
             yield _answer({"type": "text", "text": item.content}, answer_id)
         for call in item.tool_calls:
-            name, given = own_call(call)
+            name, given = claude_call(call)
             use = {"type": "tool_use", "id": call.id, "name": name, "input": given}
             yield _answer(use, answer_id)
 
@@ -349,9 +347,8 @@ def _answer(block: Mapping[str, Any], answer_id: str) -> dict[str, Any]:
     return {"id": answer_id, "role": "assistant", "model": MODEL, "content": [block]}
 
 
-# Claude's tool of each kind, and its names for arguments that other engines and cases call so.
 _PATH = {"path": "file_path", "filename": "file_path"}
-_TOOLS: Mapping[ToolKind, tuple[str, Mapping[str, str]]] = {
+_TOOLS: OwnTools = {
     "shell": ("Bash", {"cmd": "command", "script": "command"}),
     "read": ("Read", _PATH),
     "write": ("Write", {**_PATH, "text": "content", "file_text": "content"}),
@@ -366,16 +363,9 @@ _TOOLS: Mapping[ToolKind, tuple[str, Mapping[str, str]]] = {
 }
 
 
-def own_call(call: ToolCall) -> tuple[str, dict[str, Any]]:
-    """The tool's name and its input, as claude has them; of a call without a name by its kind."""
-    if call.name:
-        mcp = mcp_name(call.name)
-        return api_name(f"mcp__{mcp[0]}__{mcp[1]}" if mcp else call.name), dict(call.arguments)
-    name, names = _TOOLS[call.kind]
-    arguments = own_arguments(call.arguments, names)
-    if name == "WebFetch" and "url" not in arguments and "query" in arguments:
+def claude_call(call: ToolCall) -> tuple[str, dict[str, Any]]:
+    """The tool's name and its input, as claude has them."""
+    server, name, arguments = own_call(call, _TOOLS)
+    if not call.name and name == "WebFetch" and "url" not in arguments and "query" in arguments:
         name = "WebSearch"
-    command = arguments.get("command")
-    if name == "Bash" and isinstance(command, list):
-        arguments["command"] = shlex.join(map(str, command))
-    return name, arguments
+    return api_name(f"{server}__{name}") if server else name, arguments

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -292,20 +293,22 @@ def system_notice(subtype: str, row: dict[str, Any]) -> str:
 
 
 def _usage(result: dict[str, Any]) -> Usage | None:
-    """This process's tokens. Claude counts cached input apart; we count it in.
+    """This process's tokens.
 
     `modelUsage` first: `usage` is 0 after the CLI had to fall back from a broken stream.
     """
-    models = map(as_dict, as_dict(result.get("modelUsage")).values())
-    per_model = [found for model in models if (found := counts(model, _MODEL_USAGE_NAMES))]
-    per_model = per_model or [counts(as_dict(result.get("usage")), USAGE_NAMES)]
-    names = {name for found in per_model for name in found}
-    total = {name: sum(found.get(name, 0) for found in per_model) for name in names}
-    if not total.keys() & {"input_tokens", "output_tokens"}:
-        return None
-    if inputs := [count for name, count in total.items() if name != "output_tokens"]:
-        total["input_tokens"] = sum(inputs)
-    return Usage(**total)
+    total = Counter[str]()
+    for model in as_dict(result.get("modelUsage")).values():
+        total.update(_tokens(model, _MODEL_USAGE_NAMES))
+    total = total or Counter(_tokens(result.get("usage"), USAGE_NAMES))
+    return Usage(**total) if total else None
+
+
+def _tokens(given: Any, names: Mapping[str, str]) -> dict[str, int]:
+    """Claude counts cached input apart; we count it in."""
+    found = counts(as_dict(given), names)
+    inputs = [count for name, count in found.items() if name != "output_tokens"]
+    return found | ({"input_tokens": sum(inputs)} if inputs else {})
 
 
 # User messages that the CLI writes: what a local command printed, reminders, reports of tasks.
@@ -402,11 +405,8 @@ class ClaudeTranscript(SessionReader):
         message = as_dict(row.get("message"))
         if row.get("type") != "assistant" or message.get("model") == "<synthetic>":
             return None
-        known = counts(as_dict(message.get("usage")), USAGE_NAMES)
-        if not known:
-            return None
-        known["input_tokens"] = sum(known.values()) - known.get("output_tokens", 0)
-        return as_text(message.get("id")), known
+        known = _tokens(message.get("usage"), USAGE_NAMES)
+        return (as_text(message.get("id")), known) if known else None
 
     def left_lines(self, lines: Iterable[SessionLine]) -> Collection[int]:
         """Rows form a tree by `parentUuid`.

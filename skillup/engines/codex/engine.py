@@ -5,9 +5,8 @@ from __future__ import annotations
 import glob
 import json
 import re
-import shlex
 from base64 import urlsafe_b64decode
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,17 +23,15 @@ from skillup.engines.codex.events import (
     CodexEvents,
     CodexTranscript,
     output_of,
-    total_of,
 )
 from skillup.engines.codex.live import AppServerEvents
 from skillup.engines.created_sessions import (
+    OwnTools,
     Row,
     UnwritableError,
     WritingCliEngine,
-    api_name,
     iso_time,
-    mcp_name,
-    own_arguments,
+    own_call,
 )
 from skillup.engines.environment import EngineHome, Login, trial_environment
 from skillup.engines.events import (
@@ -231,7 +228,8 @@ class Codex(WritingCliEngine):
         if file is not None:
             part = read_part(file, turn.previous.prefix_bytes if turn.previous else 0)
         items = loaded_skills(part.loaded_skills, trial.skills)
-        items += with_refused(result.items, part.refused)
+        # One that has begun in the stream, and was ended with the CLI, was not refused.
+        items += with_refused(result.items, part.refused if error is None else ())
         if error is None and (reason := broken_sandbox(items)) is not None:
             what = f"its sandbox does not work here: {reason}; none of the agent's commands ran"
             fix = "let codex make one (user namespaces, bubblewrap), or use `permission: full`"
@@ -322,7 +320,7 @@ class RolloutPart:
 
     model: str | None = None
     version: str | None = None
-    usage: Usage | None = None  # The thread's running total less that before
+    usage: Usage | None = None  # Of this turn alone
     loaded_skills: list[str] = field(default_factory=list)  # By a `$name` in the prompt
     refused: list[tuple[int, TranscriptItem]] = field(default_factory=list)
     """Calls that the event stream does not show, and what codex answered the model; each after so
@@ -334,7 +332,9 @@ def read_part(path: Path, offset: int) -> RolloutPart:
     part = RolloutPart()
     calls: dict[str, tuple[int, list[dict[str, Any]]]] = {}
     ended = 0
-    total: dict[str, int] = {}
+    used, tokens = Counter[str](), CodexTranscript().tokens
+    for row in rows_of(path, offset):  # What earlier turns used
+        tokens(row)
     for row in rows_of(path, start=offset):
         kind, payload = row.get("type"), as_dict(row.get("payload"))
         inner, call_id = payload.get("type"), as_text(payload.get("call_id"))
@@ -357,8 +357,8 @@ def read_part(path: Path, offset: int) -> RolloutPart:
             item = as_dict(payload.get("item"))
             calls.pop(as_text(item.get("id")), None)
             ended += item.get("type") in _WITH_RESULTS
-        else:
-            total = total_of(row) or total
+        elif own := tokens(row):
+            used.update(own[1])
     for after, rows in calls.values():
         reader = CodexTranscript()
         for row in rows if len(rows) > 1 else ():
@@ -369,13 +369,7 @@ def read_part(path: Path, offset: int) -> RolloutPart:
                 failed = refused.tool_result.model_copy(update={"status": "error"})
                 refused = refused.model_copy(update={"tool_result": failed})
             part.refused.append((after, refused))
-    if total:
-        before: dict[str, int] = {}
-        for row in rows_of(path, offset):
-            before = total_of(row) or before
-        own = {name: count - before.get(name, 0) for name, count in total.items()}
-        # There is no count if the total was set back.
-        part.usage = Usage(**{name: count for name, count in own.items() if count >= 0})
+    part.usage = Usage(**used) if used else None
     return part
 
 
@@ -384,17 +378,7 @@ def with_refused(
 ) -> list[TranscriptItem]:
     """The items of the event stream, and the refused calls in their places."""
     made: list[TranscriptItem] = []
-    # One that has begun there, and was ended with the CLI, was not refused.
-    begun = [one.tool_call for one in items if one.tool_call]
-    done = {one.tool_result.call_id.partition(".")[0] for one in items if one.tool_result}
-    broken_off = [call.arguments for call in begun if call.id not in done]
-    same = {
-        one.tool_call.id
-        for _, one in refused
-        if one.tool_call and one.tool_call.arguments in broken_off
-    }
-    waiting = deque(row for row in refused if _call_id(row[1]) not in same)
-    ended = set[str]()
+    waiting, ended = deque(refused), set[str]()
     for number, item in enumerate(items, start=1):
         while waiting and (
             number == len(items) or (item.tool_call and waiting[0][0] <= len(ended))
@@ -404,10 +388,6 @@ def with_refused(
         if item.tool_result:  # a patch has one for every file
             ended.add(item.tool_result.call_id.partition(".")[0])
     return made + [item for _, item in waiting]
-
-
-def _call_id(item: TranscriptItem) -> str:
-    return item.tool_result.call_id if item.tool_result else getattr(item.tool_call, "id", "")
 
 
 def broken_sandbox(items: Collection[TranscriptItem]) -> str | None:
@@ -423,23 +403,18 @@ def broken_sandbox(items: Collection[TranscriptItem]) -> str | None:
 # A conversation that never ran, as the rows of a Codex rollout. Pure.
 
 _SHELL_TOOL = "exec_command"
+_TOOLS: OwnTools = {"shell": (_SHELL_TOOL, {"command": "cmd"})}
 _EXIT_CODES = {"success": 0, "error": 1}
 
 
-def own_call(call: ToolCall) -> tuple[str, str, dict[str, Any]]:
+def codex_call(call: ToolCall) -> tuple[str, str, dict[str, Any]]:
     """The namespace of an MCP tool, the tool's name, and its arguments, as Codex has them.
 
     `command_execution` is our records' name of Codex's shell.
     """
-    given, name, kind = call.arguments, call.name, "" if call.name else call.kind
-    if mcp := mcp_name(name):
-        return api_name(f"mcp__{mcp[0]}"), api_name(mcp[1]), given
-    if name in (_SHELL_TOOL, "command_execution") or kind == "shell":
-        given = own_arguments(given, {"command": "cmd"})
-        if isinstance(command := given.get("cmd"), list):
-            given["cmd"] = shlex.join(map(as_text, command))
-        return "", _SHELL_TOOL, given
-    return "", api_name(name or kind), given
+    if call.name in (_SHELL_TOOL, "command_execution"):
+        call = call.model_copy(update={"name": "", "kind": "shell"})
+    return own_call(call, _TOOLS)
 
 
 def _payloads(history: Sequence[HistoryItem], thread_id: str) -> Iterator[tuple[str, Row]]:
@@ -482,7 +457,7 @@ def _payloads(history: Sequence[HistoryItem], thread_id: str) -> Iterator[tuple[
             yield completed("AgentMessage", number, {"type": "Text", "text": item.content})
             yield message("output_text")
         for call in item.tool_calls:
-            namespace, name, given = own_call(call)
+            namespace, name, given = codex_call(call)
             row = {"type": "function_call", "name": name, "call_id": call.id}
             row["arguments"] = json.dumps(given, ensure_ascii=False, default=str)
             if name == _SHELL_TOOL:
