@@ -21,10 +21,9 @@ from skillup.schema.grade import (
     Rate,
     RunResult,
     Triggering,
-    TurnReliability,
     Uplift,
 )
-from skillup.schema.line import SkillUse, TrialLine, TurnLine, lines_of
+from skillup.schema.line import SkillUse, TrialLine, lines_of
 from skillup.schema.record import Usage
 from skillup.stats import (
     ERROR_RATE,
@@ -138,7 +137,7 @@ def _engine_columns(trials: Iterable[TrialLine]) -> list[EngineColumn]:
         verdicts = _judged(own)
         means = {
             "score": mean_known(trial.score for trial in verdicts),
-            "turns": mean_known(len(trial.turns) for trial in verdicts),
+            "turns": mean_known(trial.turns for trial in verdicts),
             "tokens": mean_known(map(_tokens_of, verdicts)),
             "cost_usd": mean_known(trial.cost_usd for trial in verdicts),
             "duration_ms": mean_known(trial.duration_ms for trial in verdicts),
@@ -149,7 +148,7 @@ def _engine_columns(trials: Iterable[TrialLine]) -> list[EngineColumn]:
     return columns
 
 
-# How often each case passes, as a whole and turn by turn.
+# How often each case passes.
 
 
 def _reliability(
@@ -157,8 +156,6 @@ def _reliability(
 ) -> CaseReliability:
     verdicts = _judged(trials)
     passed = sum(trial.status == "PASS" for trial in verdicts)
-    numbers = sorted({turn.turn_number for trial in verdicts for turn in trial.turns})
-    suites = run_info.get("suites") or {}
     return CaseReliability(
         **key._asdict(),
         rate=_rate_of(passed, len(verdicts)),
@@ -167,7 +164,6 @@ def _reliability(
         not_run=not_run,
         flaky=0 < passed < len(verdicts),
         at_k=_at_k(passed, len(verdicts)),
-        turns=[_turn(number, verdicts, suites) for number in numbers],
         decision=_decision(key, trials, saved, run_info),
     )
 
@@ -175,31 +171,6 @@ def _reliability(
 def _at_k(passed: int, trials: int) -> list[AtK]:
     found = at_each_k(passed, trials)
     return [AtK(k=k, pass_at_k=some, pass_hat_k=every) for k, some, every in found]
-
-
-def _turn(number: int, verdicts: Sequence[TrialLine], suites: Mapping[str, Any]) -> TurnReliability:
-    # Where trials share a turn, it was run once, and counts once.
-    turns: dict[tuple[CaseKey, int], TurnLine] = {}
-    for trial in verdicts:
-        for turn in trial.turns:
-            if turn.turn_number == number:
-                owner = (key_of(trial), trial.trial)
-                if turn.counted_by is not None:
-                    owner = planned_key(turn.counted_by, suites)
-                turns.setdefault(owner, turn)
-    passed = sum(turn.passed for turn in turns.values())
-    firsts = [
-        next((turn.turn_number for turn in trial.turns if not turn.passed), None)
-        for trial in verdicts
-    ]
-    unfailed = sum(first is None or first > number for first in firsts)
-    return TurnReliability(
-        turn_number=number,
-        rate=_rate_of(passed, len(turns)),
-        at_k=_at_k(passed, len(turns)),
-        first_failures=firsts.count(number),
-        unfailed=unfailed / len(firsts),
-    )
 
 
 def _decision(
@@ -277,7 +248,7 @@ def _uplift(suite: str, engine: str, case_id: str | None, pairs: Sequence[_Pair]
         p=stratified(counts) if counts else None,
         cases=len(comparable),
         not_counted=[pair.case_id for pair in pairs if pair not in comparable],
-        turns=_quantity(ran, lambda trial: len(trial.turns)),
+        turns=_quantity(ran, lambda trial: trial.turns),
         tokens=_quantity(ran, _tokens_of),
         cost_usd=_quantity(ran, lambda trial: trial.cost_usd),
         duration_ms=_quantity(ran, lambda trial: trial.duration_ms),

@@ -217,12 +217,9 @@ ErrorKind = Literal[
 """The closed list of infrastructure failures; each has a page in ``docs/errors.md``."""
 
 # Regexes as files write them: read once, and refused where they are no regexes. They are those of
-# the `regex` library, which can be stopped when a search takes too long. Those for Go (skill-up)
-# are read too.
+# the `regex` library, which can be stopped when a search takes too long.
 
-_GO_ONLY = re.compile(
-    r"\\Q(?P<literal>.*?)(?:\\E|\Z)|\\x\{(?P<code>[0-9A-Fa-f]{1,6})\}|\\(?P<end>z)|\\.", re.DOTALL
-)
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
 
 
 @lru_cache(maxsize=4096)
@@ -230,8 +227,10 @@ def compiled_pattern(pattern: str, fold: bool) -> "regex.Pattern[str]":
     """`pattern`, ready to search with; `fold` ignores case. Raises ValueError if it is none."""
     import regex
 
+    # Only newer versions of the library know `\z`, which Go (skill-up) has.
+    known = _ESCAPE.sub(lambda found: r"\Z" if found[0] == r"\z" else found[0], pattern)
     try:
-        return regex.compile(from_go(pattern), regex.IGNORECASE if fold else 0)
+        return regex.compile(known, regex.IGNORECASE if fold else 0)
     except (regex.error, OverflowError, RecursionError, ValueError) as trouble:
         raise ValueError(f"/{pattern}/ is not a valid regex: {trouble}") from None
 
@@ -245,19 +244,6 @@ def kept_group(pattern: str) -> str | int:
         return 1
     groups = f"has {compiled.groups} groups" if compiled.groups else "has no group"
     raise ValueError(f"/{pattern}/ {groups}; name the one to keep: (?P<value>…)")
-
-
-def from_go(pattern: str) -> str:
-    r"""`pattern` with Go's own spellings replaced: ``\z``, ``\Q…\E``, ``\x{…}``."""
-    return _GO_ONLY.sub(_replace, pattern)
-
-
-def _replace(match: re.Match[str]) -> str:
-    if match["literal"] is not None:
-        return re.escape(match["literal"])
-    if match["code"] is not None and int(match["code"], 16) <= 0x10FFFF:
-        return f"\\U{int(match['code'], 16):08x}"
-    return r"\Z" if match["end"] is not None else match[0]
 
 
 def _valid(check: Callable[[str], object], fix: str) -> AfterValidator:

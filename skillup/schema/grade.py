@@ -242,21 +242,6 @@ class AtK:
     pass_hat_k: Annotated[float, Field(description="That all pass (pass^k).")]
 
 
-class TurnReliability(Model):
-    """One turn over all trials of a case that have a verdict.
-
-    A turn passes if it completed, its gate opened and all of its checks passed.
-    """
-
-    turn_number: int = Field(description="From 1.")
-    rate: Rate = Field(description="Of the times it was run; where trials share it, that is once.")
-    at_k: list[AtK] = Field([], description="Of the turn, for each k.")
-    first_failures: int = Field(description="Trials in which it is the first turn that failed.")
-    unfailed: float | None = Field(
-        description="The share of trials in which no turn up to this one failed."
-    )
-
-
 class Decision(Model):
     """What a sequential test said of a case's pass rate (`--until-decided`)."""
 
@@ -280,7 +265,6 @@ class CaseReliability(Model):
     not_run: int = Field(0, description="Trials that were planned and not run, nor saved.")
     flaky: bool = Field(False, description="Some of its verdicts are passes and some are not.")
     at_k: list[AtK] = Field([], description="For each k up to its verdicts.")
-    turns: list[TurnReliability] = Field([], description="In order.")
     decision: Decision | None = optional("Of `--until-decided`.")
 
 

@@ -8,19 +8,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from skillup.frozen import frozen
-from skillup.schema.grade import CaseStatus, CheckResult, Grade, Judging, TurnGrade
+from skillup.schema.grade import CaseStatus, CheckResult, Grade, Judging
 from skillup.schema.record import Usage
 
 T = TypeVar("T")
-
-
-class TurnLine(NamedTuple):
-    """A turn whose message was sent."""
-
-    turn_number: int
-    passed: bool
-    """It completed and all that was asked of it holds, however the case weighs that."""
-    counted_by: str | None  # The job that counts a shared turn
 
 
 class SkillUse(NamedTuple):
@@ -48,7 +39,7 @@ class TrialLine:
     cost_usd: float | None
     duration_ms: int
     usage: tuple[int | None, ...]  # By the fields of Usage
-    turns: tuple[TurnLine, ...]
+    turns: int  # Whose message was sent
     skill_uses: tuple[SkillUse, ...]
     judging: Judging | None
     error_kind: str | None
@@ -72,7 +63,7 @@ def line_of(grade: Grade) -> TrialLine:
         cost_usd=grade.cost_usd,
         duration_ms=grade.duration_ms,
         usage=_shared(*map(usage.get, Usage.model_fields)),
-        turns=_shared(*map(_turn, (t for t in grade.turns if t.status not in _NOT_SENT))),
+        turns=sum(turn.status not in _NOT_SENT for turn in grade.turns),
         skill_uses=tuple(skill_uses(grade)),
         judging=grade.judging,
         error_kind=None if kind is None else str(kind),
@@ -87,11 +78,6 @@ _NOT_SENT = ("skipped", "error")
 def _shared(*values: T) -> tuple[T, ...]:
     """Many trials have the same."""
     return values
-
-
-def _turn(turn: TurnGrade) -> TurnLine:
-    passed = turn.status == "completed" and all(c.passed for c in turn.deciding_checks())
-    return TurnLine(turn.turn_number, passed, turn.counted_by)
 
 
 def lines_of(grades: Sequence[Grade]) -> Sequence[TrialLine]:

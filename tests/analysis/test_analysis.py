@@ -101,7 +101,7 @@ def test_it_is_of_trials_with_the_skill_and_a_case_on_two_engines_is_one() -> No
     assert (found.passed, found.judged, found.cases) == (2, 4, 1)
 
 
-# How often a case passes, in whole and turn by turn.
+# How often a case passes.
 
 
 def analysed(*grades: Grade, **more: list[str]) -> Analysis:
@@ -114,15 +114,6 @@ def only(*grades: Grade, **more: list[str]) -> CaseReliability:
     return case
 
 
-def conversation(trial: int, turns: str) -> Grade:
-    """A trial whose turns pass (p) or not (f); `-`: not held, as one before it failed."""
-    held = [
-        a_turn(n, status="skipped", score=0) if mark == "-" else a_turn(n, passed=mark == "p")
-        for n, mark in enumerate(turns, start=1)
-    ]
-    return a_grade("c", "p" if set(turns) == {"p"} else "f", trial, turns=held)
-
-
 def test_rates_are_over_verdicts_and_the_rest_is_counted_apart() -> None:
     case = only(*grades_of("c", "ppfes"), not_run=["c/e/with_skill/6", "c/e/with_skill/7"])
 
@@ -130,34 +121,6 @@ def test_rates_are_over_verdicts_and_the_rest_is_counted_apart() -> None:
     assert (case.rate.low, case.rate.high) == wilson(2, 3)
     assert (case.error, case.skip, case.not_run) == (1, 1, 2)
     assert case.flaky
-
-
-def test_the_curve_falls_where_a_trial_first_failed() -> None:
-    case = only(*(conversation(n, t) for n, t in enumerate(["ppp", "pfp", "pff", "pp-"], 1)))
-
-    assert [turn.rate.passed for turn in case.turns] == [4, 2, 2]
-    assert [turn.rate.judged for turn in case.turns] == [4, 4, 3]
-    assert [turn.first_failures for turn in case.turns] == [0, 2, 0]
-    assert [turn.unfailed for turn in case.turns] == [1, 0.5, 0.5]
-
-
-def test_a_turn_that_failed_its_gate_or_any_check_did_not_pass() -> None:
-    gate = a_check("contains", passed=False, role="post_condition")
-    gated = a_turn(status="failed", checks=[gate])
-    partly = a_turn(checks=[a_check("contains"), a_check("contains", passed=False, weight=0.1)])
-    for turn in (gated, partly):
-        (told,) = only(a_grade("c", "p", turns=[turn])).turns
-        assert (told.rate.passed, told.first_failures) == (0, 1)
-
-
-def test_a_turn_that_trials_share_counts_once() -> None:
-    own = a_grade("c", "p", 1, turns=[a_turn(1), a_turn(2)])
-    shared = a_turn(1, counted_by="c/e/with_skill/1")
-    others = [a_grade("c", "f", n, turns=[shared, a_turn(2, passed=False)]) for n in (2, 3)]
-    case = only(own, *others)
-
-    assert [turn.rate.judged for turn in case.turns] == [1, 3]
-    assert [turn.unfailed for turn in case.turns] == [1, 1 / 3]
 
 
 # Precision, recall and F1 of skills.

@@ -72,20 +72,19 @@ def test_what_an_agent_wrote_takes_no_more_than_linear_time() -> None:
     [
         (r"end\z", "the end", True),
         (r"end\z", "end\n", False),
-        (r"\Qa.b\E!", "a.b!", True),
-        (r"\Qa.b\E", "axb", False),
-        (r"\Q(.*", "(.*", True),
-        (r"\x{41}\x{1F600}", "A😀", True),
+        (r"end\\z", "the end\\z", True),
         (r"[[:digit:]]+\pL", "12x", True),
     ],
 )
-def test_go_spelling_is_understood(pattern: str, text: str, matches: bool) -> None:
+def test_spellings_of_both_languages_are_understood(pattern: str, text: str, matches: bool) -> None:
     found = Searcher().search(pattern, text)
 
     assert (found is not None) is matches
 
 
-@pytest.mark.parametrize("pattern", ["(", "[", "*a", r"(?P<1>a)", r"a{2,1}", r"\1", "(?<=a+"])
+@pytest.mark.parametrize(
+    "pattern", ["(", "[", "*a", r"(?P<1>a)", r"a{2,1}", r"\1", "(?<=a+", r"\Qa.b\E", r"\x{41}"]
+)
 def test_invalid_pattern_is_named_with_its_reason(pattern: str) -> None:
     with pytest.raises(ValueError, match="is not a valid regex") as caught:
         compiled_pattern(pattern, False)

@@ -306,7 +306,7 @@ def _json(model: BaseModel | None) -> Any:
 
 def _shown(analysis: Analysis | None) -> Any:
     """`analysis` without what the page has no place for: a run of many cases has much of it."""
-    less: dict[str, Any] = {"turns": [], "at_k": []}
+    less: dict[str, Any] = {"at_k": []}
     cases = [case.model_copy(update=less) for case in analysis.cases] if analysis else []
     return analysis and _json(analysis.model_copy(update={"cases": cases}))
 

@@ -23,7 +23,6 @@ from skillup.schema.grade import (
     Decision,
     Grade,
     Rate,
-    TurnReliability,
 )
 from skillup.store import RunDirectory
 from skillup.store.files import pack
@@ -248,11 +247,10 @@ def test_of_the_numbers_by_case_the_page_has_what_it_shows(tmp_path: Path) -> No
         flaky=True,
         rate=rate,
         at_k=[AtK(k=k, pass_at_k=0.5, pass_hat_k=0.1) for k in range(1, 21)],
-        turns=[TurnReliability(turn_number=1, rate=rate, first_failures=19, unfailed=0.05)],
     )
     data = _decided(tmp_path / "r", None, analysis=Analysis(cases=[case]))
     (shown,) = data.index("report")["analysis"]["cases"]
-    assert shown["at_k"] == shown["turns"] == []
+    assert shown["at_k"] == []
     assert shown["rate"] == rate.model_dump()
 
 

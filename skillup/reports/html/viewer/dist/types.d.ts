@@ -35,7 +35,6 @@ export interface CaseReliability {
   not_run: number;
   flaky: boolean;
   at_k: Array<AtK>;
-  turns: Array<TurnReliability>;
   decision: Decision | null;
 }
 
@@ -440,14 +439,6 @@ export interface TurnError {
   message: string;
   evidence: string;
   retry_after_seconds: number | null;
-}
-
-export interface TurnReliability {
-  turn_number: number;
-  rate: Rate;
-  at_k: Array<AtK>;
-  first_failures: number;
-  unfailed: number | null;
 }
 
 export interface Uplift {
