@@ -120,9 +120,8 @@ class WritingCliEngine(CliEngine):
         problem = self.seeding_problem(trial.version)
         if problem is not None:
             return EngineTurn(error=TurnError(kind="unsupported", message=problem))
-        missing = self.login(trial).missing
-        if missing:
-            return EngineTurn(error=self.error("auth", missing))
+        if refusal := self.refusal(trial, self.login(trial)):
+            return EngineTurn(error=refusal)
 
         def write() -> EngineTurn:
             home = self.engine_home(trial)

@@ -246,12 +246,8 @@ def as_amount(value: Any) -> float | None:
 
 def counts(given: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, int]:
     """The counts that are there, under our `names`: theirs are the values."""
-    found = {ours: given.get(theirs) for ours, theirs in names.items()}
-    return {
-        name: count
-        for name, count in found.items()
-        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _LARGEST_COUNT
-    }
+    found = {ours: as_amount(given.get(theirs)) for ours, theirs in names.items()}
+    return {name: int(n) for name, n in found.items() if n is not None and n.is_integer()}
 
 
 def content_text(content: Any) -> str:

@@ -28,20 +28,15 @@ def loss_of(path: Path | None, previous: SessionFingerprint) -> str | None:
     if previous.messages == 0 and not previous.seeded:
         where = path or "the session, of which no file was found,"
         return f"after the turn before, {where} held no user message ({size} bytes)"
-    before = f"it held {size} bytes after the turn before"
+    before = f"it held {size} bytes after the turn before (sha256 {sha256[:_SHOWN]}…)"
     if path is None or not path.is_file():
-        return f"its file is gone: {before} (sha256 {sha256[:_SHOWN]}…)"
+        return f"its file is gone: {before}"
     with path.open("rb") as file:
         data = file.read(size)
-    if len(data) < size:
-        return f"{path}: {before}, and holds {len(data)} now"
     digest = hashlib.sha256(data).hexdigest()
     if digest == sha256:
         return None
-    return (
-        f"{path}: {before}, and these are others now: "
-        f"sha256 {sha256[:_SHOWN]}… then, {digest[:_SHOWN]}… now"
-    )
+    return f"{path}: {before}; now these are {len(data)} (sha256 {digest[:_SHOWN]}…)"
 
 
 def missing_message(now: SessionFingerprint | None, previous: SessionFingerprint) -> str | None:

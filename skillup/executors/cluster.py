@@ -43,7 +43,7 @@ from skillup.load.discover import DATASET_ENDINGS, WORKSPACE_FILE, suite_root
 from skillup.plan import Job, Plan
 from skillup.process.run import start_apart
 from skillup.process.tree import process_register
-from skillup.redaction.secrets import Secrets
+from skillup.redaction.secrets import Secrets, texts_in
 from skillup.schema.grade import Grade, Stop
 from skillup.schema.record import Record, TurnError
 from skillup.store import RunDirectory
@@ -270,7 +270,7 @@ def _named_elsewhere(plan: Plan, roots: Sequence[Path]) -> Iterator[tuple[Path, 
     for job in {job.loaded.path: job for job in plan.jobs}.values():
         root, case = job.suite.root, job.loaded
         yield case.path, False
-        for text in (*_texts(job.suite.document.data), *_texts(case.document.data)):
+        for text in texts_in([job.suite.document.data, case.document.data]):
             if ".." in text.split("/") and len(text) < 250:  # else it is no path
                 yield root / text, False
         if case.like.context.fixture is not None:
@@ -278,14 +278,6 @@ def _named_elsewhere(plan: Plan, roots: Sequence[Path]) -> Iterator[tuple[Path, 
         for program in (job.profile.command or ())[:1]:
             if any(Path(program).is_relative_to(root) for root in roots):
                 yield Path(program), False
-
-
-def _texts(data: Any) -> Iterator[str]:
-    if isinstance(data, str):
-        yield data
-    elif isinstance(data, Mapping | list):
-        for value in data.values() if isinstance(data, Mapping) else data:
-            yield from _texts(value)
 
 
 def _walk(

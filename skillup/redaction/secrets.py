@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, quote_plus, unquote
 
 SHORTEST = 6
@@ -259,17 +260,21 @@ def credentials_of(
 def json_texts(value: str) -> list[str]:
     """The long texts within `value` if it is a JSON object; addresses are none."""
     try:
-        open_values = [json.loads(value)] if value.startswith("{") else []
+        data = json.loads(value) if value.startswith("{") else None
     except (ValueError, RecursionError):
         return []
-    texts = []
-    while open_values:
-        one = open_values.pop()
+    return [t for t in texts_in(data) if len(t) >= _SHORTEST_IN_JSON and "://" not in t]
+
+
+def texts_in(data: Any) -> Iterator[str]:
+    """The texts within dictionaries and lists, but for keys."""
+    waiting = [data]
+    while waiting:
+        one = waiting.pop()
         if isinstance(one, dict | list):
-            open_values += one.values() if isinstance(one, dict) else one
-        elif isinstance(one, str) and len(one) >= _SHORTEST_IN_JSON and "://" not in one:
-            texts.append(one)
-    return texts
+            waiting += one.values() if isinstance(one, dict) else one
+        elif isinstance(one, str):
+            yield one
 
 
 def _is_path(value: str) -> bool:

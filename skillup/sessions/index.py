@@ -130,10 +130,8 @@ def find_session(reference: str, environment: Mapping[str, str]) -> Path:
         raise UsageError(f"no session begins with {reference!r}", hint=_HINT)
     if len(found) > 1:
         shown = [f"{file.engine}  {file.session_id}  {file.path}" for file in found[:_MOST_SHOWN]]
-        if len(found) > _MOST_SHOWN:
-            shown.append(f"… and {len(found) - _MOST_SHOWN} more")
         raise UsageError(
-            f"{reference!r} may be any of {len(found)} sessions:\n  " + "\n  ".join(shown),
+            f"{reference!r} may be any of {len(found)} sessions, such as\n  " + "\n  ".join(shown),
             hint="give more of the id, or the path",
         )
     return found[0].path
@@ -153,28 +151,20 @@ def session_format(path: Path) -> type[SessionReader]:
 
 def session_as_dict(file: SessionFile, head: SessionSummary) -> dict[str, Any]:
     """For ``--json``; `turns` are those of the head if `turns_complete` is false."""
-    of_summary = ("turns", "first_words", "title", "model", "version")
     return {
-        "engine": file.engine,
+        **_about(file.engine, file.path, head),
         "session_id": file.session_id,
         "modified": datetime.fromtimestamp(file.modified, UTC).isoformat(timespec="seconds"),
-        "project": head.cwd,
         "turns_complete": file.size <= HEAD_BYTES,
-        **{name: getattr(head, name) for name in of_summary},
         "size": file.size,
-        "path": str(file.path),
     }
 
 
 def print_sessions(found: Sequence[tuple[SessionFile, SessionSummary]], *, more: bool) -> None:
     """One table to stdout, and whether there may be more."""
     console = make_console(sys.stdout)
-    home = str(Path.home())
     cells: list[list[Part]] = []
     for file, head in found:
-        project = head.cwd or "–"
-        if project == home or project.startswith(home + "/"):
-            project = "~" + project[len(home) :]
         changed = datetime.fromtimestamp(file.modified).astimezone()
         cells.append(
             [
@@ -182,7 +172,7 @@ def print_sessions(found: Sequence[tuple[SessionFile, SessionSummary]], *, more:
                 file.engine,
                 changed.strftime("%Y-%m-%d %H:%M"),
                 f"{'' if file.size <= HEAD_BYTES else '≥'}{head.turns}",
-                one_line(project, 60),
+                one_line(head.cwd or "–", 60),
                 one_line(head.first_words or head.title or "", 80),
             ]
         )
@@ -235,5 +225,9 @@ def session_json(
         }
         for entry in entries
     ]
-    session = {"engine": engine, "path": str(path), **asdict(summary)}
-    return json.dumps({"entries": rows, "session": session}, ensure_ascii=False, indent=1) + "\n"
+    data = {"entries": rows, "session": _about(engine, path, summary)}
+    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+
+
+def _about(engine: str, path: Path, summary: SessionSummary) -> dict[str, Any]:
+    return {"engine": engine, "path": str(path), **asdict(summary)}

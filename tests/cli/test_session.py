@@ -38,7 +38,7 @@ def test_list_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [row] = json.loads(capsys.readouterr().out)
     assert row["engine"] == "claude_code"
     assert row["session_id"] == "s1"
-    assert row["project"] == "/project"
+    assert row["cwd"] == "/project"
     assert (row["turns"], row["turns_complete"]) == (1, True)
     assert row["first_words"] == "first words"
     assert row["path"] == str(homes / "claude/projects/-project/s1.jsonl")

@@ -33,7 +33,7 @@ def test_a_resumed_session_knows_its_earlier_turns_and_its_file_only_grows(tmp_p
         ],
     )
     assert answer(agent.first("Please CALL me Ann")) == "Hello Ann."
-    agent.run("call me Bob", "--session-id", "other")
+    agent.run("call me Bob", "--session-id=other")
     before = agent.session_entries()
     said = "You said: Please CALL me Ann I said: Hello Ann."
     assert answer(agent.resume("who am I?")) == said
@@ -47,7 +47,7 @@ def test_a_resumed_session_knows_its_earlier_turns_and_its_file_only_grows(tmp_p
 def test_sessions_that_are_lost_damaged_or_there_already(tmp_path: Path) -> None:
     agent = RawAgent(tmp_path, [{"say": "x"}])
     assert error(agent.resume("hello"))["kind"] == "session_lost"
-    assert error(agent.run("hello", "--resume", "../s"))["kind"] == "session_lost"
+    assert error(agent.run("hello", "--resume=../s"))["kind"] == "session_lost"
     agent.first("one")
     assert error(agent.first("two"))["kind"] == "session_mismatch"
     assert len([e for e in agent.session_entries() if e["type"] == "user"]) == 1
@@ -65,13 +65,13 @@ def test_the_first_reply_that_applies_is_taken(tmp_path: Path) -> None:
             {"when": "b", "say": "otherwise"},
         ],
     )
-    assert answer(agent.run("AAA", "--session-id", "a")) == "letters AAA"
-    assert answer(agent.run("b", "--session-id", "b")) == "otherwise"
+    assert answer(agent.run("AAA", "--session-id=a")) == "letters AAA"
+    assert answer(agent.run("b", "--session-id=b")) == "otherwise"
     expected = 'no reply of the script applies to turn 1: "none"'
-    assert error(agent.run("none", "--session-id", "d")) == {"kind": "script", "message": expected}
+    assert error(agent.run("none", "--session-id=d")) == {"kind": "script", "message": expected}
     agent.install_skill("keeper", "# x")
-    assert answer(agent.run("b", "--session-id", "c")) == "with the skill"
-    assert answer(agent.run("aaa", "--resume", "c")) == "second turn"
+    assert answer(agent.run("b", "--session-id=c")) == "with the skill"
+    assert answer(agent.run("aaa", "--resume=c")) == "second turn"
 
 
 @pytest.mark.parametrize(
@@ -113,17 +113,14 @@ def test_wrong_arguments_and_scripts_and_how_it_starts(tmp_path: Path) -> None:
     # The guard of its speed: it is started for each turn of each trial.
     root = str(AGENT.parents[3])
     program = (
-        f"import sys; sys.path.append({root!r}); sys.argv = ['x', '--version']\n"
+        f"import sys; sys.path.append({root!r})\n"
         "import skillup.engines.scripted_agent.agent\n"
-        "print([name for name in ('pydantic', 'typing', 'subprocess', 'pathlib', 'inspect')"
+        "print([name for name in ('pydantic', 'typing', 'subprocess', 'pathlib', 'argparse')"
         " if name in sys.modules])"
     )
-    ways = (["-I", "-S", "-c", program], ["-m", "skillup.engines.scripted_agent", "--version"])
-    for arguments, expected in zip(ways, ("[]", "scripted-agent "), strict=True):
-        done = subprocess.run(
-            [sys.executable, *arguments], capture_output=True, text=True, check=True, cwd=root
-        )
-        assert done.stdout.startswith(expected)
+    arguments = [sys.executable, "-I", "-S", "-c", program]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True, cwd=root)
+    assert done.stdout == "[]\n"
 
 
 PERMITTED = {

@@ -159,10 +159,14 @@ def calm(project: Project) -> dict[str, Any]:
     return result
 
 
-def wait_until_session_has(run: Path, text: str, process: subprocess.Popen[str]) -> None:
+def wait_until_at_turn(run: Path, turn: int, process: subprocess.Popen[str]) -> None:
+    """And until what came before is on the disk."""
     end = time.monotonic() + GUARD_SECONDS / 2
-    while not any(
-        text in path.read_text() for path in run.glob("scratch/*/home/scripted-agent/*/*.jsonl")
+    sessions, asked = "scratch/*/home/scripted-agent/*/*.jsonl", f'"user", "turn": {turn},'
+    while (
+        not any(asked in path.read_text() for path in run.glob(sessions))
+        or (kept := checkpoint(run)) is None
+        or len(kept.record.turns) < turn - 1
     ):
         assert process.poll() is None
         assert time.monotonic() < end
@@ -175,7 +179,7 @@ def killed_in_turn(project: Project, turn: int, number: int = signal.SIGKILL) ->
     set_mood(project, turn, hang=True)
     run = project.root / "out"
     with project.start("run", ".", "-e", "moody", "--out", "out") as process:
-        wait_until_session_has(run, f'"user", "turn": {turn},', process)
+        wait_until_at_turn(run, turn, process)
         process.send_signal(number)
         process.communicate(timeout=GUARD_SECONDS)
     set_mood(project)
@@ -296,7 +300,7 @@ def test_a_quota_ends_the_run_and_resuming_goes_on_with_the_next_turn(
     assert outcome.data["cases"] == []
     assert [job["job"] if isinstance(job, dict) else job for job in outcome.data["not_run"]]
     assert outcome.data["stopped"]["kind"] == "quota"
-    assert "allowance is used up" in outcome.data["stopped"]["message"]
+    assert "asked for quota" in outcome.data["stopped"]["message"]
     assert outcome.exit_code not in (0, 2)
     assert [e["job"] for e in project.journal("trial_left", run="out")] == [JOB]
     assert (scratch_of(run) / "home").is_dir()

@@ -51,7 +51,7 @@ class RawAgent:
         self.script.write_text(json.dumps({**script, **options}))
 
     def run(self, message: str, *args: str, env: Mapping[str, str] | None = None) -> RawRun:
-        fixed = ["--script", str(self.script), "--home", str(self.home)]
+        fixed = [f"--script={self.script}", f"--home={self.home}"]
         done = subprocess.run(
             [sys.executable, "-I", "-S", str(AGENT), *fixed, *args],
             input=message.encode(),
@@ -64,10 +64,10 @@ class RawAgent:
         return RawRun(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def first(self, message: str, *args: str, **kwargs: Any) -> RawRun:
-        return self.run(message, "--session-id", "s", *args, **kwargs)
+        return self.run(message, "--session-id=s", *args, **kwargs)
 
     def resume(self, message: str, *args: str, **kwargs: Any) -> RawRun:
-        return self.run(message, "--resume", "s", *args, **kwargs)
+        return self.run(message, "--resume=s", *args, **kwargs)
 
     def install_skill(self, name: str, text: str, where: str = ".agents/skills") -> None:
         directory = self.workspace / where / name

@@ -47,6 +47,7 @@ _PERMISSION_MODES: dict[Permission, str] = {
     # Reading and harmless shell commands run; whatever would need to be asked for is refused.
     "read_only": "default",
 }
+_INSTRUCTIONS = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/**")
 _GLOB_CHARACTERS = re.compile(r"([\\*?\[\]{}()!+@|])")
 
 
@@ -282,19 +283,13 @@ def _isolation(workspace: Path) -> list[str]:
     Instructions of directories above the workspace would come in, too, and MCP servers of their
     `.mcp.json`; the workspace's own are named, so that they still work.
     """
-    excluded = [glob for one in workspace.parents for glob in _instructions_in(one)]
+    above = [_GLOB_CHARACTERS.sub(r"\\\1", str(one).rstrip("/")) for one in workspace.parents]
+    excluded = [f"{place}/{name}" for place in above for name in _INSTRUCTIONS]
     servers = f"{workspace}/.mcp.json"
     own_servers = ["--mcp-config", servers] if os.path.isfile(servers) else []  # noqa: PTH113
     settings = json.dumps({"claudeMdExcludes": excluded})
     project_only = ["--setting-sources", "project", "--strict-mcp-config"]
     return [*own_servers, *project_only, "--settings", settings]
-
-
-def _instructions_in(directory: Path) -> list[str]:
-    """Globs of what claude takes for instructions there."""
-    names = ("CLAUDE.md", "CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/**")
-    place = _GLOB_CHARACTERS.sub(r"\\\1", str(directory).rstrip("/"))
-    return [f"{place}/{name}" for name in names]
 
 
 def project_folder(engine_home: Path, workspace: Path) -> Path:

@@ -274,7 +274,9 @@ class CodexTranscript(SessionReader):
         return row.get("type") in _ROWS and isinstance(row.get("payload"), dict)
 
     def tokens(self, row: dict[str, Any]) -> tuple[str, dict[str, int]] | None:
-        total, before = total_of(row), self._total
+        payload = as_dict(row.get("payload"))
+        info = as_dict(payload.get("info")) if payload.get("type") == "token_count" else {}
+        total, before = counts(as_dict(info.get("total_token_usage")), USAGE_NAMES), self._total
         if not total:
             return None
         self._total = total
@@ -388,10 +390,3 @@ def output_of(item: dict[str, Any]) -> tuple[Status, str]:
     code = _EXIT_CODE.search(header) if found else None
     status: Status = "unknown" if code is None else "error" if int(code[1]) else "success"
     return status, rest if found else text
-
-
-def total_of(row: dict[str, Any]) -> dict[str, int]:
-    """The running total of the thread, if a row has it."""
-    payload = as_dict(row.get("payload"))
-    info = as_dict(payload.get("info")) if payload.get("type") == "token_count" else {}
-    return counts(as_dict(info.get("total_token_usage")), USAGE_NAMES)

@@ -4,8 +4,8 @@ Everything else about it is real: a process of its own, sessions in files that a
 resumes, a shell, file tools, skills, permissions, a stream of events. It imports nothing outside
 the standard library and little inside it, because an evaluation starts it dozens of times.
 
-    python -m skillup.engines.scripted_agent --script FILE --home DIR
-        (--session-id ID | --resume ID) < message
+    python -m skillup.engines.scripted_agent --script=FILE --home=DIR
+        (--session-id=ID | --resume=ID) < message
 
 The working directory is the workspace. FILE is a JSON dump of
 :class:`skillup.schema.profile.Script`; beside ``replies`` it may have ``permission``, ``model``,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -103,31 +102,19 @@ class AgentSession:
 
 _TOOLS = (("run", "shell", "command"), ("read", "read_file", "path"), ("skill", "skill", "skill"))
 _REFUSED_UNDER = {"write_file": ("read_only",), "shell": ("read_only", "edits")}
-_MESSAGES = {
-    "auth": "401: the key was refused",
-    "rate_limit": "429: too many requests",
-    "quota": "429: the account's allowance is used up",
-    "overloaded": "529: the model is overloaded",
-    "model_error": "500: the model failed",
-    "max_turns": "the limit of steps was reached",
-}
+
+
+_USAGE = "usage: scripted-agent --script=FILE --home=DIR (--session-id=ID | --resume=ID) < message"
+_FOR_A_NEW_SESSION = ["--home", "--script", "--session-id"]
 
 
 def main() -> int:
     """Runs one turn; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="scripted-agent",
-        description="A small agent that answers by a script; the message comes on stdin.",
-        allow_abbrev=False,
-    )
-    add = parser.add_argument
-    add("--version", action="version", version=f"scripted-agent {VERSION}")
-    add("--script", required=True, metavar="FILE", help="replies and options, as JSON")
-    add("--home", required=True, metavar="DIR", help="holds sessions/")
-    session = parser.add_mutually_exclusive_group(required=True)
-    session.add_argument("--session-id", metavar="ID", help="start a session of this name")
-    session.add_argument("--resume", metavar="ID", help="go on with this session")
-    turn = AgentTurn(parser.parse_args())
+    options = dict(argument.partition("=")[::2] for argument in sys.argv[1:])
+    if sorted(options) not in (["--home", "--resume", "--script"], _FOR_A_NEW_SESSION):
+        sys.stderr.write(f"{_USAGE}; given: {' '.join(options)}\n")
+        return 2
+    turn = AgentTurn(options)
     try:
         turn.run(sys.stdin.buffer.read().decode("utf-8", "replace"))
     except AgentError as error:
@@ -144,19 +131,20 @@ def main() -> int:
 class AgentTurn:
     """One turn: each tool call, and the answer, is a request to the "model"."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options = options
+    def __init__(self, options: dict[str, str]) -> None:
+        self.home, script_file = options["--home"], options["--script"]
         self.skills = _installed_skills()
-        self.session_id: str = options.resume or options.session_id
+        self.resumes = "--resume" in options
+        self.session_id = options["--resume" if self.resumes else "--session-id"]
         self.shell_group: int | None = None  # The process group of the command that is running
         self._garbled = False
         self._requests = 0
         try:
-            with open(options.script, encoding="utf-8") as file:
+            with open(script_file, encoding="utf-8") as file:
                 script: dict[str, Any] = json.load(file)
             self._replies: list[dict[str, Any]] = script["replies"]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            sys.stderr.write(f"scripted-agent: {options.script} is not a script: {error!r}\n")
+            sys.stderr.write(f"scripted-agent: {script_file} is not a script: {error!r}\n")
             sys.exit(2)
         self._script = script
         self._permission: str = script.get("permission", "full")
@@ -164,9 +152,8 @@ class AgentTurn:
 
     def run(self, message: str) -> None:
         """Raises AgentError if the turn ends without an answer."""
-        options = self.options
-        session = AgentSession(options.home, self.session_id)
-        session = session.load() if options.resume else session.create()
+        session = AgentSession(self.home, self.session_id)
+        session = session.load() if self.resumes else session.create()
         number = len(session.exchanges) + 1
         reply, match = self._reply(message, number)
         faults = reply.get("misbehave") or {}
@@ -174,11 +161,11 @@ class AgentTurn:
         if is_over or not self._drawn(faults.get("probability", 1.0), number, "fault"):
             faults = {}
         if faults.get("forget"):
-            session = AgentSession(options.home, session.id).create("w")
+            session = AgentSession(self.home, session.id).create("w")
         if faults.get("new_session"):
             import uuid
 
-            session = AgentSession(options.home, str(uuid.uuid4())).create()
+            session = AgentSession(self.home, str(uuid.uuid4())).create()
         self.session, self.session_id = session, session.id
         number = len(session.exchanges) + 1
         self.event(
@@ -328,7 +315,7 @@ class AgentTurn:
         """
         import subprocess
 
-        scratch = os.path.join(self.options.home, f".output-{os.getpid()}")
+        scratch = os.path.join(self.home, f".output-{os.getpid()}")
         with open(scratch, "w+b") as output:
             shell = subprocess.Popen(
                 ["/bin/sh", "-c", command],
@@ -371,7 +358,7 @@ def _fail_before_answer(faults: dict[str, Any]) -> None:
         time.sleep(3600)
     kind = faults.get("error")
     if kind:
-        raise AgentError(kind, faults.get("message") or _MESSAGES[kind])
+        raise AgentError(kind, faults.get("message") or f"the script asked for {kind}")
     code = faults.get("exit_code")
     if code is not None and code < 0:
         os.kill(os.getpid(), -code)
