@@ -19,7 +19,7 @@ from skillup.history.reference import NIGHTS
 from skillup.load.discover import workspace_root
 from skillup.plan import is_named
 from skillup.reports.formats import FORMATS
-from skillup.reports.html.run_files import RawFiles, progress_of
+from skillup.reports.html.run_files import RawFiles
 from skillup.reports.result import build_result
 from skillup.reports.terminal.conversation import ShownTrial
 from skillup.reports.text import Labels, listed_ids, say, shown_path
@@ -141,7 +141,7 @@ def shown_trials(
 def _shown(
     run: RunDirectory, trials: Iterable[StoredTrial], labels: Mapping[str, str]
 ) -> Iterator[ShownTrial | str]:
-    raw = RawFiles(run.trial_files, progress_of(run.events()).forks, "")
+    raw = RawFiles(run.trial_files, "")
     for found in trials:
         job = found.job_id
         try:

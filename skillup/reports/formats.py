@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillup.errors import SkillupError, UsageError
+from skillup.errors import UsageError
 from skillup.store.files import write_atomic
 
 if TYPE_CHECKING:
-    from skillup.reports.markdown import Compared
     from skillup.schema.grade import RunResult
 
 HTML = "html"
@@ -33,24 +30,12 @@ def _content(name: str, result: RunResult, run: Path, index: str | None) -> str:
         return junit_xml(result).decode()
     if name == "markdown":
         from skillup.reports.markdown import markdown
+        from skillup.reports.past_runs import beside_its_nights
 
-        return markdown(result, _compared(run, result, index))
+        return markdown(result, beside_its_nights(run, index, result))
     from skillup.reports.anthropic import benchmark_json
 
     return benchmark_json(result)
-
-
-def _compared(run: Path, result: RunResult, index: str | None) -> Compared | None:
-    """None: there is nothing yet to compare it with, or no index that can be read."""
-    from skillup.history.gates import compared
-    from skillup.history.index import index_url
-    from skillup.history.runs import read_run, workspace_of
-
-    with suppress(SkillupError):  # the run is over, whatever its reference is
-        url = index_url(index, os.environ, workspace_of(run), write=False)
-        found = compared(read_run(run, result), url)
-        return found if found[0].nights else None
-    return None
 
 
 def parse_formats(given: Iterable[str]) -> tuple[str, ...]:

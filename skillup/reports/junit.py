@@ -1,9 +1,7 @@
 """`junit.xml`: a run in the form that CI systems read. ERROR is an error, SKIP is skipped.
 
-There is no standard, but two schemas that readers check against, and this is valid by both: Ant's
-(https://github.com/windyroad/JUnit-Schema) and Jenkins' junit-10.xsd
-(https://github.com/jenkinsci/xunit-plugin). By them only a suite may have output, so the
-conversation is in what did not pass.
+There is no standard; this is valid by Jenkins' junit-10.xsd
+(https://github.com/jenkinsci/xunit-plugin). The conversation is in what did not pass.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ from collections.abc import Container, Iterator
 from typing import Any
 
 import junitparser as junit
-from junitparser.junitparser import Attr, IntAttr
 from junitparser.xunit2 import FlakyFailure
 
 from skillup.checks.nearest import near_words
@@ -27,48 +24,28 @@ from skillup.schema.grade import BASELINE, Grade, RunResult
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class _Suite(junit.TestSuite):
-    """With the attributes of Ant's schema that junitparser does not know."""
-
-    package = Attr()
-    id = IntAttr()
-
-
 def junit_xml(result: RunResult) -> bytes:
     """A test suite for each suite, engine and variant, a test case for each trial; those that did
     not run are skipped, in a suite of their own, with the reason.
     """
     xml: Any = junit.JUnitXml()
-    tests_of: dict[tuple[str, str, str], list[junit.TestCase]] = {}
+    suites: dict[str, list[junit.TestCase]] = {}
     view = RunView(result)
     passed = {key_of(line) for line in view.lines if line.status == "PASS"}
     for row in view.rows():
-        tests_of.setdefault((row.case[0], *row.case[2:]), []).append(_test(row, passed))
-    suites: list[tuple[str, str, list[junit.TestCase], list[tuple[str, str]]]] = []
-    for (suite, engine, variant), tests in tests_of.items():
+        suite, _, engine, variant = row.case
         name = f"{suite} ({engine}, {variant.replace('_', ' ')})"
-        suites.append((name, suite, tests, [("engine", engine), ("variant", variant)]))
+        suites.setdefault(name, []).append(_test(row, passed))
     why = f": {result.stopped.message}" if result.stopped is not None else ""
-    if result.not_run:
-        missing = [
-            junit.TestCase(_text(job), classname="not run", time=0.0) for job in result.not_run
-        ]
-        for case in missing:
-            case.result = [junit.Skipped(_text(f"this trial was planned and not run{why}"))]
-        suites.append(("not run", "skillup", missing, []))
-    for number, (name, package, tests, about) in enumerate(suites):
-        made: Any = _Suite(_text(name))
-        made.package = _text(package)
-        made.id = number
-        made.hostname = "localhost"  # where it ran is nobody's business
-        made.timestamp = result.started_at[:19]  # Ant's schema has neither fractions nor zones
-        properties = junit.Properties()
-        for key, value in [("run_id", result.run_id), *about]:
-            properties.add_property(junit.Property(key, _text(value)))
-        made.append(properties)
+    for job in result.not_run:
+        missing = junit.TestCase(_text(job), classname="not run", time=0.0)
+        missing.result = [junit.Skipped(_text(f"this trial was planned and not run{why}"))]
+        suites.setdefault("not run", []).append(missing)
+    for name, tests in suites.items():
+        made = junit.TestSuite(_text(name))
+        made.timestamp = result.started_at[:19]
+        made.add_property("run_id", _text(result.run_id))
         made.add_testcases(tests)
-        made.append(junit.SystemOut(""))
-        made.append(junit.SystemErr(""))
         xml.append(made)
     text: bytes = xml.tostring()
     return b'<?xml version="1.0" encoding="utf-8"?>\n' + text + b"\n"
@@ -76,7 +53,7 @@ def junit_xml(result: RunResult) -> bytes:
 
 def _test(row: Row, passed: Container[object]) -> junit.TestCase:
     """`passed`: the cases of which a trial passed; their failures are flaky, which Surefire's
-    schema and Jenkins' tell from failures, and Ant's has no word for.
+    schema and Jenkins' tell from failures.
     """
     grade = row.grade
     case = junit.TestCase(

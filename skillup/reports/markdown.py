@@ -12,6 +12,7 @@ from skillup.history.comparison import Comparison
 from skillup.history.gates import GateResult
 from skillup.reports.past_runs import (
     TITLES,
+    Compared,
     case_counts,
     case_notes,
     changed_lines,
@@ -44,8 +45,6 @@ _MAX_GROUPS = 50
 _ROWS_AT_ONCE = 20  # The rest is folded, as far as so many
 _FOLDED_ROWS = 200
 _LONGEST = 60_000  # Characters; GitHub takes no comment of more than 65,536
-
-Compared = tuple[Comparison, Sequence[GateResult]]
 
 
 def markdown(result: RunResult, compared: Compared | None = None) -> str:

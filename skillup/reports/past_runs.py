@@ -3,26 +3,55 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import groupby, pairwise
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from skillup import stats
+from skillup.errors import SkillupError
 from skillup.history.comparison import CaseChange, CaseState, Comparison, changes
 from skillup.history.counts import Measured
-from skillup.history.gates import GateResult
+from skillup.history.gates import GateResult, compared
+from skillup.history.index import index_url
 from skillup.history.regressions import Statement
-from skillup.history.runs import CaseTally, RunOutcomes, State, together
+from skillup.history.runs import (
+    CaseTally,
+    RunOutcomes,
+    State,
+    read_run,
+    together,
+    workspace_of,
+)
 from skillup.history.trends import CaseHistory, SuiteHistory
 from skillup.reports.tables import NONE, CaseNames, Cell, interval, known, percent
 from skillup.reports.terminal.layout import Part, print_line, print_table
 from skillup.reports.text import count, listed_ids, money, one_line, p_value, seconds, were
+from skillup.schema.grade import RunResult
 from skillup.schema.past_runs import Change, ComparisonData, HistoryData, TallyData
 
+Compared = tuple[Comparison, Sequence[GateResult]]
 _MAX_NAMED = 5
+
+
+def index_of(run: Path, given: str | None) -> str:
+    """The index that knows the run, as ``--index``: by default that of its own workspace."""
+    return index_url(given, os.environ, workspace_of(run), write=False)
+
+
+def beside_its_nights(
+    run: Path, index: str | None, result: RunResult | None = None
+) -> Compared | None:
+    """None: there is nothing yet to compare it with, or no index that can be read."""
+    with suppress(SkillupError):
+        found = compared(read_run(run, result), index_of(run, index))
+        return found if found[0].nights else None
+    return None
 
 
 def change_lines(found: Iterable[Change]) -> Iterator[str]:

@@ -16,7 +16,6 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
-from contextlib import suppress
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -39,7 +38,6 @@ _NAMES = (ADDRESS, "localhost", "[::1]")
 _OWN_SITES = ("same-origin", "none")  # `none`: typed in, from a bookmark, or opened by a program
 _PATIENCE = 5  # Seconds that a connection may be silent within a request, or between two
 _LONGEST_POST = 100_000  # Bytes
-_LARGEST_SHOWN = 50_000_000  # Bytes of a file
 _RUN = re.compile(r"api/runs/(?P<run>[^/]+)/(?P<rest>.+)", re.DOTALL)
 _HEADERS = (
     ("X-Content-Type-Options", "nosniff"),
@@ -123,17 +121,12 @@ class Served:
             return self._run(against).detail(n - shift, WIDE, shift=shift)
 
     def file(self, run_id: str, job: str, name: str) -> bytes:
-        """A file of a trial, or as much as is shown and a little more. Raises NotServedError."""
-        data = bytearray()
+        """A file of a trial. Raises NotServedError."""
         with self._lock, RunDirectory.open(self.path(run_id)) as run:
             read = run.trial_files(job).get(name)
             if read is None:
                 raise NotServedError
-            for part in read():
-                data += part
-                if len(data) > _LARGEST_SHOWN:
-                    break
-        return bytes(data)
+            return b"".join(read())
 
     def close(self) -> None:
         """Nobody reads any more: a thread that is at it while Python ends can crash the process."""
@@ -267,8 +260,6 @@ def view_pages(served: Served, first: str | None = None) -> Pages:
         if rest.startswith("files/"):
             job, __, name = rest.removeprefix("files/").partition("/")
             data = served.file(run, unquote(job), unquote(name))
-            if len(data) > _LARGEST_SHOWN:
-                return _error(413, "it is too large to be shown: export the run's files")
             # As plain text, whatever its name says it is.
             return Answer(200, "text/plain; charset=utf-8", data)
         trial = re.fullmatch(r"trials/([0-9]{1,9})\.json", rest)
@@ -303,7 +294,6 @@ class LoopbackServer(ThreadingHTTPServer):
     def __init__(self, pages: Pages, port: int | None, *, writes: bool = False) -> None:
         """`port`: None: the usual one, or any. Raises UsageError for one that cannot be had."""
         self.pages, self.writes = pages, writes
-        self.stopping = threading.Event()
         try:
             super().__init__((ADDRESS, USUAL_PORT if port is None else port), _Handler)
         except OSError as error:
@@ -330,17 +320,10 @@ class LoopbackServer(ThreadingHTTPServer):
         usual = signal.getsignal(signal.SIGINT)
         if usual is signal.default_int_handler:
             # An exception in the midst of the library's work was lost there now and then.
-            signal.signal(signal.SIGINT, lambda *_: self.stopping.set())
-        with suppress(KeyboardInterrupt):
-            self.serve_forever(poll_interval=0.2)
-        self.stopping.set()
+            signal.signal(signal.SIGINT, lambda *_: threading.Thread(target=self.shutdown).start())
+        self.serve_forever(poll_interval=0.2)
         self.server_close()
         signal.signal(signal.SIGINT, usual)
-
-    def service_actions(self) -> None:
-        """Between two requests, and five times a second."""
-        if self.stopping.is_set():
-            raise KeyboardInterrupt
 
     def server_bind(self) -> None:
         """Without asking a name server what this machine is called."""

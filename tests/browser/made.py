@@ -45,7 +45,7 @@ def _conversation(turns: int) -> tuple[dict[str, Any], dict[str, Any]]:
     record = make_record(*map(_turn, numbers), case=case, suite="large").record
     grade = grade_record(record, read_file)
     (planned,) = planned_rows({"jobs": ["case/scripted/with_skill/1"]})
-    raw = RawFiles(lambda _: {}, {})
+    raw = RawFiles(lambda _: {})
     detail = detail_of(1, planned["job"], record, grade, limits=ORDINARY, raw=raw)
     return {**graded_row(planned, grade, None), "tokens": 5000}, detail
 

@@ -6,22 +6,19 @@ import base64
 import gzip
 import hashlib
 import html
-import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
-from skillup.errors import IndexTroubleError, RunDirectoryError, SkillupError
+from skillup.errors import IndexTroubleError, RunDirectoryError
 from skillup.history.comparison import Comparison
-from skillup.history.gates import compared
-from skillup.history.index import all_runs, index_url
+from skillup.history.index import all_runs
 from skillup.history.reference import Reference
-from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run, workspace_of
+from skillup.history.runs import CaseKey, CaseTally, RunOutcomes, read_run
 from skillup.history.trends import CaseHistory, SeriesFilter, histories
 from skillup.reports.html import page_data
 from skillup.reports.html.detail import ORDINARY, TIGHTER, PageLimits
@@ -30,11 +27,13 @@ from skillup.reports.html.run_data import RunData, case_of
 from skillup.reports.html.run_files import shown_bytes
 from skillup.reports.past_runs import (
     TITLES,
+    beside_its_nights,
     changed_lines,
     fields_of,
     gate_name,
     how_sure,
     in_a_sentence,
+    index_of,
     reference_words,
 )
 from skillup.store.files import Mask, no_mask, to_json
@@ -86,14 +85,9 @@ def _assets() -> tuple[str, str]:
 _RUNS = 20  # The newest so many of each suite, this one included
 
 
-def _index_url_of(run: Path, index: str | None) -> str:
-    """The index that knows the run, as ``--index``: by default that of its own workspace."""
-    return index_url(index, os.environ, workspace_of(run), write=False)
-
-
 def history_data(run: Path, index: str | None) -> list[page_data.PageCaseHistory] | None:
     """The runs up to this one, for each of its cases; None: there is no index that can be read."""
-    url = _index_url_of(run, index)
+    url = index_of(run, index)
     if not url or ("://" not in url and not Path(url).is_file()):
         return None
     try:
@@ -137,12 +131,12 @@ def compared_lines(run: Path, index: str | None) -> list[str]:
     """The gates that failed, what changed since the nights before this run, and then what became
     of its cases.
     """
-    with suppress(SkillupError):
-        found, gates = compared(read_run(run), _index_url_of(run, index))
-        if found.nights:
-            failed = [f"✗ {gate_name(gate)}: {gate.finding}" for gate in gates if not gate.passed]
-            return [*failed, *changed_lines(found), in_a_sentence(found).removesuffix(".")]
-    return []
+    beside = beside_its_nights(run, index)
+    if beside is None:
+        return []
+    found, gates = beside
+    failed = [f"✗ {gate_name(gate)}: {gate.finding}" for gate in gates if not gate.passed]
+    return [*failed, *changed_lines(found), in_a_sentence(found).removesuffix(".")]
 
 
 # Two runs side by side: what became of each case, and which conversations to put together.
@@ -163,8 +157,11 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
     As by `skillup compare`: where A is the newest night of B's reference in `index`, with all of
     that. Raises RunDirectoryError if one of them holds nothing that can be compared.
     """
-    earlier, later = read_run(a.path), read_run(b.path)
-    found = _comparison(earlier, later, _index_url_of(b.path, index))
+    earlier, beside = read_run(a.path), beside_its_nights(b.path, index)
+    if beside is not None and beside[0].nights[-1].run_id == earlier.run_id:
+        found = beside[0]
+    else:  # two directories can be compared without an index
+        found = Comparison(Reference((earlier,), ""), read_run(b.path))
     rows_a, rows_b = _by_case(a.rows), _by_case(b.rows)
     rows: list[SideRow] = []
     edited = {change.name for change in found.changed if change.kind == "case"}
@@ -192,14 +189,6 @@ def sides_of(a: RunData, b: RunData, *, shift: int, index: str | None = None) ->
         "rows": rows,
     }
     return dict(sides)
-
-
-def _comparison(earlier: RunOutcomes, later: RunOutcomes, url: str) -> Comparison:
-    with suppress(SkillupError):  # two directories can be compared without an index
-        found, _ = compared(later, url)
-        if found.nights and found.nights[-1].run_id == earlier.run_id:
-            return found
-    return Comparison(Reference((earlier,), ""), later)
 
 
 def _by_case(rows: Sequence[PageRow]) -> dict[CaseKey, list[PageRow]]:

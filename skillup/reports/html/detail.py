@@ -150,7 +150,7 @@ def _steps(
     case: Case | None,
     limits: PageLimits,
     raw: RawFiles,
-    attempt: int | None = None,
+    attempt: int = 0,
 ) -> list[list[EvidenceStep]]:
     """Of each turn itself and its follow-ups, without checks so far."""
     planned = case.input.all_turns() if case is not None else []

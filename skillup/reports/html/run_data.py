@@ -96,7 +96,7 @@ class RunData:
             with suppress(RunDirectoryError):  # it is damaged
                 self.result = self._directory.read_result(cases=False)
         self._saved = frozenset(() if self.running else self.not_needed())
-        self._raw = RawFiles(self._directory.trial_files, self.progress.forks, self._base)
+        self._raw = RawFiles(self._directory.trial_files, self._base)
         self.rows = [self._row(planned) for planned in planned_rows(self.info)]
         mark_flaky(self.rows)
         self._trees: dict[str, list[PageRow]] = defaultdict(list)

@@ -78,32 +78,17 @@ class RawFiles:
     """The files of a run's trials."""
 
     def __init__(
-        self,
-        files: Callable[[str], dict[str, ReadFile]],
-        forks: Mapping[str, Fork],
-        base: str | None = None,
+        self, files: Callable[[str], dict[str, ReadFile]], base: str | None = None
     ) -> None:
         """`files`: of a trial; `base`: what links to them begin with, None: there are none."""
         self._files_of = files
-        self._forks = forks
         self._base = base
         self._latest: tuple[str, dict[str, ReadFile]] = ("", {})
 
-    def of_turn(
-        self, job: str, turn: int, follow_up: int = 0, attempt: int | None = None
-    ) -> list[Link]:
-        """The streams of a turn or follow-up; before a fork they are the forked trial's."""
-        place = (attempt or 0, turn, follow_up)
-        seen: set[str] = set()
-        holder: str | None = job
-        while holder is not None and holder not in seen:
-            seen.add(holder)
-            found = self._links(holder, lambda name: _stream(name) == place)
-            if found or attempt is not None:
-                return [{**link, "name": link["name"].rpartition("/")[2]} for link in found]
-            fork = self._forks.get(holder)
-            holder = fork.parent if fork is not None and turn <= fork.after_turn else None
-        return []
+    def of_turn(self, job: str, turn: int, follow_up: int = 0, attempt: int = 0) -> list[Link]:
+        """The streams of a turn or follow-up; `attempt` 0: that which counts."""
+        found = self._links(job, lambda name: _stream(name) == (attempt, turn, follow_up))
+        return [{**link, "name": link["name"].rpartition("/")[2]} for link in found]
 
     def attempts(self, job: str) -> dict[int, tuple[int, Record]]:
         """Records of earlier attempts, by their numbers, each with its place among all there are.

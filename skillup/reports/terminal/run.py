@@ -140,6 +140,7 @@ def print_look(written: Sequence[str], run: str, console: Console) -> None:
 
 
 def _print(console: Console, text: str, style: str) -> None:
+    """A line that is not folded: it may be copied."""
     console.print(plain(text), style=style, markup=False, soft_wrap=True)
 
 

@@ -227,7 +227,7 @@ def test_any_conversation_can_be_shown(seed: int) -> None:
     record = make_record(turn, case=case, case_id=text(), variables={"x": text()}).record
     grade = grade_record(record, read_file)
 
-    raw = RawFiles(lambda _: {}, {})
+    raw = RawFiles(lambda _: {})
     detail = detail_of(1, text(), record, grade, limits=ORDINARY, raw=raw)
 
     html = page_html({"rows": [{"reason": text()}]}, {1: packed(detail)}, title=text())

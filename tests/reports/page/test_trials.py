@@ -9,7 +9,7 @@ import pytest
 
 from skillup.reports.html.detail import ORDINARY, PageLimits, content_parts, history_of, items_of
 from skillup.reports.html.run_data import RunData
-from skillup.reports.html.run_files import Fork, RawFiles
+from skillup.reports.html.run_files import RawFiles
 from skillup.schema.record import Record, ToolCall, ToolResult, TranscriptItem, TurnError
 from skillup.store import RunDirectory
 from skillup.store.files import pack
@@ -163,15 +163,9 @@ NAMES = (
 )
 
 
-def _raw(*with_files: str, forks: dict[str, Fork] | None = None) -> RawFiles:
-    def files(job: str) -> dict[str, ReadFile]:
-        return dict.fromkeys(NAMES if job in with_files else (), lambda: iter([b""]))
-
-    return RawFiles(files, forks or {}, base="base/")
-
-
 def test_links_lead_to_the_files() -> None:
-    raw = _raw(ODD)
+    files: dict[str, ReadFile] = dict.fromkeys(NAMES, lambda: iter([b""]))
+    raw = RawFiles(lambda _: files, base="base/")
     links = [*raw.of_turn(ODD, 1), *raw.of_turn(ODD, 1, 1), *raw.of_turn(ODD, 10)]
     streams = ["turn-01", "turn-01-follow-up-1", "turn-010"]
     assert [link["name"] for link in links] == [f"{name}.stdout.jsonl" for name in streams]
@@ -188,11 +182,3 @@ def test_links_lead_to_the_files() -> None:
         assert (base, unquote(job)) == ("base", ODD)
         assert unquote(name) in NAMES
         assert not set(link["href"]) & set(' "#?<>\\')
-
-
-def test_shared_turns_are_those_of_the_trial_that_was_forked() -> None:
-    forks = {"b/e/w/1": Fork("a/e/w/1", 1), "c/e/w/1": Fork("b/e/w/1", 1)}
-    raw = _raw("a/e/w/1", forks=forks)
-    assert raw.of_turn("c/e/w/1", 1) == raw.of_turn("a/e/w/1", 1) != []
-    assert raw.of_turn("b/e/w/1", 2) == []
-    assert _raw(forks={"x": Fork("y", 9), "y": Fork("x", 9)}).of_turn("x", 1) == []
