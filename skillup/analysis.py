@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import starmap
 from statistics import fmean
 from typing import Any, NamedTuple
 
-from skillup.executors.stopping import threshold_of
+from skillup.executors.stopping import CaseTest, threshold_of
 from skillup.history.runs import VERDICTS, WITH_SKILL, CaseKey, key_of, mean_known, planned_key
 from skillup.schema.grade import (
     BASELINE,
@@ -26,11 +27,9 @@ from skillup.schema.grade import (
 from skillup.schema.line import SkillUse, TrialLine, lines_of
 from skillup.schema.record import Usage
 from skillup.stats import (
-    ERROR_RATE,
     Interval,
     PassCounts,
     at_each_k,
-    decide,
     interval_of_mean,
     interval_over_cases,
     mean_difference,
@@ -163,29 +162,24 @@ def _reliability(
         skip=sum(trial.status == "SKIP" for trial in trials),
         not_run=not_run,
         flaky=0 < passed < len(verdicts),
-        at_k=_at_k(passed, len(verdicts)),
+        at_k=list(starmap(AtK, at_each_k(passed, len(verdicts)))),
         decision=_decision(key, trials, saved, run_info),
     )
-
-
-def _at_k(passed: int, trials: int) -> list[AtK]:
-    found = at_each_k(passed, trials)
-    return [AtK(k=k, pass_at_k=some, pass_hat_k=every) for k, some, every in found]
 
 
 def _decision(
     key: CaseKey, trials: Sequence[TrialLine], saved: int, run_info: Mapping[str, Any]
 ) -> Decision | None:
     """What `--until-decided` decided; None: it was not asked for, or there is no verdict."""
-    # As in the run: up to the first trial that is missing, since what is slow is missing first.
-    unbroken = [trial for place, trial in enumerate(trials, start=1) if trial.trial == place]
-    verdicts = [trial.status == "PASS" for trial in _judged(unbroken)]
-    if not (run_info.get("request") or {}).get("until_decided") or not verdicts:
+    if not (run_info.get("request") or {}).get("until_decided"):
         return None
-    threshold = threshold_of(key.suite, run_info)
-    side, count = decide(verdicts, threshold)
-    about = {"threshold": threshold, "error_rate": ERROR_RATE}
-    return Decision(verdict=side, trials=count, saved=saved, **about)
+    # As in the run: up to the first trial that is missing, since what is slow is missing first.
+    test = CaseTest(key, threshold_of(key.suite, run_info), list(range(1, len(trials) + 1)))
+    for trial in trials:
+        test.count(trial.trial, trial.status)
+    about = test.about()
+    told = {name: about[name] for name in ("verdict", "threshold", "error_rate", "trials")}
+    return Decision(saved=saved, **told) if about["trials"] else None
 
 
 # What the skill adds: the trials of each case with it, against those without. That a skill is used

@@ -30,7 +30,7 @@ from skillup.errors import RunDirectoryError, SkillupError
 from skillup.executors.local import Stepwise, run_locally
 from skillup.executors.retries import RetryErrors, take_back, trials_to_retry
 from skillup.executors.run import Run, RunObserver, RunOptions
-from skillup.executors.stopping import StopPolicy
+from skillup.executors.stopping import EarlyStopping, StopPolicy
 from skillup.load.discover import find_suites, workspace_root
 from skillup.load.model import all_checks
 from skillup.load.profiles import load_profile
@@ -52,7 +52,6 @@ from skillup.trial.setup import skills_for
 
 if TYPE_CHECKING:  # imported late: most runs are judged by rules alone, and start faster so
     from skillup.executors.cluster import Cluster
-    from skillup.executors.stopping import EarlyStopping
     from skillup.judges.models import AnswerCache, AnswerPlace, Models
     from skillup.judges.router import JudgeRouter
     from skillup.schema.grade import RunResult
@@ -138,7 +137,7 @@ class RunSession:
             WAIT_SECONDS if wait is None else wait,
             lambda why: stopping.stop(Stop(kind="quota", message=why)),
         )
-        simulators = None
+        simulators, decided = None, request.until_decided
         cases = {id(job.loaded.like): job.loaded.like for job in self.plan.jobs}.values()
         played = any(map(needs_simulator, cases))
         if played or any(map(needs_judge, cases)):
@@ -154,7 +153,7 @@ class RunSession:
             secrets=secrets,
             parallel=parallel,
             stopping=stopping,
-            deciding=_early_stopping(request, self.plan, self.directory, warn),
+            deciding=EarlyStopping(self.plan.jobs, self.directory.run_info()) if decided else None,
             rate_limiter=rate_limiter,
             variables=parse_vars(request.variables),
             last_judged=self._last_judged(),
@@ -309,24 +308,6 @@ def _run_info(request: RunRequest, plan: Plan, secrets: Secrets, run_id: str) ->
         "label": request.label,
         "ran": what_ran(plan, [name for about in suites.values() for name in about["skills"]]),
     }
-
-
-def _early_stopping(
-    request: RunRequest, plan: Plan, directory: RunDirectory, warn: Callable[[str], None]
-) -> EarlyStopping | None:
-    """The tests of `--until-decided`; `warn` is called for those that cannot come out."""
-    if not request.until_decided:
-        return None
-    from skillup.executors.stopping import EarlyStopping
-    from skillup.stats import side_of
-
-    deciding = EarlyStopping(plan.jobs, directory.run_info())
-    most = request.trials or 0
-    for threshold in sorted({test.threshold for test in deciding.tests.values()}):
-        for side, best in (("above", (most, 0)), ("below", (0, most))):
-            if side_of(*best, threshold) != side:
-                warn(f"with {most} trials no case can be surely {side} {threshold:g}")
-    return deciding
 
 
 def _warn_of_few_trials(

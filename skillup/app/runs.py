@@ -197,7 +197,8 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
     for shard in shards:
         for job in sorted(shard.finished_jobs()):
             first = finished.setdefault(job, shard)
-            if first is not shard and len({_stored(run, job) for run in (first, shard)}) > 1:
+            both = [one for run in (first, shard) for one in run.finished([job])]
+            if len({(one.record_json, one.grade_json) for one in both}) > 1:
                 what = f"{job} was run in {first.path} and in {shard.path}, and differs"
                 hint = "name each shard once: a shard that was run twice is two runs"
                 raise UsageError(what, hint=hint)
@@ -241,11 +242,6 @@ def _merged(shards: Sequence[RunDirectory], out: Path) -> RunResult:
         result = with_analysis(result, info)
         merged.write_result(result)
     return result
-
-
-def _stored(run: RunDirectory, job: str) -> tuple[bytes, bytes | None]:
-    [found] = run.finished([job])
-    return found.record_json, found.grade_json
 
 
 def _planned_jobs(info: Mapping[str, Any]) -> list[str]:

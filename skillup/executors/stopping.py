@@ -171,12 +171,12 @@ class CaseTest:
     _ended: dict[int, bool | None] = field(default_factory=dict)
     _next: int = 0
 
-    def count(self, trial: int, passed: bool | None) -> None:
-        """A trial has ended; None: without a verdict.
+    def count(self, trial: int, status: str) -> None:
+        """A trial has ended; an error, and a skip, say nothing of the pass rate.
 
         Looked at in the order of the trials: one that fails may take longer than one that passes.
         """
-        self._ended[trial] = passed
+        self._ended[trial] = {"PASS": True, "FAIL": False}.get(status)
         while self.side == "undecided" and self._next < len(self.trials):
             number = self.trials[self._next]
             if number not in self._ended:
@@ -222,13 +222,10 @@ class EarlyStopping:
                 self._dependents.setdefault(needed, []).append(job.id)
 
     def count(self, job: Job, grade: Grade) -> CaseTest | None:
-        """A trial has ended; its case's test, if that has just been decided.
-
-        An error, and a skip, say nothing of the pass rate.
-        """
+        """A trial has ended; its case's test, if that has just been decided."""
         test = self._by_job[job.id]
         before = test.side
-        test.count(job.trial, {"PASS": True, "FAIL": False}.get(grade.status))
+        test.count(job.trial, grade.status)
         return test if before == "undecided" and test.side != "undecided" else None
 
     def needs(self, job: Job) -> bool:

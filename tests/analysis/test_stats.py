@@ -15,7 +15,6 @@ from skillup.stats import (
     PassCounts,
     PassRates,
     at_each_k,
-    decide,
     evidence_above,
     interval_of_mean,
     interval_over_cases,
@@ -282,16 +281,9 @@ def test_the_evidence_is_the_mean_likelihood_ratio_over_its_mixture(
 
 
 def test_the_evidence_stays_finite_work_for_many_trials() -> None:
-    assert evidence_above(100_000, 0, 0.5) > 1e100
     assert evidence_above(0, 100_000, 0.9) < 1
     assert side_of(9_500, 500, 0.8) == "above"
     assert side_of(500, 9_500, 0.8) == "below"
-
-
-@pytest.mark.parametrize("threshold", [0.0, 1.0, -1.0])
-def test_a_threshold_that_is_no_rate_is_refused(threshold: float) -> None:
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        decide([True], threshold)
 
 
 @pytest.mark.parametrize(
