@@ -1,8 +1,9 @@
-"""How long a reader waits with a large report.html, in the system's Chromium.
+"""What report.html of a large run costs, and how long its reader waits, in the system's Chromium.
 
     python -m tests.benchmarks.bench_page [CASES]
 
-Cases of five turns. Milliseconds until the table is there, from a key stroke in the filter to the
+Cases of five turns. Its size; its time as a ratio to reading and JSON-parsing the same records; the
+peak of memory. Milliseconds until the table is there, from a key stroke in the filter to the
 next frame, and from opening a conversation until it is there; the median and the slowest of
 several. Long tasks are those above 50 ms, by which a page feels slow.
 """
@@ -12,11 +13,13 @@ from __future__ import annotations
 import statistics
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
 from skillup.reports.html.build import html_report
+from tests.benchmarks.bench_judge import peak_megabytes, read_and_parse
 from tests.browser.pages import chromium
 from tests.support.large_runs import write_large_run
 
@@ -58,13 +61,20 @@ def measure(page: Page, address: str) -> None:
 
 def main(cases: int) -> None:
     path = chromium()
-    if path is None:
-        sys.exit("no Chromium or Chrome was found")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         run = write_large_run(Path(folder, "run"), cases, turns=5)
         report = Path(folder, "report.html")
-        report.write_bytes(html_report(run))
-        print(f"{cases} cases of 5 turns, {report.stat().st_size / 1e6:.2f} MB")
+        began = time.perf_counter()
+        records = read_and_parse(run)
+        between = time.perf_counter()
+        size = report.write_bytes(html_report(run))
+        ratio = (time.perf_counter() - between) / (between - began)
+        print(
+            f"{cases} cases of 5 turns ({records / 1e6:.1f} MB of records and grades): "
+            f"{size / 1e6:.2f} MB, {ratio:.1f} x reading them, {peak_megabytes():.0f} MB at most"
+        )
+        if path is None:
+            sys.exit("no Chromium or Chrome was found")
         browser = playwright.chromium.launch(executable_path=path)
         measure(browser.new_page(), report.as_uri())
         browser.close()
