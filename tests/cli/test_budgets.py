@@ -33,7 +33,9 @@ def last_lines(outcome: Outcome) -> list[str]:
     return outcome.stderr.splitlines()[-2:]
 
 
-def test_a_spent_budget_starts_no_more_and_says_what_was_not_run(suite: Project) -> None:
+def test_a_spent_budget_starts_no_more_and_says_what_was_not_run_until_it_is_raised(
+    suite: Project,
+) -> None:
     outcome = run(suite, "-e", "priced", "--trials", "4", "-j", "1", "--max-cost-usd", "0.6")
     assert outcome.exit_code == 3
     assert outcome.data["summary"]["pass"] == 5
@@ -49,18 +51,15 @@ def test_a_spent_budget_starts_no_more_and_says_what_was_not_run(suite: Project)
         "stopped: the budget of 0.60 USD is spent (0.60 USD); 3 of 8 trials were not run: a, b ×2",
         f"go on with: skillup run --resume {suite.root / 'out'}",
     ]
-
-
-def test_what_was_spent_before_counts_when_the_run_is_resumed(suite: Project) -> None:
-    run(suite, "-e", "priced", "--trials", "4", "-j", "1", "--max-cost-usd", "0.6")
+    # What was spent before counts when the run is resumed.
     again = resume(suite, "--max-cost-usd", "0.6")
     assert (again.exit_code, again.data["summary"]["pass"]) == (3, 5)
     more = resume(suite, "-j", "1", "--max-cost-usd", "0.8")
     assert (more.exit_code, more.data["summary"]["pass"]) == (3, 7)
-    rest = resume(suite)
-    assert (rest.exit_code, rest.data["summary"]["pass"]) == (0, 8)
-    assert rest.data["stopped"] is None
-    assert rest.data["not_run"] == []
+    whole = resume(suite)
+    assert (whole.exit_code, whole.data["summary"]["pass"]) == (0, 8)
+    assert whole.data["stopped"] is None
+    assert whole.data["not_run"] == []
 
 
 @pytest.mark.indexed

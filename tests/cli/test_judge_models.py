@@ -264,29 +264,6 @@ def test_neither_gets_the_others_answers_also_when_judged_elsewhere(two_suites: 
     assert found == {"case-a": "PASS", "case-b": "FAIL"}, again.stderr
 
 
-@pytest.mark.slow
-def test_servers_of_the_environment_do_not_share_answers_and_a_run_keeps_its_own(
-    two_suites: Project,
-) -> None:
-    def run(server: ModelServer) -> bool:
-        env = {**KEYS, "ANTHROPIC_BASE_URL": server.url}
-        options = ("-k", "case-a", "--judge-model", "anthropic:m")
-        (case,) = two_suites.run_json("x/a", *options, env=env)["cases"]
-        return bool(case["turns"][0]["checks"][0]["passed"])
-
-    user = {"name": "x", "user_simulator": {"model": "scripted:judges/j.yaml"}}
-    two_suites.write({"x/a/eval.yaml": json.dumps(user)})
-    with (
-        ModelServer(lambda request: Structured(verdict("pass"))) as one,
-        ModelServer(lambda request: Structured(verdict("fail"))) as other,
-    ):
-        assert [run(one), run(other), run(one)] == [True, False, True]
-        assert (len(one.requests), len(other.requests)) == (2, 1)
-
-    again = two_suites.run("judge", str(two_suites.latest_run()), "--json")
-    assert again.data["cases"][0]["grade"]["status"] == "PASS", again.stderr
-
-
 def test_what_failed_in_the_conversation_is_not_asked_again_for_the_grade(
     two_suites: Project,
 ) -> None:

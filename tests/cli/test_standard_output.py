@@ -169,16 +169,8 @@ def test_a_secret_that_a_tool_coloured_is_nowhere(suite: Project) -> None:
         }
     )
 
-    outcome = suite.run(
-        "run",
-        ".",
-        "-v",
-        "--out",
-        "r",
-        "--report",
-        "html,junit,markdown",
-        env={"MY_API_KEY": "s3cret-value-of-mine"},
-    )
+    options = ("-v", "--out", "r", "--report", "html,junit,markdown")
+    outcome = suite.run("run", ".", *options, env={"MY_API_KEY": "s3cret-value-of-mine"})
 
     assert outcome.exit_code == 0
     assert "KEY=***" in outcome.stderr
