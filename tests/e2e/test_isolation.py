@@ -15,8 +15,9 @@ import pytest
 
 from skillup.engines.base import EngineTurn
 from tests.e2e.conftest import KEY, Begin, Serve, with_variables
-from tests.support.engine_turns import Conversation, error_kind, write_files, write_skill
+from tests.support.engine_turns import Conversation, error_kind, write_skill
 from tests.support.model_server import ModelServer
+from tests.support.trees import make_tree
 
 pytestmark = pytest.mark.e2e
 
@@ -28,7 +29,7 @@ Say = Callable[..., tuple[Conversation, EngineTurn]]
 def decoys_of_claude(home: Path, marker: Path) -> None:
     hook = {"hooks": [{"type": "command", "command": f"touch {marker}; echo {DECOY}-hook"}]}
     hooks = {"SessionStart": [hook], "UserPromptSubmit": [hook]}
-    write_files(
+    make_tree(
         home / ".claude",
         {
             "CLAUDE.md": f"{DECOY}-instructions",
@@ -40,11 +41,11 @@ def decoys_of_claude(home: Path, marker: Path) -> None:
     )
     write_skill(home / ".claude" / "skills", f"{DECOY}-skill".lower(), DECOY)
     server = {"mcpServers": {"decoy": {"command": f"/nonexistent/{DECOY}"}}}
-    write_files(home, {".claude.json": json.dumps(server)})
+    make_tree(home, {".claude.json": json.dumps(server)})
 
 
 def decoys_of_codex(home: Path) -> None:
-    write_files(
+    make_tree(
         home / ".codex",
         {
             "AGENTS.md": f"{DECOY}-instructions",
@@ -59,7 +60,7 @@ def decoys_of_codex(home: Path) -> None:
 def decoys_above(directory: Path) -> None:
     """In a git repository around the workspace."""
     subprocess.run(["git", "init", "--quiet", str(directory)], check=True)
-    write_files(
+    make_tree(
         directory,
         {
             "CLAUDE.md": f"{DECOY}-above",
@@ -102,7 +103,7 @@ def say(begin: Begin, server: ModelServer, engine: str, tmp_path: Path) -> Say:
         (folder,) = conversation.engine.skill_directories()
         write_skill(workspace / folder)
         name = {"claude": "CLAUDE.md", "codex": "AGENTS.md"}[engine]
-        write_files(workspace, {name: OWN_INSTRUCTIONS})
+        make_tree(workspace, {name: OWN_INSTRUCTIONS})
         outcome = conversation.say("hello")
         assert error_kind(outcome) is None
         return conversation, outcome
@@ -122,7 +123,7 @@ def test_nothing_of_the_users_reaches_a_clean_trial(
     """Nor does the memory of an earlier turn."""
     conversation, outcome = say()
     for project in (conversation.trial.home / "home").glob(".claude/projects/*"):
-        write_files(project, {"memory/MEMORY.md": f"{DECOY}-memory"})
+        make_tree(project, {"memory/MEMORY.md": f"{DECOY}-memory"})
     conversation.say("again")
 
     assert leaks(server) == []

@@ -32,8 +32,9 @@ from skillup.redaction.secrets import Secrets
 from skillup.schema.profile import Price, Profile
 from skillup.schema.record import TurnError, Usage
 from skillup.trial.session import call_engine
-from tests.support.engine_turns import KeptStreams, error_kind, make_trial, write_files
+from tests.support.engine_turns import KeptStreams, error_kind, make_trial
 from tests.support.token_server import TokenServer, claude_login
+from tests.support.trees import make_tree
 
 ROOT = Path(__file__).parents[2]
 HOME = EngineHome("LAB_HOME", ".lab", "login.json", marks=frozenset({"CLAUDECODE"}))
@@ -83,7 +84,7 @@ def test_the_login_file_is_copied_once_and_only_without_a_key(
 ) -> None:
     trial = make_trial(tmp_path, Profile(engine="lab"))
     folder = tmp_path / ("elsewhere" if elsewhere else "user-home/.lab")
-    write_files(folder, {"login.json": "{}", "config": "private"})
+    make_tree(folder, {"login.json": "{}", "config": "private"})
     if elsewhere:
         trial = replace(trial, environment={**trial.environment, "LAB_HOME": str(folder)})
     copy = tmp_path / "trial-home" / "home" / ".lab" / "login.json"
@@ -101,13 +102,13 @@ def test_the_login_file_is_copied_once_and_only_without_a_key(
 
 def test_tokens_of_a_login_file_are_secrets_and_are_removed_with_it(tmp_path: Path) -> None:
     token = "t" * 40
-    write_files(tmp_path, {"login.json": json.dumps({"a": [{"token": token}], "plan": "pro"})})
-    write_files(tmp_path, {"broken.json": "{", "deep.json": '{"a":' + "[" * 100_000})
+    make_tree(tmp_path, {"login.json": json.dumps({"a": [{"token": token}], "plan": "pro"})})
+    make_tree(tmp_path, {"broken.json": "{", "deep.json": '{"a":' + "[" * 100_000})
     assert list(login_secrets(tmp_path / "login.json").values()) == [token]
     for other in (tmp_path / "broken.json", tmp_path / "deep.json", None):
         assert login_secrets(other) == {}
     logins = {"home/.claude/.credentials.json": "{}", "home/.codex/auth.json": "{}"}
-    write_files(tmp_path / "trial", {**logins, "home/.codex/config.toml": ""})
+    make_tree(tmp_path / "trial", {**logins, "home/.codex/config.toml": ""})
     remove_logins(tmp_path / "trial")
     kept = [path.name for path in (tmp_path / "trial").rglob("*") if path.is_file()]
     assert kept == ["config.toml"]

@@ -2,13 +2,81 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.support.scripted_agent import AGENT, RawAgent, RawRun, answer, error
+from skillup.schema.profile import Script
+from tests.support.trees import make_tree
+
+AGENT = Path(__file__).parents[2] / "skillup" / "engines" / "scripted_agent" / "__main__.py"
+
+
+@dataclass(frozen=True)
+class RawRun:
+    returncode: int
+    events: list[dict[str, Any]]
+    stderr: str
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        return [event for event in self.events if event["type"] == kind]
+
+
+class RawAgent:
+    """The agent in a directory of its own: `base/home`, `base/workspace`."""
+
+    def __init__(self, base: Path, replies: list[dict[str, Any]], **options: Any) -> None:
+        self.home = base / "home"
+        self.workspace = base / "workspace"
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.workspace.mkdir(exist_ok=True)
+        self.script = self.home / "script.json"
+        script = Script.model_validate({"replies": replies}).model_dump(mode="json")
+        self.script.write_text(json.dumps({**script, **options}))
+
+    def run(self, message: str, *args: str, env: Mapping[str, str] | None = None) -> RawRun:
+        fixed = [f"--script={self.script}", f"--home={self.home}"]
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", str(AGENT), *fixed, *args],
+            input=message.encode(),
+            capture_output=True,
+            cwd=self.workspace,
+            env={"PATH": os.environ["PATH"], **(env or {})},
+            timeout=60,
+            check=False,
+        )
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        return RawRun(done.returncode, events, done.stderr.decode())
+
+    def first(self, message: str, **more: Any) -> RawRun:
+        return self.run(message, "--session-id=s", **more)
+
+    def resume(self, message: str) -> RawRun:
+        return self.run(message, "--resume=s")
+
+    def session_entries(self) -> list[dict[str, Any]]:
+        text = (self.home / "sessions" / "s.jsonl").read_text()
+        return [json.loads(line) for line in text.splitlines()]
+
+
+def answer(run: RawRun) -> str:
+    (result,) = run.of_type("result")
+    assert (result["is_error"], run.returncode) == (False, 0), result
+    return str(result["answer"])
+
+
+def error(run: RawRun) -> dict[str, str]:
+    (result,) = run.of_type("result")
+    assert (result["is_error"], run.returncode) == (True, 1), result
+    found: dict[str, str] = result["error"]
+    return found
 
 
 def results(run: RawRun) -> list[tuple[str, str]]:
@@ -69,7 +137,7 @@ def test_the_first_reply_that_applies_is_taken(tmp_path: Path) -> None:
     assert answer(agent.run("b", "--session-id=b")) == "otherwise"
     expected = 'no reply of the script applies to turn 1: "none"'
     assert error(agent.run("none", "--session-id=d")) == {"kind": "script", "message": expected}
-    agent.install_skill("keeper", "# x")
+    make_tree(agent.workspace, {".agents/skills/keeper/SKILL.md": "# x"})
     assert answer(agent.run("b", "--session-id=c")) == "with the skill"
     assert answer(agent.run("aaa", "--resume=c")) == "second turn"
 
@@ -104,11 +172,11 @@ def test_texts_stay_as_they_are(tmp_path: Path) -> None:
 def test_wrong_arguments_and_scripts_and_how_it_starts(tmp_path: Path) -> None:
     agent = RawAgent(tmp_path, [{"say": "x"}])
     run = agent.run("x")
-    assert (run.returncode, run.stdout) == (2, "")
+    assert (run.returncode, run.events) == (2, [])
     assert "--session-id" in run.stderr
     agent.script.write_text("[]")
     run = agent.first("x")
-    assert (run.returncode, run.stdout) == (2, "")
+    assert (run.returncode, run.events) == (2, [])
     assert "is not a script" in run.stderr
     # The guard of its speed: it is started for each turn of each trial.
     root = str(AGENT.parents[3])

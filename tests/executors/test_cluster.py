@@ -18,6 +18,7 @@ import psutil
 import pytest
 from distributed import Client
 
+from skillup.engines.events import words
 from tests.support.dask_cluster import GUARD_SECONDS, DaskCluster, wait_for, wait_until_gone
 from tests.support.exported import exported
 from tests.support.project import Project
@@ -110,19 +111,10 @@ FILES = {
 }
 # Of `version`: the client has no CLI to ask. Of `answers`: the keys of written-down judges name
 # the place of their suite.
-VOLATILE = {
-    *(
-        "answers",
-        "argv",
-        "asked_for",
-        "cost_usd_note",
-        "duration_ms",
-        "finished_at",
-        "prefix_bytes",
-    ),
-    *("prefix_bytes", "prefix_sha256", "run_id", "session_id", "session_path", "started_at"),
-    "version",
-}
+VOLATILE = words("""
+    answers argv asked_for duration_ms finished_at prefix_bytes prefix_sha256 run_id session_id
+    started_at version
+""")
 PLACES = re.compile(
     r"/[^ \"']*/skillup-[^ \"'/]*/[0-9a-f]{12}|\b[0-9a-f]{8}-[0-9a-f]{4}-[-0-9a-f]*|after \d+ s"
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from skillup.executors.stopping import EarlyStopping
 from skillup.plan import Job, Plan
 from skillup.schema.grade import CaseStatus
@@ -29,24 +31,24 @@ def test_a_decided_case_needs_no_more_trials_and_others_do(tmp_path: Path) -> No
     assert found == [("below", 3), ("undecided", 0)]
 
 
-def test_trials_are_looked_at_in_their_order_and_not_as_they_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ended", "decides"),
+    [
+        # The quick ones fail; whether they decide has to wait for the slow first one.
+        ([(2, "FAIL"), (3, "FAIL"), (4, "FAIL"), (1, "FAIL")], (3, "below")),
+        # Errors and skips say nothing.
+        ([(1, "ERROR"), (2, "FAIL"), (3, "SKIP"), (4, "FAIL"), (5, "ERROR")], (2, "undecided")),
+    ],
+)
+def test_trials_are_looked_at_in_their_order_and_not_as_they_end(
+    tmp_path: Path, ended: list[tuple[int, CaseStatus]], decides: tuple[int, str]
+) -> None:
     plan = a_plan(tmp_path, {"a": {}}, trials=6)
     deciding = EarlyStopping(plan.jobs, {})
-    # The quick ones fail; whether they decide has to wait for the slow first one.
-    assert [end(deciding, job, "FAIL") for job in plan.jobs[1:4]] == [False, False, False]
-    assert needed(deciding, plan) != []
-    assert end(deciding, plan.jobs[0], "FAIL")
+    *before, last = (end(deciding, plan.jobs[trial - 1], status) for trial, status in ended)
+    assert (any(before), last) == (False, decides[1] != "undecided")
     (test,) = deciding.tests.values()
-    assert test.about()["trials"] == 3
-
-
-def test_errors_and_skips_say_nothing(tmp_path: Path) -> None:
-    plan = a_plan(tmp_path, {"a": {}}, trials=6)
-    deciding = EarlyStopping(plan.jobs, {})
-    statuses: list[CaseStatus] = ["ERROR", "FAIL", "SKIP", "FAIL", "ERROR"]
-    assert not any(end(deciding, job, s) for job, s in zip(plan.jobs, statuses, strict=False))
-    (test,) = deciding.tests.values()
-    assert (test.about()["trials"], test.side) == (2, "undecided")
+    assert (test.about()["trials"], test.side) == decides
 
 
 def test_a_decided_case_is_held_for_an_undecided_one_that_depends_on_it(tmp_path: Path) -> None:

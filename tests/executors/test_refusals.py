@@ -15,6 +15,7 @@ from tests.support.exported import exported
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan, run_plan
 from tests.support.project import Project
+from tests.support.virtual_time import HurriedTime
 
 CASE = """
     input: {turns: [one, two, three]}
@@ -35,15 +36,9 @@ def run_refused(
     **more: Any,
 ) -> tuple[list[Record], RunDirectory]:
     """The records of trials of three turns, with waits that take no time; and the run."""
-    now = 0.0
-
-    async def sleep(seconds: float) -> None:
-        nonlocal now
-        now += seconds
-
     case = {"input": {"turns": ["one", "two", "three"]}, "scripted": scripted, **more}
     plan = a_plan(tmp_path, {"a": case}, trials=trials, trials_from_turn=shared)
-    limiter = RateLimiter(3600, clock=lambda: now, sleep=sleep)
+    limiter = RateLimiter(3600, **HurriedTime().both)
     run_plan(plan, tmp_path / "run", rate_limiter=limiter)
     run = RunDirectory.open(tmp_path / "run")
     return [run.read_record(job.id) for job in plan.jobs], run

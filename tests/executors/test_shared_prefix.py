@@ -208,33 +208,25 @@ def test_an_interrupted_branch_leaves_no_record_and_runs_later(
     assert outcome.data["summary"]["usage"]["input_tokens"] == 700
 
 
+TWO = """\
+input: {turns: [{content: hi, branches: [{name: x, turns: [x]}, {name: y, turns: [y]}]}]}
+assertions: [{contains: ok}]
+scripted: [{say: ok}]
+"""
+
+
 def test_what_depends_on_a_case_with_branches_waits_for_all_of_them(project: Project) -> None:
     project.write(
         {
             "eval.yaml": SUITE,
-            "a.yaml": """
-                depends_on: [c]
-                input:
-                  turns:
-                    - content: hi
-                      branches: [{name: x, turns: [x]}, {name: y, turns: [y]}]
-                assertions: [{contains: ok}]
-                scripted: [{say: ok}]
-                """,
+            "a.yaml": "depends_on: [c]\n" + TWO,
             "b.yaml": """
                 depends_on: [a/x]
                 input: {prompt: hi}
                 assertions: [{contains: ok}]
                 scripted: [{say: ok}]
                 """,
-            "c.yaml": """
-                input:
-                  turns:
-                    - content: hi
-                      branches: [{name: x, turns: [x]}, {name: y, turns: [y]}]
-                assertions: [{contains: ok}]
-                scripted: [{when: x, say: bad}, {say: ok}]
-                """,
+            "c.yaml": TWO.replace("[{say", "[{when: x, say: bad}, {say"),
         }
     )
     outcome = run(project)

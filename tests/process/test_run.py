@@ -293,8 +293,7 @@ def test_why_a_program_did_not_start(
     request = ProcessRequest(argv, tmp_path, {"PATH": os.defpath, **extra})
     outcome = anyio.run(run_process, request)
     assert (outcome.ended_by, outcome.exit_code, outcome.signal) == ("not_started", None, None)
-    assert outcome.start_error is not None
-    assert outcome.start_error.endswith(message) or message in outcome.start_error
+    assert message in (outcome.start_error or "")
 
 
 def test_a_missing_working_directory(tmp_path: Path) -> None:
@@ -305,16 +304,11 @@ def test_a_missing_working_directory(tmp_path: Path) -> None:
         place.touch()
 
 
-def stream(written: bytearray | None = None, **options: Any) -> OutputStream:
-    write = None if written is None else written.extend
-    return OutputStream(write, **options)
-
-
 @given(st.lists(st.binary(max_size=12)), st.lists(st.integers(1, 20)))
 def test_lines_are_the_same_wherever_the_chunks_fall(texts: list[bytes], sizes: list[int]) -> None:
     expected = [line for text in texts for line in text.split(b"\n")]
     data = b"".join(line + b"\n" for line in expected) + b"last"
-    split = stream()
+    split = OutputStream()
     lines = []
     for size in [*sizes, len(data)]:
         chunk, data = data[:size], data[size:]
@@ -324,19 +318,8 @@ def test_lines_are_the_same_wherever_the_chunks_fall(texts: list[bytes], sizes: 
 
 def test_a_secret_that_the_limit_cuts_is_not_half_shown() -> None:
     written = bytearray()
-    masked = stream(written, max_bytes=20, redact=lambda line: line.replace(b"s3cr3t", b"***"))
+    masked = OutputStream(written.extend, 20, lambda line: line.replace(b"s3cr3t", b"***"))
     assert masked.feed(b"a s3cr3t\n") == [b"a ***"]
     assert masked.feed(b"another s3cr3t") + masked.finish() == []
     assert written == b"a ***\n"
-
-
-def test_beyond_the_limit_bytes_are_counted_and_dropped() -> None:
-    written = bytearray()
-    limited = stream(written, max_bytes=10)
-    assert limited.feed(b"one\ntwo\n") == [b"one", b"two"]
-    assert (limited.feed(b""), limited.over_limit) == ([], False)
-    assert (limited.feed(b"three\nfour\n"), limited.over_limit) == ([], True)
-    assert limited.finish() == []
-    assert limited.feed(b"five\n") == []
-    assert limited.total_bytes == 24
-    assert written == b"one\ntwo\nth"
+    assert (masked.over_limit, masked.total_bytes) == (True, 23)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -128,10 +127,3 @@ def write_skill(folder: Path, name: str = "greeter", text: str = "Always bow fir
     front = f"---\nname: {name}\ndescription: Says hello politely ({name})\n---\n"
     (directory / "SKILL.md").write_text(f"{front}{text}\n")
     return directory
-
-
-def write_files(root: Path, files: Mapping[str, str]) -> None:
-    for path, content in files.items():
-        target = root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(content)
