@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import random
-import re
 import shutil
 import subprocess
 import sys
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from skillup.store import RunDirectory
+from tests.support.differences import differences
 from tests.support.project import GUARD_SECONDS, Outcome, Project
 
 pytestmark = pytest.mark.slow
@@ -284,53 +281,6 @@ def run_with_small_disk(project: Project, script: str, *, megabytes: int) -> Out
         check=False,
     )
     return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-# Two runs are compared to the byte, but for what differs between any two: ids, moments, durations,
-# places that the system chose, and that a trial was gone on with after an earlier start.
-
-_CHANGING = {"run_id", "session_id", "started_at", "duration_ms", "prefix_sha256"}
-_UUID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-_SCRATCH = re.compile(r"[^\s\"=]*/skillup-[a-z0-9_]{8}/(?:[0-9a-f]{12}/(?=shared-\d))?")
-_GONE_ON_WITH = re.compile(r"(resumed|begun anew with turn 1, not resumed) after turn \d+: ")
-
-
-def state_of(run: Path) -> dict[str, str]:
-    """By name, every result and record of the run, as text that two runs can be compared by."""
-    found = {"result": (run / "result.json").read_bytes()}
-    with RunDirectory.open(run) as directory:
-        for job in directory.begun_jobs():
-            for state, one in directory.all_attempts(job):
-                if state in ("retried", "finished"):
-                    name = f"{job}, attempt {one.record().attempt}"
-                    found |= {name: one.record_json, f"grade of {name}": one.grade_json or b"null"}
-    return {name: _canonical(data) for name, data in found.items()}
-
-
-def differences(one: Path, other: Path) -> str:
-    """What differs between two runs, line by line; empty if nothing does."""
-    left, right = state_of(one), state_of(other)
-    lines: list[str] = []
-    for name in sorted({*left, *right}):
-        before, after = (side.get(name, "").splitlines() for side in (left, right))
-        names = f"{one.name}/{name}", f"{other.name}/{name}"
-        lines += difflib.unified_diff(before, after, *names, n=1)
-    return "\n".join(lines)
-
-
-def _canonical(data: bytes) -> str:
-    value = _without(json.loads(data))
-    text = _UUID.sub("SESSION", json.dumps(value, indent=1, sort_keys=True))
-    return _SCRATCH.sub("SCRATCH/", text)
-
-
-def _without(value: Any) -> Any:
-    if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if k not in _CHANGING}
-        if "notes" in kept:
-            kept["notes"] = [n for n in kept["notes"] if not _GONE_ON_WITH.match(n)]
-        return {name: _without(item) for name, item in kept.items()}
-    return [_without(item) for item in value] if isinstance(value, list) else value
 
 
 def missing_blobs(run: Path) -> list[str]:

@@ -13,17 +13,12 @@ from skillup.load.yaml_reader import parse_yaml
 from skillup.schema.case import Case, Turn
 from skillup.sessions.case import CaseText, case_of_session, key_phrases
 from skillup.sessions.record import read_session, record_of_session
-from tests.support.session_files import claude_row, text, write_rows
+from tests.support.session_files import claude_rows, write_rows
 
 
 def made(tmp_path: Path, *said: tuple[str, Any], **more: Any) -> CaseText:
     """The case of a session of Claude Code in which this was said."""
-    rows = []
-    for number, (kind, content) in enumerate(said):
-        parent = str(number - 1) if number else None
-        words = text(content) if kind == "assistant" and isinstance(content, str) else content
-        rows.append(claude_row(kind, words, str(number), parent))
-    path = write_rows(tmp_path / "session.jsonl", rows)
+    path = write_rows(tmp_path / "session.jsonl", claude_rows(*said))
     return case_of_session(read_session(path), **more)
 
 

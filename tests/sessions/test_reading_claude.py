@@ -61,6 +61,10 @@ def of_user(content: Any, **more: Any) -> dict[str, Any]:
     return claude_row("user", content, "1", "0", **more)
 
 
+def attached(**attachment: str) -> dict[str, Any]:
+    return claude_row("attachment", None, "1", "0", attachment=attachment)
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [
@@ -75,18 +79,9 @@ def of_user(content: Any, **more: Any) -> dict[str, Any]:
             of_user(text("<system-reminder>x") + text("the question")),
             [("notice", "<system-reminder>x"), ("user", "the question")],
         ),
-        (claude_row("attachment", None, "1", "0", attachment=QUEUED), [("user", "faster")]),
-        (
-            claude_row(
-                "attachment",
-                None,
-                "1",
-                "0",
-                attachment={**QUEUED, "commandMode": "task-notification"},
-            ),
-            [("notice", "faster")],
-        ),
-        (claude_row("attachment", None, "1", "0", attachment={"type": "skill_listing"}), []),
+        (attached(**QUEUED), [("user", "faster")]),
+        (attached(**{**QUEUED, "commandMode": "task-notification"}), [("notice", "faster")]),
+        (attached(type="skill_listing"), []),
         (SYNTHETIC, [("notice", "You've hit your limit")]),
         ({**SYSTEM, "subtype": "compact_boundary"}, [("notice", "the conversation was compacted")]),
         (

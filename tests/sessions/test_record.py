@@ -12,9 +12,10 @@ from skillup.judges import grade_record
 from skillup.schema.case import Case
 from skillup.schema.grade import Grade
 from skillup.schema.record import Record
-from skillup.sessions.record import RecordedSession, read_session, record_of_session
+from skillup.sessions.record import read_session, record_of_session
 from tests.support.session_files import (
     claude_row,
+    claude_rows,
     codex_meta,
     event,
     said,
@@ -218,10 +219,6 @@ COMMAND = "<command-message>x</command-message><command-name>/{}</command-name>"
 CALL = [{"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}}]
 
 
-def found_in(tmp_path: Path, rows: list[Any]) -> RecordedSession:
-    return read_session(write_rows(tmp_path / "session.jsonl", rows))
-
-
 @pytest.mark.parametrize(
     ("spoken", "turns", "unanswered"),
     [
@@ -259,13 +256,9 @@ def found_in(tmp_path: Path, rows: list[Any]) -> RecordedSession:
 def test_messages_and_answers_as_turns(
     tmp_path: Path, spoken: list[Any], turns: list[tuple[str, str]], unanswered: list[str]
 ) -> None:
-    rows = []
-    for number, one in enumerate(spoken):
-        parent = str(number - 1) if number else None
-        kind = "assistant" if one is CALL or one.startswith("a ") else "user"
-        words = one if one is CALL else text(one[2:]) if kind == "assistant" else one[2:]
-        rows.append(claude_row(kind, words, str(number), parent))
-    found = found_in(tmp_path, rows)
+    kinds = {"a": "assistant", "u": "user"}
+    said = [("assistant", CALL) if one is CALL else (kinds[one[0]], one[2:]) for one in spoken]
+    found = read_session(write_rows(tmp_path / "session.jsonl", claude_rows(*said)))
     assert [(turn.content, turn.response) for turn in found.turns] == turns
     assert [turn.content for turn in found.unanswered] == unanswered
     assert found.turns[0].command == turns[0][0].startswith("/")

@@ -61,6 +61,19 @@ def text(words: str) -> list[dict[str, Any]]:
     return [{"type": "text", "text": words}]
 
 
+def claude_rows(*said: tuple[str, Any]) -> list[dict[str, Any]]:
+    """A session of Claude Code in which `user` and `assistant` said this, one after the other."""
+    return [
+        claude_row(
+            kind,
+            text(content) if kind == "assistant" and isinstance(content, str) else content,
+            str(number),
+            str(number - 1) if number else None,
+        )
+        for number, (kind, content) in enumerate(said)
+    ]
+
+
 def codex_row(kind: str, **payload: Any) -> dict[str, Any]:
     return {"timestamp": TIME, "type": kind, "payload": payload}
 
