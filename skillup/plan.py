@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,6 @@ class Selection:
     tags: tuple[str, ...] = ()
     trials: int | None = None  # Outranks what the cases say
     variants: tuple[Variant, ...] = ("with_skill",)
-    variables: Mapping[str, str] = field(default_factory=dict)
     trials_from_turn: int | None = None
     """The trials of a case share the turns before this one; None: they share none."""
 
@@ -71,7 +70,6 @@ class Plan:
     """All jobs, each after those it depends on."""
 
     jobs: tuple[Job, ...]
-    left_out: tuple[str, ...] = ()  # Cases that the selection did not take
     whole: tuple[Job, ...] = ()
     """All jobs of the run that this is a part (`--shard`) of; empty: these are all."""
 
@@ -88,16 +86,12 @@ def make_plan(
     selected = [[c for c in suite.cases if selection.takes_loaded(c)] for suite in suites]
     labels = _labels(suites)
     jobs: list[Job] = []
-    left_out: list[str] = []
     for suite, chosen, label_of in zip(suites, selected, labels, strict=True):
         needed = {name for loaded in chosen for name in loaded.like.depends_on}
         paths: dict[str, dict[str, int]] = {}  # How often each path of a case that is needed is run
         for loaded in chosen if needed else ():
             for name in needed.intersection([loaded.id, loaded.family]):
                 paths.setdefault(name, {})[loaded.id] = _trials(loaded, selection)
-        if len(chosen) < len(suite.cases):
-            taken = {loaded.id for loaded in chosen}
-            left_out.extend(c.id for c in suite.cases if c.id not in taken)
         ordered = _ordered(chosen) if needed else chosen
         for loaded, profile, variant in product(
             ordered, profiles[str(suite.path)], _variants(suite, selection)
@@ -123,7 +117,7 @@ def make_plan(
             "so there is nothing to share",
             hint="say how often with --trials",
         )
-    return Plan(tuple(jobs), tuple(left_out))
+    return Plan(tuple(jobs))
 
 
 def _variants(suite: LoadedSuite, selection: Selection) -> tuple[Variant, ...]:
@@ -141,15 +135,9 @@ def _fork_at(loaded: LoadedCase, selection: Selection) -> int:
     first, given = selection.trials_from_turn or 1, loaded.like.input
     if first == 1 or given.transcript is not None:
         return 1
-    turns = len(given.all_turns())
-    if first > turns:
-        has = f"{turns} turn{'s' if turns != 1 else ''}"
-        if given.conversation is not None:
-            has = "no turns to count: a simulated user leads it"
-        raise UsageError(
-            f"--trials-from-turn {first}: {loaded.id} has {has}",
-            hint="choose an earlier turn, or other cases with -k",
-        )
+    if first > len(given.all_turns()):
+        what = f"--trials-from-turn {first}: {loaded.id} has no such turn"
+        raise UsageError(what, hint="choose an earlier turn, or other cases with -k")
     return first
 
 

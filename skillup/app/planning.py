@@ -20,7 +20,7 @@ from skillup.load.profiles import load_profile, profile_files
 from skillup.load.suites import Sampling, load_paths, sampled
 from skillup.plan import Job, Plan, Selection, make_plan
 from skillup.redaction.secrets import NO_SECRETS, Secrets
-from skillup.reports.text import listed
+from skillup.reports.text import listed, listed_ids
 from skillup.schema.case import Case
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.judge_model import JudgeModel
@@ -79,13 +79,11 @@ def request_from(data: dict[str, Any]) -> RunRequest:
     from pydantic import TypeAdapter, ValidationError
 
     stored = data.get("request")
-    problem = "what it was asked to do was written by another version"
-    if isinstance(stored, dict) and set(stored) <= {field.name for field in fields(RunRequest)}:
-        try:
+    with suppress(ValidationError):
+        if isinstance(stored, dict) and set(stored) <= {field.name for field in fields(RunRequest)}:
             return TypeAdapter(RunRequest).validate_python(stored)
-        except ValidationError:
-            problem = "what it was asked to do is damaged"
-    raise RunDirectoryError(problem, hint="start a new run instead")
+    what = "what it was asked to do is damaged, or was written by another version"
+    raise RunDirectoryError(what, hint="start a new run instead")
 
 
 def parse_vars(given: Sequence[str] | None) -> dict[str, str]:
@@ -142,7 +140,6 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
                 trials=request.trials,
                 trials_from_turn=request.trials_from_turn,
                 variants=("with_skill", "without_skill") if request.baseline else ("with_skill",),
-                variables=variables,
             ),
         )
         if request.jobs:
@@ -151,10 +148,10 @@ def plan_of(request: RunRequest) -> tuple[Plan, int]:
         if request.shard is not None:
             plan = shard_of(plan, request.shard, by_case=request.until_decided)
         if not plan.jobs:
-            known = ", ".join(plan.left_out[:10])
+            known = listed_ids([case.id for suite in suites for case in suite.cases])
             shard = f" and --shard {request.shard}" if request.shard is not None else ""
             what = f"no case matches the selection{shard}"
-            raise UsageError(what, hint=f"the cases are: {known}" if known else None)
+            raise UsageError(what, hint=f"the cases are: {known or 'none'}")
         # Files that hold only cases which are not run are of no interest here.
         files = {case.path for suite in loaded.suites for case in suite.cases}
         left_out = files - {job.loaded.path for job in plan.jobs}

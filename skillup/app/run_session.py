@@ -322,11 +322,8 @@ def _warn_of_few_trials(
 
     cases = sum(job.trial == 1 and job.variant == "with_skill" for job in plan.jobs)
     if cases and not detects_a_half(trials, min(cases, 1000)):
-        times = "once" if trials == 1 else f"{trials} times"
-        warn(
-            f"with each case run {times} (--trials), two nights in which one passes half as often "
-            "as before cannot be told from chance"
-        )
+        what = f"with --trials {trials}, two nights in which a case passes half as often as before"
+        warn(f"{what} cannot be told from chance")
 
 
 def cluster_for(request: RunRequest, plan: Plan, environment: Mapping[str, str]) -> Cluster | None:

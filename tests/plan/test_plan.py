@@ -110,7 +110,6 @@ def test_cases_are_chosen_by_any_of_the_globs_and_any_of_the_tags(
 ) -> None:
     made = plan(suite("s", ab={"tags": ["t"]}, ac={"tags": ["u"]}, bc={"tags": ["t"]}), **selection)
     assert cases(made) == chosen
-    assert sorted([*chosen, *made.left_out]) == ["ab", "ac", "bc"]
 
 
 def test_a_case_that_is_chosen_alone_does_not_wait_for_what_is_not() -> None:
@@ -168,18 +167,15 @@ def test_trials_of_a_case_are_a_family_if_they_share_turns(first: int, families:
 
 
 @pytest.mark.parametrize(
-    ("given", "has"),
+    "given",
     [
-        (turns("x", "y"), "2 turns"),
-        ({"input": {"prompt": "x"}}, "1 turn"),
-        (
-            {"input": {"conversation": {"max_turns": 9, "persona": {"objective": "x"}}}},
-            "a simulated user leads it",
-        ),
+        turns("x", "y"),
+        {"input": {"prompt": "x"}},
+        {"input": {"conversation": {"max_turns": 9, "persona": {"objective": "x"}}}},
     ],
 )
-def test_trials_cannot_begin_at_a_turn_that_a_case_has_not(given: dict[str, Any], has: str) -> None:
-    with pytest.raises(UsageError, match=f"--trials-from-turn 3: b has .*{has}"):
+def test_trials_cannot_begin_at_a_turn_that_a_case_has_not(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="--trials-from-turn 3: b has no such turn"):
         plan(suite("s", a=turns("x", "y", "z"), b=given), trials=2, trials_from_turn=3)
     plan(suite("s", b=given), trials=2, trials_from_turn=1)
 

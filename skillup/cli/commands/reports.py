@@ -162,9 +162,8 @@ def export(
     left = len(directory.run_info().get("jobs", []))
     for exported in export_run(directory, out):
         left -= exported.graded + exported.others
-        runs = "1 run" if exported.graded == 1 else f"{exported.graded} runs"
         rest = f", {exported.others} not graded (see the notes)" if exported.others else ""
-        what = f"{exported.suite} on {exported.engine}: {runs}{rest}"
+        what = f"{exported.suite} on {exported.engine}: {count(exported.graded, 'run')}{rest}"
         say(f"{what} → {shown_path(exported.directory)}")
     if left > 0:
         say(f"left out, for want of a grade that can be read: {left} of its trials")
