@@ -12,11 +12,9 @@ import pytest
 from skillup.analysis import analyse, uplift_interval, with_analysis
 from skillup.schema.grade import (
     Analysis,
-    CaseReliability,
     CheckResult,
     FollowUpGrade,
     Grade,
-    Overall,
     RunResult,
     Triggering,
     TurnGrade,
@@ -69,20 +67,11 @@ def test_an_engine_is_summed_up_over_its_verdicts_with_the_skill() -> None:
     assert (column.cost_usd, column.duration_ms) == (0.5, 1000)
 
 
-def overall(*cases: str) -> Overall:
-    """Of a case for each text, with a trial for each of its letters."""
-    grades = [
-        grade for number, marks in enumerate(cases) for grade in grades_of(f"c{number}", marks)
-    ]
+def test_trials_of_the_same_cases_do_not_make_it_surer_than_the_cases_are() -> None:
+    grades = [grade for n in range(8) for grade in grades_of(f"c{n}", ("ppppp", "fffff")[n % 2])]
+    low, high = wilson(20, 40, 0.95)
     found = analysis_of(a_result(grades), {}).overall
     assert found is not None
-    return found
-
-
-def test_trials_of_the_same_cases_do_not_make_it_surer_than_the_cases_are() -> None:
-    cases = ["ppppp"] * 4 + ["fffff"] * 4
-    low, high = wilson(20, 40, 0.95)
-    found = overall(*cases)
     assert found.low is not None
     assert found.high is not None
     assert (found.judged, found.cases, found.rate) == (40, 8, 0.5)
@@ -104,18 +93,9 @@ def test_it_is_of_trials_with_the_skill_and_a_case_on_two_engines_is_one() -> No
 # How often a case passes.
 
 
-def analysed(*grades: Grade, **more: list[str]) -> Analysis:
-    suites = {"demo": {"cases": {"c": "c"}}}
-    return analysis_of(a_result(grades, **more), {"suites": suites})
-
-
-def only(*grades: Grade, **more: list[str]) -> CaseReliability:
-    (case,) = analysed(*grades, **more).cases
-    return case
-
-
 def test_rates_are_over_verdicts_and_the_rest_is_counted_apart() -> None:
-    case = only(*grades_of("c", "ppfes"), not_run=["c/e/with_skill/6", "c/e/with_skill/7"])
+    not_run = ["c/e/with_skill/6", "c/e/with_skill/7"]
+    (case,) = analysis_of(a_result(grades_of("c", "ppfes"), not_run=not_run), info("c")).cases
 
     assert (case.rate.passed, case.rate.judged, case.rate.rate) == (2, 3, 2 / 3)
     assert (case.rate.low, case.rate.high) == wilson(2, 3)

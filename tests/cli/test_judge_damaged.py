@@ -40,15 +40,6 @@ def project(finished: Path, tmp_path: Path) -> Project:
     return project
 
 
-def assert_only_the_other_is_judged(project: Project, says: str) -> None:
-    outcome = project.run("judge", "run", "--json")
-    assert outcome.exit_code == 3, outcome.stderr
-    assert outcome.data["damaged"] == 1
-    assert outcome.data["not_run"] == 0
-    assert [case["job_id"] for case in outcome.data["cases"]] == ["b/scripted/with_skill/1"]
-    assert outcome.stderr.startswith(f"note: a/scripted/with_skill/1: {says}")
-
-
 def update(**fields: Any) -> Callable[[dict[str, Any]], object]:
     return lambda record: record.update(fields)
 
@@ -69,7 +60,11 @@ def test_one_record_that_cannot_be_judged_does_not_keep_the_others_from_it(
     project: Project, edit: Callable[[dict[str, Any]], object], says: str
 ) -> None:
     edit_stored(project.root / "run", JOB, edit)
-    assert_only_the_other_is_judged(project, says)
+    outcome = project.run("judge", "run", "--json")
+    assert outcome.exit_code == 3, outcome.stderr
+    assert (outcome.data["damaged"], outcome.data["not_run"]) == (1, 0)
+    assert [case["job_id"] for case in outcome.data["cases"]] == ["b/scripted/with_skill/1"]
+    assert outcome.stderr.startswith(f"note: {JOB}: {says}")
 
 
 def test_a_single_record_without_a_case_can_be_judged_by_another_one(project: Project) -> None:

@@ -93,9 +93,3 @@ def test_questions_are_shown_and_nobody_is_asked(project: Project) -> None:
     assert (haiku["questions"], haiku["stored"], haiku["input_tokens"]) == (2, 2, 0)
     table = project.run("judge", "run", "--estimate").stdout
     assert "their cost" in table
-
-
-@pytest.mark.parametrize("more", [("--estimate",), ("--against", "a:b"), ("--labels", "x.csv")])
-def test_one_judging_is_looked_at(project: Project, more: tuple[str, ...]) -> None:
-    outcome = project.run("judge", "cases", "--show-prompt", *more)
-    assert (outcome.exit_code, "--promote: give one" in outcome.stderr) == (2, True)

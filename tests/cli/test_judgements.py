@@ -103,6 +103,7 @@ REFUSED = (
     (("judge", "run", "--since", "none"), "there are: broken, part"),
     (("show", "run", "--judgement", "none"), "there are: broken, part"),
     (("judge", "run", "--write", "x", "--against", "a:b"), "--promote: give one"),
+    (("judge", "run", "--show-prompt", "--estimate"), "--promote: give one"),
     (("judge", "s3://bucket/run", "--promote", "part"), "is a URL"),
 )
 

@@ -167,14 +167,7 @@ def test_the_counts_and_the_exit_code_are_those_with_the_skill(suite: Project) -
     assert outcome.exit_code == 0, outcome.stderr
     summary = outcome.data["summary"]
     assert (summary["total"], summary["pass"], summary["pass_rate"]) == (2, 2, 1.0)
-    assert summary["baseline"] == {
-        "total": 2,
-        "pass": 0,
-        "fail": 2,
-        "error": 0,
-        "skip": 0,
-        "pass_rate": 0.0,
-    }
+    assert (summary["baseline"]["total"], summary["baseline"]["fail"]) == (2, 2)
     assert summary["usage"]["requests"] == 4  # sums are of all
     page = (suite.root / "out/summary.md").read_text("utf-8")
     assert page.startswith("# skillup: 2 of 2 passed; without the skill: 0 passed, 2 failed\n")

@@ -33,7 +33,9 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_list_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sessions_are_listed_all_or_those_of_a_project(
+    homes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run("list", "--json", "--engine", "claude_code") == 0
     [row] = json.loads(capsys.readouterr().out)
     assert row["engine"] == "claude_code"
@@ -43,9 +45,6 @@ def test_list_as_json(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert row["first_words"] == "first words"
     assert row["path"] == str(homes / "claude/projects/-project/s1.jsonl")
     assert row["modified"].endswith("+00:00")
-
-
-def test_list_of_a_project(homes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("list", "--json", "--project", "/other") == 0
     assert [row["session_id"] for row in json.loads(capsys.readouterr().out)] == ["t1"]
     assert run("list", "--project", "/nowhere") == 0
