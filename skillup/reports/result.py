@@ -186,8 +186,8 @@ class RunView:
         cases = self.result.cases
         return (Row(cases[place]) for place, line in enumerate(self.lines) if shown(line))
 
-    def label(self, row: Row) -> str:
-        return self.labels.label(*row.case[1:], row.grade.trial)
+    def label(self, trial: Grade | TrialLine) -> str:
+        return self.labels.label(*_case(trial)[1:], trial.trial)
 
     def names(self, rows: Iterable[Row]) -> str:
         """``asks #2, please (3 of 5)``: trials by their cases."""
@@ -196,7 +196,7 @@ class RunView:
         for some in grouped(rows, lambda row: row.case):
             case = some[0].case
             several = f"{self.labels.label(*case[1:])} ({len(some)} of {of_case[case]})"
-            names.append(several if len(some) > 1 else self.label(some[0]))
+            names.append(several if len(some) > 1 else self.label(some[0].grade))
         return listed(names[:MAX_NAMED], len(names))
 
     def notes(self) -> Iterator[tuple[str, str]]:
@@ -214,17 +214,14 @@ class RunView:
         for (text, line), *more in warned[:MAX_NAMED]:
             several = f" and {len(more)} more" if more else ""
             every = 1 + len(more) == len(self.lines)
-            yield text if every else f"{self._name(line)}{several}: {text}", "yellow"
+            yield text if every else f"{self.label(line)}{several}: {text}", "yellow"
         if len(warned) > MAX_NAMED:
             yield f"… and {count(len(warned) - MAX_NAMED, 'more warning')}", "yellow"
-
-    def _name(self, line: TrialLine) -> str:
-        return self.labels.label(*_case(line)[1:], line.trial)
 
     def retried(self) -> str | None:
         """``1 trial was retried: asks (attempt 2)``; None: there is none."""
         again = [
-            f"{self._name(line)} (attempt {line.attempt})"
+            f"{self.label(line)} (attempt {line.attempt})"
             for line in self.lines
             if line.attempt > 1
         ]
@@ -261,13 +258,7 @@ def stop_lines(result: RunResult, go_on: str) -> Iterator[str]:
         of = f"{missing} of {count(planned, 'trial')} {were(missing)} not run"
         if missing == planned:
             of = "no trial was run"
-        # ``case-a ×3, case-b``: with engine and variant where the run has several of them.
-        jobs = [job.rsplit("/", maxsplit=3)[:3] for job in result.not_run]
-        ran = [(line.engine, line.variant) for line in lines_of(result.cases)]
-        labels = Labels([*ran, *(job[1:] for job in jobs)])
-        counts = Counter(labels.label(*job) for job in jobs)
-        names = [label + (f" ×{n}" if n > 1 else "") for label, n in counts.items()]
-        yield f"{why}{of}: {listed(names[:MAX_NAMED], len(names))}"
+        yield f"{why}{of}"
         yield f"go on with: {go_on}"
 
 

@@ -346,7 +346,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Of JSON only: a form of another site could not send that unasked."""
         length = self.headers.get("Content-Length", "")
         if not self.server.writes:
-            self._send(_error(405, "this server is for reading only"), ("Allow", "GET"))
+            self._send(_error(405, "this server is for reading only"))
         elif self.headers.get_content_type() != "application/json":
             self._send(_error(415, "write application/json"))
         elif not length.isdecimal() or int(length) > _LONGEST_POST:
@@ -367,24 +367,21 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._send(_answer_to(server.pages, path, self.path.partition("?")[2], body))
 
-    def _send(self, answer: Answer, *headers: tuple[str, str]) -> None:
+    def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
         policy = _PAGE_POLICY if answer.kind.startswith("text/html") else _DATA_POLICY
         own = (("Content-Type", answer.kind), ("Content-Security-Policy", policy))
         length = ("Content-Length", str(len(answer.body)))
-        for name, value in (*own, length, *_HEADERS, *headers):
+        for name, value in (*own, length, *_HEADERS):
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(answer.body)
 
     def send_error(self, code: int, *_: Any, **__: Any) -> None:
-        """What is no HTTP, or another method than GET: nothing of it is sent back."""
+        """What is no HTTP, or another method: nothing of it is sent back."""
         if getattr(self, "command", None) is None:
             self.command, self.request_version = "GET", "HTTP/1.0"
-        if code == 501:
-            self._send(_error(405, "this server is for reading only"), ("Allow", "GET"))
-        else:
-            self._send(_error(400, "this is no request that can be read"))
+        self._send(_error(code, "this is no request that is answered"))
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
         """Nothing: people look at the page, not at its log."""

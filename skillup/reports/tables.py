@@ -144,7 +144,7 @@ def trial_sheet(view: RunView, rows: Sequence[Row]) -> Sheet:
         is_expected = grade.status == "FAIL" and not is_bad(grade)
         cells = [
             Cell(grade.status, "dim" if is_expected else STYLE[grade.status]),
-            Cell("  ".join(filter(None, (view.label(row), row.attempt)))),
+            Cell("  ".join(filter(None, (view.label(grade), row.attempt)))),
             Cell(f"{row.turns_done}/{len(grade.turns)}"),
             Cell(f"{row.passed_checks}/{len(row.checks)}"),
             known(row.score, "{:.2f}".format),

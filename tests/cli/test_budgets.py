@@ -48,7 +48,7 @@ def test_a_spent_budget_starts_no_more_and_says_what_was_not_run_until_it_is_rai
     assert outcome.data["not_run"] == rest
     assert outcome.data["finished"] is False
     assert last_lines(outcome) == [
-        "stopped: the budget of 0.60 USD is spent (0.60 USD); 3 of 8 trials were not run: a, b ×2",
+        "stopped: the budget of 0.60 USD is spent (0.60 USD); 3 of 8 trials were not run",
         f"go on with: skillup run --resume {suite.root / 'out'}",
     ]
     # What was spent before counts when the run is resumed.
@@ -67,7 +67,7 @@ def test_a_run_without_trials_has_its_reports_and_its_place_in_the_index(suite: 
     outcome = run(suite, "-e", "priced", "--max-cost-usd", "0", "--report", "junit,markdown")
     assert outcome.exit_code == 3
     assert outcome.data["cases"] == []
-    assert "no trial was run: a, b" in outcome.stderr
+    assert "no trial was run" in outcome.stderr
     why = "the budget of 0.00 USD is spent"
     assert why in (suite.root / "out/junit.xml").read_text(encoding="utf-8")
     assert why in (suite.root / "out/summary.md").read_text(encoding="utf-8")

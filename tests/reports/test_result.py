@@ -167,26 +167,12 @@ def test_it_says_why_what_and_how_to_go_on() -> None:
         not_needed=["c/x/with_skill/9"],
     )
     assert list(stop_lines(result.model_copy(update={"cases": []}), "skillup …")) == [
-        "stopped: the budget of 5 tokens is used up (7); 3 of 4 trials were not run: a ×2, b",
+        "stopped: the budget of 5 tokens is used up (7); 3 of 4 trials were not run",
         "go on with: skillup …",
     ]
     first, _ = stop_lines(a_result_without("a/scripted/with_skill/1"), "…")
-    assert first == "1 of 2 trials was not run: a"
+    assert first == "1 of 2 trials was not run"
     assert list(stop_lines(a_result(), "skillup …")) == []
-
-
-@pytest.mark.parametrize(
-    ("jobs", "words"),
-    [
-        (["a/b/x/with_skill/1", "a/b/x/with_skill/2"], "a/b x ×2"),
-        (["a/scripted/without_skill/1"], "a without"),
-        (["a/x/without_skill/1", "a/x/with_skill/1"], "a x without, a x with"),
-        ([f"c{n}/scripted/with_skill/1" for n in range(9)], "c0, c1, c2, c3, c4, c5 and 3 more"),
-    ],
-)
-def test_engine_and_variant_are_named_where_there_are_several(jobs: list[str], words: str) -> None:
-    first, _ = stop_lines(a_result_without(*jobs), "…")
-    assert first.endswith(f" not run: {words}")
 
 
 COULD_NOT = "1 case not decided"

@@ -22,7 +22,6 @@ from skillup.schema.grade import CheckResult, EvidenceSpan, Grade
 from skillup.schema.record import HistoryItem, Record, ToolCall, TranscriptItem, TurnRecord
 
 Json = dict[str, Any]
-_MAX_ATTEMPTS = 1000  # A larger number stands in a damaged record
 # What the page has of a record, a turn and a grade just as they have it.
 OF_RECORD = {
     "case_id", "suite", "engine", "variant", "trial", "attempt", "session_id", "started_at",
@@ -252,7 +251,7 @@ def detail_of(
     error: Any = record.error
     if error is None and grade is not None and not any(step.record.error for step in steps):
         error = grade.error
-    end, earlier = record.simulated_end, raw.attempts(job) if record.attempt > 1 else {}
+    end = record.simulated_end
     return {
         **record.model_dump(include=OF_RECORD),
         "n": n,
@@ -260,8 +259,9 @@ def detail_of(
         "grade": grade.model_dump(mode="json", include=OF_GRADE) if grade is not None else None,
         "title": record.case.get("title"),
         "attempts": [
-            _attempt(job, number, earlier.get(number), limits, raw)
-            for number in range(1, min(record.attempt, _MAX_ATTEMPTS))
+            _attempt(job, place, earlier, limits, raw)
+            for number, (place, earlier) in sorted(raw.attempts(job).items())
+            if number < record.attempt
         ],
         "system": case.input.system if case is not None else None,
         "history": history_of(record.history, limits),
@@ -274,20 +274,16 @@ def detail_of(
     }
 
 
-def _attempt(
-    job: str, number: int, kept: tuple[int, Record] | None, limits: PageLimits, raw: RawFiles
-) -> Json:
+def _attempt(job: str, place: int, record: Record, limits: PageLimits, raw: RawFiles) -> Json:
     """An earlier attempt: its error, or what its failed turn says."""
-    found: Json = {"attempt": number, "error": None, "reason": "", "turns": []}
-    if kept is None:
-        return {**found, "reason": "its record cannot be read"}
-    place, record = kept
     failed = (turn.reason for turn in record.turns if turn.status == "failed")
     of_turns = _steps(job, record, _case(record), limits, raw, place)
-    turns = [steps[0].data for steps in of_turns]
-    errors = (step.error for step in record.executed() if step.error)
-    error = error_data(record.error or next(errors, None))
-    return {**found, "error": error, "reason": next(failed, ""), "turns": turns}
+    return {
+        "attempt": record.attempt,
+        "error": error_data(record.first_error()),
+        "reason": next(failed, ""),
+        "turns": [steps[0].data for steps in of_turns],
+    }
 
 
 # Where in the page's conversation something stands: the evidence of checks, and captured values.

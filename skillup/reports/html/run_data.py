@@ -32,7 +32,7 @@ from skillup.reports.html.run_files import Fork, RawFiles, progress_of
 from skillup.reports.result import Row, summarize, total_tokens
 from skillup.reports.tables import deciding
 from skillup.schema.grade import BASELINE, Analysis, Grade, RunResult
-from skillup.schema.line import line_of
+from skillup.schema.line import TrialLine, line_of
 from skillup.store import RunDirectory
 from skillup.store.places import RESULT_FILE, RUN_FILE, is_being_written
 
@@ -53,7 +53,7 @@ class _Ended:
 
     stamp: tuple[int, int]
     row: PageRow
-    light: Grade  # Without turns and checks: for the sums
+    line: TrialLine  # For the sums
     version: str | None
 
 
@@ -220,15 +220,11 @@ class RunData:
         """`result.json`'s; of a run that is running or was cut short, of the trials that ended."""
         if self.result is not None:
             return _json(self.result.summary)
-        lines = [line_of(known.light) for known in self._ended.values()]
-        try:
-            first, last = (
-                datetime.fromisoformat(time or "")
-                for time in (self.progress.first_time, self.progress.last_time)
-            )
-            duration = round((last - first).total_seconds() * 1000)
-        except (ValueError, TypeError):
-            duration = 0
+        lines, duration = [known.line for known in self._ended.values()], 0
+        with suppress(ValueError, TypeError):
+            last = datetime.fromisoformat(self.progress.last_time or "")
+            began = datetime.fromisoformat(self.started_at)
+            duration = round((last - began).total_seconds() * 1000)
         return _json(summarize(lines, duration))
 
     def not_needed(self) -> list[str]:
@@ -277,7 +273,7 @@ class RunData:
         self._ended[planned["job"]] = known = _Ended(
             stamp,
             graded_row(planned, grade, branch_of if isinstance(branch_of, str) else None),
-            grade.model_copy(update={"turns": [], "assertions": []}),
+            line_of(grade),
             version if isinstance(version, str) else None,
         )
         return known

@@ -37,7 +37,6 @@ class Progress:
     decided: dict[CaseKey, dict[str, Any]] = field(default_factory=dict)
     """What `--until-decided` came to so far: ``{verdict, threshold, error_rate, trials}``."""
     ended: bool = False  # The last event is that the result was written
-    first_time: str | None = None
     last_time: str | None = None
 
 
@@ -46,7 +45,7 @@ def progress_of(events: Iterable[Mapping[str, Any]]) -> Progress:
     found = Progress()
     for event in events:
         kind, job, time = event.get("event"), event.get("job", ""), event.get("time")
-        found.first_time, found.last_time = found.first_time or time, time or found.last_time
+        found.last_time = time or found.last_time
         if kind in ("run_created", "run_reopened", "result_written"):
             found.started.clear()
             found.ended = kind == "result_written"
@@ -81,9 +80,8 @@ class RawFiles:
         self, files: Callable[[str], dict[str, ReadFile]], base: str | None = None
     ) -> None:
         """`files`: of a trial; `base`: what links to them begin with, None: there are none."""
-        self._files_of = files
+        self._files = files
         self._base = base
-        self._latest: tuple[str, dict[str, ReadFile]] = ("", {})
 
     def of_turn(self, job: str, turn: int, follow_up: int = 0, attempt: int = 0) -> list[Link]:
         """The streams of a turn or follow-up; `attempt` 0: that which counts."""
@@ -113,11 +111,6 @@ class RawFiles:
         names = [name for name in self._files(job) if is_shown(name)][:_MAX_LINKS]
         place = f"{self._base}{quote(job, safe='')}/"
         return [{"name": name, "href": place + quote(name)} for name in names]
-
-    def _files(self, job: str) -> dict[str, ReadFile]:
-        if job != self._latest[0]:  # every turn asks anew
-            self._latest = job, self._files_of(job)
-        return self._latest[1]
 
 
 def _stream(name: str) -> tuple[int, int, int] | None:

@@ -33,7 +33,6 @@ _HEARTBEAT_SECONDS = 60.0
 _WIDEST_LABEL = 50
 _REASON_CHARACTERS = 60
 _WAITING = "waiting for the agent"
-_SIMULATED = "simulated user: "
 
 
 @dataclass(slots=True)
@@ -49,10 +48,8 @@ class Running:
     def add(self, event: TrialEvent) -> None:
         if event.kind == "turn_started":
             self.turn, self.turns = event.turn, event.turns
-            self.doing = f"{_SIMULATED}{event.text}" if event.text else _WAITING
-        elif event.kind == "message_sent" and event.source == "follow_up":
-            self.doing = f"follow-up: {event.text}"
-        elif event.kind == "message_sent" and not self.doing.startswith(_SIMULATED):
+            self.doing = f"simulated user: {event.text}" if event.text else _WAITING
+        elif event.kind == "message_sent" and event.source != "simulator":
             self.doing = _WAITING
         elif event.kind == "item" and event.item is not None and event.item.tool_result is not None:
             self.doing = "thinks"
