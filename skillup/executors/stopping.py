@@ -150,9 +150,7 @@ def _used(
 
 
 def _usd(amount: float) -> str:
-    if 0 < amount < 0.0001:
-        return f"{amount:.2g} USD"
-    return f"{amount:.4f} USD" if 0 < amount < 0.1 else f"{amount:.2f} USD"
+    return f"{amount:.2g} USD" if 0 < amount < 0.1 else f"{amount:.2f} USD"
 
 
 # `--until-decided`.

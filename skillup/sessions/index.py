@@ -202,7 +202,7 @@ def print_entries(entries: Iterable[SessionEntry], console: Console, *, full: bo
             stream.add(TrialEvent("", "item", entry.turn, item=entry.item), "")
 
 
-def foot_lines(summary: SessionSummary, *, sub_agents: Iterable[Path]) -> Iterator[str]:
+def foot_lines(summary: SessionSummary) -> Iterator[str]:
     """What stands below it: counts, and all that was left out or not understood."""
     yield ""
     yield count(summary.turns, "turn")
@@ -210,8 +210,6 @@ def foot_lines(summary: SessionSummary, *, sub_agents: Iterable[Path]) -> Iterat
         yield f"{count(summary.unknown_lines, 'line')} not understood"
     if summary.truncated:
         yield "the last line is cut off: the session is being written, or its writer was stopped"
-    for path in sub_agents:
-        yield f"a sub-agent's own session: {one_line(str(path), 500)}"
 
 
 def session_json(

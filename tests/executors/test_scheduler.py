@@ -85,9 +85,9 @@ def test_what_depends_on_others_begins_when_they_have_ended_however_they_did(
     tmp_path: Path,
 ) -> None:
     cases = {"a": {"depends_on": ["b", "c"]}, "b": {"depends_on": ["c"]}, "c": {}, "d": {}}
+    began, _ = run(a_plan(tmp_path, cases, trials=2).jobs, 4, lambda job: job.trial)
+    assert " ".join(name[2:] for name in began) == "c1 d1 c2 d2 b1 a1 b2 a2"
     jobs = a_plan(tmp_path, cases).jobs
-    began, _ = run(jobs, 4)
-    assert [name[2:] for name in began] == ["c1", "d1", "b1", "a1"]
     rest = [job for job in jobs if job.loaded.case.id != "c"]  # it has finished before
     assert [name[2:] for name in run(rest, 4)[0]] == ["b1", "d1", "a1"]
     assert [unit[0].id for unit in units_of(jobs)] == [job.id for job in jobs]
@@ -139,14 +139,3 @@ def test_what_depends_on_a_case_that_did_not_pass_is_skipped_down_the_line(
     assert cases["f"]["reason"] == "depends on group/e, which ended as FAIL"
     found = {name: case["status"] for name, case in cases.items() if len(name) == 1}
     assert found == {"f": "SKIP", "c": status, "b": "SKIP", "a": "SKIP", "d": "PASS"}
-
-
-def test_dependencies_hold_trial_by_trial_and_in_parallel(project: Project) -> None:
-    project.write({"eval.yaml": "name: d\n", "a.yaml": PASS})
-    project.write({"b.yaml": f"depends_on: [a]\n{PASS}", "c.yaml": f"depends_on: [a, b]\n{PASS}"})
-    result = project.run_json(".", "-j", "4", "--trials", "3")
-    assert result["summary"]["pass"] == 9
-    events = [(event["event"], event.get("job")) for event in project.journal()]
-    for trial in (1, 2, 3):
-        ended = events.index(("trial_finished", f"a/scripted/with_skill/{trial}"))
-        assert ended < events.index(("trial_started", f"b/scripted/with_skill/{trial}"))

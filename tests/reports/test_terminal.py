@@ -255,14 +255,13 @@ def test_nothing_moves_the_cursor_of_the_terminal() -> None:
     shown = [
         *head_lines("codex", Path(evil), summary),
         _shown(*entries, full=True),
-        *foot_lines(summary, sub_agents=[Path(evil)]),
+        *foot_lines(summary),
     ]
     assert not set("\n".join(shown)) & set("\x1b\x07\x9b\r\u202e")
 
 
 def test_the_foot_says_what_is_missing() -> None:
     summary = SessionSummary(turns=2, unknown_lines=1, truncated=True)
-    foot = list(foot_lines(summary, sub_agents=[Path("/x/agent-1.jsonl")]))
+    foot = list(foot_lines(summary))
     assert foot[1:3] == ["2 turns", "1 line not understood"]
     assert "cut off" in foot[3]
-    assert foot[4].endswith("/x/agent-1.jsonl")

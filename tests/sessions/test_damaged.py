@@ -118,7 +118,7 @@ def shown(path: Path) -> bool:
     reader = format_()
     print_entries(reader.read(path), Console(file=io.StringIO()), full=True)
     pieces = [*head_lines("engine", path, head)]
-    pieces += foot_lines(reader.summary, sub_agents=[])
+    pieces += foot_lines(reader.summary)
     reader = format_()
     pieces.append(session_json("engine", path, reader.read(path), reader.summary))
     assert "".join(map(str, pieces)).encode(errors="replace")

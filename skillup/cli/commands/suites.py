@@ -235,9 +235,7 @@ def show_session(session: str = SESSION, full: bool = o.FULL, as_json: bool = o.
     head = index.read_head(path, path.stat().st_size) or reader.summary
     sys.stdout.writelines(f"{line}\n" for line in index.head_lines(engine, path, head))
     index.print_entries(reader.read(path), make_console(sys.stdout), full=full)
-    agents = sorted(path.with_suffix("").glob("subagents/agent-*.jsonl"))
-    foot = index.foot_lines(reader.summary, sub_agents=agents)
-    sys.stdout.writelines(f"{line}\n" for line in foot)
+    sys.stdout.writelines(f"{line}\n" for line in index.foot_lines(reader.summary))
     return 0
 
 

@@ -118,9 +118,7 @@ class ClaudeCode(WritingCliEngine):
         It looks for both in the last text block of a message only, and drops an empty one before it
         asks the model: a message of two blocks, the second empty, arrives exactly as written.
         """
-        if not _must_be_literal(turn):
-            return turn.prompt.encode()
-        return _as_json(turn)
+        return _as_json(turn) if _must_be_literal(turn) else turn.prompt.encode()
 
     def parser(
         self, turn: TurnRequest, trial: TrialContext, session_id: str | None

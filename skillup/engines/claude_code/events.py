@@ -134,19 +134,17 @@ class ClaudeEvents(EventParser):
         return Failure(kind, text)
 
     def take(self, event: dict[str, Any]) -> None:
-        kind = as_text(event.get("type"))
+        kind, agent = as_text(event.get("type")), as_text(event.get("parent_tool_use_id")) or None
         if kind in ("assistant", "user", "result"):
             self.closed = kind == "result"
         if kind == "system":
             self._system(event)
         elif kind == "assistant":
-            agent = as_text(event.get("parent_tool_use_id")) or None
             self._api_error = as_text(event.get("error")) or self._api_error
             text = add_answer(self, event, agent)
             self.response = text if text and agent is None else self.response
         elif kind == "user":
             # Texts are the prompt again, or what the CLI adds by itself.
-            agent = as_text(event.get("parent_tool_use_id")) or None
             for block in map(as_dict, as_list(as_dict(event.get("message")).get("content"))):
                 if block.get("type") == "tool_result":
                     take_block(self, block, agent)

@@ -10,13 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import ValidationError
-
 from skillup.engines.base import Availability, TrialContext, TurnRequest
 from skillup.engines.cli_runner import CliSpec
 from skillup.engines.created_sessions import Row, UnwritableError, WritingCliEngine
 from skillup.engines.environment import Login
-from skillup.engines.events import EventParser, Failure, Status, as_dict, as_text
+from skillup.engines.events import EventParser, Failure, Status, as_dict, as_text, counts
 from skillup.engines.scripted_agent import VERSION
 from skillup.engines.scripted_agent import __file__ as _agent_package
 from skillup.engines.session_files import VersionRange, json_line
@@ -65,10 +63,7 @@ class ScriptedEvents(EventParser):
             status = _STATUSES.get(as_text(event.get("status")), "unknown")
             self.result(call_id, status, as_text(event.get("output")))
         elif kind == "usage":
-            try:
-                self.usage = Usage.model_validate({k: v for k, v in event.items() if k != "type"})
-            except ValidationError:
-                self.unknown(event)
+            self.usage = Usage(**counts(event, {name: name for name in Usage.model_fields}))
         elif kind == "result":
             self.finished = self.closed = True
             self.session_id = as_text(event.get("session_id")) or self.session_id
