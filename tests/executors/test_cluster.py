@@ -10,9 +10,8 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -20,6 +19,7 @@ from distributed import Client
 
 from skillup.engines.events import words
 from tests.support.dask_cluster import GUARD_SECONDS, DaskCluster, wait_for, wait_until_gone
+from tests.support.differences import differences
 from tests.support.exported import exported
 from tests.support.project import Project
 
@@ -111,37 +111,15 @@ FILES = {
 }
 # Of `version`: the client has no CLI to ask. Of `answers`: the keys of written-down judges name
 # the place of their suite.
-VOLATILE = words("""
-    answers argv asked_for duration_ms finished_at prefix_bytes prefix_sha256 run_id session_id
-    started_at version
-""")
-PLACES = re.compile(
-    r"/[^ \"']*/skillup-[^ \"'/]*/[0-9a-f]{12}|\b[0-9a-f]{8}-[0-9a-f]{4}-[-0-9a-f]*|after \d+ s"
-)
+ELSEWHERE = words("answers argv asked_for prefix_bytes version")
 
 
-def lasting(value: Any) -> Any:
-    """`value` without times, ids, places where trials worked, and who was kept back meanwhile."""
-    if isinstance(value, Mapping):
-        return {k: lasting(v) for k, v in value.items() if k not in VOLATILE}
-    if isinstance(value, list):
-        kept = [item for item in value if not str(item).endswith("the provider had refused others")]
-        return [lasting(item) for item in kept]
-    return PLACES.sub("…", value) if isinstance(value, str) else value
-
-
-def content(run: Path) -> dict[str, Any]:
-    """All that a run has written of its trials, by the paths that it has as files."""
-    found: dict[str, Any] = {}
-    for file in sorted(run.rglob("*")):
-        name = file.relative_to(run).as_posix()
-        if not file.is_file() or not name.startswith(("trials", "blobs", "judge-answers")):
-            continue
-        if file.suffix == ".json" and "/files/" not in name and "/raw" not in name:
-            found[name] = lasting(json.loads(file.read_text()))
-        else:
-            found[name] = file.read_text() if "/files/" in name else None
-    return found
+def files_of(run: Path) -> dict[str, str | None]:
+    """The files of an exported run, and what its trials made."""
+    folders = [folder for name in ("trials", "blobs", "judge-answers") for folder in run.glob(name)]
+    files = (file for folder in folders for file in folder.rglob("*") if file.is_file())
+    names = {file.relative_to(run).as_posix(): file for file in files}
+    return {name: file.read_text() if "/files/" in name else None for name, file in names.items()}
 
 
 def test_records_grades_files_and_answers_are_those_of_a_local_run(
@@ -159,14 +137,14 @@ def test_records_grades_files_and_answers_are_those_of_a_local_run(
     away = project.run("run", "work/suite", "--out", "away", "--json", "-v", *there, env=env)
 
     assert (away.exit_code, here.exit_code) == (3, 3), away.stderr + here.stderr
-    assert lasting(away.data) == lasting(here.data)
+    assert differences(project.root / "here", project.root / "away", ELSEWHERE) == ""
     statuses = {c["case_id"]: c["status"] for c in here.data["cases"]}
     others = {"fails": "FAIL", "follows": "SKIP", "crashes": "ERROR"}
     names = ("passes", "refused", "parts/left", "parts/right")
     assert statuses == {**others, **dict.fromkeys(names, "PASS")}
     of_away = exported(project.root / "away")
-    written = content(exported(project.root / "here"))
-    assert content(of_away) == written
+    written = files_of(exported(project.root / "here"))
+    assert files_of(of_away) == written
     kinds = ["crashes/scripted/with_skill/1/attempt-1.json", "blobs/", "judge-answers/"]
     kinds.append("passes/scripted/with_skill/1/files/made.txt")
     assert [k for k in kinds if not any(k in name for name in written)] == []
