@@ -20,7 +20,7 @@ from typing import Self
 
 from skillup.errors import RunDirectoryError, SkillupError, StoreTroubleError, UsageError
 from skillup.redaction.secrets import NO_SECRETS
-from skillup.store.database import NEW_FILE, Database, copy_database
+from skillup.store.database import Database, copy_database
 from skillup.store.files import disk_errors
 from skillup.store.places import LOCK_FILE, RESULT_FILE, RUN_FILE, is_being_written
 from skillup.store.scratch import user_directory
@@ -179,7 +179,7 @@ class RemoteRun:
         self._folder = RemoteFolder(url)
         self.url = self._folder.url
         self.path = self._folder.place / _WORK / self._folder.name
-        self._sent: dict[str, object] = {}
+        self._sent: object = None
         self._begun = self._uploaded = False
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -258,7 +258,7 @@ class RemoteRun:
         if self._thread is not None:
             self._thread.join()
         try:
-            self.upload()
+            self.upload(ended=True)
         except SkillupError as error:
             kept = f"the run is in {self.path}; `skillup run --resume {self.url}` uploads it"
             return StoreTroubleError(
@@ -267,49 +267,41 @@ class RemoteRun:
         self._uploaded = True
         return None
 
-    def upload(self) -> None:
-        """Uploads what has changed since the last time. Raises StoreTroubleError and others."""
-        states = self._states()
-        if states == self._sent:
+    def upload(self, *, ended: bool = False) -> None:
+        """Uploads the run's file if it has changed; once it has `ended`, what is beside it, too.
+
+        Raises StoreTroubleError and RunDirectoryError.
+        """
+        file = self.path / RUN_FILE
+        state = _stamp(file), _stamp(file.with_name(f"{RUN_FILE}-wal"))
+        if state == self._sent and not ended:
             return
         there = self._folder.files()
         if self._theirs is not None and there.get(RUN_FILE, "") != self._theirs:
             what = f"{self.url} was written by another program meanwhile"
             raise StoreTroubleError(what, hint="only one can write a run: see which is to count")
-        if RESULT_FILE in there and RESULT_FILE not in states:  # of before it went on
+        if RESULT_FILE in there and not (self.path / RESULT_FILE).exists():  # of before it went on
             self._folder.remove(RESULT_FILE)
-        for name, state in states.items():
-            if self._sent.get(name) == state:
-                continue
-            if name != RUN_FILE:
-                self._folder.put(self.path / name, name)
-            else:
-                copy = self.path.with_name(".upload.sqlite")
-                try:
-                    copy_database(self.path / RUN_FILE, copy)
-                    self._theirs = None  # whatever comes of it is ours
-                    self._folder.put(copy, name)
-                finally:
-                    copy.unlink(missing_ok=True)
-                self._theirs = self._folder.files().get(RUN_FILE, "")
-            self._sent[name] = state
+        if state != self._sent:
+            copy = self.path.with_name(".upload.sqlite")
+            try:
+                copy_database(file, copy)
+                self._theirs = None  # whatever comes of it is ours
+                self._folder.put(copy, RUN_FILE)
+            finally:
+                copy.unlink(missing_ok=True)
+            self._theirs, self._sent = self._folder.files().get(RUN_FILE, ""), state
+        for path in sorted(self.path.iterdir()) if ended else ():
+            if path.is_file() and not path.name.startswith((".", RUN_FILE, LOCK_FILE)):
+                self._folder.put(path, path.name)
 
-    def _states(self) -> dict[str, object]:
-        """The files to upload, first the run's own, each with what differs once it has changed."""
-        found = {}
-        with disk_errors("read", self.path):
-            for path in self.path.iterdir():
-                with suppress(FileNotFoundError):
-                    if path.is_file():
-                        about = path.stat()
-                        found[path.name] = about.st_mtime_ns, about.st_size
-        run = (found.get(RUN_FILE), found.get(f"{RUN_FILE}-wal"))
-        others = {
-            name: state
-            for name, state in found.items()
-            if not name.startswith((".", RUN_FILE)) and name not in (LOCK_FILE, NEW_FILE)
-        }
-        return {RUN_FILE: run, **others}
+
+def _stamp(file: Path) -> object:
+    """Differs when the file has changed; None where there is none."""
+    with suppress(OSError):
+        about = file.stat()
+        return about.st_mtime_ns, about.st_size
+    return None
 
 
 def _holds(run: Path, other: Path) -> bool:

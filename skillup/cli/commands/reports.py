@@ -199,7 +199,7 @@ def merge(
         result = merge_runs([run_path(run) for run in runs], path)
         write_reports(result, formats, path, no_mask, index=index)
         if remote is not None:
-            remote.upload()
+            remote.upload(ended=True)
         index_finished_run(path, result, Path(), index, remote.url if remote is not None else None)
         if as_json:
             sys.stdout.writelines(result_json(result, no_mask))
