@@ -10,7 +10,7 @@ from typing import Any
 
 from skillup.errors import InvalidFilesError, Problem, UsageError
 from skillup.importers.promptfoo import suite
-from skillup.importers.source import SourceFile, SourceValue, TemplateScope, open_sources
+from skillup.importers.source import SourceFile, SourceValue, TemplateScope, open_source
 from skillup.importers.write import CaseDraft, SuiteDraft, lay_out, slug, unique_name, write_files
 from skillup.load.datasets import EXPECTED, HISTORY, MESSAGE, NotAnItemError, read_item
 from skillup.load.discover import ALLOW, SKILL_FILE
@@ -53,15 +53,11 @@ def import_files(
 
 def convert_file(path: Path, format_: str | None) -> tuple[str, SuiteDraft, list[Problem]]:
     """The file as a suite, not yet written, and the notes on it."""
-    sources = open_sources(path)
-    found = format_ or detect(sources)
+    source = open_source(path)
+    found = format_ or detect(source)
     convert, explanations = _FORMATS[found]
-    if found in ("vibecheck", "anthropic") and len(sources) > 1:
-        raise UsageError(f"{path}: {found}'s suites are not JSON lines")
-    for source in sources[1:]:
-        source.related = sources[0].related
     try:
-        draft = convert([SourceValue.top(source) for source in sources])
+        draft = convert(SourceValue.top(source))
     except RecursionError:
         raise UsageError(f"{path}: the files that it names lead back to it") from None
     if not draft.cases:
@@ -72,9 +68,8 @@ def convert_file(path: Path, format_: str | None) -> tuple[str, SuiteDraft, list
         case.id = unique_name(given, taken)
         if case.id != given:
             case.node.changed(f"a second case with the id `{given}`", f"now `{case.id}`")
-    related = [source for listed in sources[0].related.values() for source in listed]
-    notes = [note for source in [*sources, *related] for note in source.notes(explanations)]
-    return found, draft, notes
+    read = [source, *source.related.values()]
+    return found, draft, [note for one in read for note in one.notes(explanations)]
 
 
 def _read_back(imported: Sequence[Imported]) -> None:
@@ -114,9 +109,9 @@ _RESULT_KEYS = {
 """Of results, recordings and parts of suites, whose other keys are a case's."""
 
 
-def detect(sources: list[SourceFile]) -> str:
-    """The tool that `sources` (one file) come from. Raises UsageError if it is no suite."""
-    path, data = sources[0].path, sources[0].data
+def detect(source: SourceFile) -> str:
+    """The tool that the file comes from. Raises UsageError if it is no suite."""
+    path, data = source.path, source.data
     listed = data.get("items", data.get("data")) if isinstance(data, dict) else data
     item = listed[0] if isinstance(listed, list) and listed else data
     found = _suite(data) if isinstance(data, dict) else None
@@ -174,9 +169,9 @@ _GROUPS = {"or": "any_of", "any_of": "any_of", "ors": "any_of", "all_of": "all_o
 _GLOBS = {"match": "glob", "not_match": "not_glob"}
 
 
-def _vibecheck(tops: list[SourceValue]) -> SuiteDraft:
+def _vibecheck(top: SourceValue) -> SuiteDraft:
     """The suite in a file. Raises InvalidFilesError for an eval that is none of vibecheck's."""
-    top = tops[0].with_scope(TemplateScope(empties=False))
+    top = top.with_scope(TemplateScope(empties=False))
     metadata = top.get("metadata")
     draft = SuiteDraft(metadata.get("name").text() or top.source.path.stem)
     draft.description = metadata.get("description").text()
@@ -244,9 +239,9 @@ def _vibecheck_check(key: str, node: SourceValue) -> Checks:
 # Anthropic's skill evals: `evals.json`, one eval's metadata, and trigger queries.
 
 
-def _anthropic(tops: list[SourceValue]) -> SuiteDraft:
+def _anthropic(top: SourceValue) -> SuiteDraft:
     """The suite in a file: evals, one eval, or queries that should (not) trigger the skill."""
-    top, path = tops[0], tops[0].source.path
+    path = top.source.path
     directory = path.resolve().parent
     # The skill that the evals belong to: where they lie, or one or two levels up.
     places = (directory, *directory.parents[:2])
@@ -309,10 +304,10 @@ def _anthropic_case(node: SourceValue, number: int, skill: str, base: Path) -> C
 _OF_A_MESSAGE = ("role", "content", "message_index", "tool_calls", "tool_call_id")
 
 
-def _langfuse(tops: list[SourceValue]) -> SuiteDraft:
-    """The dataset in `tops`: a list of items, an export of the API, or an item for each."""
-    draft = SuiteDraft(tops[0].source.path.stem)
-    for node in (item for top in tops for item in (top.get("items", "data") or top).elements()):
+def _langfuse(top: SourceValue) -> SuiteDraft:
+    """The dataset in a file: a list of items, or an export of the API."""
+    draft = SuiteDraft(top.source.path.stem)
+    for node in (top.get("items", "data") or top).elements():
         if node.get("status").text().upper() == "ARCHIVED":
             node.drop("an archived item")
             continue
@@ -347,7 +342,7 @@ _VIBECHECKS = {
     "model": "choose the agent and its model with --engine and --model",
     "authorization_token": "left out: secrets do not belong into a suite",
 }
-_FORMATS: dict[str, tuple[Callable[[list[SourceValue]], SuiteDraft], dict[str, str]]] = {
+_FORMATS: dict[str, tuple[Callable[[SourceValue], SuiteDraft], dict[str, str]]] = {
     "agentv": (partial(suite.convert, promptfoo=False), suite.EXPLANATIONS),
     "promptfoo": (partial(suite.convert, promptfoo=True), suite.EXPLANATIONS),
     "vibecheck": (_vibecheck, _VIBECHECKS),

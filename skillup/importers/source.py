@@ -36,34 +36,29 @@ Placed = tuple[Path, str]
 
 @dataclass(eq=False)
 class SourceFile:
-    """One file (or one line of a JSON lines file) of another tool."""
+    """One file of another tool."""
 
     path: Path
     data: Any
     locate: Callable[..., tuple[int, int]]
     """Line and column of the value at a place (with `key=True`, of its key), or of the nearest."""
-    prefix: Loc = ()  # What comes before a place's name: the index of the line, for JSON lines
     used: set[Loc] = field(default_factory=set)
     """Everything at and below these places has been converted."""
     remarks: dict[tuple[Loc, str], tuple[str, str]] = field(default_factory=dict)
-    first_line: int = 1  # Of what `locate` counts from, in the file
-    related: dict[Path, list[SourceFile]] = field(default_factory=dict)
+    related: dict[Path, SourceFile] = field(default_factory=dict)
     """The files that were read because this one names them; shared with them."""
 
-    def open_related(self, path: Path) -> list[SourceFile]:
+    def open_related(self, path: Path) -> SourceFile:
         """A file that this one names, read once; its notes belong to this one's."""
         if path not in self.related:
-            self.related[path] = open_sources(path)
-            for source in self.related[path]:
-                source.related = self.related
+            self.related[path] = replace(open_source(path), related=self.related)
         return self.related[path]
 
     def problem(self, loc: Loc, what: str, fix: str = "", severity: str = "error") -> Problem:
         """What makes the file impossible to convert; or what is `lost` or `changed`, at its key."""
         at_key = severity != "error" and bool(loc) and isinstance(loc[-1], str)
-        line, column = self.locate(loc, key=at_key)
-        name = field_name((*self.prefix, *loc))
-        return Problem(self.path, line + self.first_line - 1, column, name, what, fix, severity)
+        where = self.locate(loc, key=at_key)
+        return Problem(self.path, *where, field_name(loc), what, fix, severity)
 
     def notes(self, explanations: dict[str, str]) -> list[Problem]:
         """What is lost or changed, in the file's order; `explanations` say why a key is lost."""
@@ -92,21 +87,27 @@ def unused(data: Any, used: set[Loc]) -> Iterator[Loc]:
     yield from below(data, ())
 
 
-def open_sources(path: Path) -> list[SourceFile]:
-    """The file's values: one, or one for each line. Raises InvalidFilesError for anything else."""
+def open_source(path: Path) -> SourceFile:
+    """The file; JSON lines are a list. Raises InvalidFilesError for anything else."""
     suffix = path.suffix.lower()
     if suffix in (".yaml", ".yml"):
-        return [parse_source(read_text(path), path)]
+        return parse_source(read_text(path), path)
     if suffix == ".json":
-        return [parse_json(read_text(path), path)]
+        return parse_json(read_text(path), path)
     if suffix not in JSON_LINES:
         what = f"`{path.suffix or path.name}` files are not read"
         refuse(path, what, "give a .yaml, .json or .jsonl file")
-    lines = enumerate(read_text(path).split("\n"), start=1)
-    found = [parse_json(line, path, number) for number, line in lines if line.strip()]
-    if not found:
+    numbered = enumerate(read_text(path).split("\n"))
+    lines = [(above, parse_json(line, path, above)) for above, line in numbered if line.strip()]
+    if not lines:
         refuse(path, "the file is empty")
-    return [replace(source, prefix=(index,)) for index, source in enumerate(found)]
+
+    def locate(loc: Loc, *, key: bool = False) -> tuple[int, int]:
+        above, source = lines[int(loc[0]) if loc else 0]
+        line, column = source.locate(loc[1:], key=key)
+        return above + line, column
+
+    return SourceFile(path, [source.data for _, source in lines], locate)
 
 
 def parse_source(text: str, path: Path) -> SourceFile:
@@ -115,8 +116,8 @@ def parse_source(text: str, path: Path) -> SourceFile:
     return SourceFile(path, document.data, document.locate)
 
 
-def parse_json(text: str, path: Path, first_line: int = 1) -> SourceFile:
-    """One JSON value. Raises InvalidFilesError with the place of what is no JSON."""
+def parse_json(text: str, path: Path, above: int = 0) -> SourceFile:
+    """A JSON value below so many lines. Raises InvalidFilesError with the place of what is none."""
     try:
         data = json.loads(text, parse_constant=no_constant)
         if "\\u" in text and _HALF.search(json.dumps(data, ensure_ascii=False)):
@@ -124,17 +125,16 @@ def parse_json(text: str, path: Path, first_line: int = 1) -> SourceFile:
     except (ValueError, RecursionError) as error:
         what = getattr(error, "msg", str(error).partition(";")[0])
         line, column = getattr(error, "lineno", 1), getattr(error, "colno", 1)
-        refuse(path, f"this is not JSON: {what}", "", line + first_line - 1, column)
+        refuse(path, f"this is not JSON: {what}", "", above + line, column)
     # JSON is YAML but for a few characters and escapes: that is how its values are found again.
     pairs = _PAIR.sub(lambda pair: json.loads(f'"{pair[0]}"'), text)
     try:
-        return replace(parse_source(pairs, path), data=data, first_line=first_line)
+        return replace(parse_source(pairs, path), data=data)
     except InvalidFilesError as error:
         problem = error.problems[0]
         if any(words in problem.message for words in ("already", "nesting")):
-            line = problem.line + first_line - 1
-            refuse(path, problem.message, problem.fix, line, problem.column)
-        return SourceFile(path, data, lambda *_, **__: (1, 1), first_line=first_line)
+            refuse(path, problem.message, problem.fix, above + problem.line, problem.column)
+        return SourceFile(path, data, lambda *_, **__: (1, 1))
 
 
 def as_text(value: Any) -> str:

@@ -12,16 +12,16 @@ from skillup.importers.source import (
     SourceFile,
     SourceValue,
     TemplateScope,
-    open_sources,
+    open_source,
     parse_json,
     parse_source,
 )
 
 
-def sources(tmp_path: Path, data: Any, name: str = "some.json") -> Any:
+def opened(tmp_path: Path, data: Any, name: str = "some.json") -> SourceFile:
     path = tmp_path / name
     path.write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
-    return open_sources(path)
+    return open_source(path)
 
 
 CHECKED = {"prompt": "p", "checks": [{"match": "*"}]}
@@ -49,7 +49,7 @@ CHECKED = {"prompt": "p", "checks": [{"match": "*"}]}
     ],
 )
 def test_says_which_tool_a_file_comes_from(tmp_path: Path, data: Any, format_: str) -> None:
-    assert detect(sources(tmp_path, data)) == format_
+    assert detect(opened(tmp_path, data)) == format_
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_says_which_tool_a_file_comes_from(tmp_path: Path, data: Any, format_: s
 )
 def test_a_file_that_is_no_suite_is_refused(tmp_path: Path, data: Any) -> None:
     with pytest.raises(UsageError, match="not a suite") as refused:
-        detect(sources(tmp_path, data))
+        detect(opened(tmp_path, data))
     assert ("(its keys: apple, pear)" in refused.value.message) == ("apple" in data)
 
 
@@ -93,14 +93,14 @@ def test_a_broken_file_is_refused_with_its_place(
     tmp_path: Path, name: str, text: str, line: int, said: str
 ) -> None:
     with pytest.raises(InvalidFilesError) as refused:
-        sources(tmp_path, text, name)
+        opened(tmp_path, text, name)
     (problem, *_) = refused.value.problems
     assert (problem.line, problem.file.name) == (line, name)
     assert said in problem.message
 
 
 def test_every_value_has_its_place(tmp_path: Path) -> None:
-    (listed,) = sources(tmp_path, "# c\n---\n- a: 1\n- b:\n    c: 2\n", "list.yaml")
+    listed = opened(tmp_path, "# c\n---\n- a: 1\n- b:\n    c: 2\n", "list.yaml")
     assert listed.locate((1, "b", "c")) == (5, 8)
     text = '{\n\t"a": [1,\n    {"b": "\\ud83d\\ude00"}], \n "c": {}\n}'
     found = parse_json(text, Path("some.json"))

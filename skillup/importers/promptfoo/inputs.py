@@ -161,9 +161,9 @@ def read_tests(listed: SourceValue, base: Path, defaults: SourceValue) -> Iterat
                 if path.suffix.lower() not in _READ:
                     node.lost(f"tests in `{path.name}` are not read", "left out: give YAML or JSON")
                     continue
-                for top in map(SourceValue.top, node.source.open_related(path)):
-                    own = top.get("default_test", "defaultTest") or defaults
-                    yield from read_tests(top.get("tests") or top, path.parent, own)
+                top = SourceValue.top(node.source.open_related(path))
+                own = top.get("default_test", "defaultTest") or defaults
+                yield from read_tests(top.get("tests") or top, path.parent, own)
         elif isinstance(node.value, dict):
             name = base.name if node.source.path.stem == "case" else f"test-{number}"
             yield ListedTest(node, base, name, defaults)

@@ -77,15 +77,14 @@ class _Suite:
         return next((value.number() for value in found if value), None)
 
 
-def convert(tops: list[SourceValue], *, promptfoo: bool) -> SuiteDraft:
-    """The suite in `tops`: one suite, or bare tests."""
-    top, path = tops[0], tops[0].source.path
+def convert(top: SourceValue, *, promptfoo: bool) -> SuiteDraft:
+    """The suite in a file: one suite, or bare tests."""
+    path = top.source.path
     draft, base = SuiteDraft(slug(path.name.split(".")[0])), path.resolve().parent
     if isinstance(top.value, dict) and "tests" in top.value:
         tests = [*read_tests(top.get("tests"), base, top.get("default_test", "defaultTest"))]
     else:
-        tests = [test for one in tops for test in read_tests(one, base, one.nothing)]
-        top = top.nothing
+        tests, top = [*read_tests(top, base, top.nothing)], top.nothing
     suite = _Suite(top, draft, promptfoo=promptfoo)
     prompts = read_prompts(top.get("prompts"))
     for number, prompt in enumerate(prompts or [None], start=1):
