@@ -149,9 +149,6 @@ def _shown(
         except DamagedRecordError:
             yield f"{job}: its record is damaged; `skillup run --resume` runs it anew"
             continue
-        except RunDirectoryError as error:
-            yield f"{job}: {error.message}"
-            continue
         grade = found.grade()
         if grade is None and found.grade_json is not None:
             yield f"{job}: its grade is damaged; `skillup run --resume` derives it anew"

@@ -23,7 +23,7 @@ from skillup.errors import ExitCode, RunDirectoryError
 from skillup.store.files import disk_errors, file_system, sync_directory
 
 APPLICATION_ID = 0x534B5550  # "SKUP", for file(1) and for us
-VERSION = 1  # `user_version`: of the tables in `tables.sql`
+VERSION = 1  # `user_version`: of the tables in `tables.sql`, and of what is in them
 NEW_FILE = ".run.sqlite.new"
 """A run's file that is being made; one that is left is nobody's."""
 

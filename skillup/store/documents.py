@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -12,11 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from skillup.errors import RunDirectoryError
 from skillup.schema.base import Model
-from skillup.schema.record import (
-    RECORD_VERSION,
-    FileState,
-    Record,
-)
+from skillup.schema.record import RECORD_VERSION, FileState, Record
 from skillup.store.files import Mask, disk_errors, masked_json, open_regular, read_regular, to_json
 from skillup.store.places import RESULT_FILE
 
@@ -54,40 +49,18 @@ def with_files(data: bytes, files: bytes) -> bytes:
 
 
 class DamagedRecordError(Exception):
-    """A record that was cut short or is none; its text says which."""
-
-
-class ForeignRecordError(RunDirectoryError):
-    """A record in another version's form, mostly a newer one's."""
-
-    def __init__(self, where: str, version: str) -> None:
-        super().__init__(
-            f"{where} is a {version}; this skillup reads {RECORD_VERSION}",
-            hint="use the version of skillup that made the run",
-        )
+    """A record that was cut short or is none of this version; its text says which."""
 
 
 def parsed_record(data: bytes, where: str) -> Record:
-    """The record in `data`, which is called `where` in messages.
-
-    Raises DamagedRecordError (also if its turns are not numbered from 1 in order) or
-    ForeignRecordError.
-    """
+    """The record in `data`, which is called `where` in messages. Raises DamagedRecordError."""
     try:
         record = Record.model_validate_json(data)
-        version = record.schema_version
     except ValidationError:
-        try:
-            version = json.loads(data)["schema_version"]
-        except (ValueError, RecursionError, KeyError, TypeError, IndexError):
-            version = RECORD_VERSION
-        if version == RECORD_VERSION or not isinstance(version, str):
-            raise DamagedRecordError(where) from None
-    if version != RECORD_VERSION:
-        # Even if it looks like one of ours, it may not mean the same.
-        raise ForeignRecordError(where, version)
+        raise DamagedRecordError(where) from None
     # Turns find their checks by their numbers: with others, checks would be lost or swapped.
-    if [turn.turn_number for turn in record.turns] != [*range(1, len(record.turns) + 1)]:
+    in_order = [turn.turn_number for turn in record.turns] == [*range(1, len(record.turns) + 1)]
+    if record.schema_version != RECORD_VERSION or not in_order:
         raise DamagedRecordError(where)
     return record
 

@@ -20,13 +20,7 @@ from skillup.schema.line import TrialLine
 from skillup.schema.record import CHECKPOINT_VERSION, Checkpoint, Record
 from skillup.store.contents import StoredAnswers, StoredBlobs, stream_of
 from skillup.store.database import Database
-from skillup.store.documents import (
-    DamagedRecordError,
-    ForeignRecordError,
-    load_result,
-    parsed_record,
-    with_files,
-)
+from skillup.store.documents import DamagedRecordError, load_result, parsed_record, with_files
 from skillup.store.files import Mask, no_mask, unpack
 
 if TYPE_CHECKING:
@@ -50,7 +44,7 @@ class StoredTrial:
     """For messages."""
 
     def record(self) -> Record:
-        """Raises DamagedRecordError or ForeignRecordError."""
+        """Raises DamagedRecordError."""
         return parsed_record(self.record_json, self.where)
 
     def grade(self) -> Grade | None:
@@ -218,7 +212,7 @@ class StoredRun:
         """Those that did not count, in order; damaged ones are left out."""
         for state, found in self.all_attempts(job_id):
             if state in ("retried", "unused") and found.record_json:
-                with suppress(DamagedRecordError, ForeignRecordError):
+                with suppress(DamagedRecordError):
                     yield found.record()
 
     def trial_files(self, job_id: str) -> dict[str, ReadFile]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from skillup.schema.grade import (
 )
 from skillup.store import RunDirectory
 from skillup.store.files import pack
-from tests.support.exported import stored_record
 from tests.support.graded import a_turn
 from tests.support.large_runs import write_large_run
 from tests.support.pages import page_of
@@ -136,14 +134,12 @@ def test_damage_is_no_reason_to_show_nothing(
     assert page.details[2]["turns"]
 
 
-def test_what_is_no_run_or_of_a_newer_version_is_named(tmp_path: Path) -> None:
+def test_what_is_no_run_or_damaged_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunDirectoryError, match="is no run directory"):
         RunData(tmp_path)
     run = write_large_run(tmp_path / "r", 1, turns=1)
-    record = json.dumps(stored_record(run, "case-0001/lab/with_skill/1"))
-    newer = record.replace("skillup.record/2", "skillup.record/9").encode()
-    change(run, "UPDATE attempts SET record = ?", pack(newer))
-    assert "skillup.record/9" in RunData(run).detail(1, ORDINARY)["problem"]
+    change(run, "UPDATE attempts SET record = ?", pack(b"{}"))
+    assert "is damaged" in RunData(run).detail(1, ORDINARY)["problem"]
     change(run, "UPDATE run SET json = ?", b"{")
     with pytest.raises(RunDirectoryError, match="is damaged"):
         RunData(run)
