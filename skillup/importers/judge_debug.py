@@ -250,7 +250,7 @@ def mocked_result(judge: JudgeConfig, results: Sequence[Mapping[str, Any]]) -> C
         evidence = entry.get("evidence", entry.get("reason", ""))
         evidence = "; ".join(map(str, evidence if isinstance(evidence, list) else [evidence]))
         reason = "; ".join(map(str, entry.get("failures") or [])) or evidence
-        votes[name] = [Vote.of(passed, reason, evidence)]
+        votes[name] = [Vote(passed, reason, (evidence,))]
     notes = ["answered by the file's `mock_results`: no agent was asked"]
     name = judge.id or "agent_judge"
     blank = CheckResult(name=name, kind="agent_judge", passed=False, score=0.0, role="judge")

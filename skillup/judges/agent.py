@@ -171,9 +171,8 @@ def result_of_agent(
     quotations: Quotations | None,
 ) -> CheckResult:
     """`blank` with what the `votes` on each criterion come to; None: quotations are not checked."""
-    facets = []
-    for name, asked in numbered(judge.criteria).items():
-        facet = Facet(
+    facets = [
+        Facet(
             name=asked.outcome if asked.id is None else f"{name}: {asked.outcome}",
             kind="criterion",
             votes=votes[name],
@@ -182,7 +181,8 @@ def result_of_agent(
             required=asked.required,
             expected=asked.outcome,
         )
-        facets.append(facet)
+        for name, asked in numbered(judge.criteria).items()
+    ]
     threshold = 1.0 if judge.pass_threshold is None else judge.pass_threshold
     return result_of(blank, facets, by_weight(threshold), criteria_met, notes)
 
@@ -350,7 +350,7 @@ class AgentAnswer(AnswerForm):
 
     def vote_on(self, name: str) -> Vote:
         verdict = next(v for v in self.criteria if v.id.strip().casefold() == name.casefold())
-        return Vote.of(verdict.passed, verdict.reason.strip(), *verdict.evidence)
+        return Vote(verdict.passed, verdict.reason.strip(), tuple(verdict.evidence))
 
 
 def answer_schema(ids: Sequence[str]) -> dict[str, Any]:

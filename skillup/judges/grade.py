@@ -85,7 +85,7 @@ def grade_record(
     error = _error_of(record, turns, conversation)
     if error is None and departures and fidelity_of(case) == "error":
         error = TurnError(kind="judge", message=departures[0])
-    verdict = decide(judged, error)
+    status, score, reason = decide(judged, error)
     # What other trials' records count is not counted again.
     own = [step for turn in record.turns if turn.counted_by is None for step in turn.executed()]
     modes = (record.engine.isolation, record.execution_mode)
@@ -95,10 +95,10 @@ def grade_record(
         title=case.title,
         tags=case.tags,
         engine=record.engine.profile,
-        status=verdict.status,
+        status=status,
         status_apart=apart_from_skill_use(judged, error),
-        score=verdict.score,
-        reason=verdict.reason + _given_up(record),
+        score=score,
+        reason=reason + _given_up(record),
         turns=turns,
         assertions=conversation,
         usage=total_usage(step.usage for step in own),
@@ -245,11 +245,8 @@ def _by_rules(judge: JudgeConfig, context: CheckContext) -> list[CheckResult]:
 # The verdict (docs/verdicts.md): ERROR over FAIL over SKIP over PASS, and why, in one line.
 
 
-@frozen
-class Verdict:
-    status: CaseStatus
-    score: float
-    reason: str
+Verdict = tuple[CaseStatus, float, str]
+"""Status, score, and why."""
 
 
 @frozen
@@ -271,9 +268,9 @@ def decide(judged: Judged, error: TurnError | None) -> Verdict:
     """The first rule that applies."""
     case, record = judged.case, judged.record
     if error is not None:
-        return Verdict("ERROR", 0.0, f"{error.kind}: {error.message}")
+        return "ERROR", 0.0, f"{error.kind}: {error.message}"
     if record.skipped is not None:
-        return Verdict("SKIP", 0.0, record.skipped)
+        return "SKIP", 0.0, record.skipped
     score, deciding = _reported_score(judged), judged.deciding()
     failed = [(where, check) for where, check in deciding if unmet([check])]
     closed = next((turn for turn in judged.turns if _closed(turn)), None)
@@ -281,27 +278,27 @@ def decide(judged: Judged, error: TurnError | None) -> Verdict:
         # After a gate that ended the conversation, what looked at nothing is what SKIP says.
         gate = check.role == "post_condition"
         if check.required and not gate and (check.assertable or closed is None):
-            return Verdict("FAIL", score, f"{where}{in_words(check.name, check.found)}")
+            return "FAIL", score, f"{where}{in_words(check.name, check.found)}"
     if closed is not None:
         check = next(c for c in closed.checks if c.role == "post_condition" and not c.passed)
         found = in_words(check.name, check.found)
         why = f"turn {closed.turn_number}: post-condition not met: {found}"
         condition = case.input.all_turns()[closed.turn_number - 1].post_condition
         if condition is not None and condition.on_fail == "fail":
-            return Verdict("FAIL", score, why)
-        return Verdict("SKIP", 0.0, f"{why} (on_fail: skip_remaining)")
+            return "FAIL", score, why
+        return "SKIP", 0.0, f"{why} (on_fail: skip_remaining)"
     if not deciding:
-        return Verdict("FAIL", 0.0, "nothing was checked: there is no evidence to pass on")
+        return "FAIL", 0.0, "nothing was checked: there is no evidence to pass on"
     if (short := _falls_short(judged, deciding, bool(failed))) is not None:
         if failed:
             (where, check), more = failed[0], len(failed) - 1
             short = f"{where}{in_words(check.name, check.found)}"
             short += f" (and {more} more)" if more else ""
-        return Verdict("FAIL", score, short)
+        return "FAIL", score, short
     passed, checks = sum(check.passed for _, check in deciding), len(deciding)
     reason = f"{passed} of {checks} {'check' if checks == 1 else 'checks'} passed"
     healed = [f"turn {t.turn_number} ({t.passed_on})" for t in judged.turns if t.passed_on]
-    return Verdict("PASS", score, reason + (f"; passed on {', '.join(healed)}" if healed else ""))
+    return "PASS", score, reason + (f"; passed on {', '.join(healed)}" if healed else "")
 
 
 def _reported_score(judged: Judged) -> float:
@@ -396,7 +393,7 @@ def apart_from_skill_use(
     ended = any(all(c.passed for c in t.checks if c.role == "post_condition") for t in closed)
     if ended or not asked or not any(check.weight for check in deciding):
         return "NONE"
-    return decide(left, error).status
+    return decide(left, error)[0]
 
 
 def _apart(check: CheckResult, beside: Collection[str]) -> CheckResult | None:

@@ -132,11 +132,11 @@ def _vote_on(name: str, scores: Sequence[float], least: float) -> Callable[[Any]
         ((_, rows),) = answer
         found: Any = next(row for row in rows if row.id.strip().casefold() == name)
         if not scores:
-            return Vote.of(_VERDICTS[found.verdict], found.reason, found.quote)
+            return Vote(_VERDICTS[found.verdict], found.reason, (found.quote,))
         if found.step is None:
-            return Vote.of(None, found.reason, found.quote)
+            return Vote(None, found.reason, (found.quote,))
         score = scores[found.step - 1]  # the case's: the model knows the steps alone
-        return Vote.of(reaches(score, least), found.reason, found.quote, score=score)
+        return Vote(reaches(score, least), found.reason, (found.quote,), score)
 
     return vote
 
@@ -216,7 +216,7 @@ async def read_similar(check: Check, reading: Reading) -> CheckResult:
 
     def vote(answer: SimilarityAnswer) -> Vote:
         passed = reaches(answer.score, spec.threshold)
-        return Vote.of(passed, answer.reason, answer.quote, score=answer.score)
+        return Vote(passed, answer.reason, (answer.quote,), answer.score)
 
     facet = answers.facet("", "similar", vote, threshold=spec.threshold)
     result = flat_result(reading.blank(check, answers), facet, answers.notes)
@@ -276,7 +276,7 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         label = f"turn {turns[0]}" if turns[0] == turns[-1] else f"turns {turns[0]}-{turns[-1]}"
 
         def vote(answer: WindowAnswer) -> Vote:
-            return Vote.of(answer.relevant, answer.reason, answer.quote)
+            return Vote(answer.relevant, answer.reason, (answer.quote,))
 
         # That an answer is not off the subject is nothing to quote.
         facet = answers.facet(label, "window", vote, needs_quotation=False)
@@ -294,16 +294,13 @@ async def read_relevance(check: Check, reading: Reading) -> CheckResult:
         words = [f"{child.name}: {child.found}" for child in off]
         return "; ".join([f"{count} of {len(windows)} {are} relevant", *words])
 
-    result = result_of(
+    return result_of(
         reading.blank(check, *(answers for _, answers in read)),
         [facet for facet, _ in read],
         outcome,
         found,
         [note for _, answers in read for note in answers.notes],
     )
-    off = next((child for child in result.children if not child.passed), None)
-    shown = {"excerpt": off.excerpt, "spans": off.spans} if off else {"excerpt": "", "spans": []}
-    return result.model_copy(update=shown)
 
 
 # All that is asked about one subject, in as few questions as will do, at the same time.

@@ -20,7 +20,7 @@ from skillup.schema import templates
 from skillup.schema.checks import Check
 from skillup.schema.grade import CheckResult
 from skillup.schema.judge import fill, uses
-from skillup.schema.judge_model import Combine
+from skillup.schema.judge_model import Combine, JudgeModel
 
 A = TypeVar("A", bound=BaseModel)
 NAME_ONE = "write `judge: {model: …}` in eval.yaml, or give --judge-model"
@@ -201,11 +201,10 @@ class Reading:
         shared = tuple(pieces) if often or models.repeat > 1 else ()
         latest, in_question = (said or [""])[-1], "\n\n".join(said)
         asked = [(m, n) for m in models.members() for n in range(models.repeat)]
-        stored: dict[int, str | None] = {}
         notes = dict.fromkeys(shown.notes)
 
-        async def one(place: int) -> A | str:
-            model, number = asked[place]
+        async def one(which: tuple[JudgeModel, int]) -> tuple[A | str, str | None]:
+            model, number = which
             question = ModelQuestion(
                 model, PROMPTS["system"], text, form, number, prompt.ids, criteria, latest,
                 in_question,
@@ -218,14 +217,14 @@ class Reading:
             except Exception as defect:  # noqa: BLE001 - our own defect must not become a verdict
                 answer = ModelAnswer(None, defect_message(defect), model=model.model)
             self._usage.add(answer.model, answer.usage, answer.cost_usd, cached=answer.cached)
-            stored[place] = answer.key
             taken = answer.sampling.get("temperature")
             if models.sampled_at and taken is not None:
                 notes[f"sampled at temperature {taken:g}"] = None
-            return " ".join(answer.error.split()) if answer.error is not None else answer.value
+            why = None if answer.error is None else " ".join(answer.error.split())
+            return answer.value if why is None else why, answer.key
 
-        samples = await gather(one, range(len(asked)))
-        keys = [key for place in range(len(asked)) if (key := stored[place]) is not None]
+        found = await gather(one, asked)
+        samples, keys = [said for said, _ in found], [key for _, key in found if key is not None]
         voters = [model.model for model, _ in asked] if models.panel else []
         return Answers(samples, quotations, tuple(notes), keys, voters, models.combine)
 

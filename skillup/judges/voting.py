@@ -27,25 +27,21 @@ _UNKNOWN = "the judge cannot tell: "
 
 @frozen
 class Vote:
-    score: float = 0.0
-    passed: bool = False
+    passed: bool | None = None  # None: the judge cannot tell, or there is no answer
     reason: str = ""
     quotes: tuple[str, ...] = ()
+    own_score: float | None = None  # None: 1 of a pass, else 0
     error: str | None = None  # There is no answer, and this is why
-    unknown: bool = False  # The judge cannot tell
     by: str = ""  # Of a panel: its model
 
-    @classmethod
-    def of(cls, passed: bool | None, reason: str, *quotes: str, score: float | None = None) -> Vote:
-        """`passed` is None if the judge cannot tell."""
-        given, unknown = tuple(quote for quote in quotes if quote.strip()), passed is None
-        score = float(bool(passed)) if score is None else score
-        return cls(score, bool(passed), reason, given, unknown=unknown)
+    @property
+    def score(self) -> float:
+        return float(bool(self.passed)) if self.own_score is None else self.own_score
 
 
 def _decided(votes: Sequence[Vote], combine: Combine | None) -> tuple[bool | None, str | None]:
     """The verdict, None: nobody knows it; or the error that leaves it open."""
-    yes, no = (sum(vote.passed == it for vote in _verdicts(votes)) for it in (True, False))
+    yes, no = (sum(vote.passed is it for vote in votes) for it in (True, False))
     missing = [vote.error for vote in votes if vote.error is not None]
     passes = len(votes) if combine == "unanimous" else len(votes) // 2 + 1  # as many are needed
     fails = len(votes) - passes + 1
@@ -54,10 +50,6 @@ def _decided(votes: Sequence[Vote], combine: Combine | None) -> tuple[bool | Non
     if missing and (yes + len(missing) >= passes or no + len(missing) >= fails):
         return None, missing[0]
     return None, None
-
-
-def _verdicts(votes: Sequence[Vote]) -> list[Vote]:
-    return [vote for vote in votes if vote.error is None and not vote.unknown]
 
 
 @frozen
@@ -171,8 +163,9 @@ def _finding(facet: Facet) -> dict[str, Any]:
         error = next((vote.error for vote in votes if vote.error is not None), None)
         combined = median if facet.combine == "median" else fmean
         # Open where it depends on what those would have said who cannot tell.
-        low, high = (combined([end * v.unknown + v.score for v in votes]) for end in (0.0, 1.0))
-        known = [vote.score for vote in votes if not vote.unknown]
+        known = [vote.score for vote in votes if vote.passed is not None]
+        others = len(votes) - len(known)
+        low, high = (combined([*known, *[end] * others]) for end in (0.0, 1.0))
         verdict = reaches(low, facet.threshold) and error is None
         is_open = reaches(high, facet.threshold) != verdict or not known
         verdict = None if is_open and not error else verdict
@@ -180,13 +173,14 @@ def _finding(facet: Facet) -> dict[str, Any]:
     if error is not None:
         said = _agreement(votes, verdict, [], by_score=by_score)
         return {"passed": False, "score": 0.0, "error": error, **said}
-    speaker = next((vote for vote in given if _says(vote) == verdict), given[0])
+    speaker = next((vote for vote in given if vote.passed is verdict), given[0])
     passed, unknown = verdict is True, verdict is None
     supports = passed and facet.needs_quotation
+    quotes = [quote for quote in speaker.quotes if quote.strip()]
     if facet.quotations is None:
-        quoted = [Quoted(beginning(quote)) for quote in speaker.quotes]
+        quoted = [Quoted(beginning(quote)) for quote in quotes]
     else:
-        quoted = [facet.quotations.look_up(quote, passed=supports) for quote in speaker.quotes]
+        quoted = [facet.quotations.look_up(quote, passed=supports) for quote in quotes]
         if supports and not quoted:
             quoted = [Quoted("", "the judge quotes nothing for this pass")]
     notes = [one.note for one in quoted if one.note is not None]
@@ -202,10 +196,6 @@ def _finding(facet: Facet) -> dict[str, Any]:
     }
 
 
-def _says(vote: Vote) -> bool | None:
-    return None if vote.unknown else vote.passed
-
-
 def _agreement(
     votes: Sequence[Vote], said: bool | None, notes: list[str], *, by_score: bool
 ) -> dict[str, Any]:
@@ -214,9 +204,9 @@ def _agreement(
     if len(votes) < 2 or not given:
         return {"notes": notes}
     words = ((f"{vote.by}: " if vote.by else "") + _word(vote, by_score=by_score) for vote in votes)
-    agreement = sum(_says(vote) == said for vote in given) / len(given)
+    agreement = sum(vote.passed is said for vote in given) / len(given)
     return {
-        "votes": [vote.score for vote in _verdicts(votes)],
+        "votes": [vote.score for vote in votes if vote.passed is not None],
         "agreement": round(agreement, 6),
         "notes": [*notes, f"asked {len(votes)} times: {'; '.join(words)}"],
     }
@@ -225,7 +215,7 @@ def _agreement(
 def _word(vote: Vote, *, by_score: bool) -> str:
     if vote.error is not None:
         return vote.error
-    if vote.unknown:
+    if vote.passed is None:
         return "unknown"
     return f"{vote.score:.3g}" if by_score else "pass" if vote.passed else "fail"
 

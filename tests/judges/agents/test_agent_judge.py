@@ -270,10 +270,10 @@ def _text(*parts: Any) -> str:
 )
 def test_one_object_that_is_the_whole_message_is_the_answer(text: str) -> None:
     answer = read_answer(text, AgentAnswer, ASKED)
-    assert answer.vote_on("a") == Vote(1.0, True, "yes", ("q",))
-    assert answer.vote_on("b") == Vote(0.0, False, "no")
+    assert answer.vote_on("a") == Vote(True, "yes", ("q", " "))
+    assert answer.vote_on("b") == Vote(False, "no")
     cannot_tell = read_answer(_text(A, {**B, "pass": None}), AgentAnswer, ASKED)
-    assert cannot_tell.vote_on("b") == Vote(0.0, False, "no", unknown=True)
+    assert cannot_tell.vote_on("b") == Vote(None, "no")
 
 
 @pytest.mark.parametrize(

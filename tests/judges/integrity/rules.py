@@ -398,7 +398,7 @@ MUTANTS: list[tuple[int, str, str, str]] = [
     (10, VERDICT, "if threshold is None and not failed:", "if threshold is None:"),
     (10, VERDICT, "1.0 if threshold is None else threshold", "1.0"),
     (10, VERDICT, "return None if reaches(score, least)", "return None if failed and 0"),
-    (11, VERDICT, 'return Verdict("PASS"', 'return Verdict("FAIL"'),
+    (11, VERDICT, 'return "PASS"', 'return "FAIL"'),
     (12, VERDICT, "if check.required and not gate", "if False and not gate"),
     (12, SCORING, "(r.weight or r.required)", "r.weight"),
     (13, GRADING, 'role="expect", required=True', 'role="expect"'),
