@@ -12,10 +12,11 @@ from typing import Literal
 import anyio.to_thread
 from pydantic import Field, model_validator
 
-from skillup.engines.base import Engine, RawStreams, SessionResumer, TrialContext
+from skillup.engines.base import Availability, Engine, RawStreams, SessionResumer, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
+from skillup.judges.evaluate import described
 from skillup.judges.material import fenced, harmless
 from skillup.judges.models import Models
 from skillup.judges.question import (
@@ -26,7 +27,7 @@ from skillup.judges.question import (
     read_answer,
 )
 from skillup.judges.question import Reason as NotBlank
-from skillup.judges.session import NoAgentAnswerError, ThrottledSession
+from skillup.judges.session import NoAgentAnswerError, ThrottledSession, context_in
 from skillup.plan import Job
 from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
@@ -64,8 +65,7 @@ class SimulatorFactory:
     models: Models
     profiles: Callable[[str, Path], Profile]  # By name, for a suite's root. Raises UsageError
     secrets: Secrets = NO_SECRETS  # What the raw streams of agents may not show
-    _checked: dict[str, tuple[str | None, str | None]] = field(default_factory=dict)
-    """What is known of engines, by the profile's name: its version, and what is wrong with it."""
+    _checked: dict[str, Availability] = field(default_factory=dict)  # By the profile's name
 
     async def problem(
         self, case: Case, suite: UserSimulator | None, root: Path
@@ -75,11 +75,10 @@ class SimulatorFactory:
         why = who if isinstance(who, str) else None
         if isinstance(who, Profile):
             if who.name not in self._checked:
-                found = await get_engine(who.engine).check(who, self.models.environment)
-                problem = found.problem.message if found.problem is not None else None
-                self._checked[who.name] = (found.version, problem)
-            if (unusable := self._checked[who.name][1]) is not None:
-                why = f"`{who.name}` cannot play the user: {unusable}"
+                engine = get_engine(who.engine)
+                self._checked[who.name] = await engine.check(who, self.models.environment)
+            if (unusable := self._checked[who.name].problem) is not None:
+                why = f"`{who.name}` cannot play the user: {unusable.message}"
         return None if why is None else TurnError(kind="judge", message=self.models.mask(why))
 
     def known_problem(self, case: Case, suite: UserSimulator | None, root: Path) -> str | None:
@@ -131,19 +130,13 @@ class SimulatorFactory:
         self, profile: Profile, suite: UserSimulator, place: SimulatorPlace
     ) -> TrialContext:
         """What stays the same for every message; makes the directories in `place`."""
-        places = {name: place.scratch / name for name in ("workspace", "home")}
-        for directory in places.values():
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return TrialContext(
-            profile=profile,
-            workspace=places["workspace"].resolve(),
-            home=places["home"].resolve(),
+        checked = self._checked.get(profile.name)
+        return context_in(
+            place.scratch,
+            profile,
+            self.models,
             streams=place.streams,
-            environment=self.models.environment,
-            extra_env=profile.env,
-            marker="",
-            session_id="",
-            version=self._checked.get(profile.name, (None, None))[0],
+            version=checked.version if checked is not None else None,
             script=suite.scripted,
             attempt=place.attempt,
             seed=place.seed,
@@ -234,16 +227,9 @@ _SPEAKERS = {"user": "YOU SAID", "assistant": "THE ASSISTANT SAID"}
 
 
 def part_text(part: SimulatorPart) -> str:
-    persona = part.persona
-    described: dict[str, str | None] = {}
-    if persona is not None:
-        described["Who you are"] = persona.role
-        described["What you want"] = persona.objective
-        described["What you know"] = "\n".join(f"- {one}" for one in persona.knowledge)
-        described["How you behave"] = "\n".join(f"- {one}" for one in persona.behavior)
+    sections = [] if part.persona is None else [described(part.persona)]
     if part.scenario is not None:
-        described["Who you are, what you want and know"] = part.scenario.strip()
-    sections = [f"{what}:\n{text}" for what, text in described.items() if text]
+        sections.append(f"Who you are, what you want and know:\n{part.scenario.strip()}")
     return "\n\n".join([PROMPTS["user task"], *sections, PROMPTS["user keep"]])
 
 

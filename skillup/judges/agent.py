@@ -50,7 +50,7 @@ from skillup.judges.question import (
     read_answer,
     schema_of,
 )
-from skillup.judges.session import NoAgentAnswerError, ThrottledSession
+from skillup.judges.session import NoAgentAnswerError, ThrottledSession, context_in
 from skillup.judges.voting import (
     Facet,
     Quotations,
@@ -61,7 +61,6 @@ from skillup.judges.voting import (
     result_of,
 )
 from skillup.load.discover import address_problem, skill_name, skill_problem
-from skillup.process.tree import new_marker
 from skillup.ratelimit import REFUSALS
 from skillup.schema.checks import Criterion
 from skillup.schema.grade import CheckResult
@@ -246,37 +245,23 @@ class _AgentJudge:
         engine = get_engine(profile.engine)
         if profile.engine == "scripted" and judge.scripted is None:
             raise CannotJudgeError(_NO_SCRIPT)
-        root, materials, skills = await anyio.to_thread.run_sync(self._set_up, engine)
-        if isinstance(engine, SchemaAnswers):
-            own = bool(judge.skills)
-            profile = engine.answering(
-                profile, answer_schema(list(self.asked)), root, own_skills=own
-            )
-        trial = TrialContext(
-            profile=profile,
-            workspace=root / "work",
-            home=root / "home",
-            streams=NoStreams(),
-            environment=place.models.environment,
-            extra_env=profile.env,
-            marker=new_marker(),
-            session_id="",
-            skills=skills,
-            script=judge.scripted,
-            seed=sample,
-            secrets=place.secrets,
-        )
+        trial, materials = await anyio.to_thread.run_sync(self._set_up, engine, profile, sample)
         seconds = judge.timeout_seconds or DEFAULT_SECONDS
         limiter = place.models.rate_limiter
         return ThrottledSession(engine, trial, limiter, seconds, "turn"), materials
 
-    def _set_up(self, engine: Engine) -> tuple[Path, Materials, dict[str, Path]]:
-        """A place of its own, what is put into it for the judge to read, and its skills."""
+    def _set_up(
+        self, engine: Engine, profile: Profile, sample: int
+    ) -> tuple[TrialContext, Materials]:
+        """A place of its own, and what is put into it for the judge to read."""
         judge, place, judged = self.judge, self.place, self.judged
         root = place.new_directory("agent-")
-        directory = root / "work"
-        directory.mkdir()
-        (root / "home").mkdir(mode=0o700)
+        if isinstance(engine, SchemaAnswers):
+            schema, own = answer_schema(list(self.asked)), bool(judge.skills)
+            profile = engine.answering(profile, schema, root, own_skills=own)
+        own_keys = {"script": judge.scripted, "seed": sample, "secrets": place.secrets}
+        trial = context_in(root, profile, place.models, streams=NoStreams(), **own_keys)
+        directory = trial.workspace
         lacks = copy_of(judged.files, judged.read_file, directory / "workspace")
         context = judge.context or JudgeContext()
         materials = write_materials(directory / "judge", judged, context, place.models.mask)
@@ -288,7 +273,7 @@ class _AgentJudge:
             skills[skill.name] = directory / installed.directories[0]
         for name in ("workspace", "judge"):
             make_read_only(directory / name)
-        return root, materials, skills
+        return replace(trial, skills=skills), materials
 
     def quotable(self) -> Iterator[Part]:
         """What was judged: transcript, changes and files; what the agent did comes first."""

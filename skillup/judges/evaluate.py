@@ -191,6 +191,20 @@ class TurnJudge:
 # Whether a simulated user kept to its part: asked of the judge's model, and no part of the verdict.
 
 
+def described(persona: Persona) -> str:
+    """The part, as who plays it is told."""
+    knowledge, behavior = (
+        "\n".join(f"- {one}" for one in lines) for lines in (persona.knowledge, persona.behavior)
+    )
+    sections = {
+        "Who you are": persona.role,
+        "What you want": persona.objective,
+        "What you know": knowledge,
+        "How you behave": behavior,
+    }
+    return "\n\n".join(f"{what}:\n{text}" for what, text in sections.items() if text)
+
+
 def fidelity_check(record: Record, case: Case) -> Check | None:
     """Asks of each message of a led conversation; None: of none, or `case` does not want it."""
     played = (turn for turn in record.turns if turn.source == "simulator" and turn.started_at)
@@ -200,13 +214,7 @@ def fidelity_check(record: Record, case: Case) -> Check | None:
     if fidelity_of(case) == "off" or not written or not given or unfinished:
         return None
     persona, variables = Persona.model_validate(given), record.variables_after(None)
-    told = [
-        f"- Role: {persona.role or 'not said'}",
-        f"Objective: {persona.objective}",
-        "Knowledge:",
-    ]
-    told += [*persona.knowledge, "Behavior:", *persona.behavior]
-    part = "".join(piece for piece, _ in templates.pieces("\n- ".join(told), variables))
+    part = "".join(piece for piece, _ in templates.pieces(described(persona), variables))
     outcome = "The user's message of {} keeps to the part."
     asked = [Criterion(id=name, outcome=outcome.format(name)) for name in written]
     rubric = Rubric(criteria=asked, prompt=PROMPTS["user kept to its part"].format(part=part))

@@ -24,10 +24,7 @@ from skillup.schema.grade import Grade
 COLUMNS = ("job", "turn", "check", "label", "reason", "message", "answer", "judge", "stratum")
 _EXAMPLES = 3  # Of each label
 LONGEST_TEXT = 4000  # Characters of a message, and of an answer
-_LABELS: dict[str, Said] = {
-    "pass": "pass", "yes": "pass", "true": "pass", "1": "pass", "unknown": "unknown",
-    "fail": "fail", "no": "fail", "false": "fail", "0": "fail",
-}  # fmt: skip
+_LABELS: dict[str, Said] = {"pass": "pass", "fail": "fail", "unknown": "unknown"}
 _FORMULA = ("=", "+", "-", "@", "\t", "'")  # What spreadsheets do not take for text, and its mark
 Row = dict[str, str]
 Texts = dict[tuple[str, int], tuple[str, str]]

@@ -79,26 +79,21 @@ class RefusedError(Exception):
 
 
 _WORDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
-    (ai.ModelAuthenticationError, "{0} does not accept the key: {1}"),
-    (ai.ModelQuotaExceededError, "{0}: the account has no credit left: {1}"),
     (
         ai.ModelContextWindowExceededError,
         "{0}: what is judged is too long for it: set a smaller `window_size`, or choose "  # noqa: ISC004
         "another model: {1}",
     ),
     (ai.ModelNotFoundError, "{0}: there is no such model, or the `base_url` is wrong: {1}"),
-    (ai.ModelRateLimitError, "{0} refuses for the rate of requests{wait}: {1}"),
     (
         (ai.ModelTimeoutError, ai.ModelRequestTimeout, TimeoutError),
         "{0} did not answer in time: set a longer `timeout_seconds`",
     ),
     (ai.ModelConnectionError, "{0} cannot be reached: {1}"),
-    (ai.ModelHTTPError, "{0} answered with status {status}: {1}"),
+    (ai.ModelHTTPError, "{0} answered with status {status}{wait}: {1}"),
     (ai.ContentFilterError, "{0} refused to answer: {1}"),
-    (ai.OutputTokenLimitExceeded, "{0}: the answer was cut off for its length: {1}"),
     ((CannotAskError, ai.UserError), "{0} was not asked: {1}"),
-    (ai.ModelAPIError, "{0}: {1}"),
-    (MalformedAnswerError, "{0} gave no answer of the form asked for: {1}"),
+    ((ai.ModelAPIError, ai.OutputTokenLimitExceeded, MalformedAnswerError), "{0}: {1}"),
 )
 
 
@@ -245,7 +240,8 @@ class RemoteModels:
             ]
             again = msg.ModelRequest(parts or [msg.UserPromptPart(text)], instructions=system)
             messages += [response, again]
-        raise MalformedAnswerError(f"asked {1 + _ASKED_AGAIN} times: {wrong}")
+        times = f"asked {1 + _ASKED_AGAIN} times"
+        raise MalformedAnswerError(f"no answer of the form asked for: {times}: {wrong}")
 
     async def _request(
         self,
@@ -351,7 +347,7 @@ def _read(response: msg.ModelResponse, question: ModelQuestion) -> Any:
         details = response.provider_details or {}
         raise ai.ContentFilterError(str(details.get("refusal") or "the provider's filter"))
     if response.finish_reason == "length":
-        raise ai.OutputTokenLimitExceeded("the model ran out of tokens")
+        raise ai.OutputTokenLimitExceeded("the answer was cut off for its length")
     calls = [part for part in response.parts if isinstance(part, msg.ToolCallPart)]
     text = "\n".join(p.content for p in response.parts if isinstance(p, msg.TextPart)).strip()
     if calls and (len(calls) > 1 or text or calls[0].tool_name != _TOOL):

@@ -8,12 +8,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 from skillup.engines.base import Engine, EngineTurn, SessionResumer, TrialContext, TurnRequest
+from skillup.judges.models import Models
 from skillup.judges.question import MalformedAnswerError
 from skillup.process.tree import new_marker
 from skillup.ratelimit import ANSWERED, REFUSALS, RateLimiter
+from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError, Usage, total_cost, total_usage
 
 T = TypeVar("T")
@@ -25,6 +28,22 @@ class NoAgentAnswerError(Exception):
     def __init__(self, why: str, error: TurnError | None = None) -> None:
         super().__init__(why)
         self.error = error
+
+
+def context_in(root: Path, profile: Profile, models: Models, **more: Any) -> TrialContext:
+    """For an agent in `root`, where its directories are made, `work` and `home`."""
+    for name in ("work", "home"):
+        (root / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return TrialContext(
+        profile=profile,
+        workspace=(root / "work").resolve(),
+        home=(root / "home").resolve(),
+        environment=models.environment,
+        extra_env=profile.env,
+        marker="",  # Each session has its own, and an id
+        session_id="",
+        **more,
+    )
 
 
 @dataclass(slots=True)

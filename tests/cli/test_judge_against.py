@@ -112,7 +112,6 @@ def test_what_a_judge_failed_on_is_apart_and_makes_it_an_error(project: Project)
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--against", "a:b", "--against", "a:b"), "is there twice"),
         (("--against", "a:b", "--judge-model", "a:c"), "not for comparisons"),
         (("--labels", "empty.csv"), "has no label yet"),
         (("--labels", "cases"), "cannot be read: Is a directory"),

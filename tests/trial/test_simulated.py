@@ -150,7 +150,7 @@ def test_personas_take_turns_over_the_trials_the_same_for_the_same_seed(
 
 JUDGE = """
     rules:
-      - when: 'judge the messages of the user[^=]+Knowledge:\\n- name: Dana\\n'
+      - when: 'judge the messages of the user[^=]+What you know:\\n- name: Dana\\n'
         answer:
           verdicts:
             - {id: c1, verdict: pass, reason: It asks for what they want.}
@@ -215,7 +215,7 @@ def test_items_of_a_dataset_have_the_suites_users_and_warnings_name_the_trials(
         """
     judge = """
         rules:
-          - {when: 'Objective: get ink', answer: {verdicts: [{id: c1, verdict: pass, reason: Ok}]}}
+          - {when: '(?s)want:.get ink', answer: {verdicts: [{id: c1, verdict: pass, reason: Ok}]}}
           - answer: {verdicts: [{id: c1, verdict: fail, reason: Not theirs.}]}
         """
     suite = """

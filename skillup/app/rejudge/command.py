@@ -162,9 +162,6 @@ def compare_judges(
     trials = _fill(judging, columns, add)
     if not trials and not judging.counts.damaged:
         raise UsageError("there is no record to judge", hint="see -k, --tag and --cases")
-    if against and not any(column.read() for column in columns):
-        what = "nothing to compare: in these cases no model and no agent reads for a check"
-        raise UsageError(what, hint="checks by rules say the same whoever judges")
     scores = {c.name: against_labels(c.verdicts, labels, texts) for c in columns if labels}
     if labels and all(len(score.unmatched) == len(labels) for score in scores.values()):
         hint = "write one with `skillup label`"
@@ -180,9 +177,6 @@ def compare_judges(
 
 
 def _columns(request: RejudgeRequest, against: Sequence[str]) -> list[JudgeColumn]:
-    doubled = {name for name in against if against.count(name) > 1}
-    if doubled:
-        raise UsageError(f"--against {min(doubled)} is there twice", hint="name two judges")
     others = [JudgeColumn(name, name) for name in against]
     if len(others) > 1:
         return others

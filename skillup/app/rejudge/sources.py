@@ -95,10 +95,6 @@ def open_source(
     if workspace is not None or skill_dir is not None:
         what = f"{target}: --workspace and --skill-dir are for judge-debug files of skill-up"
         raise UsageError(what, hint="the records of skillup know their files themselves")
-    return _source(target, path, is_json=is_json)
-
-
-def _source(target: str, path: Path, *, is_json: bool) -> RecordSource:
     folder = path if path.is_dir() or path.name not in (RUN_FILE, RESULT_FILE) else path.parent
     if (folder / RUN_FILE).is_file():
         return _run(folder)

@@ -149,7 +149,7 @@ def labels(tmp_path: Path, text: str) -> list[Label]:
 
 
 def test_labels_are_read_by_their_columns(tmp_path: Path) -> None:
-    read = labels(tmp_path, "label, job,check,turn\npass,a,Polite,2\nNo,b,,\nno,b,,\n")
+    read = labels(tmp_path, "label, job,check,turn\npass,a,Polite,2\nFail,b,,\nfail,b,,\n")
 
     assert read == [Label(2, "a", 2, "Polite", "pass"), Label(3, "b", 0, CASE, "fail")]
 
