@@ -136,6 +136,8 @@ def test_what_cannot_be_compared_is_a_usage_error(
         ('job,label,check\nasks,pass,"a\nb"\nasks,fail,"x"y"\n', 4, "expected after"),
         ("job,label\nasks,pass,\nasks,fail,because, so\n", 3, "more cells than columns"),
         ("job,label\nasks,maybe\n", 2, "is no label"),
+        ("job,label\n,pass\n", 2, "there is no job"),
+        ("job,verdict\na,pass\n", 1, "the first line lacks `label`"),
         ("job,label\nasks,pass\nasks,fail\n", 3, "line 2 says the opposite"),
         ("job,turn,label\nasks,x,pass\n", 2, "is no turn"),
         ("job;label\nasks;pass\n", 1, "the separator is `;`"),

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from skillup.judges.evaluate import UsageTracker
 from skillup.judges.question import ModelQuestion
 from skillup.schema.checks import Criterion
+from skillup.schema.grade import CheckResult
 from skillup.schema.record import HistoryItem
 from tests.support.records import Recorded, call, make_record, make_turn
 from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
@@ -20,6 +21,11 @@ from tests.support.scripted_asker import ScriptedAsker, checks, read, verdicts
 HI = make_record("Hello.")
 ONE = make_record(make_turn("I deleted 3 files, as you asked.", content="Delete the logs."))
 TWO_CRITERIA = {"rubric": {"criteria": [{"id": "tone", "outcome": "Is friendly"}, "Is short"]}}
+
+
+def outcome_of(result: CheckResult) -> str:
+    word = "pass" if result.passed else "unknown" if result.unknown else "fail"
+    return "error" if result.error else word
 
 
 def test_a_bare_text_passes_with_the_judges_reason_and_quotation() -> None:
@@ -145,8 +151,7 @@ def test_a_step_counts_what_the_case_says(
     (result,) = read(
         asker, checks({"rubric": {"criteria": [criterion]}}), HI, turn=1, **repeat(len(said))
     )
-    word = "pass" if result.passed else "unknown" if result.unknown else "fail"
-    assert ("error" if result.error else word, result.score) == (outcome, score)
+    assert (outcome_of(result), result.score) == (outcome, score)
     assert "c1: The tone\n   1: rude\n   2: dry\n   3: kind\n" in asker.prompt
     assert "0.4" not in asker.prompt
 
@@ -197,29 +202,13 @@ def repeat(times: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("said", "passed", "agreement", "note"),
-    [
-        ([P, P, P], True, 1.0, "asked 3 times: pass; pass; pass"),
-        ([P, F, P], True, 0.666667, "asked 3 times: pass; fail; pass"),
-        ([F, P, F], False, 0.666667, "asked 3 times: fail; pass; fail"),
-        ([P, F], False, 0.5, "asked 2 times: pass; fail"),
-        ([P, P, F, F], False, 0.5, "asked 4 times: pass; pass; fail; fail"),
-    ],
-)
-def test_the_majority_decides_and_a_tie_is_a_no(
-    said: list[Any], passed: bool, agreement: float, note: str
-) -> None:
-    asker = ScriptedAsker(said)
-    (result,) = read(asker, checks("A"), HI, turn=1, **repeat(len(said)))
-    assert (result.passed, result.score, result.error) == (passed, float(passed), None)
-    assert result.votes == [1.0 if one is P else 0.0 for one in said]
-    assert (result.agreement, result.notes[-1]) == (agreement, note)
-    assert sorted(question.sample for question in asker.questions) == list(range(len(said)))
-
-
-@pytest.mark.parametrize(
     ("said", "outcome"),
     [
+        ([P, P, P], "pass"),
+        ([P, F, P], "pass"),
+        ([F, P, F], "fail"),
+        ([P, F], "fail"),
+        ([P, P, F, F], "fail"),
         ([P, P, "down"], "pass"),
         ([F, "down", F], "fail"),
         (["down", F], "fail"),
@@ -239,13 +228,15 @@ def test_the_majority_decides_and_a_tie_is_a_no(
         ([U, U, "down"], "unknown"),
     ],
 )
-def test_what_the_others_leave_open_is_an_error_or_unknown_and_never_a_pass(
+def test_the_majority_decides_a_tie_is_a_no_and_what_is_left_open_is_never_a_pass(
     said: list[Any], outcome: str
 ) -> None:
     for rows in (said, said[::-1]):
-        (result,) = read(ScriptedAsker(rows), checks("A"), HI, turn=1, **repeat(len(said)))
-        word = "pass" if result.passed else "unknown" if result.unknown else "fail"
-        assert ("error" if result.error else word) == outcome
+        asker = ScriptedAsker(rows)
+        (result,) = read(asker, checks("A"), HI, turn=1, **repeat(len(said)))
+        assert outcome_of(result) == outcome
+        assert sorted(question.sample for question in asker.questions) == list(range(len(said)))
+        assert len(said) == 1 or result.votes == [float(one is P) for one in rows if one in (P, F)]
         assert result.assertable != result.unknown
         assert result.error or result.found.startswith("the judge cannot tell: ") == result.unknown
         parts = ", ".join(result.notes)
@@ -273,8 +264,7 @@ def test_a_rubric_is_open_where_what_nobody_knows_would_decide_it(
     asker = ScriptedAsker(verdicts(c1=said[0], c2=said[1]))
     rubric = {"rubric": {"criteria": criteria, "threshold": threshold}}
     (result,) = read(asker, checks(rubric), ONE, turn=1)
-    word = "pass" if result.passed else "unknown" if result.unknown else "fail"
-    assert (word, result.assertable) == (outcome, outcome != "unknown")
+    assert (outcome_of(result), result.assertable) == (outcome, outcome != "unknown")
 
 
 def by_model(**answers: Any) -> ScriptedAsker:
@@ -300,8 +290,7 @@ def test_a_panel_of_models_decides_together_and_says_who_said_what(
     asker = by_model(a=said[0], b=said[1], c=said[2])
     models = {"model": ["a", "b", "c"], "combine": combine}
     (result,) = read(asker, checks("A"), HI, turn=1, judge_model=models)
-    word = "pass" if result.passed else "unknown" if result.unknown else "fail"
-    assert ("error" if result.error else word) == outcome
+    assert outcome_of(result) == outcome
     words = [
         "pass" if one is P else "fail" if one is F else "unknown" if one is U else one
         for one in said

@@ -103,12 +103,6 @@ def test_a_code_is_known_to_nobody_who_writes_in_its_exchange() -> None:
     assert one[1][1] != two[1][1]
 
 
-def test_a_later_question_begins_as_an_earlier_one_did() -> None:
-    record = make_record("Hello.", "And then?", "Done.")
-    short, longer = (shown(record, turn).exchanges() for turn in (2, 3))
-    assert longer[:2] == short
-
-
 _SEEN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2, 0x110BD, 0x110CD}
 """Format characters that have a shape: signs before Arabic and Kaithi numbers."""
 
@@ -212,29 +206,21 @@ def test_a_quotation_is_found_but_for_white_space_quotes_and_case(quotation: str
 
 
 @pytest.mark.parametrize(
-    "quotation", ["all 13 files", "12 files ... She said", "done all 12", "She said ... nothing"]
-)
+    "quotation",
+    ["all 13 files", "12 files ... She said", "done all 12", "She said ... nothing",
+     "please ... She said"],
+)  # fmt: skip
 def test_what_is_not_there_is_not_found(quotation: str) -> None:
     excerpt, note = evidence_in(quotation, PARTS, passed=False)
     assert excerpt == ""
     assert "is not in what was judged" in (note or "")
 
 
-def test_an_answer_is_quoted_rather_than_the_user() -> None:
-    excerpt, note = evidence_in("all 12 files", PARTS, passed=True)
-    assert excerpt.startswith("answer: She said")
-    assert "Straße" in excerpt
-    assert note is None
-
-
-def test_a_quotation_is_not_put_together_from_two_texts() -> None:
-    assert evidence_in("please ... She said", PARTS, passed=False)[0] == ""
-
-
 @pytest.mark.parametrize(
     ("quotation", "speaker", "why"),
     [
         ("12 files, please", "user", "the agent did not say it"),
+        ("all 12 files", "answer", None),
         ("be brief and kind", "system", "the agent did not say it"),
         ("S", "answer", "too short"),
         ("5.", "answer", "too short"),

@@ -173,33 +173,31 @@ def test_a_script_is_started_by_its_first_line_or_its_ending(
     assert bench.judge({"type": "script", "script_path": name}, held("x")).found == "hi"
 
 
-def test_what_cannot_be_started_is_known_before_the_first_turn(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("none.sh", "there is no script"),
+        ("data.txt", "not clear how to start"),
+        ("../check.sh", "put it into the suite"),
+        ("a/../../check.sh", "put it into the suite"),
+        ("/bin/true", "put it into the suite"),
+    ],
+)
+def test_what_cannot_be_started_is_known_before_the_first_turn(
+    bench: Bench, path: str, said: str
+) -> None:
     bench.write("data.txt", "just text")
     bench.write("good.sh", "exit 0")
-
-    missing = bench.problem_before(judge={"type": "script", "script_path": "none.sh"})
-    unclear = bench.problem_before(assertions=[{"any_of": [{"script": "data.txt"}]}])
-
-    assert missing is not None
-    assert missing.kind == "judge"
-    assert "there is no script" in missing.message
-    assert unclear is not None
-    assert "not clear how to start" in unclear.message
-    assert bench.problem_before(assertions=[{"script": "good.sh"}]) is None
-
-
-@pytest.mark.parametrize("path", ["../check.sh", "a/../../check.sh", "/bin/true"])
-def test_a_script_outside_of_the_suite_is_refused_before_the_first_turn(
-    bench: Bench, path: str
-) -> None:
     (bench.base / "check.sh").write_text("#!/bin/sh\n")
 
-    problem = bench.problem_before(judge={"type": "script", "script_path": path})
+    judge = bench.problem_before(judge={"type": "script", "script_path": path})
+    check = bench.problem_before(assertions=[{"any_of": [{"script": path}]}])
 
-    assert problem is not None
-    assert problem.kind == "judge"
-    assert path in problem.message
-    assert "put it into the suite" in problem.message
+    assert judge is not None
+    assert judge == check
+    assert judge.kind == "judge"
+    assert said in judge.message
+    assert bench.problem_before(assertions=[{"script": "good.sh"}]) is None
 
 
 def test_a_changed_script_never_judges_in_place_of_a_kept_copy_that_is_gone(
@@ -261,23 +259,18 @@ def test_a_json_verdict_counts_and_the_exit_code_can_only_say_no(
     "text",
     [
         '{"score": 1.5}',
-        '{"score": "good"}',
         '{"score": true}',
         '{"pass": "yes"}',
         '{"assertions": ["a"]}',
-        '{"assertions": []}',
         '{"score": null}',
         json.dumps({"score": 10**400}),
-        '{"verdict": "fail"}',
         "{'score': 0.1}",
         '{"score": 0.1,}',
         '{"score": 0.1, "reason": "cut o',
         'log\n{"score": 0.1, "reason": "cut o',
         'result: {"score": 0.1}',
         '{"score": 0.1}\n{"level": "info"}',
-        '{"pass": false} and more',
         '{"pass": true}\n{"pass": false}',
-        '{"note": 1}\n{"pass": true}',
         'the answer was {"pass": true}\n{"pass": true}',
         '{"pass": false, "pass": true}',
         '{"assertions": [{"pass": false, "pass": true}]}',
