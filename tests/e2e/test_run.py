@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
-from collections.abc import Callable
 
 import psutil
 import pytest
@@ -25,6 +23,7 @@ from tests.support.model_server import (
     WriteFile,
     by_rules,
 )
+from tests.support.project import wait_until
 
 pytestmark = pytest.mark.e2e
 
@@ -142,7 +141,7 @@ def test_a_killed_skillup_leaves_agents_that_its_next_start_ends(
     script = by_rules(Rule("one", [Shell("sleep 600 & sleep 600")]), Rule("two", [Text("ok")]))
     project, _ = lab(script, {"cases/two.yaml": TWO_TURNS}, f"session: {session}\n")
     with project.start("run", "cases", "-e", engine, env=KEYS) as running:
-        _wait_until(lambda: any(_name(p) == "sleep" for p in agents_of(project)))
+        wait_until(lambda: any(_name(p) == "sleep" for p in agents_of(project)))
         os.kill(running.pid, signal.SIGKILL)
         running.communicate(timeout=60)
     # The app-server ends its commands when nobody writes to it any more.
@@ -178,13 +177,6 @@ def _name(process: psutil.Process) -> str:
         return process.name()
     except psutil.Error:  # it has ended since it was listed
         return ""
-
-
-def _wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "it did not come about"
-        time.sleep(0.05)
 
 
 DISTRACTORS = {

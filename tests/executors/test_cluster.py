@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +17,10 @@ import pytest
 from distributed import Client
 
 from skillup.engines.events import words
-from tests.support.dask_cluster import GUARD_SECONDS, DaskCluster, wait_for, wait_until_gone
+from tests.support.dask_cluster import DaskCluster
 from tests.support.differences import differences
 from tests.support.exported import exported
-from tests.support.project import Project
+from tests.support.project import GUARD_SECONDS, Project, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -195,7 +194,7 @@ def on(cluster: DaskCluster, *more: str) -> tuple[str, ...]:
 
 def agent(tmp_path: Path) -> int:
     """The agent's shell, once it is at work."""
-    wait_for(tmp_path / "pid")
+    wait_until((tmp_path / "pid").exists)
     return int((tmp_path / "pid").read_text())
 
 
@@ -250,7 +249,7 @@ def test_trials_whose_worker_is_killed_run_again_together_on_one_that_comes_late
         os.kill(unit, signal.SIGKILL)
         cluster.start_worker("again")
         # Its agents are ended by whoever comes next on that machine.
-        wait_until_gone(shell)
+        wait_until(lambda: not psutil.pid_exists(shell))
         stdout, stderr = process.communicate(timeout=GUARD_SECONDS)
     assert process.returncode == 0, stderr
     result = json.loads(stdout)
@@ -273,13 +272,10 @@ def test_a_client_that_is_killed_leaves_no_agent_and_the_run_can_go_on(
     cluster.start_worker("two")
     with project.start(*on(cluster)) as process:
         shell = agent(tmp_path)
-        deadline = time.monotonic() + GUARD_SECONDS
-        while not project.journal("trial_finished"):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: project.journal("trial_finished"))
         process.kill()
         process.wait(GUARD_SECONDS)
-        wait_until_gone(shell)
+        wait_until(lambda: not psutil.pid_exists(shell))
     run = str(project.latest_run())
     there = ("--executor", "dask", "--scheduler", cluster.address)
     outcome = project.run("run", "--resume", run, *there, "--json")
@@ -294,7 +290,7 @@ def test_a_scheduler_that_goes_ends_the_run_in_a_bounded_time(
     with project.start(*on(cluster)) as process:
         shell = agent(tmp_path)
         cluster.kill_scheduler()
-        wait_until_gone(shell)
+        wait_until(lambda: not psutil.pid_exists(shell))
         stderr = process.communicate(timeout=2 * GUARD_SECONDS)[1]
     assert process.returncode == 3, stderr
     assert "the connection to the Dask scheduler broke" in stderr

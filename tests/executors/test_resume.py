@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import signal
-import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,7 @@ from skillup.store import RunDirectory
 from tests.support.differences import differences
 from tests.support.exported import exported
 from tests.support.moody import set_mood
-from tests.support.project import GUARD_SECONDS, Project
+from tests.support.project import GUARD_SECONDS, Project, wait_until
 from tests.support.stored import change
 
 JUDGED = {
@@ -149,18 +147,13 @@ def calm(project: Project) -> Path:
     return project.root / "calm"
 
 
-def wait_until_at_turn(run: Path, turn: int, process: subprocess.Popen[str]) -> None:
-    """And until what came before is on the disk."""
-    end = time.monotonic() + GUARD_SECONDS / 2
+def is_at(run: Path, turn: int) -> bool:
+    """Whether its agent was asked so, and what came before is on the disk."""
     sessions, asked = "scratch/*/home/scripted-agent/*/*.jsonl", f'"user", "turn": {turn},'
-    while (
-        not any(asked in path.read_text() for path in run.glob(sessions))
-        or (kept := checkpoint(run)) is None
-        or len(kept.record.turns) < turn - 1
-    ):
-        assert process.poll() is None
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    if not any(asked in path.read_text() for path in run.glob(sessions)):
+        return False
+    kept = checkpoint(run)
+    return kept is not None and len(kept.record.turns) == turn - 1
 
 
 def killed_in_turn(project: Project, turn: int, number: int = signal.SIGKILL) -> Path:
@@ -169,7 +162,7 @@ def killed_in_turn(project: Project, turn: int, number: int = signal.SIGKILL) ->
     set_mood(project, turn, hang=True)
     run = project.root / "out"
     with project.start("run", ".", "-e", "moody", "--out", "out") as process:
-        wait_until_at_turn(run, turn, process)
+        wait_until(lambda: is_at(run, turn), process)
         process.send_signal(number)
         process.communicate(timeout=GUARD_SECONDS)
     set_mood(project)

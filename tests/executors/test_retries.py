@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from skillup.store.files import pack
 from skillup.trial.request import Interruption, TrialResult
 from tests.support.moody import set_mood
 from tests.support.plans import a_plan, run_plan
-from tests.support.project import GUARD_SECONDS, Outcome, Project
+from tests.support.project import Outcome, Project, wait_until
 from tests.support.records import make_record, make_turn
 from tests.support.stored import change
 
@@ -190,11 +189,7 @@ def test_killed_while_it_is_held_again_nothing_is_lost(project: Project, failed:
     set_mood(project, 2, hang=True)
     arguments = ["run", "--resume", "out", "--retry-errors"]
     with project.start(*arguments) as process:
-        end = time.monotonic() + GUARD_SECONDS / 2
-        while not has_checkpoint(failed, TRIAL):
-            assert process.poll() is None
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        wait_until(lambda: has_checkpoint(failed, TRIAL), process)
         process.send_signal(signal.SIGKILL)
     assert attempts(failed, TRIAL) == [before]
     assert not (failed / "result.json").exists()

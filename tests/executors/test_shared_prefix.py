@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import signal
-import time
 from pathlib import Path
 from typing import Any
 
-from tests.support.project import Outcome, Project
+from tests.support.project import Outcome, Project, wait_until
 
 SUITE = "name: d\n"
 BRANCHED = """
@@ -192,10 +191,8 @@ def test_an_interrupted_branch_leaves_no_record_and_runs_later(
     text = branched(tmp_path).replace('{run: "rm a.log', step + ', {run: "rm a.log')
     project.write({"eval.yaml": SUITE, "c.yaml": text})
     with project.start("run", ".", "--out", "out", "-j", "4") as process:
-        waiting = time.monotonic() + 60
-        while not (project.root / "out/run.sqlite").exists() or finished(project) != set(JOBS[:2]):
-            assert time.monotonic() < waiting
-            time.sleep(0.02)
+        wait_until((project.root / "out/run.sqlite").exists, process)
+        wait_until(lambda: finished(project) == set(JOBS[:2]), process)
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
     assert finished(project) == set(JOBS[:2])

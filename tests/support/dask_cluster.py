@@ -6,14 +6,12 @@ import os
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
+from tests.support.project import wait_until
 
-GUARD_SECONDS = 120
 _ADDRESS = re.compile(r"Scheduler at:\s+(tcp://\S+)\n")
 _REGISTERED = re.compile(r"Registered to:\s+tcp://\S+\n")
 
@@ -77,23 +75,5 @@ class DaskCluster:
                 start_new_session=True,
             )
         self._processes.append(process)
-        deadline = time.monotonic() + GUARD_SECONDS
-        while ready.search(log.read_text()) is None:
-            assert process.poll() is None, log.read_text()
-            assert time.monotonic() < deadline, log.read_text()
-            time.sleep(0.05)
+        wait_until(lambda: ready.search(log.read_text()), process)
         return process
-
-
-def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + GUARD_SECONDS
-    while not path.exists():
-        assert time.monotonic() < deadline, f"{path} did not appear"
-        time.sleep(0.05)
-
-
-def wait_until_gone(pid: int) -> None:
-    deadline = time.monotonic() + GUARD_SECONDS
-    while psutil.pid_exists(pid):
-        assert time.monotonic() < deadline, f"process {pid} is still there"
-        time.sleep(0.05)

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,15 @@ class Outcome:
     @property
     def data(self) -> Any:
         return json.loads(self.stdout)
+
+
+def wait_until(is_so: Callable[[], object], process: subprocess.Popen[Any] | None = None) -> None:
+    """Fails if it takes too long, or if the process ends before."""
+    end = time.monotonic() + GUARD_SECONDS
+    while not is_so():
+        assert process is None or process.poll() is None, "the process has ended"
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.01)
 
 
 class Project:
