@@ -13,7 +13,7 @@ import anyio.to_thread
 from skillup.engines.base import SessionForker, SessionResumer
 from skillup.engines.registry import remove_logins
 from skillup.executors.retries import Attempt, retry_of, with_note
-from skillup.executors.run import FinishedTrial, Run, case_of
+from skillup.executors.run import FinishedTrial, Run
 from skillup.frozen import frozen
 from skillup.plan import Job
 from skillup.process.tree import process_register
@@ -41,7 +41,7 @@ class Stepwise:
     """What :func:`run_locally` does, one trial at a time; the caller has the process registered."""
 
     def __init__(self, run: Run) -> None:
-        self._run, self.gateway = run, run.gateway
+        self._run, self.gateway, self.unmet = run, run.gateway, run.unmet
         self._jobs = {job.id: job for job in run.plan.jobs}
         self._broken: set[str] = set()
         self._one = anyio.Semaphore(1)
@@ -74,11 +74,6 @@ class Stepwise:
         """Those of the plan that it depends on and that have no grade."""
         ended = self._run.lines
         return [name for name in job.depends_on if name in self._jobs and name not in ended]
-
-    def why_not_run(self, job: Job) -> str | None:
-        """Of a job that was asked for and has no grade; None: nobody can say."""
-        needed = self._needed(job)
-        return f"depends on {case_of(needed[0])}, which was not run" if needed else None
 
     @property
     def stopped(self) -> str | None:

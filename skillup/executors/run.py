@@ -274,7 +274,7 @@ class Run:
         for job in unit:
             if self.is_enough() or (self.deciding is not None and not self.deciding.needs(job)):
                 continue
-            unmet = self._unmet(job)
+            unmet = self.unmet(job)
             if unmet is None:
                 ready.append(job)
                 continue
@@ -283,7 +283,8 @@ class Run:
         if ready and not self.is_enough():
             await backend(ready)
 
-    def _unmet(self, job: Job) -> str | None:
+    def unmet(self, job: Job) -> str | None:
+        """Of what the job depends on; None: nothing keeps it back."""
         for needed in job.depends_on:
             line = self.lines.get(needed)
             if line is None:

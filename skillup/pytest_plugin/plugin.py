@@ -162,7 +162,7 @@ class SkillupPlugin:
             future.cancel()
             raise
         if grade is None and self._trials.stopped is None:
-            why = self._trials.why_not_run(job)
+            why = self._trials.unmet(job)
             if why is not None:
                 pytest.skip(why)
         if grade is None:
