@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,7 @@ from tests.support.model_server import (
     Text,
     Usage,
 )
-from tests.support.project import Project
+from tests.support.project import Project, wait_until
 
 CASES = ("right", "wordy", "errs", "late")
 MODELS = ["anthropic:claude-haiku-4-5", "openai:gpt-4.1"]
@@ -103,11 +102,8 @@ def test_ctrl_c_cancels_the_batch(project: Project, model: str) -> None:
         server.batches.endless = True
         options = ("judge", "run", "--judge-model", name, "--batch")
         with project.start(*options, env=environment(server)) as process:
-            until = time.monotonic() + 60
-            while not server.batches.sizes or not any("GET" in one for one in server.others):
-                assert time.monotonic() < until
-                assert process.poll() is None
-                time.sleep(0.05)
+            wait_until(lambda: server.batches.sizes, process)
+            wait_until(lambda: any("GET" in one for one in server.others), process)
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=60) == 130
             assert process.stderr is not None

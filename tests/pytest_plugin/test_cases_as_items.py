@@ -6,7 +6,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ import pytest
 from skillup.pytest_plugin.plugin import marker_of_tag
 from tests.support.children import is_alive
 from tests.support.forked import FORKS
-from tests.support.project import GUARD_SECONDS, Outcome, Project
+from tests.support.project import GUARD_SECONDS, Outcome, Project, wait_until
 
 NO_OTHERS = ("-p", "no:anyio", "-p", "no:hypothesispytest")
 """Plug-ins that are installed for our own tests, and take as long to start as pytest does."""
@@ -65,11 +64,7 @@ def at_work(
             start_new_session=True,
         )
         try:
-            deadline = time.monotonic() + GUARD_SECONDS
-            while not agent.exists() or not agent.read_text().endswith("\n"):
-                assert time.monotonic() < deadline
-                assert process.poll() is None, process.communicate()[0]
-                time.sleep(0.02)
+            wait_until(lambda: agent.exists() and agent.read_text().endswith("\n"), process)
             yield process, int(agent.read_text())
         finally:
             if process.poll() is None:

@@ -85,7 +85,7 @@ class ScriptedEngine(WritingCliEngine):
     spec = CliSpec(
         name="scripted",
         install="correct `command` in the profile, or leave it out",
-        login="it needs no login: the script asked for this error",
+        login="it needs no login",
         skill_directory=".agents/skills",
         writable=VersionRange(VERSION, VERSION),
         install_writable="leave `command` out of the profile",
