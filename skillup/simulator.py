@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import anyio.to_thread
 from pydantic import Field, model_validator
 
-from skillup.engines.base import Availability, Engine, RawStreams, SessionResumer, TrialContext
+from skillup.engines.base import Availability, Engine, SessionResumer, TrialContext
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
@@ -48,17 +48,6 @@ NOBODY = (
 
 
 @frozen
-class SimulatorPlace:
-    """Where a trial's user may work; only engines need it."""
-
-    scratch: Path  # A directory of this user's alone; not the trial's workspace
-    streams: RawStreams
-    attempt: int = 1
-    seed: int = 0
-    run_seed: int = 0  # As it was given: the same in all trials
-
-
-@frozen
 class SimulatorFactory:
     """Finds who plays the users of one run."""
 
@@ -86,17 +75,20 @@ class SimulatorFactory:
         who = self._who(case, suite, root)
         return who if isinstance(who, str) else None
 
-    def player(self, job: Job, place: SimulatorPlace) -> SimulatedUser | None:
-        """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody."""
+    def player(self, job: Job, run_seed: int, scratch: Path, **trial: Any) -> SimulatedUser | None:
+        """Who plays the user in a trial of `job`; None: nobody is needed, or there is nobody.
+
+        An engine works in `scratch`, a directory of its own; `trial`: its streams, attempt, seed.
+        """
         root, suite = job.suite.root, job.suite.suite.user_simulator
         who = self._who(job.loaded.case, suite, root)
         if isinstance(who, JudgeModel):
             asker = self.models.asker(root)
-            return partial(speak_by_model, asker, who, job.trial - 1, place.run_seed)
+            return partial(speak_by_model, asker, who, job.trial - 1, run_seed)
         if not isinstance(who, Profile) or suite is None:
             return None  # nobody is needed; or `problem` says why there is nobody
         seconds = suite.timeout_seconds or who.timeout_seconds
-        context = partial(self.context, who, suite, place)
+        context = partial(self.context, who, suite, scratch, **trial)
         return EngineUser(get_engine(who.engine), context, self.models.rate_limiter, seconds).speak
 
     def _who(
@@ -127,20 +119,18 @@ class SimulatorFactory:
         return profile.model_copy(update={"permission": "read_only"})
 
     def context(
-        self, profile: Profile, suite: UserSimulator, place: SimulatorPlace
+        self, profile: Profile, suite: UserSimulator, scratch: Path, **trial: Any
     ) -> TrialContext:
-        """What stays the same for every message; makes the directories in `place`."""
+        """What stays the same for every message; makes the directories in `scratch`."""
         checked = self._checked.get(profile.name)
         return context_in(
-            place.scratch,
+            scratch,
             profile,
             self.models,
-            streams=place.streams,
             version=checked.version if checked is not None else None,
             script=suite.scripted,
-            attempt=place.attempt,
-            seed=place.seed,
             secrets=self.secrets,
+            **trial,
         )
 
 
@@ -173,7 +163,7 @@ class EngineUser:
                 return "\n\n".join([part_text(part), next_text(part), how])
             if problem:
                 return f"Your answer cannot be read: {problem}.\n\n{how}"
-            return "\n\n".join([next_text(part, since=self._seen, resumed=True), how])
+            return "\n\n".join([next_text(part, since=self._seen), how])
 
         def info() -> SimulatorInfo:
             usage, cost, model = session.took()
@@ -233,16 +223,13 @@ def part_text(part: SimulatorPart) -> str:
     return "\n\n".join([PROMPTS["user task"], *sections, PROMPTS["user keep"]])
 
 
-def next_text(part: SimulatorPart, *, since: int = 0, resumed: bool = False) -> str:
-    """What was said, and what to write now.
-
-    Whoever plays on in a session that they `resumed` is told of live exchange `since` (from 0) and
-    of those after it.
+def next_text(part: SimulatorPart, *, since: int | None = None) -> str:
+    """What was said, in a session that goes on from live exchange `since` (from 0), and what to
+    write now.
     """
     sections = []
-    talk: list[tuple[str, str]] = []
-    if not resumed:
-        talk = [(item.role, item.content) for item in part.history if item.content.strip()]
+    history = part.history if since is None else ()
+    talk = [(str(item.role), item.content) for item in history if item.content.strip()]
     for message, answer in part.said[since:]:
         talk += [("user", message), ("assistant", answer)]
     said = [(_SPEAKERS[role], harmless(text)) for role, text in talk if role in _SPEAKERS]

@@ -39,7 +39,8 @@ from skillup.trial.run import record_without_turns
 from skillup.workspace.disk import do_beside, refuse_without_room
 
 if TYPE_CHECKING:
-    from skillup.judges.evaluate import Judge, TurnJudge
+    from skillup.judges.evaluate import TurnJudge
+    from skillup.judges.router import JudgeRouter
     from skillup.simulator import SimulatorFactory
 
 T = TypeVar("T")
@@ -71,7 +72,7 @@ class RunOptions:
     register_dir: Path = field(default_factory=partial(user_directory, "processes"))
     """Where this process is known as a live owner of the agents it starts."""
     own_process: bool = False  # Nobody else starts processes in this one; see `process_register`
-    reader: Judge | None = None
+    reader: JudgeRouter | None = None
     """Answers what only a judge can evaluate; None: such checks are errors."""
     simulators: SimulatorFactory | None = None
     """Knows who plays simulated users; None: nobody, and cases that need one are errors."""
@@ -331,12 +332,10 @@ class Run:
             played = as_played(job.loaded.case, job.trial, lot)
             if played is not job.loaded.case:
                 job = replace(job, loaded=replace(job.loaded, like=played, items=None))
-            from skillup.simulator import USER, SimulatorPlace
+            from skillup.simulator import USER
 
-            own = SimulatorPlace(
-                place.scratch / USER, place.streams.below(USER), attempt.number, seed, options.seed
-            )
-            simulator = simulators.player(job, own)
+            own = {"streams": place.streams.below(USER), "attempt": attempt.number, "seed": seed}
+            simulator = simulators.player(job, options.seed, place.scratch / USER, **own)
 
         def show(text: str) -> None:
             self.observer.trial_event(TrialEvent(job.id, "activity", text=text))

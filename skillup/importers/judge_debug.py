@@ -32,7 +32,6 @@ from skillup.schema.record import (
     ToolCall,
     ToolResult,
     TranscriptItem,
-    TurnError,
     TurnRecord,
 )
 from skillup.schema.suite import Suite
@@ -223,10 +222,6 @@ class MockedJudge:
 
     async def __aexit__(self, *error: object) -> None:
         await self._other.__aexit__(*error)
-
-    def problem(self, _: Case) -> TurnError | None:
-        """What was recorded has no first turn to come."""
-        return None
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         """What the file says for the judge's criteria."""

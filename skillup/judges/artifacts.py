@@ -106,13 +106,11 @@ def file_list(before: Files, after: Files) -> str:
     for path in sorted({*before, *after}):
         old, new = before.get(path), after.get(path)
         what = "deleted" if new is None else "added" if old is None else "modified"
-        state, about = new or old, ""
-        assert state is not None
-        if state.link is not None:
-            about = f" -> {state.link}"
-        elif not state.kept:
-            about = " (too large to be kept)"
         what = "unchanged" if old == new else what
+        state = new or old
+        assert state is not None
+        about = "" if state.kept else " (too large to be kept)"
+        about = about if state.link is None else f" -> {state.link}"
         lines.append(f"{what:<10}{state.size:>10}  {printable(path)}{about}")
     return "\n".join(lines) + "\n" if lines else "the workspace has no files\n"
 

@@ -17,7 +17,7 @@ from skillup.schema.case import Case, Persona
 from skillup.schema.checks import Check, Criterion, Rubric
 from skillup.schema.grade import CheckResult, CheckRole, Judging
 from skillup.schema.judge import JudgeConfig
-from skillup.schema.record import Record, TurnError, Usage, joined
+from skillup.schema.record import Record, Usage, joined
 from skillup.schema.suite import fidelity_of
 
 A = TypeVar("A")
@@ -67,9 +67,6 @@ class JudgeRequest:
 
 class Judge(Protocol):
     """Answers requests. What goes wrong is in the results (`error`), never raised."""
-
-    def problem(self, case: Case) -> TurnError | None:
-        """Why `case` could not be judged (no model, no key, …), found before its first turn."""
 
     async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         """A result for each of the request's checks, in order, or those of a whole judge."""

@@ -107,8 +107,6 @@ def read_rows(path: Path, content: bytes | None = None) -> tuple[list[str], list
         if lacking:
             why = "; the separator is `;`" * (";" in "".join(columns))
             refuse(1, f"the first line lacks {lacking}{why}", f"write: {','.join(COLUMNS[:4])}")
-        if twice := [name for name in columns if columns.count(name) > 1]:
-            refuse(1, f"column `{twice[0]}` twice", "leave one of them out")
         line = rows.line_num + 1
         for row in rows:
             if any(row.pop(None, ())):  # Cells beyond the columns

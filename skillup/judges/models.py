@@ -248,10 +248,7 @@ class Models:
                 return None
 
         async def ask() -> StoredAnswer:
-            try:
-                answer = await self._answer(question, suite_root)
-            except CannotAskError as problem:
-                answer = ModelAnswer(None, str(problem), model=model.model)
+            answer = await self._answer(question, suite_root)
             if answer.error is not None:
                 raise NoAnswerError(replace(answer, error=self.mask(answer.error)))
             value = self.clean(answer.value.model_dump(mode="json", by_alias=True))
@@ -269,6 +266,8 @@ class Models:
         share = not scripted and environment_address(model, self.environment) is None
         try:
             value, kept, cached = await self.answers.answer(asked, read, ask, share=share)
+        except CannotAskError as problem:
+            return ModelAnswer(None, self.mask(str(problem)), model=model.model)
         except NoAnswerError as failed:
             return failed.answer
         took = (kept.usage, kept.cost_usd, kept.model, cached, kept.sampling)

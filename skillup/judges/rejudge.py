@@ -277,31 +277,26 @@ def agreement(first: Verdicts, second: Verdicts) -> Agreement:
     both = [(item, first[item], second[item]) for item in first if item in second]
     both = [(item, a, b) for item, a, b in both if a.said and b.said]
     apart = tuple((item, a, b) for item, a, b in both if a.said != b.said)
-    kappa = kappa_of([(str(a.said), str(b.said)) for _, a, b in both])
+    kappa, _ = kappa_of([(str(a.said), str(b.said)) for _, a, b in both])
     return Agreement(len(both), len(both) - len(apart), kappa, apart)
 
 
-def kappa_of(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Cohen's kappa, of any number of categories."""
-    if not pairs:
-        return None
-    count = len(pairs)
-    observed = sum(a == b for a, b in pairs) / count
-    first, second = (Counter(side) for side in zip(*pairs, strict=True))
-    chance = sum(first[said] * second[said] for said in first) / count**2
-    return None if chance == 1 else (observed - chance) / (1 - chance)
+def kappa_of(
+    pairs: Sequence[tuple[str, str]],
+) -> tuple[float | None, tuple[float, float] | None]:
+    """Cohen's kappa, of any number of categories, and its interval at 95 %, within -1..1.
 
-
-def kappa_interval(pairs: Sequence[tuple[str, str]]) -> tuple[float, float] | None:
-    """At 95 %, within -1..1; None without a kappa, or where the sample shows no variation.
-
-    J. L. Fleiss, J. Cohen, B. S. Everitt, Psychological Bulletin 72 (1969), 323-327.
+    The interval is None where the sample shows no variation, too. J. L. Fleiss, J. Cohen,
+    B. S. Everitt, Psychological Bulletin 72 (1969), 323-327.
     """
-    kappa, count = kappa_of(pairs), len(pairs)
-    if kappa is None:
-        return None
+    if not pairs:
+        return None, None
+    count = len(pairs)
     first, second = (Counter(side) for side in zip(*pairs, strict=True))
     chance = sum(first[said] * second[said] for said in first) / count**2
+    if chance == 1:
+        return None, None
+    kappa = (sum(a == b for a, b in pairs) / count - chance) / (1 - chance)
     terms = 0.0
     for a, b in pairs:
         if a == b:
@@ -310,9 +305,9 @@ def kappa_interval(pairs: Sequence[tuple[str, str]]) -> tuple[float, float] | No
             terms += ((1 - kappa) * (second[a] + first[b]) / count) ** 2
     variance = terms / count - (kappa - chance * (1 - kappa)) ** 2
     if variance < 1e-9:
-        return None
+        return kappa, None
     around = 1.96 * variance**0.5 / (1 - chance) / count**0.5
-    return max(-1.0, kappa - around), min(1.0, kappa + around)
+    return kappa, (max(-1.0, kappa - around), min(1.0, kappa + around))
 
 
 RECORDED = "recorded"  # The name of the judges as they were when the run was judged
@@ -342,17 +337,13 @@ class JudgeColumn:
         return {item: one.reason for item, one in self.read().items() if one.said is None}
 
 
-@frozen
-class JudgePair:
-    first: str
-    second: str
-    items: Agreement
-    trials: Agreement
+JudgePair = tuple[str, str, Agreement, Agreement]
+"""Two judges by name, and how far they agree on items and on trials."""
 
 
 def pairs_of(columns: Collection[JudgeColumn]) -> list[JudgePair]:
     judges = [(one.name, one.read(), one.trials()) for one in columns]
     return [
-        JudgePair(one, other, agreement(read, other_read), agreement(trials, other_trials))
+        (one, other, agreement(read, other_read), agreement(trials, other_trials))
         for (one, read, trials), (other, other_read, other_trials) in combinations(judges, 2)
     ]

@@ -74,10 +74,6 @@ async def _receive(response: Any) -> None:
         response.headers["x-should-retry"] = "false"  # what these clients go by
 
 
-class RefusedError(Exception):
-    """A refused request that is not made again; the text says why, the cause is the refusal."""
-
-
 _WORDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str], ...] = (
     (
         ai.ModelContextWindowExceededError,
@@ -99,15 +95,14 @@ _WORDS: tuple[tuple[type[BaseException] | tuple[type[BaseException], ...], str],
 
 def explain(error: BaseException, model: str) -> str:
     """One or two lines for a user: what happened, what to do. Secrets are still in it."""
-    if isinstance(error, RefusedError) and error.__cause__ is not None:
-        return f"{explain(error.__cause__, model)}; {error}"
     words = _words(error)
     asked = getattr(error, "retry_after", None)
     wait = f"; it asks to wait {asked:g} s" if asked else ""
     for kinds, text in _WORDS:
         if isinstance(error, kinds):
             status = getattr(error, "status_code", None)
-            return text.format(model, words, wait=wait, status=status)
+            said = text.format(model, words, wait=wait, status=status)
+            return "; ".join([said, *getattr(error, "__notes__", ())])
     # A client trusts an answer to be what the API promises, and stumbles in many ways.
     return (
         f"{model}: the answer of the server is not what the API promises "
@@ -250,7 +245,7 @@ class RemoteModels:
         endpoint: Endpoint,
         sampling: dict[str, float],
     ) -> msg.ModelResponse:
-        """The response, refusals waited out. Raises RefusedError, CannotAskError."""
+        """The response, refusals waited out; a note on the last says why it is not asked again."""
         model = self._model(endpoint)
         throttle = self.rate_limiter.of_model(endpoint.base_url, endpoint.key)
         refused = self._refused.setdefault((endpoint.base_url, endpoint.name), set())
@@ -309,7 +304,8 @@ class RemoteModels:
                 )
                 why = throttle.refused(refusal)
                 if why is not None:
-                    raise RefusedError(why) from error
+                    error.add_note(why)
+                    raise
             else:
                 throttle.accepted()
                 return response

@@ -20,7 +20,6 @@ from skillup.judges.rejudge import (
     JudgeColumn,
     JudgePair,
     is_read,
-    kappa_interval,
     kappa_of,
 )
 from skillup.reports.result import (
@@ -227,14 +226,13 @@ def panel_data(
                 "labels": score and _score(score),
             }
         )
-    for pair in pairs:
+    for first, second, items, of_trials in pairs:
         apart = [
-            {**asdict(item), "first": asdict(first), "second": asdict(second)}
-            for item, first, second in pair.items.disagreements
+            {**asdict(item), "first": asdict(one), "second": asdict(other)}
+            for item, one, other in items.disagreements
         ]
-        sides = {"first": pair.first, "second": pair.second}
-        of_trials = {"trials": _agreement(pair.trials), "disagreements": apart}
-        compared.append({**sides, **_agreement(pair.items), **of_trials})
+        more = {"trials": _agreement(of_trials), "disagreements": apart}
+        compared.append({"first": first, "second": second, **_agreement(items), **more})
     return {
         "schema_version": PANEL_VERSION,
         "skillup_version": __version__,
@@ -271,13 +269,13 @@ def _score(score: Score) -> dict[str, Any]:
 
 def _figures(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
     """Each share with its 95 % interval (Wilson), or null where there is nothing to divide by."""
-    shares, around = shares_of(pairs), kappa_interval(pairs)
+    shares, (kappa, around) = shares_of(pairs), kappa_of(pairs)
     intervals = {name: list(wilson(*parts)) if parts[1] else None for name, parts in shares.items()}
     return {
         "items": len(pairs),
         **{name: part / whole if whole else None for name, (part, whole) in shares.items()},
         "intervals": intervals,
-        "kappa": kappa_of(pairs),
+        "kappa": kappa,
         "kappa_interval": list(around) if around else None,
     }
 

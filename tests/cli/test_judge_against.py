@@ -131,7 +131,6 @@ def test_what_cannot_be_compared_is_a_usage_error(
 @pytest.mark.parametrize(
     ("text", "line", "told"),
     [
-        ("job,label,label\nasks,fail,pass\n", 1, "column `label` twice"),
         ('job,label,check\nasks,pass,\nasks,fail,"case\nhasty,pass,case\n', 3, "unexpected end"),
         ('job,label,check\nasks,pass,"a\nb"\nasks,fail,"x"y"\n', 4, "expected after"),
         ("job,label\nasks,pass,\nasks,fail,because, so\n", 3, "more cells than columns"),

@@ -13,7 +13,7 @@ from skillup.judges import grade, grade_record
 from skillup.judges.evaluate import JudgeRequest, PendingJudgements, UsageTracker, evaluate
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult, Grade
-from skillup.schema.record import SkillInfo, TurnError, TurnRecord
+from skillup.schema.record import SkillInfo, TurnRecord
 from tests.support.records import make_record, make_turn
 
 YES = {"contains": "yes"}
@@ -41,8 +41,6 @@ def test_where_expect_fails_nobody_is_asked_of_the_conversation() -> None:
     """V16: a failed `expect` still paid for rubrics; those are not evaluated, and not failures."""
 
     class Refuses:
-        def problem(self, case: Case) -> None: ...
-
         async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> list[CheckResult]:
             raise AssertionError(f"asked: {inquiry}")
 
@@ -118,8 +116,6 @@ def graded_check(passed_from: float, **case: Any) -> Grade:
     """A case with one graded check, whose judge says 0.85."""
 
     class Says:
-        def problem(self, case: Case) -> None: ...
-
         async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> list[CheckResult]:
             passed = passed_from <= 0.85
             return [CheckResult(name="s", kind="similar", passed=passed, score=0.85)]
@@ -150,9 +146,6 @@ def test_matching_leaves_the_event_loop_alone() -> None:
     threads: list[int] = []
 
     class Nobody:
-        def problem(self, case: Case) -> TurnError | None:
-            return None
-
         async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> list[CheckResult]:
             return []
 

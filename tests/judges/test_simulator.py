@@ -22,7 +22,6 @@ from skillup.schema.suite import UserSimulator, playing_model
 from skillup.simulator import (
     EngineUser,
     SimulatorFactory,
-    SimulatorPlace,
     UserReply,
     as_message,
     next_text,
@@ -103,7 +102,7 @@ def test_history_is_shown_without_tools_and_a_resumed_session_is_told_only_what_
     assert "Which stage?" in text
     assert "secret tool output" not in text
     said = [("one", "first answer"), ("two", "second answer")]
-    text = next_text(SimulatorPart(said=said, history=history), since=1, resumed=True)
+    text = next_text(SimulatorPart(said=said, history=history), since=1)
     assert "second answer" in text
     assert "first answer" not in text
     assert "I want to apply" not in text
@@ -145,10 +144,9 @@ def speak(
     models = Models({"PATH": os.environ["PATH"]}, str)
     factory = SimulatorFactory(models, lambda name, _: profile)
     suite = UserSimulator(engine="player", scripted=Script.model_validate({"replies": replies}))
-    place = SimulatorPlace(base / "user", streams or KeptStreams())
     user = EngineUser(
         ScriptedEngine(),
-        lambda: factory.context(profile, suite, place),
+        lambda: factory.context(profile, suite, base / "user", streams=streams or KeptStreams()),
         RateLimiter(wait_seconds, **HurriedTime().both),
         60,
     )

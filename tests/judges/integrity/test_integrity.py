@@ -14,7 +14,7 @@ from skillup.judges.evaluate import JudgeRequest, UsageTracker
 from skillup.schema.case import Case
 from skillup.schema.checks import CHECK_FIELDS
 from skillup.schema.grade import CheckResult, Grade
-from skillup.schema.record import Record, TurnError
+from skillup.schema.record import Record
 from tests.judges.integrity.reference import MUTATIONS, NAMING, PLACES, ROWS, case, reference
 
 CASE = Case.model_validate(case())
@@ -23,9 +23,6 @@ Name = str | tuple[str, str]
 
 class NeedleReader:
     """Judges that say yes where the word after ``needle:`` is in what they are asked about."""
-
-    def problem(self, case: Case) -> TurnError | None:
-        """Nothing is missing."""
 
     async def answer(self, inquiry: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
         turn = inquiry.context.turn

@@ -16,7 +16,7 @@ from skillup.judges.rejudge import (
     Said,
     agreement,
     judged_by,
-    kappa_interval,
+    kappa_of,
 )
 from skillup.schema.case import Case
 from skillup.schema.grade import CheckResult
@@ -62,10 +62,10 @@ def test_kappa_is_agreement_beyond_chance(
 def test_the_interval_of_kappa_is_that_of_its_large_sample_variance() -> None:
     # Cohen's form above; its standard error by numerical derivatives of kappa (delta method).
     pairs = [("y", "y")] * 20 + [("y", "n")] * 5 + [("n", "y")] * 10 + [("n", "n")] * 15
-    low, high = kappa_interval(pairs) or (0, 0)
+    low, high = kappa_of(pairs)[1] or (0, 0)
     assert (low + high) / 2 == pytest.approx(0.4)
     assert (high - low) / 2 == pytest.approx(1.96 * 0.126996, abs=1e-5)
-    assert kappa_interval([("y", "y"), ("n", "n")]) is None
+    assert kappa_of([("y", "y"), ("n", "n")]) == (1.0, None)
 
 
 def test_what_one_judge_did_not_answer_is_left_out() -> None:
