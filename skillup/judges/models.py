@@ -371,10 +371,7 @@ def answer_to(question: ModelQuestion, file: Path) -> BaseModel:
         named = zip(question.ids, question.criteria, strict=True)
         verdicts = [_verdict(question, script.criteria, name, text) for name, text in named]
         return question.form.model_validate({"verdicts": verdicts})
-    keys = ", ".join(
-        f"`{name}`" if field.is_required() else f"`{name}` (optional)"
-        for name, field in question.form.model_fields.items()
-    )
+    keys = ", ".join(f"`{name}`" for name in question.form.model_fields)
     asked = " ".join(question.prompt.split())[:_SHOWN]
     why = "; ".join(misfits) or "applies"
     raise CannotAskError(

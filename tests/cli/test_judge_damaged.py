@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import time
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.children import is_alive
 from tests.support.exported import exported
 from tests.support.project import GUARD_SECONDS, Project
 from tests.support.stored import edit_stored
@@ -86,15 +86,6 @@ sleep 900
 """
 
 
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or ") Z " not in status.read_text()
-
-
 @pytest.mark.slow
 def test_the_next_start_ends_what_a_killed_judging_left(tmp_path: Path) -> None:
     project = Project(tmp_path)
@@ -115,11 +106,11 @@ def test_the_next_start_ends_what_a_killed_judging_left(tmp_path: Path) -> None:
         judging.send_signal(signal.SIGKILL)
         judging.wait()
     left = [int(pid) for pid in started.read_text().split()]
-    assert all(alive(pid) for pid in left)
+    assert all(is_alive(pid) for pid in left)
     slow.unlink()
 
     outcome = project.run("judge", "run", env=env)
 
     assert outcome.exit_code == 0, outcome.stderr
-    assert not any(alive(pid) for pid in left)
+    assert not any(is_alive(pid) for pid in left)
     assert not list((project.home / ".cache" / "skillup" / "processes").glob("*.json"))

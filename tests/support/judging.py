@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,13 @@ from typing import Any
 import anyio
 
 from skillup.errors import UsageError
-from skillup.judges import grade
 from skillup.judges.artifacts import JudgePlace
 from skillup.judges.evaluate import JudgeRequest, UsageTracker
 from skillup.judges.models import AnswerCache, Models
 from skillup.judges.router import JudgeRouter, judge_by_program
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case
-from skillup.schema.checks import Check
-from skillup.schema.grade import CheckResult, Grade
+from skillup.schema.grade import CheckResult
 from skillup.schema.judge import JudgeConfig
 from skillup.schema.profile import Profile
 from skillup.schema.record import TurnError
@@ -73,32 +71,12 @@ class Bench:
         (result,) = anyio.run(judge_by_program, request, self.usage, self.place())
         return result
 
-    def check(self, spec: Any, recorded: Recorded, turn: int | None = None) -> CheckResult:
-        check = Check.model_validate({"script": spec})
-        request = JudgeRequest(recorded.context(turn), "assertion", CASE, [check])
-        (result,) = anyio.run(judge_by_program, request, self.usage, self.place())
-        return result
-
     def problem_before(self, **case: Any) -> TurnError | None:
-        return self.problem(Case.model_validate({"input": {"prompt": "go"}, **case}))
-
-    def grade(self, recorded: Recorded, **case: Any) -> Grade:
-        edited = Case.model_validate({"id": "case", "input": {"prompt": "go"}, **case})
-
-        async def graded() -> Grade:
-            return await grade(recorded.record, recorded.read_file, self, case=edited)
-
-        return anyio.run(graded)
-
-    def problem(self, case: Case) -> TurnError | None:
         place = self.place()
         router = JudgeRouter(
             place.models, lambda name, _: place.profiles(name or None), lambda _: (self.suite, "")
         )
-        return router.problem(case)
-
-    async def answer(self, request: JudgeRequest, usage: UsageTracker) -> Sequence[CheckResult]:
-        return await judge_by_program(request, usage, self.place())
+        return router.problem(Case.model_validate({"input": {"prompt": "go"}, **case}))
 
     def _profile(self, name: str | None) -> Profile:
         if name is None:

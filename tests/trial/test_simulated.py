@@ -18,7 +18,6 @@ from tests.support.model_server import ModelRequest, ModelServer, Reply, Structu
 from tests.support.project import Project
 
 SUITE = "name: x\nuser_simulator: {model: 'scripted:lab/user.yaml'}\n"
-CRITERION = "the-criterion-nobody-may-tell"
 LED = """
     input:
       conversation:

@@ -80,7 +80,6 @@ def test_a_malformed_answer_is_asked_for_once_more_in_the_same_session(
     result = bench.judge(judge("All good!", "Really."), recorded)
     assert not result.passed
     assert "its answer cannot be read" in (result.error or "")
-    assert bench.grade(recorded, judge=judge("Fine.", "Fine.")).status == "ERROR"
 
 
 @pytest.mark.parametrize(
@@ -222,11 +221,6 @@ def test_criteria_are_filled_in_with_the_values_of_the_conversations_end(bench: 
 # A provider that refuses the judge: waited out, and asked anew.
 
 
-def refused(kind: str, times: int | None = None) -> dict[str, Any]:
-    again = {} if times is None else {"times": times}
-    return {"say": answer(True, True), "misbehave": {"error": kind, **again}}
-
-
 @pytest.mark.parametrize(
     ("kind", "patience", "why"),
     [
@@ -240,7 +234,7 @@ def test_what_is_not_waited_out_is_an_error_that_says_why(
 ) -> None:
     bench.rate_limiter = RateLimiter(patience, **HurriedTime().both)
 
-    result = bench.judge(judge(refused(kind)), recorded)
+    result = bench.judge(judge({"misbehave": {"error": kind}}), recorded)
 
     assert not result.passed
     assert "the judge gave no answer" in (result.error or "")
@@ -291,8 +285,6 @@ def test_one_object_that_is_the_whole_message_is_the_answer(text: str) -> None:
         (_text(A, B) + ' {"criteria": []}', "not one JSON object"),
         (f"It wrote {_text(A, B)} but I cannot judge.", "not one JSON object"),
         (f"```json\n{_text(A, B)}\n```\nThat is what it wrote.", "not one JSON object"),
-        (f"```json\n{_text(B)}\n```\n```json\n{_text(A, B)}\n```", "not one JSON object"),
-        (f"{_text(A, B)}\n```json\n{_text(A, B)}\n```", "not one JSON object"),
         (_text(A, B).replace('"pass": false', '"pass": false, "pass": true'), "twice"),
         ('{"criteria": ' + "[" * 100_000, "too deeply"),
     ],

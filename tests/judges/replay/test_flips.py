@@ -24,10 +24,6 @@ def check(name: str = "contains 'a'", **more: Any) -> CheckResult:
     return CheckResult(**given)
 
 
-def failed(name: str = "contains 'a'", **more: Any) -> CheckResult:
-    return check(name, passed=False, score=0.0, **more)
-
-
 def grade(*checks: CheckResult, after: tuple[CheckResult, ...] = (), **more: Any) -> Grade:
     turn = TurnGrade(
         turn_number=1,
