@@ -16,6 +16,7 @@ from itertools import groupby
 from typing import Literal
 
 from skillup.checks.context import INVISIBLE, beginning, is_said
+from skillup.engines.events import shortened
 from skillup.frozen import frozen
 from skillup.schema import templates
 from skillup.schema.grade import EvidenceSpan
@@ -150,12 +151,10 @@ def material(exchanges: Sequence[Exchange], setting: Sequence[Part] = ()) -> Mat
         kept, gone = list[Part](), list[int]()
         for part in parts:
             longest = LONGEST[part.kind] >> halvings
-            text, head, count = part.text, longest * 2 // 3, len(part.text) - longest
-            if count > 0:
-                gone.append(count)
-                end = text[head - longest :]
-                text = f"{text[:head]}\n[… {count:,} characters are left out here …]\n{end}"
-            kept.append(replace(part, text=text))
+            if len(part.text) > longest:
+                gone.append(len(part.text) - longest)
+                part = replace(part, text=shortened(part.text, longest))
+            kept.append(part)
         if _size(kept) <= LONGEST_IN_ALL:
             break
     if gone:

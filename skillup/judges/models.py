@@ -50,6 +50,7 @@ T = TypeVar("T")
 # Answers as files, of models and agents alike: what is asked again costs nothing.
 
 _VERSION = "skillup.judge_answer/1"
+_TOOK = ("model", "usage", "cost_usd", "sampling")  # What an answer says of how it was made
 
 
 class StoredAnswer(Model):
@@ -253,12 +254,7 @@ class Models:
                 raise NoAnswerError(replace(answer, error=self.mask(answer.error)))
             value = self.clean(answer.value.model_dump(mode="json", by_alias=True))
             return StoredAnswer(
-                asked=asked,
-                answer=value,
-                model=answer.model,
-                usage=answer.usage,
-                cost_usd=answer.cost_usd,
-                sampling=dict(answer.sampling),
+                asked=asked, answer=value, **{name: getattr(answer, name) for name in _TOOK}
             )
 
         # Written-down judges are edited while suites are written, and cost nothing; an address that
@@ -270,8 +266,8 @@ class Models:
             return ModelAnswer(None, self.mask(str(problem)), model=model.model)
         except NoAnswerError as failed:
             return failed.answer
-        took = (kept.usage, kept.cost_usd, kept.model, cached, kept.sampling)
-        return ModelAnswer(value, None, *took, key=key_of(asked))
+        took = {name: getattr(kept, name) for name in _TOOK}
+        return ModelAnswer(value, cached=cached, key=key_of(asked), **took)
 
     async def _answer(self, question: ModelQuestion, suite_root: Path) -> ModelAnswer:
         model = question.model

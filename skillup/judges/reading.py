@@ -154,12 +154,8 @@ class Reading:
                 "Judge the conversation as a whole: what the agent said and did in all of its "
                 "turns. What stands before turn 1, if anything, is context."
             )
-        if len(self._shown) == 1:
-            return f"Judge {self.last.label}: what the agent said and did there."
-        return (
-            f"Judge {self.last.label}, the last one: what the agent said and did there. "
-            "Everything before it is context."
-        )
+        said = f"Judge {self.last.label}: what the agent said and did there."
+        return said if len(self._shown) == 1 else f"{said} Everything before it is context."
 
     def blank(self, check: Check, *answers: Answers[Any]) -> CheckResult:
         keys = [key for one in answers for key in one.keys]

@@ -23,6 +23,7 @@ from skillup.schema.judge_model import Combine
 
 _LONGEST_REASON = 500
 _UNKNOWN = "the judge cannot tell: "
+_OWN = ("name", "kind", "weight", "required", "expected")
 
 
 @frozen
@@ -101,13 +102,9 @@ def result_of(
     """`blank` with what the votes on its facets come to; `found` puts a result into words."""
     children = [
         CheckResult(
-            name=facet.name,
-            kind=facet.kind,
-            weight=facet.weight,
-            required=facet.required,
+            **{name: getattr(facet, name) for name in _OWN},
             scope=blank.scope,
             role=blank.role,
-            expected=facet.expected,
             **_finding(facet),
         )
         for facet in facets

@@ -80,7 +80,7 @@ def test_a_follow_ups_judge_sees_its_turn_up_to_it() -> None:
             return replace(super().context(None, ask), turn=step)
 
     read(asker, checks("A"), Of(FOLLOWED.record), turn=2, window_size=1)
-    assert "Judge turn 2, follow-up 1, the last one" in asker.prompt
+    assert "Judge turn 2, follow-up 1: what" in asker.prompt
     material = asker.prompt.partition("# Codes")[0]
     assert "answer 2" in material
     assert "again 1" in material
