@@ -12,7 +12,7 @@ from typing import Any, Literal
 import anyio.to_thread
 from pydantic import Field, model_validator
 
-from skillup.engines.base import Availability, Engine, SessionResumer, TrialContext
+from skillup.engines.base import Availability, SessionResumer
 from skillup.engines.registry import get_engine
 from skillup.errors import SkillupError
 from skillup.frozen import frozen
@@ -29,7 +29,6 @@ from skillup.judges.question import (
 from skillup.judges.question import Reason as NotBlank
 from skillup.judges.session import NoAgentAnswerError, ThrottledSession, context_in
 from skillup.plan import Job
-from skillup.ratelimit import RateLimiter
 from skillup.redaction.secrets import NO_SECRETS, Secrets
 from skillup.schema.case import Case
 from skillup.schema.judge_model import JudgeModel
@@ -87,9 +86,16 @@ class SimulatorFactory:
             return partial(speak_by_model, asker, who, job.trial - 1, run_seed)
         if not isinstance(who, Profile) or suite is None:
             return None  # nobody is needed; or `problem` says why there is nobody
-        seconds = suite.timeout_seconds or who.timeout_seconds
-        context = partial(self.context, who, suite, scratch, **trial)
-        return EngineUser(get_engine(who.engine), context, self.models.rate_limiter, seconds).speak
+        seconds, profile = suite.timeout_seconds or who.timeout_seconds, who
+        checked, engine = self._checked.get(who.name), get_engine(who.engine)
+        trial["version"] = checked.version if checked is not None else None
+        trial |= {"script": suite.scripted, "secrets": self.secrets}
+
+        def session() -> ThrottledSession:
+            context = context_in(scratch, profile, self.models, **trial)
+            return ThrottledSession(engine, context, self.models.rate_limiter, seconds, USER)
+
+        return EngineUser(session).speak
 
     def _who(
         self, case: Case, suite: UserSimulator | None, root: Path
@@ -118,30 +124,12 @@ class SimulatorFactory:
             return f"`{suite.engine}` cannot play the user: {why}"
         return profile.model_copy(update={"permission": "read_only"})
 
-    def context(
-        self, profile: Profile, suite: UserSimulator, scratch: Path, **trial: Any
-    ) -> TrialContext:
-        """What stays the same for every message; makes the directories in `scratch`."""
-        checked = self._checked.get(profile.name)
-        return context_in(
-            scratch,
-            profile,
-            self.models,
-            version=checked.version if checked is not None else None,
-            script=suite.scripted,
-            secrets=self.secrets,
-            **trial,
-        )
-
 
 @dataclass(slots=True)
 class EngineUser:
     """An agent that plays, in a session of its own, which is resumed for each message."""
 
-    engine: Engine
-    context: Callable[[], TrialContext]  # Makes the directories that the user works in
-    rate_limiter: RateLimiter
-    timeout_seconds: float
+    new_session: Callable[[], ThrottledSession]  # Makes the directories that the user works in
     _session: ThrottledSession | None = None
     _seen: int = 0  # Live exchanges that the session knows of
 
@@ -149,10 +137,7 @@ class EngineUser:
         """The user's next message; asked once more if the answer has not the form."""
         session = self._session
         if session is None:
-            trial = await anyio.to_thread.run_sync(self.context)
-            session = self._session = ThrottledSession(
-                self.engine, trial, self.rate_limiter, self.timeout_seconds, USER
-            )
+            session = self._session = await anyio.to_thread.run_sync(self.new_session)
         form, session.turns = form_of(part), []
         # Models are held to the form of their answer in other ways.
         schema = json.dumps(form.model_json_schema(), ensure_ascii=False)

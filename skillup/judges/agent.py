@@ -158,8 +158,9 @@ async def judge_by_agent(
     if error:
         return blank.model_copy(update={"error": place.models.mask(error), "notes": notes})
     votes = {name: [answer.vote_on(name) for answer in answers] for name in agent.asked}
-    quotations = Quotations(agent.quotable())
-    return await anyio.to_thread.run_sync(result_of_agent, judge, blank, votes, notes, quotations)
+    masked = (replace(part, text=place.models.mask(part.text)) for part in agent.quotable())
+    shown = Quotations(masked)
+    return await anyio.to_thread.run_sync(result_of_agent, judge, blank, votes, notes, shown)
 
 
 def result_of_agent(
@@ -277,21 +278,17 @@ class _AgentJudge:
 
     def quotable(self) -> Iterator[Part]:
         """What was judged: transcript, changes and files; what the agent did comes first."""
-        judged, mask = self.judged, self.place.models.mask
+        judged = self.judged
         talk = in_order_of_weight(texts_of(judged))
-
-        def parts() -> Iterator[Part]:
-            yield from (part for part in talk if part.kind not in ("user", "setting"))
-            yield Part("files", "files", file_list(judged.before, judged.files))
-            changes = "\n".join(diff_lines(judged.before, judged.files, judged.read_file))
-            yield Part("files", "changes of the workspace", changes)
-            for path, state in judged.files.items():
-                content = judged.read_file(state) if state.size <= _TEXT_BYTES else None
-                if content is not None and b"\0" not in content:
-                    yield Part("files", path, content.decode(errors="replace"))
-            yield from (part for part in talk if part.kind in ("user", "setting"))
-
-        return (replace(part, text=mask(part.text)) for part in parts())
+        yield from (part for part in talk if part.kind not in ("user", "setting"))
+        yield Part("files", "files", file_list(judged.before, judged.files))
+        changes = "\n".join(diff_lines(judged.before, judged.files, judged.read_file))
+        yield Part("files", "changes of the workspace", changes)
+        for path, state in judged.files.items():
+            content = judged.read_file(state) if state.size <= _TEXT_BYTES else None
+            if content is not None and b"\0" not in content:
+                yield Part("files", path, content.decode(errors="replace"))
+        yield from (part for part in talk if part.kind in ("user", "setting"))
 
     def _identity(self, sample: int) -> dict[str, Any]:
         """All that an answer depends on; what is long, as a hash.

@@ -335,7 +335,7 @@ def _falls_short(
     if threshold is None and not failed:
         return None
     scores = [
-        turn.score
+        weighted_mean(turn.deciding_checks())
         for turn in [*judged.turns, *judged.missing]
         if any(check.weight for check in turn.deciding_checks())
     ]
@@ -371,10 +371,7 @@ def apart_from_skill_use(
 
     def rest_of(turn: TurnGrade) -> TurnGrade:
         follow_ups = [f.model_copy(update={"checks": rest(f.checks)}) for f in turn.follow_ups]
-        left = turn.model_copy(update={"checks": rest(turn.checks), "follow_ups": follow_ups})
-        whole = turn.status == "completed"
-        score = weighted_mean(left.deciding_checks()) if whole else turn.score
-        return left.model_copy(update={"score": score})
+        return turn.model_copy(update={"checks": rest(turn.checks), "follow_ups": follow_ups})
 
     left = replace(
         judged,

@@ -16,7 +16,7 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, Field, ValidationError
 
-from skillup.errors import InvalidFilesError, SkillupError, UsageError
+from skillup.errors import InvalidFilesError, SkillupError
 from skillup.frozen import frozen
 from skillup.judges.question import (
     AskModel,
@@ -300,8 +300,6 @@ def with_judge_model(
     name = asked or (fallback if own is None else None)
     if not name:
         return case
-    if ":" not in name and name.endswith((".yaml", ".yml")):
-        raise UsageError(f"{name} is a file, no model", hint=f"did you mean scripted:{name}?")
     if own is not None:
         kept = {"timeout_seconds", "repeat", "temperature", "examples"}
         settings = own.model_dump(include=kept, exclude_none=True)

@@ -195,12 +195,10 @@ def parse_model(text: str) -> tuple[str, str]:
     """``openai:gpt-5.5`` → ``openai``, ``gpt-5.5``. Raises CannotAskError: how to write it."""
     provider, colon, name = text.partition(":")
     provider, name = provider.strip(), name.strip()
-    if not colon or not name:
-        raise CannotAskError(f"`{text}` names no model: write {_EXAMPLES}")
-    if provider not in _PROVIDERS:
+    if not colon or not name or provider not in _PROVIDERS:
         raise CannotAskError(
-            f"`{text}`: there is no provider `{provider}`: write {_EXAMPLES}; "
-            "another one is reached by `openai-chat:NAME` and its OpenAI-compatible `base_url`"
+            f"`{text}` names no model: write {_EXAMPLES}; another provider is reached by "
+            "`openai-chat:NAME` and its OpenAI-compatible `base_url`"
         )
     return provider, name
 

@@ -94,8 +94,6 @@ REFUSED = (
     (("judge", "run", "--write", "a b"), "no name for a judgement"),
     (("judge", "run", "--write", ".."), "no name for a judgement"),
     (("judge", "run", "--write", "recorded"), "no name for a judgement"),
-    (("judge", "run", "--judge-model", "/j/a.yaml"), "did you mean scripted:/j/a.yaml?"),
-    (("judge", "run", "--against", "a.yaml"), "did you mean scripted:a.yaml?"),
     (("judge", "run", "--write", "part"), "it is there already"),
     (("judge", "run", "--promote", "part"), "it has no grade of asks"),
     (("judge", "run", "--promote", "broken"), "its judge failed on"),

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from skillup.engines.scripted.engine import ScriptedEngine
 from skillup.judges.models import Models
 from skillup.judges.question import read_answer
+from skillup.judges.session import ThrottledSession, context_in
 from skillup.ratelimit import RateLimiter
 from skillup.schema.case import Case, Persona
 from skillup.schema.profile import Profile, Script
@@ -142,14 +143,15 @@ def speak(
 ) -> list[SimulatorMessage]:
     profile = Profile(name="player", engine="scripted", permission="read_only")
     models = Models({"PATH": os.environ["PATH"]}, str)
-    factory = SimulatorFactory(models, lambda name, _: profile)
-    suite = UserSimulator(engine="player", scripted=Script.model_validate({"replies": replies}))
-    user = EngineUser(
-        ScriptedEngine(),
-        lambda: factory.context(profile, suite, base / "user", streams=streams or KeptStreams()),
-        RateLimiter(wait_seconds, **HurriedTime().both),
-        60,
-    )
+    script = Script.model_validate({"replies": replies})
+
+    def session() -> ThrottledSession:
+        kept = {"streams": streams or KeptStreams(), "script": script}
+        trial = context_in(base / "user", profile, models, **kept)
+        limiter = RateLimiter(wait_seconds, **HurriedTime().both)
+        return ThrottledSession(ScriptedEngine(), trial, limiter, 60, "user")
+
+    user = EngineUser(session)
 
     async def all_of_them() -> list[SimulatorMessage]:
         return [await user.speak(part) for part in parts]

@@ -60,7 +60,7 @@ def test_addresses(
         ("openai:m", {}, "`openai:m` needs a key: set the variable OPENAI_API_KEY"),
         ("openai:m", {"base_url": "http://x/v1", "api_key_env": "MY_KEY"}, "the variable MY_KEY"),
         ("gpt-5.5", {}, "`gpt-5.5` names no model: write `anthropic:…`, `openai:…`, or"),
-        ("google:gemini", {}, "there is no provider `google`"),
+        ("google:gemini", {}, "`google:gemini` names no model: write"),
         ("openai:m", {"base_url": "localhost"}, "`base_url: localhost` is no address"),
     ],
 )
